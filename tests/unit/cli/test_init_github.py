@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,15 @@ WRITTEN = (
 )
 TRIM = tuple(name.replace(".yml", ".trim.yml") for name in WRITTEN)
 """Those of ``trim/megtrim.yaml``."""
+
+
+NEW = ("tiny-vgg.sample", *KIT)
+NO_KIT = "--github: --kit, --kit-sha and --kit-version are needed"
+FILE = """\
+version: 1
+engine: {kind: sample}
+models: [{name: m, file: tiny-vgg.sample, scenarios: [{name: s}]}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +94,6 @@ def test_the_caller_of_releases_is_written_if_it_is_asked_for(team: Shell) -> No
     name = ".github/workflows/megtrim-release.yml"
     assert (answer.status, answer.out.count("wrote ")) == (0, 1)
     assert given(team.folder, name) == {"config": "megtrim.yaml"}
-
-
-def test_releases_without_workflows_are_refused(team: Shell) -> None:
-    """Nothing would make them."""
-    answer = team("init", "tiny-vgg.sample", "--release")
-
-    assert answer.status == 2
-    assert "--release writes a workflow: it needs --github" in answer.err
-    assert not (team.folder / "megtrim.yaml").exists()
 
 
 def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
@@ -200,30 +201,6 @@ def test_a_caller_that_was_edited_stays(team: Shell) -> None:
     assert not (team.folder / "megtrim.yaml").exists()
 
 
-@pytest.mark.parametrize("left_out", ["--kit", "--kit-sha", "--kit-version"])
-def test_which_kit_must_be_said(team: Shell, left_out: str) -> None:
-    """There is no default that could be cited; nothing is written."""
-    place = KIT.index(left_out)
-
-    answer = team("init", "tiny-vgg.sample", *KIT[:place], *KIT[place + 2 :])
-
-    assert answer.status == 2
-    assert answer.err.startswith("megtrim: --github: --kit, --kit-sha and --kit-version are needed")
-    assert not (team.folder / "megtrim.yaml").exists()
-
-
-def test_a_repository_is_needed(team: Shell) -> None:
-    """Workflows elsewhere would never run."""
-    shutil.rmtree(team.folder / ".git")
-    before = sorted(team.folder.rglob("*"))
-
-    answer = team("init", "tiny-vgg.sample", *KIT)
-
-    assert answer.status == 2
-    assert "is in no git repository" in answer.err
-    assert sorted(team.folder.rglob("*")) == before
-
-
 @pytest.mark.parametrize(
     ("references", "option", "branch"),
     [
@@ -251,16 +228,6 @@ def test_the_default_branch_comes_from_git(
     assert f'branches: ["{branch}"]' in check
 
 
-def test_without_a_branch_one_is_asked_for(team: Shell) -> None:
-    """A job's checkout is of a commit alone; nothing is written."""
-    (team.folder / ".git/HEAD").write_text("0" * 40, encoding="utf-8")
-
-    answer = team("init", "tiny-vgg.sample", *KIT)
-
-    assert (answer.status, "name it: --branch NAME" in answer.err) == (2, True)
-    assert not (team.folder / "megtrim.yaml").exists()
-
-
 def test_a_repository_is_looked_for_as_high_as_git_may(
     team: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,28 +249,6 @@ def test_a_repository_is_looked_for_as_high_as_git_may(
     assert (team.folder / WRITTEN[0].replace(".yml", own)).is_file()
 
 
-def test_a_keep_set_outside_is_refused(team: Shell) -> None:
-    """A pull request could not bring it."""
-    team("init", "tiny-vgg.sample")
-    path = team.folder / "megtrim.yaml"
-    text = path.read_text(encoding="utf-8").replace("megtrim/keepset", "../keepset")
-    path.write_text(text, encoding="utf-8")
-
-    answer = team("init", *KIT)
-
-    assert answer.status == 2
-    assert "is outside the repository" in answer.err
-
-
-def test_models_are_needed_without_github(team: Shell) -> None:
-    """As before."""
-    answer = team("init")
-
-    assert answer.status == 2
-    assert "found no model" in answer.err
-    assert not (team.folder / "megtrim.yaml").exists()
-
-
 _DIGEST = "registry.lan/android@sha256:" + "0123456789abcdef" * 4
 
 
@@ -320,9 +265,7 @@ _DIGEST = "registry.lan/android@sha256:" + "0123456789abcdef" * 4
 )
 def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[str, str]) -> None:
     """An image by digest is in the configuration; a tag of one machine's is made again in CI."""
-    models = "models:\n- {name: m, file: tiny-vgg.sample, scenarios: [{name: s}]}\n"
-    text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {toolchain}\n{models}"
-    (team.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+    _configure(f"toolchain: {toolchain}\n")(team.folder)
 
     answer = team("init", *KIT)
 
@@ -331,21 +274,6 @@ def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[
     for name in WRITTEN:
         found = given(team.folder, name)
         assert {key: value for key, value in found.items() if key not in own} == more
-
-
-def test_a_tag_that_no_recipe_makes_is_refused(team: Shell) -> None:
-    """CI would not know which image it is tomorrow."""
-    models = "models:\n- {name: m, file: tiny-vgg.sample, scenarios: [{name: s}]}\n"
-    text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {{kind: host, image: mine}}\n{models}"
-    (team.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
-
-    answer = team("init", *KIT)
-
-    assert answer.status == 2
-    assert answer.err == (
-        "megtrim: toolchain.image: found mine, expected NAME@sha256:DIGEST\n"
-        "  CI takes no tags: a tag may name another image tomorrow\n"
-    )
 
 
 def write_several(team: Shell) -> None:
@@ -421,23 +349,52 @@ def test_a_toolchain_that_is_checked_with_all_others_gets_no_second_check(team: 
     assert team("init", *KIT).status == 0
 
 
+def _leave_nothing(_folder: Path) -> None:
+    """Change nothing."""
+
+
+def _configure(keys: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / "megtrim.yaml").write_text(FILE + keys, encoding="utf-8")
+
+
 @pytest.mark.parametrize(
-    ("option", "value", "message"),
+    ("words", "message", "prepare"),
     [
-        ("--kit-version", "v1.2.4", "--kit-version: megtrim/kit has no tag v1.2.4"),
-        ("--kit-sha", "0" * 40, f"--kit-sha: found {'0' * 40}, expected {KIT_SHA}"),
-        ("--kit", "megtrim/kitt", "the versions of the kit cannot be read from file:"),
+        ((), "found no model", _leave_nothing),
+        (("tiny-vgg.sample", "--release"), "--release writes a workflow: it ne", _leave_nothing),
+        *(
+            (("tiny-vgg.sample", *KIT[:at], *KIT[at + 2 :]), NO_KIT, _leave_nothing)
+            for at in (1, 3, 5)
+        ),
+        ((*NEW, "--kit-version", "v1.2.4"), "megtrim/kit has no tag v1.2.4", _leave_nothing),
+        ((*NEW, "--kit-sha", "0" * 40), f"{'0' * 40}, expected {KIT_SHA}", _leave_nothing),
+        ((*NEW, "--kit", "megtrim/kitt"), "versions of the kit cannot be read", _leave_nothing),
+        (NEW, "is in no git repository", lambda folder: shutil.rmtree(folder / ".git")),
+        (
+            *(NEW, "name it: --branch NAME"),
+            lambda folder: (folder / ".git/HEAD").write_text("0" * 40, encoding="utf-8"),
+        ),
+        (KIT, "is outside the repository", _configure("keep_set: ../keepset\n")),
+        (
+            *(KIT, "found mine, expected NAME@sha256:DIGEST\n  CI takes no tags: a tag may name"),
+            _configure("toolchain: {kind: host, image: mine}\n"),
+        ),
     ],
 )
-def test_a_version_that_the_kit_does_not_have_is_refused(
-    team: Shell, option: str, value: str, message: str
+def test_what_cannot_be_written_is_refused(
+    team: Shell, words: tuple[str, ...], message: str, prepare: Callable[[Path], object]
 ) -> None:
-    """Before anything is written."""
-    answer = team("init", "tiny-vgg.sample", *KIT, option, value)
+    """Before anything is: workflows elsewhere never run, and CI takes no tag and no folder there.
+
+    For the kit there is no default that could be cited; it must have that version.
+    """
+    prepare(team.folder)
+    before = sorted(team.folder.rglob("*"))
+    answer = team("init", *words)
 
     assert answer.status == 2
     assert message in answer.err
-    assert sorted(path.name for path in team.folder.iterdir()) == [".git", "tiny-vgg.sample"]
+    assert sorted(team.folder.rglob("*")) == before
 
 
 def test_without_the_kits_server_nothing_is_written(
@@ -445,7 +402,7 @@ def test_without_the_kits_server_nothing_is_written(
 ) -> None:
     """Whether it has that version cannot be known: that is no one's mistake."""
     monkeypatch.setenv("GITHUB_SERVER_URL", "http://127.0.0.1:9")
-    answer = team("init", "tiny-vgg.sample", *KIT)
+    answer = team("init", *NEW)
 
     assert answer.status == 3
     assert "cannot be read from http://127.0.0.1:9/megtrim/kit" in answer.err

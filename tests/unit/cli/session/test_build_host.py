@@ -16,11 +16,16 @@ from megtrim.cli.session import build_host, setup
 from megtrim.cli.session.build_host import open_compiler_cache
 from megtrim.util.errors import InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from unit.build.engines.support import write
 from unit.build.images.stub import ID, Stub
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.github.events import REPOSITORY, environment
 
 SYSROOT = Path("/usr/aarch64-linux-gnu")
+CONFIG = {
+    "megtrim.yaml": "version: 1\nengine: {kind: sample}\ntoolchain: {kind: host}\n"
+    "models: [{name: m, file: m.mge, scenarios: [{name: s}]}]\n"
+}
 
 
 @pytest.fixture
@@ -107,88 +112,77 @@ def test_a_sysroot_for_boards_is_brought_out_once(stub: Stub, tmp_path: Path) ->
 
 
 LIMITS = "connect-timeout=250|operation-timeout=1000"
-ANSWERS = "# empty.cpp\nremote_storage_read_miss\n"
+INPUT, SECRET = "MEGTRIM_CACHE_REMOTE", "MEGTRIM_CACHE_REMOTE_SECRET"
+SECONDARY = "CCACHE_SECONDARY_STORAGE"
+PASSED = {"CCACHE_RESHARE": "1", "CCACHE_NAMESPACE": "a", "CCACHE_MAXSIZE": "20G"}
 
 
 class Machine(ProcessRunner):
-    """One with ccache, whose storage says what a test wants."""
+    """One with ccache, whose storage has nothing yet."""
 
-    def __init__(self, counted: str = ANSWERS, *, ccache: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__({})
-        self.commands: list[Command] = []
-        self._counted = counted
-        self._ccache = ccache
 
     def which(self, name: str) -> str | None:
-        return f"/usr/bin/{name}" if self._ccache else None
+        return f"/usr/bin/{name}"
 
     def run(self, command: Command) -> CompletedCommand:
-        self.commands.append(command)
-        Path(command.env["CCACHE_STATSLOG"]).write_text(self._counted, encoding="utf-8")
+        Path(command.env["CCACHE_STATSLOG"]).write_text("remote_storage_read_miss\n", "utf-8")
         return CompletedCommand(argv=(), rc=0, stdout="", stderr="", wall_s=0.0, timed_out=False)
 
 
 def reported(
-    folder: Path,
-    env: dict[str, str] | None = None,
-    machine: Machine | None = None,
-    warnings: list[str] | None = None,
+    folder: Path, env: dict[str, str] | None = None, *, recompile: bool = False
 ) -> dict[str, str]:
     """Return the variables of a build in this environment."""
-    heard: list[str] = [] if warnings is None else warnings
-    cache = open_compiler_cache(env or {}, heard.append)
-    return dict(cache.variables(machine or Machine(), ("/usr/bin/c++",), folder))
+    cache = open_compiler_cache(env or {}, pytest.fail, recompile=recompile)
+    return dict(cache.variables(Machine(), ("/usr/bin/c++",), folder))
 
 
 @pytest.fixture(autouse=True)
 def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MEGTRIM_CACHE_REMOTE", "MEGTRIM_CACHE_REMOTE_SECRET", VARIABLE):
+    for name in (INPUT, SECRET, VARIABLE, SECONDARY):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.delenv("CCACHE_SECONDARY_STORAGE", raising=False)
 
 
-def test_nothing_is_asked_for(tmp_path: Path) -> None:
-    """Then ccache is as its owner left it."""
-    machine = Machine()
-
-    assert reported(tmp_path, machine=machine) == {}
-    assert machine.commands == []
-
-
-def test_what_is_compiled_again_is_not_taken(tmp_path: Path) -> None:
-    """A cache would give what it is to be compared with."""
-    cache = open_compiler_cache({}, pytest.fail, recompile=True)
-
-    assert dict(cache.variables(Machine(), ("/usr/bin/c++",), tmp_path)) == {"CCACHE_RECACHE": "1"}
-
-
-@pytest.mark.parametrize("name", [VARIABLE, "CCACHE_SECONDARY_STORAGE", "MEGTRIM_CACHE_REMOTE"])
-def test_whoever_trims_by_hand_writes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ({}, ""),
+        ({VARIABLE: "redis://own"}, "redis://own"),
+        ({SECONDARY: "redis://own"}, "redis://own"),
+        ({INPUT: "redis://input"}, "redis://input"),
+        ({VARIABLE: "redis://own", INPUT: "redis://input"}, "redis://input"),
+        ({INPUT: "redis://input", SECRET: "redis://ci:pw@secret"}, "redis://ci:pw@secret"),
+        ({INPUT: "redis://input", SECRET: ""}, "redis://input"),
+    ],
+)
+def test_which_storage_a_build_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: dict[str, str], url: str
 ) -> None:
-    """There is no pull request."""
-    monkeypatch.setenv(name, "redis://cache.lan")
+    """The secret's, then the input's, then what the runner's owner set; by hand it is written."""
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
 
-    assert reported(tmp_path) == {VARIABLE: f"redis://cache.lan|{LIMITS}"}
+    assert reported(tmp_path) == ({VARIABLE: f"{url}|{LIMITS}"} if url else {})
 
 
-def test_the_secret_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Then the input, then what the runner's owner set."""
-    monkeypatch.setenv(VARIABLE, "redis://own")
-    monkeypatch.setenv("MEGTRIM_CACHE_REMOTE", "redis://input")
-    assert reported(tmp_path)[VARIABLE].startswith("redis://input|")
+def test_what_ccache_is_told_besides(tmp_path: Path) -> None:
+    """Its own variables go to a build in an image, which sees nothing of this environment.
 
-    monkeypatch.setenv("MEGTRIM_CACHE_REMOTE_SECRET", "redis://ci:pw@secret")
-    assert reported(tmp_path)[VARIABLE].startswith("redis://ci:pw@secret|")
+    What is compiled again is not taken, and a job that may not write obeys no ccache.conf.
+    """
+    others = {"CCACHE_DIR": "/b", "CCACHE_DISABLE": ""}
 
-    monkeypatch.setenv("MEGTRIM_CACHE_REMOTE_SECRET", "")
-    assert reported(tmp_path)[VARIABLE].startswith("redis://input|")
+    assert reported(tmp_path, PASSED | others) == PASSED
+    assert reported(tmp_path, recompile=True) == {"CCACHE_RECACHE": "1"}
+    assert reported(tmp_path, environment(tmp_path, "pull_request")) == {VARIABLE: ""}
 
 
 @pytest.mark.parametrize("url", ["redis://ci:geheim@cache.lan", "http://a|bearer-token=geheim"])
 def test_no_password_in_an_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str) -> None:
     """A runner prints the inputs of a step."""
-    monkeypatch.setenv("MEGTRIM_CACHE_REMOTE", url)
+    monkeypatch.setenv(INPUT, url)
 
     with pytest.raises(InputError) as caught:
         reported(tmp_path)
@@ -202,8 +196,8 @@ def test_no_password_in_an_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "source"),
     [
-        ("MEGTRIM_CACHE_REMOTE_SECRET", "the secret cache-remote"),
-        ("MEGTRIM_CACHE_REMOTE", "the input cache-remote"),
+        (SECRET, "the secret cache-remote"),
+        (INPUT, "the input cache-remote"),
         (VARIABLE, VARIABLE),
     ],
 )
@@ -212,9 +206,7 @@ def test_a_broken_url_is_refused_where_it_is_set(
 ) -> None:
     """Before anything is built."""
     monkeypatch.setenv(name, "https://geheim@cache.lan")
-    config = "version: 1\nengine: {kind: sample}\ntoolchain: {kind: host}\nmodels:\n"
-    text = f"{config}- {{name: m, file: m.mge, scenarios: [{{name: s}}]}}\n"
-    (shell.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+    write(shell.folder, CONFIG)
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
 
     answer = shell("stage", "build")
@@ -226,19 +218,19 @@ def test_a_broken_url_is_refused_where_it_is_set(
     )
 
 
-EVENTS = [
-    ("push", "refs/heads/main", True),
-    ("push", "refs/heads/work", False),
-    ("push", "refs/tags/main", False),
-    ("workflow_dispatch", "refs/heads/main", True),
-    ("workflow_dispatch", "refs/heads/megtrim/keepset", False),
-    ("schedule", "refs/heads/main", True),
-    ("pull_request", "refs/pull/17/merge", False),
-    ("merge_group", "refs/heads/gh-readonly-queue/main/pr-17-2222", False),
-]
-
-
-@pytest.mark.parametrize(("name", "ref", "writes"), EVENTS)
+@pytest.mark.parametrize(
+    ("name", "ref", "writes"),
+    [
+        ("push", "refs/heads/main", True),
+        ("push", "refs/heads/work", False),
+        ("push", "refs/tags/main", False),
+        ("workflow_dispatch", "refs/heads/main", True),
+        ("workflow_dispatch", "refs/heads/megtrim/keepset", False),
+        ("schedule", "refs/heads/main", True),
+        ("pull_request", "refs/pull/17/merge", False),
+        ("merge_group", "refs/heads/gh-readonly-queue/main/pr-17-2222", False),
+    ],
+)
 def test_jobs_write_for_the_default_branch_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, ref: str, writes: bool
 ) -> None:
@@ -262,79 +254,9 @@ def test_a_job_whose_event_cannot_be_read_does_not_write(
     assert reported(tmp_path, env)[VARIABLE].endswith("|read-only=true")
 
 
-def test_a_job_that_may_not_write_obeys_no_configuration_file(tmp_path: Path) -> None:
-    """An empty variable outweighs a storage that ccache.conf names."""
-    assert reported(tmp_path, environment(tmp_path, "pull_request")) == {VARIABLE: ""}
-
-
-def test_ccaches_own_variables_are_passed_on(tmp_path: Path) -> None:
-    """For a build in an image, which sees nothing of this machine's environment."""
-    passed = {"CCACHE_RESHARE": "1", "CCACHE_NAMESPACE": "a", "CCACHE_MAXSIZE": "20G"}
-    others = {"CCACHE_DIR": "/b", "CCACHE_DISABLE": ""}
-
-    assert reported(tmp_path, {**passed, **others}) == passed
-
-
-def test_a_storage_is_asked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """By compiling an empty file with a local cache of its own; nothing of it is left."""
-    monkeypatch.setenv(VARIABLE, "redis://cache.lan")
-    machine = Machine()
-    cache = open_compiler_cache({}, pytest.fail)
-
-    for _ in range(2):
-        cache.variables(machine, ("/usr/bin/zig", "c++"), tmp_path)
-
-    (asked,) = machine.commands
-    assert asked.argv == (
-        *("/usr/bin/ccache", "/usr/bin/zig", "c++"),
-        *("-c", "empty.cpp", "-o", "empty.o"),
-    )
-    assert asked.env["CCACHE_DIR"] == str(tmp_path / "remote-cache" / "local")
-    assert asked.env[VARIABLE] == f"redis://cache.lan|{LIMITS}"
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("counted", "expected", "warning"),
-    [
-        ("remote_storage_read_hit\n", f"redis://c|{LIMITS}", ""),
-        ("unsupported_source_language\n", f"redis://c|{LIMITS}", ""),
-        ("", f"redis://c|{LIMITS}", ""),
-        ("remote_storage_error\n", "", "does not answer: built without it"),
-        ("remote_storage_timeout\n", "", "does not answer: built without it"),
-        (
-            "remote_storage_read_miss\nremote_storage_error\n",
-            f"redis://c|{LIMITS}|read-only=true",
-            "cannot be written: it is only read",
-        ),
-    ],
-)
-def test_what_the_answer_means(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, counted: str, expected: str, warning: str
-) -> None:
-    """Only what says that it failed is left out."""
-    monkeypatch.setenv(VARIABLE, "redis://c")
-    warnings: list[str] = []
-
-    found = reported(tmp_path, machine=Machine(counted), warnings=warnings)
-
-    assert found == {VARIABLE: expected}
-    said = f"the remote compiler cache redis://c {warning}"
-    assert warnings == ([said] if warning else [])
-
-
-def test_a_machine_without_ccache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It is said, for the cache was asked for."""
-    monkeypatch.setenv(VARIABLE, "redis://c")
-    warnings: list[str] = []
-
-    assert reported(tmp_path, machine=Machine(ccache=False), warnings=warnings) == {}
-    assert warnings == [f"{VARIABLE} has no effect: there is no ccache on this machine"]
-
-
 def test_programs_under_test_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """A password is for the builds."""
-    for name in (VARIABLE, "CCACHE_SECONDARY_STORAGE", "MEGTRIM_CACHE_REMOTE_SECRET"):
+    for name in (VARIABLE, SECONDARY, SECRET):
         monkeypatch.setenv(name, "redis://geheim@c")
     monkeypatch.setenv("CCACHE_DIR", "/somewhere")
 
@@ -349,9 +271,7 @@ def test_builds_get_it(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setenv(VARIABLE, "redis://cache.lan")
     made: list[dict[str, Any]] = []
     monkeypatch.setattr(setup, "Builder", lambda *_, **given: made.append(given))
-    config = "version: 1\nengine: {kind: sample}\ntoolchain: {kind: host}\nmodels:\n"
-    text = f"{config}- {{name: m, file: m.mge, scenarios: [{{name: s}}]}}\n"
-    (shell.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+    write(shell.folder, CONFIG)
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
 
     setup.open_session(
