@@ -29,7 +29,6 @@ from megtrim.cli.options import (
     trimming,
 )
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.session.starter import plan_starter, write_files
 from megtrim.cli.stage import clear_final, run_chain
 from megtrim.config.config_id import split
 from megtrim.config.load import load_config
@@ -115,6 +114,8 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
 
 def _prepare(models: tuple[Path, ...], options: Options) -> None:
     """Write a configuration for the models, or find them in the one that is there."""
+    from megtrim.cli.session.starter import plan_starter, write_files
+
     file, _ = split(str(options.config))
     if not Path(file).exists():
         console = Console(sys.stderr, quiet=options.quiet)

@@ -11,8 +11,6 @@ import math
 import re
 from dataclasses import dataclass
 
-import numpy as np
-
 from megtrim.load_and_run import dump, npy, parity
 from megtrim.load_and_run.dump import Comparison, Tensor
 from megtrim.load_and_run.parity import Tolerance
@@ -75,6 +73,8 @@ def refusal(output: OutputFile, tolerance: Tolerance) -> str | None:
 
 
 def _parse_npy(data: bytes, name: str, source: str) -> OutputFile:
+    import numpy as np
+
     header = npy.parse_header(data, source=source)
     npy.expect_whole(header, len(data), source=source)
     body, number = data[header.size :], header.number
@@ -103,6 +103,8 @@ def _refuse_bytes(name: str, data: bytes) -> str | None:
     Rejected are: only blanks; numbers that are constant, or mostly not finite; the same word or the
     same line throughout; raw bytes that repeat a number of 1 to 16 bytes.
     """
+    import numpy as np
+
     if not data.strip():
         return f"the output {name} is empty"
     text = _decode_text(data)

@@ -13,8 +13,6 @@ import struct
 from dataclasses import dataclass
 from typing import NoReturn
 
-import numpy as np
-
 from megtrim.load_and_run import parity
 from megtrim.load_and_run.dtypes import BY_NAME, BY_NUMBER, DType
 from megtrim.load_and_run.parity import Numbers, Tolerance
@@ -87,6 +85,8 @@ def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
 
     The tolerance is for floating point only; all other types are compared exactly.
     """
+    import numpy as np
+
     for what, left, right in (
         ("data type", plain.dtype, reduced.dtype),
         ("shape", plain.shape, reduced.shape),
@@ -109,6 +109,8 @@ def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
 
 def largest_value(tensor: Tensor) -> float:
     """Return the largest absolute value of a floating-point output, 0 for other types."""
+    import numpy as np
+
     if not BY_NAME[tensor.dtype].is_float:
         return 0.0
     values = np.abs(numbers_of(tensor))
@@ -122,6 +124,8 @@ def refusal(tensor: Tensor, tolerance: Tolerance) -> str | None:
 
 def numbers_of(tensor: Tensor) -> Numbers:
     """Return the elements in one dimension; floats are widened so that differences are exact."""
+    import numpy as np
+
     element = BY_NAME[tensor.dtype]
     stored = np.frombuffer(tensor.data, dtype=element.numpy)
     if element.bits < 8:
@@ -137,6 +141,8 @@ def numbers_of(tensor: Tensor) -> Numbers:
 
 def _unpack_elements(stored: Numbers, bits: int, shape: tuple[int, ...]) -> Numbers:
     """Return elements smaller than a byte, without the padding of rows."""
+    import numpy as np
+
     each = np.unpackbits(stored, bitorder="little").reshape(-1, bits)
     elements: Numbers = np.packbits(each, axis=1, bitorder="little")[:, 0]
     count = math.prod(shape)

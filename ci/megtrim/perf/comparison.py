@@ -11,13 +11,15 @@ be different, so that an equal program exceeds no more often than it is called d
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-
-import numpy as np
-import scipy
 
 from megtrim.experiments.contest import Criterion, Sample, SamplingPlan
 from megtrim.experiments.experiment import TimeStage
@@ -71,6 +73,8 @@ def compare(
     and floor, in either direction; no is surely less than :data:`MARGIN` thresholds, and not proven
     to be more than one.
     """
+    import numpy as np
+
     if not pairs:
         msg = "a comparison takes at least one pair"
         raise ValueError(msg)
@@ -139,6 +143,9 @@ def sequential_p_value(pairs: Sequence[Pair], plan: SamplingPlan) -> float:
 
     Pass all pairs that were run. It serves the control over many comparisons.
     """
+    import numpy as np
+    import scipy
+
     logs = np.log([pair.second_ms / pair.first_ms for pair in pairs])
     reached = [count for count in plan.looks if count <= len(logs)]
     values = [float(scipy.stats.wilcoxon(logs[:count]).pvalue) for count in reached]
@@ -152,6 +159,8 @@ def adjust_p_values(p_values: Mapping[str, float]) -> dict[str, float]:
     share q is false, however the comparisons depend on each other; scenarios that share a device
     and a baseline do. It does not promise that no call of the night is false.
     """
+    import scipy
+
     names = sorted(p_values)
     if not names:
         return {}
@@ -164,6 +173,8 @@ def estimate_shift(values: np.ndarray, level: float) -> tuple[float, float, floa
 
     The interval is infinite where even the most extreme ranks would not reach the level.
     """
+    import numpy as np
+
     rows, columns = np.triu_indices(len(values))
     averages = np.sort((values[rows] + values[columns]) / 2)
     critical = _critical_rank_sum(len(values), level)
@@ -188,6 +199,9 @@ def _critical_rank_sum(count: int, level: float) -> int | None:
 
 def _p_value(count: int, rank_sum: int) -> float:
     """Return scipy's exact p-value of any signs whose positive ranks add up to a sum."""
+    import numpy as np
+    import scipy
+
     values = -np.arange(1.0, count + 1)
     rest = rank_sum
     for rank in range(count, 0, -1):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 LARGEST_PADDING_BYTES = 4096
 """One page: the size of the environment moves the stack within it."""
 
@@ -38,6 +36,8 @@ def plan_turns(
     equal programs. A balanced design cannot promise that: one that alternates lets the same
     contestant begin on each CPU.
     """
+    import numpy as np
+
     if not contestants or len(set(contestants)) != len(contestants) or width < 1 or rounds < 0:
         msg = "a schedule takes distinct contestants, a width >= 1, and rounds >= 0"
         raise ValueError(msg)

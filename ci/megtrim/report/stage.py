@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.chain.graph import VERDICT, Task
 from megtrim.chain.session import Session
-from megtrim.report import comment, html, junit
 from megtrim.verdict.model import parse_verdict
 from megtrim.verdict.results import ReportResult
-
-_WRITERS = (
-    ("junit.xml", junit.render),
-    ("report.md", partial(comment.render, measured=True)),
-    ("index.html", html.render),
-)
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -31,8 +23,14 @@ def result_type(_task: Task) -> type[ReportResult]:
 
 def work(task: Task, session: Session, folder: Path) -> ReportResult:
     """Write every form of the report."""
+    from megtrim.report import comment, html, junit
+
     source = session.results.done[VERDICT].file(VERDICT_FILE)
     verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
-    for name, render in _WRITERS:
-        (folder / name).write_text(render(verdict), encoding="utf-8")
+    for name, text in (
+        ("junit.xml", junit.render(verdict)),
+        ("report.md", comment.render(verdict, measured=True)),
+        ("index.html", html.render(verdict)),
+    ):
+        (folder / name).write_text(text, encoding="utf-8")
     return ReportResult()

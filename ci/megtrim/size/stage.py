@@ -36,7 +36,6 @@ from megtrim.size.growth.build_inputs import (
 from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_causes, make_print
 from megtrim.size.measures import ExistingParts, Measures, find_measure, list_measures, list_parts
 from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
-from megtrim.size.prices.pricing import find_prices
 from megtrim.size.results import SizeResult
 from megtrim.trim.builds.links import locate_named, locate_unstripped
 from megtrim.util.errors import InputError
@@ -98,7 +97,11 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         for variant, build in builds
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
-    all_prices = find_prices(session) if config.trim.prices else ()
+    all_prices: tuple[PriceList, ...] = ()
+    if config.trim.prices:
+        from megtrim.size.prices.pricing import find_prices  # with NumPy and SciPy
+
+        all_prices = find_prices(session)
     prices = tuple(shorten(each, _MOST_PRICES) for each in all_prices)
     parts, measured = _measure(builds, session, prices)
     plain = byte_tables.read_tables(session.results.done[PLAIN])

@@ -11,9 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-import scipy
-
 from megtrim.experiments.contest import Contest, ContestResult, Mark, Sample
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.comparison import (
@@ -99,6 +96,8 @@ def _pairs_of(contest: Contest, result: ContestResult) -> Sequence[Pair]:
 
 
 def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bool) -> StageTime:
+    import scipy
+
     median_ms = statistics.median(times_ms)
     low, high = _interval(times_ms)
     return StageTime(
@@ -114,6 +113,9 @@ def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bo
 
 def _interval(times_ms: Sequence[float]) -> tuple[float, float]:
     """Return the interval of the median by the ranks of the times; NaN where they are too few."""
+    import numpy as np
+    import scipy
+
     test = scipy.stats.quantile_test(np.asarray(times_ms), q=0, p=0.5)
     interval = test.confidence_interval(_CONFIDENCE)
     return float(interval.low), float(interval.high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from megtrim.build_spec import Link
 from megtrim.chain.filenames import KEEP_SET_FILE
@@ -14,13 +15,17 @@ from megtrim.elf.symbol_table import read_linked
 from megtrim.functions.keep_reasons import KeptFunctions
 from megtrim.functions.link_map import read_map
 from megtrim.regions.keepset import KeepSet, read_keep_set
-from megtrim.size.references.linked_file import LinkedFile, read_graph
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import shipped_links
+
+if TYPE_CHECKING:
+    from megtrim.size.references.linked_file import LinkedFile
 
 
 def read_program(name: str, made: StageFolder) -> LinkedFile:
     """Read the graph of one program of such a link. Raises InputError."""
+    from megtrim.size.references.linked_file import read_graph  # with NumPy
+
     path = made.file(linking.locate_unstripped(Link.REFERENCED, name))
     listed = made.file(linking.locate_unstripped(Link.REFERENCED, f"{name}.map"))
     return read_graph(read_linked(path), read_map(listed), source=str(path))

@@ -129,7 +129,7 @@ def test_what_is_of_one_toolchain_is_refused(
 def test_mistakes_are_reported_for_all_at_once(tmp_path: Path) -> None:
     """Before anything is built."""
     calls = Calls()
-    text = SEVERAL.replace("kind: ndk", "kind: ndk, api: 16").replace("kind: host", "kind: hosts")
+    text = SEVERAL.replace("kind: ndk", "kind: ndk, api: old").replace("kind: host", "kind: hosts")
     with pytest.raises(InputError) as caught:
         calls.run(tmp_path, text.replace("version: 1", "version: 2"))
 
