@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from pydantic import Field
 
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.content import Contradiction, expect_consistent
+from megtrim.checks.outcome import ScenarioOutcome
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
@@ -43,7 +45,6 @@ from megtrim.evidence.fields import (
     require_unique,
 )
 from megtrim.load_and_run.parity import OutputResult, Tolerance
-from megtrim.load_and_run.telemetry import Conditions
 from megtrim.regions.region import Region
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump, load
@@ -72,24 +73,19 @@ RegionName = Annotated[str, expecting("a region in its canonical spelling", _is_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceResult:
+class EvidenceResult(ScenarioOutcome):
     """The result of one scenario, or of one contest of it, on a device."""
 
     scenario: str
     """Its id; that of the contest where times are taken."""
     binding: Digest
     """What it is bound to, copied from the bundle."""
-    status: ScenarioStatus
     text: Line
-    """What was seen."""
-    time_s: float
     outputs: Items[OutputResult] = ()
     missing_regions: Items[RegionName] = ()
     log_tail: Log = ""
-    conditions: Conditions | None = None
-    """Conditions under which the time was measured; None: the device does not measure them."""
     crash: Log = ""
-    """What the device knows about a run that a signal ended: lines, or empty."""
+    attempts: Items[Line] = ()
     trace: Digest | None = None
     cache: Digest | None = None
     """Of the algorithm cache that a search left."""
@@ -97,8 +93,6 @@ class EvidenceResult:
     """Of the list of functions that ran."""
     times: Digest | None = None
     """Of a contest's record."""
-    attempts: Items[Line] = ()
-    """One line for each machine that failed, if there is no result in the end."""
 
     def __post_init__(self) -> None:
         for output in self.outputs:
@@ -135,14 +129,8 @@ class Evidence:
     def _check(self, result: EvidenceResult) -> None:
         check = require_contest if self.purpose is JobPurpose.TIME else require_scenario
         check("results", result.scenario, cpu_class=self.cpu_class)
-        expect_consistent(
-            result.scenario,
-            result.status,
-            outputs=result.outputs,
-            missing_regions=result.missing_regions,
-            crash=result.crash,
-            compared=self.purpose is JobPurpose.VERIFY,
-        )
+        compared = self.purpose is JobPurpose.VERIFY
+        expect_consistent(result.scenario, result, compared=compared)
         if result.status is not ScenarioStatus.PASS:
             return
         if result.attempts:
@@ -241,6 +229,24 @@ def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
         msg = f"found {len(found)} folders of evidence, expected at most {MOST_FOLDERS}"
         raise InputError(msg, hint=_HINT)
     return tuple(found)
+
+
+class PendingReason(StrEnum):
+    """Why device jobs brought no results."""
+
+    FORK = "fork"
+    NO_RUNNER = "no-runner"
+    APPROVAL = "approval"
+    LATE = "late"
+
+
+PENDING = {
+    PendingReason.FORK: "a pull request from a fork runs no device job",
+    PendingReason.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the "
+    "job within the time that was given",
+    PendingReason.APPROVAL: "the device job waits for a reviewer",
+    PendingReason.LATE: "the device job had not ended in time",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

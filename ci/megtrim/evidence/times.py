@@ -19,8 +19,10 @@ from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.bundle import BundleDevice, JobPurpose, find_device
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.evidence import (
+    PENDING,
     DeviceResult,
     EvidenceResult,
+    PendingReason,
     expect_evidence_of,
     list_results,
     read_evidence,
@@ -29,7 +31,6 @@ from megtrim.evidence.evidence import (
 from megtrim.evidence.fields import A_LINE, Digest, Line, is_line, require
 from megtrim.evidence.limits import MOST_ITEMS, clean_line
 from megtrim.experiments.contest import Contest, ContestResult, Mark, PerformanceStatus, Sample
-from megtrim.jobs.evidence_checks import PENDING, PendingReason
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import decode
 from megtrim.util.json_text import LARGEST_DOCUMENT

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from megtrim.evidence.evidence import PendingReason
 from megtrim.github.api import Api
 from megtrim.github.event import Event
-from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.util.errors import InfrastructureFailure
 
 SHORTEST_PAUSE_S = 5.0

@@ -1,30 +1,72 @@
 """Joins a build's verdict with what devices brought back: one check for each scenario of theirs.
 
-Pure: values in, values out. :mod:`megtrim.jobs.evidence_checks` decides about a single scenario.
+A scenario without a result is unverified, with the reason and the age of its last proof; it fails
+only if that proof is too old. A pass counts until it is too old, a failure counts whenever and
+wherever it was seen. Pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 from megtrim.checks.check import Check, DeviceIdentity
-from megtrim.checks.statuses import CheckKind, CheckStatus, decide
-from megtrim.evidence.bundle import Bundle, JobPurpose
+from megtrim.checks.content import Contradiction
+from megtrim.checks.invocation import (
+    APPROVE_JOB,
+    BRING_DEVICE_BACK,
+    CHECK_CLOCK,
+    PUSH_BRANCH,
+    START_RUNNER,
+    WAIT_FOR_DEVICE,
+    ScenarioKind,
+    suggest_for_scenario,
+)
+from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, decide
+from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, find_device
 from megtrim.evidence.evidence import (
+    DAY_S,
+    PENDING,
+    DeviceResult,
     Evidence,
     EvidenceSet,
+    PendingReason,
+    as_set,
     expect_configuration,
     expect_evidence_of,
+    list_results,
+    newest,
 )
-from megtrim.jobs.evidence_checks import Devices, PendingReason, ScenarioCheck
 from megtrim.proof.results import ScenarioResult
+from megtrim.proof.scenario_checks import detail, with_note
 from megtrim.util.errors import InputError
+from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict
 
 _FAILED_COUNT = re.compile(r"^[0-9]+ checks? failed, ")
+_HINTS = {
+    PendingReason.FORK: PUSH_BRANCH,
+    PendingReason.NO_RUNNER: START_RUNNER,
+    PendingReason.APPROVAL: APPROVE_JOB,
+    PendingReason.LATE: WAIT_FOR_DEVICE,
+}
+_NO_RESULT = "the device job brought no result of it"
+_NO_PROGRAM = "there was no program to run"
+_OTHER_PROGRAM = "what the device job brought is of another build"
+_NO_PROOF = "the proof that it was left out for is not to be had"
+_OTHER_DEVICE = "it was left out for a proof by a device that is not configured"
+_OLD_PROOF = "it was left out for a proof"
+_STALE = "what {device} brought is no proof by its age"
+
+_FAILED_AT: Mapping[ScenarioStatus, ScenarioKind] = {
+    ScenarioStatus.TRAP: CheckKind.TRAP,
+    ScenarioStatus.PARITY: CheckKind.PARITY,
+    ScenarioStatus.ENGINE_ERROR: CheckKind.ENGINE,
+    ScenarioStatus.TRACE: CheckKind.TRACE,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +105,16 @@ def join(verdict: Verdict, seen: DeviceFindings) -> JoinResult:
     added: list[Check] = []
     if seen.bundle is not None:
         _expect_of_one_run(verdict, seen.bundle)
-        said = Devices(
-            seen.bundle,
-            seen.evidence,
-            seen.proofs,
-            invocation=verdict.invocation,
-            pending=seen.pending,
-            today=seen.today,
-        )
-        added = _checks(verdict, seen.bundle, said)
-        proofs = said.proofs()
+        devices = _Devices(verdict, seen.bundle, seen)
+        classes = seen.bundle.runner_classes()
+        traps = (check for check in verdict.checks if check.kind is CheckKind.TRAP)
+        lines = {check.subject: check.line for check in traps}
+        added = [
+            devices.tell(scenario, lines.get(scenario.id, 1))
+            for scenario in verdict.scenarios
+            if scenario.cpu_class in classes
+        ]
+        proofs = devices.proofs()
     checks = (*_of_build(verdict, added), *added)
     final = replace(
         verdict_with(verdict, checks, found=_count_proven(added)),
@@ -129,33 +171,6 @@ def _of_build(verdict: Verdict, added: Sequence[Check]) -> list[Check]:
     return [check for check in verdict.checks if check.id not in replaced]
 
 
-def _checks(verdict: Verdict, bundle: Bundle, said: Devices) -> list[Check]:
-    classes = bundle.runner_classes()
-    lines = {check.subject: check.line for check in verdict.checks if check.kind is CheckKind.TRAP}
-    return [
-        _check(scenario, said.tell(scenario), verdict, line=lines.get(scenario.id, 1))
-        for scenario in verdict.scenarios
-        if scenario.cpu_class in classes
-    ]
-
-
-def _check(scenario: ScenarioResult, found: ScenarioCheck, verdict: Verdict, *, line: int) -> Check:
-    invocation = replace(verdict.invocation, device=found.device)
-    return Check(
-        id=f"{CheckKind.DEVICE}:{scenario.id}",
-        kind=CheckKind.DEVICE,
-        subject=scenario.id,
-        status=found.status,
-        text=found.text,
-        detail=found.detail,
-        hint=found.hint,
-        time_s=found.time_s,
-        file=verdict.config,
-        line=line,
-        reproduce=invocation.verify(scenario.id) if found.device else "",
-    )
-
-
 def _count_proven(added: Sequence[Check]) -> str:
     passed = sum(check.status is CheckStatus.PASS for check in added)
     return f"{passed} of {len(added)} proven on devices" if added else ""
@@ -167,3 +182,212 @@ def _devices(verdict: Verdict, seen: DeviceFindings) -> tuple[DeviceIdentity, ..
     for evidence in seen.evidence:
         found.setdefault(evidence.device.name, evidence.device)
     return tuple(found[name] for name in sorted(found))
+
+
+class _Devices:
+    """All results of devices for the scenarios of one bundle."""
+
+    def __init__(self, verdict: Verdict, bundle: Bundle, seen: DeviceFindings) -> None:
+        self._verdict = verdict
+        self._bundle = bundle
+        self._pending = seen.pending
+        self._today = seen.today
+        self._before = newest(seen.proofs.entries)
+        self._wanted = {each.id: each.binding for each in bundle.scenarios}
+        self._proven = {each.id: each.binding for each in bundle.proven}
+        # Forks run no device jobs, so a pass that comes from one is not genuine.
+        self._found = _by_scenario(
+            bundle, seen.evidence, passes=seen.pending is not PendingReason.FORK
+        )
+        self._expect_within_tolerance()
+
+    def tell(self, scenario: ScenarioResult, line: int) -> Check:
+        """Return what is known about a scenario whose class has a device on a runner."""
+        blank = Check(
+            id=f"{CheckKind.DEVICE}:{scenario.id}",
+            kind=CheckKind.DEVICE,
+            subject=scenario.id,
+            status=CheckStatus.UNVERIFIED,
+            text="",
+            file=self._verdict.config,
+            line=line,
+        )
+        proof = self._before.get(scenario.id)
+        worst = self._worst(scenario.id)
+        if scenario.id in self._proven and (worst is None or _severity(worst) > 0):
+            return self._by_proof(blank, proof, self._proven[scenario.id])
+        if scenario.id not in self._bindings():
+            return self._silent(blank, _NO_PROGRAM, proof, same=False)
+        same = proof is not None and proof.result.binding == self._bindings()[scenario.id]
+        if worst is not None:
+            return self._by_evidence(blank, scenario, worst, proof, same=same)
+        if stale := self._stale(scenario.id):
+            why = _STALE.format(device=stale.device.name)
+            return replace(self._silent(blank, why, stale, same=True), hint=CHECK_CLOCK)
+        if self._found[scenario.id]:
+            why = _OTHER_PROGRAM
+        elif self._pending is None:
+            why = _NO_RESULT
+        else:
+            why = PENDING[self._pending].format(cpu_class=scenario.cpu_class)
+        return self._silent(blank, why, proof, same=same)
+
+    def proofs(self) -> EvidenceSet:
+        """Return the newest proof of each scenario; a failure revokes the proof of its program."""
+        kept = dict(self._before)
+        for scenario in self._bindings():
+            worst = self._worst(scenario)
+            if worst is None:
+                continue
+            before = kept.get(scenario)
+            if _severity(worst) == 0 and before and before.result.binding == worst.result.binding:
+                del kept[scenario]
+            if worst.passed:
+                kept[scenario] = worst.clamp_day(self._today)
+        return as_set(kept.values())
+
+    def _expect_within_tolerance(self) -> None:
+        """Refuse a pass whose outputs differ by more than the bundle allows."""
+        for scenario in self._bundle.scenarios:
+            for found in filter(lambda found: found.passed, self._fitting(scenario.id)):
+                for output in found.result.outputs:
+                    difference = output.largest_difference or 0.0
+                    if not scenario.tolerance.covers(difference):
+                        said = f"output {output.name} differs by {difference:g}"
+                        allowed = f"allowed is {scenario.tolerance}"
+                        msg = f"{found.device.name}: {scenario.id} passed, and {said}, {allowed}"
+                        raise Contradiction(msg, hint="run the device job again")
+
+    def _worst(self, scenario: str) -> DeviceResult | None:
+        """Return the worst result for this bundle: passes do not outvote a trap."""
+        return min(
+            (found for found in self._fitting(scenario) if not self._is_stale(found)),
+            key=lambda found: (_severity(found), found.device.name, found.result.text),
+            default=None,
+        )
+
+    def _stale(self, scenario: str) -> DeviceResult | None:
+        """Return the newest pass that does not count: too old, or dated in the future."""
+        stale = [found for found in self._fitting(scenario) if self._is_stale(found)]
+        return max(stale, key=lambda found: found.evidence.day, default=None)
+
+    def _is_stale(self, found: DeviceResult) -> bool:
+        return found.passed and not found.is_young(self._today, self._bundle.max_age_s)
+
+    def _fitting(self, scenario: str) -> Iterator[DeviceResult]:
+        binding = self._bindings().get(scenario)
+        return (found for found in self._found[scenario] if found.result.binding == binding)
+
+    def _bindings(self) -> dict[str, str]:
+        return self._wanted | self._proven
+
+    def _by_proof(self, blank: Check, proof: DeviceResult | None, binding: str) -> Check:
+        # The build job left it out because of a proof, which is checked again here.
+        if proof is None or proof.result.binding != binding:
+            return self._silent(blank, _NO_PROOF, proof, same=False)
+        if self._find_device(proof) is None:
+            return self._silent(blank, _OTHER_DEVICE, proof, same=True)
+        if not proof.is_young(self._today, self._bundle.max_age_s):
+            return self._silent(blank, _OLD_PROOF, proof, same=True)
+        days = proof.age_days(self._today)
+        when = "today" if days == 0 else f"{_days(days)} ago"
+        text = f"{proof.device.name} proved this program {when}, so no device was used"
+        return replace(blank, status=CheckStatus.PASS, text=text)
+
+    def _by_evidence(
+        self,
+        blank: Check,
+        scenario: ScenarioResult,
+        found: DeviceResult,
+        proof: DeviceResult | None,
+        *,
+        same: bool,
+    ) -> Check:
+        result = found.result
+        text = f"{found.device.name}: {result.text}"
+        if found.passed:
+            _expect_same_outputs(scenario, found)
+            text = with_note(text, result.conditions)
+            return replace(blank, status=CheckStatus.PASS, text=text, time_s=result.time_s)
+        shown = replace(scenario, device=found.device.name, **result.list_fields())
+        if _severity(found) > 0:
+            silent = replace(
+                self._silent(blank, text, proof, same=same),
+                time_s=result.time_s,
+                detail=detail(shown),
+            )
+            if silent.status is CheckStatus.FAIL:
+                return silent
+            return replace(silent, status=CheckStatus.INFRASTRUCTURE)
+        device = self._find_device(found)
+        invocation = replace(self._verdict.invocation, device=device.name if device else "")
+        return replace(
+            blank,
+            status=CheckStatus.FAIL,
+            text=text,
+            hint=suggest_for_scenario(_FAILED_AT[result.status], self._verdict.invocation),
+            detail=detail(shown),
+            time_s=result.time_s,
+            reproduce=invocation.verify(scenario.id) if device else "",
+        )
+
+    def _find_device(self, found: DeviceResult) -> BundleDevice | None:
+        return find_device(self._bundle.devices, found.evidence.cpu_class, found.device)
+
+    def _silent(self, blank: Check, why: str, proof: DeviceResult | None, *, same: bool) -> Check:
+        """Return a check without a current result; ``same``: the last proof is of this program."""
+        text = f"device verification pending: {why}"
+        if proof is not None:
+            text += f"; last proof {proof.describe_age(self._today)}"
+            text += "" if same else ", of another program"
+        # A missing device blocks no one until its last proof is too old: otherwise, code that
+        # changes every day would never be verified on a device again.
+        if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
+            hint = _HINTS[self._pending] if self._pending else WAIT_FOR_DEVICE
+            return replace(blank, status=CheckStatus.UNVERIFIED, text=text, hint=hint)
+        allowed = _days(int(self._bundle.max_age_s // DAY_S))
+        text += f", allowed are {allowed}"
+        return replace(blank, status=CheckStatus.FAIL, text=text, hint=BRING_DEVICE_BACK)
+
+
+def _by_scenario(
+    bundle: Bundle, evidence: tuple[Evidence, ...], *, passes: bool
+) -> dict[str, list[DeviceResult]]:
+    """Return the results of the bundle's devices on runners; emulated runs are left out.
+
+    A failure counts on any machine; ``passes``: whether anything else counts.
+    """
+    found: dict[str, list[DeviceResult]] = defaultdict(list)
+    for each in evidence:
+        if each.purpose is not JobPurpose.VERIFY:
+            continue
+        asked = find_device(bundle.devices, each.cpu_class, each.device) is not None
+        for result in list_results(each):
+            if (asked and passes) or _severity(result) == 0:
+                found[result.result.scenario].append(result)
+    return found
+
+
+def _expect_same_outputs(scenario: ScenarioResult, found: DeviceResult) -> None:
+    """Refuse a pass whose outputs are not those that the build saw of the same programs."""
+    here, there = ({each.name for each in of.outputs} for of in (scenario, found.result))
+    if scenario.outputs and here != there:
+        name = min(here ^ there)
+        who = f"{found.device.name}: {scenario.id} passed"
+        msg = f"{who}, and output {name} came from the build's run or from the device's alone"
+        raise Contradiction(msg, hint="run the device job again")
+
+
+def _severity(found: DeviceResult) -> int:
+    """Rank a result: 0 is a failure of the product, 1 a pass, 2 says nothing about it."""
+    match found.result.status:
+        case ScenarioStatus.PASS:
+            return 1
+        case ScenarioStatus.UNVERIFIED | ScenarioStatus.INFRASTRUCTURE:
+            return 2
+        case _:
+            return 0
+
+
+def _days(days: int) -> str:
+    return count(days, "day")

@@ -381,21 +381,18 @@ class _Worker:
 
 
 def _make_verify_result(scenario: _Asked, outcome: VerificationOutcome) -> EvidenceResult:
-    return EvidenceResult(
-        scenario=scenario.id,
-        binding=scenario.binding,
-        status=outcome.status,
-        text=limits.clean_line(outcome.text),
-        time_s=outcome.time_s,
-        outputs=tuple(
+    clean = {
+        "text": limits.clean_line(outcome.text),
+        "outputs": tuple(
             replace(each, name=limits.clean_line(each.name))
             for each in outcome.outputs[: limits.MOST_ITEMS]
         ),
-        missing_regions=outcome.missing_regions[: limits.MOST_ITEMS],
-        log_tail=limits.clean_log(outcome.log_tail),
-        conditions=outcome.conditions,
-        crash=limits.clean_log(outcome.crash),
-    )
+        "missing_regions": outcome.missing_regions[: limits.MOST_ITEMS],
+        "log_tail": limits.clean_log(outcome.log_tail),
+        "crash": limits.clean_log(outcome.crash),
+    }
+    said = {**outcome.list_fields(), **clean}
+    return EvidenceResult(scenario=scenario.id, binding=scenario.binding, **said)
 
 
 def _make_pass_result(scenario: BundleScenario, text: str, time_s: float) -> EvidenceResult:

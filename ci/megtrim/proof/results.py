@@ -10,17 +10,14 @@ from pydantic import Field
 
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import DeviceIdentity
-from megtrim.checks.statuses import (
-    ScenarioStatus,
-)
-from megtrim.load_and_run.parity import OutputResult
-from megtrim.load_and_run.telemetry import Conditions
+from megtrim.checks.outcome import ScenarioOutcome
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioResult:
-    """One scenario on the reduced build."""
+class ScenarioResult(ScenarioOutcome):
+    """One scenario on the reduced build, as a verdict shows it."""
 
     id: str
     """MODEL/SCENARIO@CLASS."""
@@ -29,41 +26,19 @@ class ScenarioResult:
     cpu_class: Annotated[str, Field(alias="class")]
     arguments: tuple[str, ...]
     device: str
-    status: ScenarioStatus
     regions: int
     """How many its trace holds."""
-    time_s: float
-    text: str
-    outputs: tuple[OutputResult, ...] = ()
-    missing_regions: tuple[str, ...] = ()
-    log_tail: str = ""
-    conditions: Conditions | None = None
-    """Conditions under which the time was measured; None: the device does not measure them."""
-    crash: str = ""
-    """What the device knows about a run that a signal ended: lines, or empty."""
-    attempts: tuple[str, ...] = ()
-    """One line for each machine that failed, if there is no result in the end."""
     reproduce: str = ""
     binding: str = ""
     """The sha256 of all that it depends on except the device; empty if it was not reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerificationOutcome:
-    """How a scenario ended on the reduced build."""
+class VerificationOutcome(ScenarioOutcome):
+    """How a verification ended."""
 
-    status: ScenarioStatus
-    text: str
-    outputs: tuple[OutputResult, ...]
-    missing_regions: tuple[str, ...]
-    unexplained: bool
+    unexplained: bool = False
     """It ended badly, and the profile build, which may explain it, was not at hand."""
-    log_tail: str
-    time_s: float
-    conditions: Conditions | None
-    """What its time was taken under; None: the device does not measure that."""
-    crash: str
-    """What the device knows of a run that a signal ended: lines, or empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,15 +67,8 @@ def scenario_result(
         cpu_class=each.cpu_class.name,
         arguments=each.settings.command,
         device=result.device.name,
-        status=outcome.status,
         regions=regions,
-        time_s=outcome.time_s,
-        text=outcome.text,
-        outputs=outcome.outputs,
-        missing_regions=outcome.missing_regions,
-        log_tail=outcome.log_tail,
-        conditions=outcome.conditions,
-        crash=outcome.crash,
+        **outcome.list_fields(),
         reproduce=session.request.invocation.verify(each.id),
         binding=result.binding,
     )
@@ -87,13 +80,7 @@ def _expect_consistent(scenario: str, folder: StageFolder, outcome: Verification
         msg = f"{folder.path}: {scenario}: its status is pass, and it is unexplained"
         raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY)
     try:
-        expect_consistent(
-            scenario,
-            outcome.status,
-            outputs=outcome.outputs,
-            missing_regions=outcome.missing_regions,
-            crash=outcome.crash,
-        )
+        expect_consistent(scenario, outcome)
     except Contradiction as error:
         msg = f"{folder.path}: {error.message}"
         raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY) from None

@@ -102,9 +102,6 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
         status=compared.status,
         text=compared.text,
         outputs=compared.outputs,
-        missing_regions=(),
-        unexplained=False,
-        log_tail="",
         time_s=reduced.run.wall_s,
         conditions=reduced.run.conditions,
         crash=reduced.run.crash,
@@ -158,7 +155,6 @@ def _record_failure(diagnosis: Diagnosis, last: RunResult) -> VerificationOutcom
     return VerificationOutcome(
         status=diagnosis.status,
         text=diagnosis.text,
-        outputs=(),
         missing_regions=diagnosis.missing,
         unexplained=diagnosis.unexplained,
         log_tail=tail,

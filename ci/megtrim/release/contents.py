@@ -14,6 +14,7 @@ from enum import StrEnum
 from megtrim.build_spec import EngineIdentity, Variant
 from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity, ToolchainIdentity
 from megtrim.checks.content import Contradiction, expect_consistent
+from megtrim.checks.outcome import ScenarioOutcome
 from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.config.config_id import NAME_PATTERN
 from megtrim.load_and_run.parity import OutputResult
@@ -108,9 +109,8 @@ class ReleaseScenario:
         if not self.id.startswith(f"{self.model}/"):
             yield f"{self.id} is no scenario of {self.model}"
         try:
-            expect_consistent(
-                self.id, self.status, outputs=self.outputs, missing_regions=(), crash=""
-            )
+            said = ScenarioOutcome(status=self.status, text="", time_s=0.0, outputs=self.outputs)
+            expect_consistent(self.id, said)
         except Contradiction as error:
             yield error.message
 

@@ -40,13 +40,7 @@ def expect_sound(verdict: Verdict) -> None:
             msg = f"{what}: found id {twice[0][0][:60]!r} twice, expected each id once"
             raise ValueError(msg)
     for scenario in verdict.scenarios:
-        expect_consistent(
-            f"scenarios: {scenario.id}",
-            scenario.status,
-            outputs=scenario.outputs,
-            missing_regions=scenario.missing_regions,
-            crash=scenario.crash,
-        )
+        expect_consistent(f"scenarios: {scenario.id}", scenario)
     if any(check.line < 1 for check in verdict.checks):
         msg = "checks: found a line below 1, expected 1 or more"
         raise ValueError(msg)

@@ -16,6 +16,7 @@ from megtrim.checks.content import Contradiction
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import JobPurpose
+from megtrim.evidence.evidence import PendingReason
 from megtrim.evidence.times import (
     ContestRecord,
     TimedContest,
@@ -35,7 +36,6 @@ from megtrim.experiments.contest import (
     PerformanceStatus,
     Sample,
 )
-from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.evidence.support import (
     BINDING,

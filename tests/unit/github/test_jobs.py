@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from megtrim.evidence.evidence import PendingReason
 from megtrim.github.jobs import PollingLimits, WaitResult, wait
-from megtrim.jobs.evidence_checks import PendingReason
 from support.github_double import GithubDouble
 from unit.github.support import asking, make_event
 

@@ -21,8 +21,7 @@ from megtrim.checks.invocation import (
 )
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.evidence.bundle import Bundle, JobPurpose
-from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
-from megtrim.jobs.evidence_checks import PendingReason
+from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, PendingReason
 from megtrim.jobs.join import DeviceFindings, join
 from megtrim.load_and_run.parity import OutputResult, Tolerance
 from megtrim.load_and_run.telemetry import Conditions, Reading

@@ -13,9 +13,9 @@ from megtrim.build_spec import Variant
 from megtrim.checks.statuses import CheckStatus, VerdictKind
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import Bundle
+from megtrim.evidence.evidence import PendingReason
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.experiments.contest import FEWEST_ROUNDS, LOOKS, ContestResult, Mark, PerformanceStatus
-from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.jobs.times_join import join_times
 from megtrim.perf.rows.model import PerformanceRow
 from megtrim.util.errors import InputError

@@ -201,11 +201,6 @@ def test_equal_outputs_are_a_proof(tmp_path: Path) -> None:
         status=ScenarioStatus.PASS,
         text="outputs equal to the last bit (1 tensor, 12 bytes)",
         outputs=(row("o"),),
-        missing_regions=(),
-        unexplained=False,
-        conditions=None,
-        crash="",
-        log_tail="",
     )
     assert noted == [Variant.PLAIN, Variant.REDUCED]
     command = ("load_and_run", "model.mge", "--cpu", "--bin-out-dump", "dump")

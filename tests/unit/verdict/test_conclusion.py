@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.checks.content import Contradiction, expect_consistent
+from megtrim.checks.outcome import ScenarioOutcome
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.size.budget_row import BudgetRow, BudgetStatus
@@ -196,14 +197,10 @@ def expect(
     crash: str = "",
     compared: bool = True,
 ) -> None:
-    expect_consistent(
-        "m/s@any",
-        status,
-        outputs=outputs,
-        missing_regions=missing,
-        crash=crash,
-        compared=compared,
+    outcome = ScenarioOutcome(
+        status=status, text="", time_s=0.0, outputs=outputs, missing_regions=missing, crash=crash
     )
+    expect_consistent("m/s@any", outcome, compared=compared)
 
 
 def test_a_pass_holds_equal_outputs_alone() -> None:

@@ -66,8 +66,8 @@ def test_the_keys_are_the_documented_ones() -> None:
         "reproduce",
     ]  # fmt: skip
     assert list(written["scenarios"][0]) == [
-        "id", "model", "scenario", "class", "arguments", "device", "status", "regions", "time_s",
-        "text", "outputs", "missing_regions", "log_tail", "conditions", "crash", "attempts",
+        "status", "text", "time_s", "outputs", "missing_regions", "log_tail", "conditions", "crash",
+        "attempts", "id", "model", "scenario", "class", "arguments", "device", "regions",
         "reproduce", "binding",
     ]  # fmt: skip
     assert list(written["budgets"][0]) == [

@@ -32,6 +32,7 @@ from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import (
     EVIDENCE_FILE,
     Evidence,
+    PendingReason,
     dump_set,
     expect_configuration,
     read_evidence,
@@ -39,7 +40,6 @@ from megtrim.evidence.evidence import (
 )
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.github.runner import describe_fork, parse_build_runner
-from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.jobs.join import DeviceFindings, JoinResult, join
 from megtrim.jobs.times_join import join_times
 from megtrim.report import comment, html, junit

@@ -13,7 +13,7 @@ from megtrim.cli.ci.github.client import open_api, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.config.config_id import DEFAULT_CONFIG, id_of
-from megtrim.evidence.evidence import expect_configuration
+from megtrim.evidence.evidence import PendingReason, expect_configuration
 from megtrim.github.event import Event, read_event
 from megtrim.github.jobs import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
@@ -24,7 +24,6 @@ from megtrim.github.proposal import (
     PullRequestState,
 )
 from megtrim.github.runner import one_line, write_output
-from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_folder import dump_folder, parse_folder, read_folder
 from megtrim.render.markup import code
