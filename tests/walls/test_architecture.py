@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,36 @@ def test_a_class_has_its_name_alone() -> None:
     )
 
     assert {name for name, count in names.items() if count > 1} == set()
+
+
+FROM_ELSEWHERE = {"Variable", "InputsDocument", "InputPrint"}
+"""Values of documents that the engine or another run wrote."""
+
+
+def _list_fields(path: Path) -> Iterator[tuple[str, frozenset[str]]]:
+    for node in _tree(path).body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield (
+                node.name,
+                frozenset(
+                    field.target.id
+                    for field in node.body
+                    if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+                ),
+            )
+
+
+def test_a_fact_is_held_by_one_class() -> None:
+    """Two classes that share most of their fields are one; an engine is a protocol's."""
+    modules = [path for path in MODULES if "engines" not in path.parts]
+    classes = [each for path in modules for each in _list_fields(path) if len(each[1]) >= 3]
+    pairs = {
+        (one, other)
+        for (one, fields), (other, others) in combinations(sorted(classes), 2)
+        if len(fields & others) >= 0.7 * len(fields | others)
+    }
+
+    assert [pair for pair in pairs if not FROM_ELSEWHERE & {*pair}] == []
 
 
 def test_files_that_the_architecture_names_are_there() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from megtrim.github.api import Api, NotFound, text_at
 from megtrim.github.runner import one_line
+from megtrim.perf.nights.history import MeasuredCommit
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InfrastructureFailure
 
@@ -17,25 +17,15 @@ _MOST_REWRITES = 4
 _HINT = "is GITHUB_API_URL right?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitFacts:
-    """A commit; times are in UTC, as ``2026-11-23T02:00:00Z``."""
-
-    sha: str
-    parent: str
-    """Its first parent; empty if it has none."""
-    committed_at: str
-
-
-def fetch_commit(api: Api, repository: str, sha: str) -> CommitFacts:
-    """Return a commit's facts. Raises InfrastructureFailure."""
+def fetch_commit(api: Api, repository: str, sha: str) -> MeasuredCommit:
+    """Return a commit with its first parent. Raises InfrastructureFailure."""
     answer = api.get(f"/repos/{repository}/git/commits/{sha}")
     parents = answer.get("parents") if isinstance(answer, dict) else None
     first = text_at(parents[0], "sha") if isinstance(parents, list) and parents else ""
     if first and not COMMIT_DIGEST.fullmatch(first):
         msg = "the answer's parent is no commit"
         raise InfrastructureFailure(msg, hint=_HINT)
-    return CommitFacts(sha=sha, parent=first, committed_at=_time_at(answer, "committer", "date"))
+    return MeasuredCommit(sha=sha, parent=first, committed_at=_time_at(answer, "committer", "date"))
 
 
 def fetch_start(api: Api, repository: str, run_id: int) -> str:

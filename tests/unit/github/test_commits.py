@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from megtrim.github.api import Api
-from megtrim.github.commits import CommitFacts, fetch_commit, fetch_start
+from megtrim.github.commits import fetch_commit, fetch_start
+from megtrim.perf.nights.history import MeasuredCommit
 from megtrim.util.errors import InfrastructureFailure
 from support.github_double import GithubDouble
 from support.github_state import Repository
@@ -31,7 +32,7 @@ def test_a_commit_with_and_without_a_parent(api: Api, repository: Repository) ->
     first = repository.commit({"a": "1"}, branch="main")
     second = repository.commit({"a": "2"}, branch="main")
 
-    assert fetch_commit(api, "acme/phone", second) == CommitFacts(
+    assert fetch_commit(api, "acme/phone", second) == MeasuredCommit(
         sha=second, parent=first, committed_at="2027-01-31T02:03:04Z"
     )
     assert fetch_commit(api, "acme/phone", first).parent == ""

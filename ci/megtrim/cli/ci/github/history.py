@@ -24,7 +24,7 @@ from megtrim.github.event import Event, read_event
 from megtrim.github.runner import annotation
 from megtrim.history.branch import DataBranch
 from megtrim.history.entries import HistoryEntry, is_future
-from megtrim.perf.nights.history import MeasuredCommit, dump_run
+from megtrim.perf.nights.history import dump_run
 from megtrim.perf.nights.night import NightFacts, add_history, make_runs
 from megtrim.size.baseline import load_sizes
 from megtrim.size.history import expect_sizes_of, make_commit_sizes
@@ -97,11 +97,8 @@ def add(report: Path, folder: Path, artifact: str) -> int:
         return EXIT_PASS
     event = read_event(env)
     api = open_api(env, event)
-    commit = fetch_commit(api, event.repository, event.head_sha)
     facts = NightFacts(
-        commit=MeasuredCommit(
-            sha=commit.sha, parent=commit.parent, committed_at=commit.committed_at
-        ),
+        commit=fetch_commit(api, event.repository, event.head_sha),
         measured_at=fetch_start(api, event.repository, event.run_id),
         job=str(event.run_id),
     )
