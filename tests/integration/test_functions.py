@@ -12,7 +12,6 @@ import pytest
 
 from megtrim.build_spec import Variant
 from megtrim.regions.keepset import read_keep_set
-from megtrim.size import full_trim
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
@@ -96,18 +95,6 @@ def test_the_committed_keep_set_makes_the_same_program(trimmed: Project, tmp_pat
     made = {path.parent.parent.name for path in fresh.out.glob("*/*/manifest.json")}
     assert "profile" not in made
     assert any(path.read_bytes() == shipped for path in fresh.out.glob("reduce/*/bin/load_and_run"))
-
-
-def test_a_quick_look_is_compared_with_the_full_trim(trimmed: Project) -> None:
-    """Where the same folder holds it: its build by regions, and its program."""
-    full = _sizes(trimmed.verdict())
-    ended = trimmed.run("trim", "--quick")
-
-    assert ended.rc == 0, ended.stderr
-    sizes = _sizes(_final(trimmed))
-    assert list(sizes) == [Variant.PLAIN, Variant.REGION, full_trim.FUNCTION, Variant.REDUCED]
-    assert sizes[Variant.REGION] == full[Variant.REGION]
-    assert sizes[full_trim.FUNCTION] == full[Variant.REDUCED] < sizes[Variant.REDUCED]
 
 
 def test_a_linker_that_cannot_is_reported_after_the_first_build(trimmed: Project) -> None:

@@ -33,7 +33,7 @@ ACTING = (
         "release/aar",
     ),
     *("release/check", "release/collect", "release/prove", "release/released_programs"),
-    *("evidence/times", "size/byte_tables", "size/full_trim"),
+    *("evidence/times", "size/byte_tables"),
     *("size/growth/build_inputs", "size/prices/pricing", "size/references/read_links"),
     *("size/results", "trim/builds/*", "trim/committed_keepset", "trim/keepset_usage"),
     *("trim/runs/*", "trim/stages/*", "util/console", "util/files", "util/http"),

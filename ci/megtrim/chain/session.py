@@ -44,8 +44,6 @@ class TrimRequest:
     """Of which project and state of it this is."""
     private: bool = False
     """What programs print about the sources is not for those who read the reports."""
-    full: LoadedConfig | None = None
-    """What is configured, where a quick look trims otherwise; None: no look, or no whole file."""
     trends: tuple[SizeTrend, ...] = ()
     """How sizes changed over the commits of the history, for reports; empty: none is known."""
     invocation: Invocation = field(default_factory=Invocation)

@@ -240,13 +240,6 @@ def is_of_another_toolchain(before: ScenarioRecord, now: ScenarioRecord) -> bool
     return "" not in (before.toolchain, now.toolchain) and before.toolchain != now.toolchain
 
 
-def bindings(keep: KeepSet) -> tuple[tuple[object, ...], ...]:
-    """Return the id and binding of each scenario: equal bindings are the same run."""
-    return tuple(
-        (record.id, *(getattr(record, name) for name in _BOUND)) for record in keep.scenarios
-    )
-
-
 def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:
     """Return what a run needs and the keep set does not contain, sorted; empty if all are kept."""
     kept = keep.regions()

@@ -21,7 +21,7 @@ from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.chain.store import StageFolder
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
-from megtrim.size import byte_tables, full_trim
+from megtrim.size import byte_tables
 from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, store_prices
 from megtrim.size.breakdown import View, compare_tables
@@ -330,13 +330,11 @@ def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
         (Variant.REGION, REGION),
         (Variant.REDUCED, REDUCED),
     )
-    *others, reduced = (
+    return [
         (str(variant), session.results.done[build])
         for variant, build in every
         if build in task.needs
-    )
-    full_builds = full_trim.find_builds(session) if session.request.options.quick else {}
-    return [*others, *full_builds.items(), reduced]
+    ]
 
 
 def expect_usable_baseline(request: TrimRequest) -> Baseline | None:

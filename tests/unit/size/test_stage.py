@@ -21,7 +21,6 @@ from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.statuses import CheckStatus
 from megtrim.config.load import load_config
 from megtrim.elf.symbol_names import readable
-from megtrim.size import full_trim
 from megtrim.size import stage as size
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budget_row import BudgetStatus
@@ -318,23 +317,6 @@ def test_a_quick_look_is_held_against_a_quick_one_alone(tmp_path: Path) -> None:
     assert weigh(changed(quick, baseline=left), task).baseline == str(left)
     with pytest.raises(InputError, match=r"sizes\.json: found sizes of a quick trim, expected"):
         weigh(changed(now, baseline=left), task)
-
-
-def test_a_quick_look_is_compared_with_the_full_trim(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where there is one of this very configuration; a full trim weighs what it made itself."""
-    now, task, _ = opened(tmp_path)
-    quick = changed(now, committed=False, quick=True)
-    companion = now.results.done["build/plain"]
-    monkeypatch.setattr(
-        full_trim, "find_builds", lambda _: {"region": companion, "function": companion}
-    )
-
-    assert [row.variant for row in weigh(now, task).artifacts[0].sizes] == ["plain", "reduced"]
-    rows = weigh(quick, task).artifacts[0].sizes
-    assert [row.variant for row in rows] == ["plain", "region", "function", "reduced"]
-    assert rows[1].size_bytes == rows[0].size_bytes
 
 
 def test_a_given_baseline_may_be_missing(tmp_path: Path) -> None:

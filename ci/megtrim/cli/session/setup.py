@@ -54,7 +54,6 @@ from megtrim.cli.session.preflight import (
     list_named_files,
 )
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.config.problems import ConfigError
 from megtrim.devices import Device, qemu, relocation_support
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.imported import read_brought
@@ -165,7 +164,6 @@ def _make_request(
         today=read_today(),
         origin=origin,
         private=read_private(),
-        full=_full(options) if options.quick else None,
         trends=read_trends(options, origin, console),
         base=(options.base_name or str(options.base)) if has_base else "",
         invocation=invocation,
@@ -265,14 +263,6 @@ def _place(loaded: LoadedConfig, processes: ProcessRunner, options: Options) -> 
     sysroots = [sysroot_of(device, loaded) for device in loaded.config.devices]
     readable = [path for path in sysroots if path is not None]
     return open_place(reference, processes, results=options.results, readable=readable)
-
-
-def _full(options: Options) -> LoadedConfig | None:
-    """Return the whole configuration; None if it has mistakes that a quick trim ignores."""
-    try:
-        return load_config(options.config, engine_source=options.engine)
-    except ConfigError:
-        return None
 
 
 def _devices(
