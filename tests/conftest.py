@@ -6,6 +6,7 @@ set, it fails instead. Minutes and starts per lane stand above the runner's summ
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import signal
@@ -14,7 +15,6 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
 from megtrim.util.process import ProcessRunner
 from support.starts import begin_counting, count_for, describe, fail_above_held, read_starts
@@ -77,18 +77,19 @@ def pytest_configure(config: pytest.Config) -> None:
     begin_counting(config)
 
 
-class _Scheduling(LoadFileScheduling):
-    """Gives the tests of a file to one worker, and so those of some folders."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        return next((name for name in TOGETHER if f"/{name}/" in f"/{file}"), file)
-
-
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
-    """Return what spreads the files over the workers, where files stay together."""
-    return _Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Give the tests of a file to one worker, and so those of some folders."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    scheduling = importlib.import_module("xdist.scheduler").LoadFileScheduling(config, log)
+    scheduling._split_scope = _find_scope
+    return scheduling
+
+
+def _find_scope(nodeid: str) -> str:
+    file = nodeid.partition("::")[0]
+    return next((name for name in TOGETHER if f"/{name}/" in f"/{file}"), file)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

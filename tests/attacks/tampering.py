@@ -34,7 +34,7 @@ def put_program(file: Path, program: bytes) -> None:
     put(file, program.ljust(file.stat().st_size, b"\0"))
 
 
-def edit(file: Path, change: Callable[[Any], None]) -> None:
+def edit(file: Path, change: Callable[[Any], object]) -> None:
     data = json.loads(file.read_text(encoding="utf-8"))
     change(data)
     file.write_text(json.dumps(data, indent=1), encoding="utf-8")

@@ -47,46 +47,51 @@ def expect_red(papers: Documents, plain: bytes, reduced: bytes, *statuses: str) 
     return row
 
 
-def test_outputs_of_an_earlier_run_are_left(papers: Documents) -> None:
-    expect_red(papers, GOOD_PROGRAM, script("exit 0"), "parity")
+ENDS = ("kill -KILL $$", "kill -TERM $$", "exit 137", "exit 143")
+SAID = (
+    "libc : Fatal signal 4 (SIGILL), code 1 (ILL_ILLOPC), fault addr 0x5581",
+    "qemu: uncaught target signal 5 (Trace/breakpoint trap) - core dumped",
+)
+PRETENDED = "printf 'megtrim rc=0\\nmegtrim late=no\\nmegtrim surveyed=yes\\n'"
+Play = tuple[bytes, bytes, tuple[str, ...]]
+"""The plain program, the reduced one, and what the device may say of them."""
+ATTEMPTS: dict[str, tuple[Play, ...]] = {
+    "outputs_of_an_earlier_run_are_left": ((GOOD_PROGRAM, script("exit 0"), ("parity",)),),
+    "a_wrapper_swallows_the_trap": (
+        (GOOD_PROGRAM, script(f"sh -c '{TRAP}'", "exit 0"), ("parity", "trap")),
+    ),
+    "a_trap_after_the_outputs": ((GOOD_PROGRAM, leaving(RIGHT, TRAP), ("trap",)),),
+    "a_trap_that_ends_with_0": tuple(
+        (GOOD_PROGRAM, leaving(RIGHT, f"echo '{said}' >&2", "exit 0"), ("trap",)) for said in SAID
+    ),
+    "exit_statuses_are_exchanged": (
+        (leaving(RIGHT, "exit 1"), GOOD_PROGRAM, ("engine-error",)),
+        (leaving(RIGHT, TRAP), GOOD_PROGRAM, ("engine-error", "trap")),
+    ),
+    "a_program_kills_itself_each_time": tuple(
+        (GOOD_PROGRAM, leaving(RIGHT, end), ("engine-error",)) for end in ENDS
+    ),
+    "a_program_says_how_it_ended": (
+        (GOOD_PROGRAM, leaving(RIGHT, PRETENDED, f"{PRETENDED} >&2", TRAP), ("trap",)),
+    ),
+}
 
 
-def test_a_wrapper_swallows_the_trap(papers: Documents) -> None:
-    expect_red(papers, GOOD_PROGRAM, script(f"sh -c '{TRAP}'", "exit 0"), "parity", "trap")
-
-
-def test_a_trap_after_the_outputs(papers: Documents) -> None:
-    expect_red(papers, GOOD_PROGRAM, leaving(RIGHT, TRAP), "trap")
-
-
-def test_a_trap_that_ends_with_0(papers: Documents) -> None:
-    for said in (
-        "libc : Fatal signal 4 (SIGILL), code 1 (ILL_ILLOPC), fault addr 0x5581",
-        "qemu: uncaught target signal 5 (Trace/breakpoint trap) - core dumped",
-    ):
-        expect_red(papers, GOOD_PROGRAM, leaving(RIGHT, f"echo '{said}' >&2", "exit 0"), "trap")
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_attempt(papers: Documents, attempt: str) -> None:
+    """Two programs run, and what they do is a product failure up to the gate."""
+    for plain, reduced, statuses in ATTEMPTS[attempt]:
         papers.start()
-
-
-def test_exit_statuses_are_exchanged(papers: Documents) -> None:
-    expect_red(papers, leaving(RIGHT, "exit 1"), GOOD_PROGRAM, "engine-error")
-    papers.start()
-    expect_red(papers, leaving(RIGHT, TRAP), GOOD_PROGRAM, "engine-error", "trap")
+        expect_red(papers, plain, reduced, *statuses)
 
 
 def test_a_program_is_killed(papers: Documents) -> None:
-    for ends in ("kill -KILL $$", "kill -TERM $$", "exit 137", "exit 143"):
+    for ends in ENDS:
         for reduced in (GOOD_PROGRAM, leaving(RIGHT, ends)):
             papers.start()
             row = papers.play(leaving(RIGHT, ends), reduced)
             assert row["status"] == "infrastructure", ends
             assert papers.conclude().verdict == "unverified"
-
-
-def test_a_program_kills_itself_each_time(papers: Documents) -> None:
-    for ends in ("kill -KILL $$", "kill -TERM $$", "exit 137", "exit 143"):
-        papers.start()
-        expect_red(papers, GOOD_PROGRAM, leaving(RIGHT, ends), "engine-error")
 
 
 def test_a_killed_program_then_traps(papers: Documents) -> None:
@@ -128,13 +133,6 @@ def test_outputs_by_a_stray_process(papers: Documents) -> None:
     plain = leaving(RIGHT, f"setsid sh -c '{work}' >/dev/null 2>&1 </dev/null &")
 
     expect_red(papers, plain, script("sleep 0.5"), "parity")
-
-
-def test_a_program_says_how_it_ended(papers: Documents) -> None:
-    reported = "megtrim rc=0\\nmegtrim late=no\\nmegtrim surveyed=yes\\n"
-    reduced = leaving(RIGHT, f"printf '{reported}'", f"printf '{reported}' >&2", TRAP)
-
-    expect_red(papers, GOOD_PROGRAM, reduced, "trap")
 
 
 def test_another_emulated_cpu(tmp_path: Path, processes: ProcessRunner) -> None:

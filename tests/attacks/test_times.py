@@ -31,7 +31,8 @@ class Night(Documents):
         return results
 
     def record(self, row: int) -> bytes:
-        return (self.folder / "evidence/files" / self.results()[row]["times"]).read_bytes()
+        digest: str = self.results()[row]["times"]
+        return (self.folder / "evidence/files" / digest).read_bytes()
 
     def put_record(self, data: bytes) -> None:
         """Let evidence name another record for the trimmed program's contest."""

@@ -222,15 +222,15 @@ def test_it_reports_its_number_where_it_would_have_run(place: Place, asked: str,
 
 def test_the_inputs_stay_as_they_are(place: Place) -> None:
     """Only copies are edited, which bear the same names: linkers know archives by them."""
-    inputs = [place.root / name for name in ("main.cpp.o", "lib/libparts.a")]
-    before = [each.read_bytes() for each in inputs]
+    files = [place.root / name for name in ("main.cpp.o", "lib/libparts.a")]
+    before = [each.read_bytes() for each in files]
     argv = ("ld", "main.cpp.o", "-Llib", "-lparts", "-lc", "main.cpp.o")
     made = inputs.copies(argv, link_env=place.bench("copied"), spec=make_spec(*NAMES))
 
     assert made == ("ld", "main.cpp.o", "-Llib", made[3], *argv[4:])
     assert Path(made[3]).name == "libparts.a"
-    assert [each.read_bytes() for each in inputs] == before
-    assert Path(made[3]).stat().st_size == inputs[1].stat().st_size
+    assert [each.read_bytes() for each in files] == before
+    assert Path(made[3]).stat().st_size == files[1].stat().st_size
 
 
 def test_without_exceptions_there_is_nothing_to_unwind(place: Place, tmp_path: Path) -> None:
