@@ -85,15 +85,6 @@ def test_a_passing_trouble_of_the_api_leaves_one_comment(settled: World, late: C
     assert [call.status for call in github.calls("POST", path)] == [403, 503, 201]
 
 
-def test_a_device_job_that_is_cut_off_leaves_the_verdict_to_the_rest(settled: World) -> None:
-    """It brings no evidence; that is no trap, and no pass either."""
-    number = change(settled, "cut-off")
-    cut = settled.run_pull(number, env={CHECKOUT_FAULT: "device checkout kit"})
-    assert cut.run.conclusions == {**WITH_DEVICE, DEVICE_JOB: "failure"}
-    assert verdict(cut) == "unverified"
-    golden.check("device-cut-off", cut.body)
-
-
 def test_a_build_that_left_nothing_is_no_pass(settled: World) -> None:
     """The runner was shut down before anything was uploaded: the check still reports."""
     number = change(settled, "shut-down")

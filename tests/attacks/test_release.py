@@ -98,7 +98,8 @@ def test_an_honest_release(tmp_path: Path) -> None:
 
 def with_empty(*fields: str) -> dict[str, str]:
     """Return a release whose lists are empty: a script, and a package that runs a command."""
-    described = replace(HONEST, **dict.fromkeys(fields, ()))
+    empty: dict[str, Any] = dict.fromkeys(fields, ())
+    described = replace(HONEST, **empty)
     return without(described, "bin/load_and_run", "lib/libengine.so")
 
 

@@ -49,15 +49,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sample_builds.build(find_embedded_source(), tmp_path_factory.mktemp("plain"))
 
 
-@pytest.fixture(scope="module")
-def silent(program: Path) -> Path:
-    """Return the same program, of which nothing is heard, as of a minimum-size build."""
-    silenced = program.with_name("silent")
-    silenced.write_text(f'#!/bin/sh\nexec {program} "$@" >/dev/null 2>&1\n', encoding="utf-8")
-    silenced.chmod(0o755)
-    return silenced
-
-
 def make_files(program: Path, rival: Path | None = None) -> ContestFiles:
     return ContestFiles(
         programs={Side.REFERENCE: program, Side.RIVAL: rival or program},
@@ -136,30 +127,6 @@ def test_a_program_does_not_differ_from_itself(program: Path, tmp_path: Path) ->
     assert compare(contest, result).exceeds is not Answer.YES
 
 
-def test_a_contest_varies_what_may_mislead_it(program: Path, tmp_path: Path) -> None:
-    """Chance says who is first in a round, and each process reports all its times."""
-    budget = ContestBudget(rounds=12)
-    _, result = hold(make_files(program), tmp_path, "--slow-down", "50", budget=budget)
-
-    rounds = sorted({sample.round_number for sample in result.samples})
-    assert rounds == list(range(len(rounds)))
-    firsts = [sample.contestant for sample in result.samples if sample.position == 0]
-    assert set(firsts) == {RIVAL, BASELINE}
-    assert all(sample.prepare_ms and sample.warm_ups_ms for sample in result.samples)
-    assert all(len(sample.iterations_ms) >= 10 for sample in result.samples)
-    assert 0 < result.program_time_s < result.time_s
-
-
-def test_steps_before_the_measured_one_run_once(program: Path, tmp_path: Path) -> None:
-    """A search leaves a cache; each measured run gets its own copy of it."""
-    budget = ContestBudget(rounds=12)
-    _, result = hold(make_files(program), tmp_path, experiment="fast-run-cache", budget=budget)
-
-    assert result.status is PerformanceStatus.MEASURED, result.reason
-    assert result.outputs.startswith("1 output equal within")
-    assert len(result.samples) == 24
-
-
 def test_a_search_in_each_process_is_made_in_no_other_run(program: Path, tmp_path: Path) -> None:
     """Once for the outputs and once for each sample; how long it may take is said before."""
     calls = tmp_path / "calls"
@@ -183,18 +150,6 @@ def test_a_search_in_each_process_is_made_in_no_other_run(program: Path, tmp_pat
 def first_warm_ups(samples: Iterable[Sample]) -> list[float]:
     """Return the time of the first warm-up of each process, in which a search happens."""
     return [time for each in samples if (time := each.time_ms(TimeStage.WARM_UP)) is not None]
-
-
-def test_a_wrong_output_ends_the_contest_before_anything_is_timed(
-    program: Path, tmp_path: Path
-) -> None:
-    """However fast it would be, its times do not count."""
-    ones = "data:{1,3,32,32}"
-    _, result = hold(make_files(program), tmp_path, "--input", ones)
-
-    assert result.status is PerformanceStatus.WRONG_OUTPUTS
-    assert "largest difference" in result.reason
-    assert result.samples == ()
 
 
 def test_outputs_of_fake_first_are_compared_where_the_engine_cannot_dump_them(
@@ -239,38 +194,3 @@ def test_a_busy_machine_marks_its_samples(program: Path, tmp_path: Path) -> None
     assert result.conditions == ("other programs took more than 50% of the CPUs' time",)
     assert {each.marks for each in result.samples} == {(Mark.BUSY,)}
     assert len(result.samples) == 1.5 * FEWEST_ROUNDS
-
-
-def test_a_crash_says_what_the_program_said(program: Path, tmp_path: Path) -> None:
-    _, result = hold(make_files(program), tmp_path, "--no-such-flag")
-
-    assert result.status is PerformanceStatus.FAILED
-    assert result.reason.startswith(f"{RIVAL}: it ended with 1 (failed)")
-    assert "unknown command line flag" in result.reason
-
-
-def test_a_program_that_hangs_ends_by_its_time_out(program: Path, tmp_path: Path) -> None:
-    """It costs its own contest, and leaves nothing behind."""
-    hanging = tmp_path / "hanging"
-    hanging.write_text("#!/bin/sh\nexec sleep 1000\n", encoding="utf-8")
-    hanging.chmod(0o755)
-    _, result = hold(make_files(program, hanging), tmp_path, timeout_s=3.0)
-
-    assert result.status is PerformanceStatus.FAILED
-    assert result.reason == f"{RIVAL}: it did not end within 3 s"
-    assert list((tmp_path / "runs").iterdir()) == []
-
-
-def test_programs_without_a_log_are_timed_by_runs_of_two_lengths(
-    program: Path, silent: Path, tmp_path: Path
-) -> None:
-    """If one side prints no times, neither is read from its log: both are timed alike."""
-    budget = ContestBudget(rounds=12)
-    contest, result = hold(
-        make_files(program, silent), tmp_path, "--slow-down", "100", budget=budget
-    )
-
-    assert result.status is PerformanceStatus.MEASURED, result.reason
-    assert result.by_run_length
-    assert {len(sample.iterations_ms) for sample in result.samples} == {1}
-    assert compare(contest, result).ratio > 1.3

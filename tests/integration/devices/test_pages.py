@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from integration.devices.rigs import StartPhone
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.util.process import ProcessRunner
 from support import sshd
-from support.megtrim_cli import ARGV, ROOT, SAMPLE
-from support.pages import BLOCKS, LONGEST_S, Block, Place, blocks_in, configured_folder
+from support.pages import BLOCKS, Block, Place, blocks_in, configured_folder
 from virtual_phone.adb_server import AdbServer
 
 CLASS = {"name": "armv82-dotprod", "qemu_cpu": "cortex-a76"}
@@ -105,20 +104,6 @@ def test_a_phone_in_another_terminal(
 
     assert reported.rc == 0, reported.stdout + reported.stderr
     assert f"connected to {address}\naarch64\n" in reported.stdout
-
-
-@pytest.mark.parametrize("words", [(), ("--device", "virtual-phone")], ids=["demo", "on a phone"])
-def test_the_demo(
-    words: tuple[str, ...], shared_out: Path, phone_environment: dict[str, str]
-) -> None:
-    """What the session ``demo`` runs passes against the committed keep set, on a phone as well."""
-    argv = (*ARGV, "trim", "--config", str(SAMPLE / "functions.yaml"), "--out", str(shared_out))
-    reported = ProcessRunner(phone_environment).run(
-        Command(argv=(*argv, *words), cwd=ROOT, timeout_s=LONGEST_S)
-    )
-
-    assert reported.rc == 0, reported.stdout + reported.stderr
-    assert "verdict: pass" in reported.stdout
 
 
 def said(log: Path, pattern: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -21,10 +20,17 @@ GONE = "NO-PHONE-HAS-THIS"
 
 
 @pytest.fixture
-def team(make_project: MakeProject, phone: ConnectedPhone, tmp_path: Path) -> Project:
-    """A project whose only device is a phone behind adb."""
+def team(
+    make_project: MakeProject, phone: ConnectedPhone, tmp_path: Path, shared_out: Path
+) -> Project:
+    """A project whose only device is a phone behind adb.
+
+    What others leave in ``final`` while this test looks there must not be taken for its own.
+    """
     project = make_project(MODEL, toolchain="zig")
-    _take_builds(project, tmp_path / "own-out")
+    assert project.run("stage build").rc == 0
+    project.out = tmp_path / "own-out"
+    assert project.run("stage build", "--reuse", str(shared_out)).rc == 0
     config = project.read()
     config["classes"] = [{"name": "phone"}]
     project.write(config)
@@ -32,19 +38,6 @@ def team(make_project: MakeProject, phone: ConnectedPhone, tmp_path: Path) -> Pr
     server = {name: phone.server.env[name] for name in phone.server.env}
     project.env = {**server, "MEGTRIM_STATE": str(tmp_path / "state")}
     return project
-
-
-def _take_builds(project: Project, own: Path) -> None:
-    """Give the project a folder of results of its own, which begins with the builds of all.
-
-    What others leave in ``final`` while this test looks there must not be taken for its own.
-    """
-    built = project.run("stage build", "--json")
-    assert built.rc == 0, built.stderr
-    for reported in json.loads(built.stdout)["done"].values():
-        folder = Path(reported["folder"])
-        shutil.copytree(folder, own / folder.relative_to(project.out), symlinks=True)
-    project.out = own
 
 
 def _has(project: Project, serial: str) -> None:
