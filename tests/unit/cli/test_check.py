@@ -131,35 +131,34 @@ def test_files_are_held_against_the_keep_set_by_their_bytes(team: Shell) -> None
 
 
 @pytest.mark.parametrize(
-    ("data", "what"),
+    ("pairs", "message"),
     [
-        (b"\x08\x08\x12\x07pytorch", "an ONNX model"),
-        (b"PK\x03\x04", "a zip archive"),
-        (b"\x80\x04\x95\0\0", "a Python pickle"),
-        (b"hello, world\n", "a text file"),
+        (
+            [("version: 1", "version: 2")],
+            "megtrim.yaml:1: version: found the number 2, expected 1",
+        ),
+        (
+            [("wide, inputs: {data: ", "wide, inputs: {date: ")],
+            "megtrim.yaml:8: models[0].scenarios[1].inputs.date: found an input",
+        ),
+        # Only an encrypted model may need an operator JSON.
+        (
+            [("m.sample", "m.onnx"), ("scenarios:", "strip_info: info.json\n    scenarios:")],
+            "m.onnx: not a .mge model: it is an ONNX model",
+        ),
     ],
 )
-@pytest.mark.parametrize("info", ["", "strip_info: info.json\n    "])
-def test_a_model_that_no_engine_reads_is_refused(
-    team: Shell, data: bytes, what: str, info: str
+def test_keys_inputs_and_models_are_checked(
+    team: Shell, pairs: list[tuple[str, str]], message: str
 ) -> None:
-    """Whether an operator JSON is given for it, or not: only an encrypted one may need that."""
-    (team.folder / "m.sample").write_bytes(data)
+    """As every command does; the place in the file is that of the list of threads."""
+    (team.folder / "m.onnx").write_bytes(b"\x08\x08\x12\x07pytorch")
     (team.folder / "info.json").write_bytes((ENGINE / "models/tiny-vgg.sample.json").read_bytes())
-    edit(team, ("scenarios:", f"{info}scenarios:"))
+    edit(team, *pairs)
     answer = team("check")
 
     assert answer.status == 2
-    assert f"m.sample: not a .mge model: it is {what}" in answer.err
-
-
-def test_keys_are_checked(team: Shell) -> None:
-    """As every command does."""
-    edit(team, ("version: 1", "version: 2"))
-    answer = team("check")
-
-    assert answer.status == 2
-    assert "megtrim.yaml:1: version: found the number 2, expected 1" in answer.err
+    assert answer.err.count(message) == 1
 
 
 def test_files_and_options_are_checked_at_once(team: Shell) -> None:
@@ -174,15 +173,3 @@ def test_files_and_options_are_checked_at_once(team: Shell) -> None:
     for part in ("megtrim.yaml:5: m.sample", "default@any.json:1: not JSON", "MGE_BIN_REDUCE"):
         assert part in answer.err
     assert answer.out == ""
-
-
-def test_inputs_are_compared_with_the_model(team: Shell) -> None:
-    """By name, type and shape; the place in the file is that of the list of threads."""
-    edit(team, ("wide, inputs: {data: ", "wide, inputs: {date: "))
-    answer = team("check")
-
-    assert answer.status == 2
-    assert (
-        answer.err.count("megtrim.yaml:8: models[0].scenarios[1].inputs.date: found an input") == 1
-    )
-    assert "did you mean data?" in answer.err

@@ -120,16 +120,3 @@ def test_a_name_in_the_configuration_is_an_input_error(
 
     assert answer.status == 2, answer.err
     assert names in answer.err
-
-
-@pytest.mark.parametrize("now", ["9999-12-31", "0001-01-01", "9999-12-31T23:59:59-14:00"])
-def test_a_day_that_no_calculation_can_use_is_an_input_error(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, now: str
-) -> None:
-    """Days are added to it."""
-    monkeypatch.setenv("MEGTRIM_NOW", now)
-    settle_in(shell.folder)
-    answer = shell("plan")
-
-    assert answer.status == 2
-    assert "MEGTRIM_NOW: found" in answer.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -48,22 +49,7 @@ def test_a_model_and_a_checkout_are_enough(team: Shell) -> None:
         ("resnet18-s", "resnet18-s.mge", ["resnet18-s.mge.json"]),
     ]
     assert config.models[1].scenarios[0].inputs == {"h2d[0]": Path("resnet18-s.h2d-0.npy")}
-
-
-@pytest.mark.parametrize("blocked", ["megtrim", "resnet18-s.h2d-0.npy"])
-def test_what_cannot_be_written_leaves_nothing(team: Shell, blocked: str) -> None:
-    """A second try would stumble over the files of the first."""
-    team.model("resnet18-s.mge")
-    (team.folder / blocked).symlink_to("gone/nowhere")
-
-    assert "cannot be written" in refused(team, "resnet18-s.mge")
-
-
-def test_inputs_are_not_constant(team: Shell) -> None:
-    """Equal outputs of a constant image prove little."""
-    team.model("resnet18-s.mge")
-    assert team("init", "resnet18-s.mge").status == 0
-
+    # Equal outputs of a constant image prove little.
     found = np.load(team.folder / "resnet18-s.h2d-0.npy")
     assert (found.dtype, found.shape) == (np.dtype("float32"), (1, 3, 64, 64))
     assert np.unique(found).size > 90
@@ -144,28 +130,87 @@ def test_a_model_is_added_by_files_of_its_own(team: Shell, config: str) -> None:
         assert loaded.resolve(loaded.config.models[0].file).resolve().name == "mobilenet-s.mge"
 
 
-def test_a_model_that_cannot_be_added_is_refused(team: Shell) -> None:
-    """With what to do; nothing is written."""
-    team.model("resnet18-s.mge")
-    team.sample("tiny-vgg.sample")
-    assert team("init", "resnet18-s.mge").status == 0
-
-    for arguments, words in (
-        (("--add",), "found no model, expected at least one"),
-        (("--add", "tiny-vgg.sample"), "is a model for the engine sample, expected one for megeng"),
-        (("--add", "--engine", "x", "resnet18-s.mge"), "leave out --engine"),
-        (("--add", "-c", "gone.yaml", "resnet18-s.mge"), "gone.yaml"),
-    ):
-        assert words in refused(team, *arguments)
-
-
 def refused(shell: Shell, *arguments: str) -> str:
     """Return why nothing was written."""
-    before = sorted(shell.folder.rglob("*"))
+    before = {path: path.is_file() and path.read_bytes() for path in shell.folder.rglob("*")}
     answer = shell("init", *arguments)
     assert answer.status == 2
-    assert sorted(shell.folder.rglob("*")) == before
+    after = {path: path.is_file() and path.read_bytes() for path in shell.folder.rglob("*")}
+    assert after == before
     return answer.err
+
+
+RESNET, SAMPLE = "resnet18-s.mge", "tiny-vgg.sample"
+INPUT = "resnet18-s.h2d-0.npy"
+
+
+def _nothing(_team: Shell) -> None:
+    """Change nothing."""
+
+
+def _link(name: str) -> Callable[[Shell], object]:
+    return lambda team: (team.folder / name).symlink_to("gone/nowhere")
+
+
+def _write(name: str, data: bytes) -> Callable[[Shell], object]:
+    return lambda team: (team.folder / name).write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "prepare"),
+    [
+        ((RESNET, SAMPLE), f"{SAMPLE} is a model of the sample engine, {RESNET} is not", _nothing),
+        ((RESNET, "--engine", "folder"), "found a folder, expected a checkout of Meg", _nothing),
+        ((RESNET, "--engine", "gone"), "gone: found no such file, expected a checkout", _nothing),
+        ((SAMPLE, "--engine", "folder"), "found a folder, expected a copy of the sam", _nothing),
+        ((SAMPLE, "--engine", "gone"), "gone: found no such file, expected a copy of", _nothing),
+        (
+            (RESNET,),
+            "found 2 checkouts of MegEngine: ../MegEngine, ../engine-1.13",
+            lambda team: write(team.folder.parent / "engine-1.13", NEWEST),
+        ),
+        (
+            (RESNET,),
+            f"{INPUT}: found float64 (1, 3, 32, 32), expected h2d[0] Float32 (1, 3, 64, 64)",
+            lambda team: np.save(team.folder / INPUT, np.zeros((1, 3, 32, 32))),
+        ),
+        ((RESNET,), "megtrim: megtrim.yaml already exists", _write("megtrim.yaml", b"mine")),
+        ((RESNET,), "cannot be written", _link("megtrim")),
+        ((RESNET,), "cannot be written", _link(INPUT)),
+        ((RESNET, "bad.mge"), "megtrim: bad.mge: ", _nothing),
+        ((RESNET, "bad.mge"), "megtrim: bad.mge: ", _write("bad.mge", b"mgb0001\0")),
+    ],
+)
+def test_what_cannot_be_trimmed_is_refused(
+    team: Shell, words: tuple[str, ...], message: str, prepare: Callable[[Shell], object]
+) -> None:
+    """Now, not after an hour of building; what is there is someone's work, and stays alone."""
+    team.model(RESNET)
+    team.sample(SAMPLE)
+    (team.folder / "folder").mkdir()
+    prepare(team)
+
+    assert message in refused(team, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "found no model, expected at least one"),
+        ((SAMPLE,), "is a model for the engine sample, expected one for megeng"),
+        (("--engine", "x", RESNET), "leave out --engine"),
+        (("-c", "gone.yaml", RESNET), "gone.yaml"),
+    ],
+)
+def test_a_model_that_cannot_be_added_is_refused(
+    team: Shell, words: tuple[str, ...], message: str
+) -> None:
+    """With what to do; nothing is written."""
+    team.model(RESNET)
+    team.sample(SAMPLE)
+    assert team("init", RESNET).status == 0
+
+    assert message in refused(team, "--add", *words)
 
 
 def test_without_an_engine_nothing_is_written(
@@ -176,65 +221,10 @@ def test_without_an_engine_nothing_is_written(
     project.mkdir(parents=True)
     monkeypatch.chdir(project)
     inner = Shell(project, shell.capture)
-    inner.model("resnet18-s.mge")
+    inner.model(RESNET)
 
-    err = refused(inner, "resnet18-s.mge")
-    assert err.startswith(f"megtrim: found no checkout of MegEngine in, next to or above {project}")
-    assert "name it with --engine PATH" in err
-    inner.sample("tiny-vgg.sample")
-    (project / "engine").mkdir()
-    for model, engine, words in (
-        ("resnet18-s.mge", "engine", "found a folder, expected a checkout of MegEngine"),
-        ("resnet18-s.mge", "gone", "found no such file, expected a checkout of MegEngine"),
-        ("tiny-vgg.sample", "engine", "found a folder, expected a copy of the sample engine"),
-        ("tiny-vgg.sample", "gone", "found no such file, expected a copy of the sample engine"),
-    ):
-        err = refused(inner, model, "--engine", engine)
-        assert f"--engine {engine}: {words}" in err
-
-
-def test_of_two_checkouts_one_is_to_be_named(team: Shell) -> None:
-    """A guess would be found out after an hour."""
-    team.model("resnet18-s.mge")
-    write(team.folder.parent / "engine-1.13", NEWEST)
-
-    err = refused(team, "resnet18-s.mge")
-    assert "found 2 checkouts of MegEngine: ../MegEngine, ../engine-1.13" in err
-
-
-def test_models_of_two_engines_are_refused(team: Shell) -> None:
-    """A configuration trims one."""
-    team.model("resnet18-s.mge")
-    team.sample("tiny-vgg.sample")
-
-    err = refused(team, "resnet18-s.mge", "tiny-vgg.sample")
-    assert "tiny-vgg.sample is a model of the sample engine, resnet18-s.mge is not" in err
-
-
-def test_an_input_that_does_not_fit_is_refused(team: Shell) -> None:
-    """It is someone's work, but of another model."""
-    team.model("resnet18-s.mge")
-    np.save(team.folder / "resnet18-s.h2d-0.npy", np.zeros((1, 3, 32, 32)))
-
-    err = refused(team, "resnet18-s.mge")
-    expected = "expected h2d[0] Float32 (1, 3, 64, 64)"
-    assert f"resnet18-s.h2d-0.npy: found float64 (1, 3, 32, 32), {expected}" in err
-
-
-def test_init_overwrites_nothing(team: Shell) -> None:
-    """A configuration is someone's work."""
-    team.model("resnet18-s.mge")
-    (team.folder / "megtrim.yaml").write_text("mine", encoding="utf-8")
-
-    assert refused(team, "resnet18-s.mge").startswith("megtrim: megtrim.yaml already exists\n")
-    assert (team.folder / "megtrim.yaml").read_text(encoding="utf-8") == "mine"
-
-
-@pytest.mark.parametrize("content", [None, b"", b"hello", b"mgb0001\0"])
-def test_init_refuses_what_is_no_model(team: Shell, content: bytes | None) -> None:
-    """Now, not after an hour of building; nothing is written."""
-    team.model("resnet18-s.mge")
-    if content is not None:
-        (team.folder / "bad.mge").write_bytes(content)
-
-    assert refused(team, "resnet18-s.mge", "bad.mge").startswith("megtrim: bad.mge: ")
+    error = refused(inner, RESNET)
+    assert error.startswith(
+        f"megtrim: found no checkout of MegEngine in, next to or above {project}"
+    )
+    assert "name it with --engine PATH" in error

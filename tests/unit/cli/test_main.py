@@ -15,7 +15,6 @@ from megtrim.util.errors import (
     InfrastructureFailure,
     InputError,
     Interrupted,
-    MegtrimError,
     ProductFailure,
 )
 from unit.cli.support import Shell
@@ -39,35 +38,10 @@ VERBS = tuple(commands(main))
 
 def test_the_first_page_lists_what_people_use() -> None:
     """Single stages, and what workflows call, are in groups of their own."""
-    assert main.list_commands(click.Context(main)) == [
-        *(
-            "doctor",
-            "init",
-            "check",
-            "plan",
-            "trim",
-            "verify",
-            "probe",
-            "explain",
-            "size",
-            "report",
-        ),
-        *("export", "release", "perf", "devices", "model", "stage", "ci"),
-    ]
-
-
-def test_the_verbs_are_these() -> None:
-    """One for each stage, and those around them."""
-    assert {" ".join(verb) for verb in VERBS} >= {
-        *("trim", "init", "doctor", "plan", "verify", "probe", "explain", "size", "report"),
-        *("model show", "perf list"),
-        *("size show", "size diff"),
-        *(f"stage {name}" for name in ("build", "profile", "header", "reduce")),
-        *(f"stage {name}" for name in ("functions", "verdict")),
-        *("ci evidence pack", "ci evidence run", "ci evidence join", "ci gate", "ci schema"),
-        *("ci github baseline find", "ci github baseline rebuild", "ci github wait"),
-        *("ci github publish", "ci github propose", "ci github image", "ci github logs"),
-    }
+    assert " ".join(main.list_commands(click.Context(main))) == (
+        "doctor init check plan trim verify probe explain size report export release perf devices "
+        "model stage ci"
+    )
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
@@ -137,31 +111,29 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     monkeypatch.setattr(sys.modules["megtrim.cli.doctor"], "_findings", findings)
 
 
+_STOPPED = "interrupted; what is finished is kept"
+
+
 @pytest.mark.parametrize(
-    ("kind", "status"),
-    [(ProductFailure, 1), (InputError, 2), (InfrastructureFailure, 3), (Interrupted, 130)],
+    ("error", "status", "text"),
+    [
+        (ProductFailure("it is so", hint="do this"), 1, "it is so\n  do this"),
+        (InputError("it is so", hint="do this"), 2, "it is so\n  do this"),
+        (InfrastructureFailure("it is so", hint="do this"), 3, "it is so\n  do this"),
+        (Interrupted("it is so", hint="do this"), 130, "it is so\n  do this"),
+        (KeyboardInterrupt(), 130, _STOPPED),
+        (click.Abort(), 130, _STOPPED),
+    ],
 )
 def test_every_kind_of_failure_has_its_status(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, kind: type[MegtrimError], status: int
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, text: str
 ) -> None:
     """Message and hint, no traceback."""
-    raising(monkeypatch, kind("it is so", hint="do this"))
-
-    answer = shell("doctor")
-
-    assert (answer.status, answer.out) == (status, "")
-    assert answer.err == "megtrim: it is so\n  do this\n"
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
-def test_ctrl_c_is_130(shell: Shell, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """What is finished is kept."""
     raising(monkeypatch, error)
 
     answer = shell("doctor")
 
-    assert answer.status == 130
-    assert answer.err.strip() == "megtrim: interrupted; what is finished is kept"
+    assert (answer.status, answer.out, answer.err.strip()) == (status, "", f"megtrim: {text}")
 
 
 def test_a_bug_leaves_a_report(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from megtrim.build_spec import Origin
 from megtrim.cli.session.job_summary import SummaryPage, read_page
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
@@ -47,42 +49,50 @@ def test_what_the_job_knows_outweighs_what_the_build_said(tmp_path: Path) -> Non
     assert " for `phone`: " in found.text.splitlines()[0]
 
 
-def test_a_page_without_a_verdict_says_what_it_is_of(tmp_path: Path) -> None:
-    """And begins with what ended the run."""
-    nothing = read_page(tmp_path, config="megtrim.yaml", links=LINKS, known=KNOWN).text
-    (tmp_path / "ending.json").write_text(dump_ending(ENDING), encoding="utf-8")
-    ended = read_page(tmp_path, config="megtrim.yaml", links=LINKS, known=KNOWN).text
-    lost = EarlyExit(exit=3, message="the phone\nis gone", hint="")
-    (tmp_path / "ending.json").write_text(dump_ending(lost), encoding="utf-8")
-    away = read_page(tmp_path, config="megtrim.yaml", links=LINKS, known=KNOWN).text
-
-    assert nothing.startswith("## ⚠️ megtrim: no report for `phone`, so nothing is known\n")
-    first = "megtrim ended before a verdict for `phone`"
-    assert ended.startswith(f"## ❌ {first}: megtrim.yaml:3: jobs: an unknown key\n")
-    assert away.startswith(f"## ⚠️ {first}: the phone\n")
-    for text in (nothing, ended, away):
-        last = text.splitlines()[-1]
-        assert last.startswith("megtrim 2.0.0, pull request 3, commit abababababab. [This run]")
+LOST = EarlyExit(exit=3, message="the phone\nis gone", hint="")
+REASON = ": megtrim.yaml:3: jobs: an unknown key"
+ENDED = "megtrim ended before a verdict"
+ANDROID = "android/megtrim.yaml"
 
 
-def test_a_run_that_ended_early_says_why(tmp_path: Path) -> None:
-    """On the page and at the configuration."""
-    (tmp_path / "ending.json").write_text(dump_ending(ENDING), encoding="utf-8")
-    found = page(tmp_path)
+@pytest.mark.parametrize(
+    ("ending", "config", "known", "title", "file"),
+    [
+        (None, "megtrim.yaml", KNOWN, "⚠️ megtrim: no report for `phone`, so nothing is", None),
+        (None, ANDROID, Origin(), f"⚠️ megtrim: no report (`{ANDROID}`), so nothing", None),
+        (ENDING, "megtrim.yaml", KNOWN, f"❌ {ENDED} for `phone`{REASON}\n", "megtrim.yaml"),
+        (LOST, "megtrim.yaml", KNOWN, f"⚠️ {ENDED} for `phone`: the phone\n", "megtrim.yaml"),
+        (ENDING, "megtrim.yaml", Origin(), f"❌ {ENDED}{REASON}\n", "megtrim.yaml"),
+        (ENDING, ANDROID, Origin(), f"❌ {ENDED} (`{ANDROID}`){REASON}\n", ANDROID),
+        (ENDING, f"{ANDROID}#arm64", Origin(), f"❌ {ENDED} (`{ANDROID}#arm64`){REASON}", ANDROID),
+    ],
+)
+def test_a_page_without_a_verdict_says_what_it_is_of(
+    tmp_path: Path,
+    ending: EarlyExit | None,
+    config: str,
+    known: Origin,
+    title: str,
+    file: str | None,
+) -> None:
+    """It begins with what ended the run; nothing known is no good news.
 
-    assert found.text.startswith("## ❌ megtrim ended before a verdict (`trim/megtrim.yaml`): ")
-    assert ENDING.message in found.text
+    The configuration is named where it is not the default one: a pull request has a comment of
+    each.
+    """
+    if ending is not None:
+        (tmp_path / "ending.json").write_text(dump_ending(ending), encoding="utf-8")
+    found = read_page(tmp_path, config=config, links=LINKS, known=known)
+
+    assert found.text.startswith(f"## {title}")
+    assert [(each.level, each.file) for each in found.annotations] == (
+        [(Level.ERROR, file)] if file else []
+    )
+    assert found.problems == ()
     assert str(LINKS.run) in found.text
-    [annotation] = found.annotations
-    assert (annotation.level, annotation.file) == (Level.ERROR, "trim/megtrim.yaml")
-
-
-def test_a_folder_without_anything_is_a_page_too(tmp_path: Path) -> None:
-    """Nothing is known, which is not good news."""
-    found = page(tmp_path)
-
-    assert found.text.startswith("## ⚠️ megtrim: no report (`trim/megtrim.yaml`), so nothing")
-    assert (found.annotations, found.problems) == ((), ())
+    if known is KNOWN:
+        last = found.text.splitlines()[-1]
+        assert last.startswith("megtrim 2.0.0, pull request 3, commit abababababab. [This run]")
 
 
 def test_a_damaged_verdict_is_a_problem_and_the_rest_is_shown(tmp_path: Path) -> None:
@@ -95,18 +105,3 @@ def test_a_damaged_verdict_is_a_problem_and_the_rest_is_shown(tmp_path: Path) ->
     [problem] = found.problems
     assert isinstance(problem, InputError)
     assert str(tmp_path / "verdict.json") in problem.message
-
-
-def test_a_page_without_a_verdict_names_its_configuration(tmp_path: Path) -> None:
-    """If it is not the default one: a pull request has a comment of each."""
-    config = "android/megtrim.yaml"
-    nothing = read_page(tmp_path, config=config, links=LINKS).text
-    (tmp_path / "ending.json").write_text(dump_ending(ENDING), encoding="utf-8")
-    ended = read_page(tmp_path, config=config, links=LINKS).text
-
-    assert nothing.startswith(f"## ⚠️ megtrim: no report (`{config}`), so")
-    assert ended.startswith(f"## ❌ megtrim ended before a verdict (`{config}`): ")
-    [of_toolchain] = read_page(tmp_path, config=f"{config}#arm64", links=LINKS).annotations
-    assert of_toolchain.file == config
-    alone = read_page(tmp_path, config="megtrim.yaml", links=LINKS).text
-    assert alone.startswith("## ❌ megtrim ended before a verdict: megtrim.yaml:3")
