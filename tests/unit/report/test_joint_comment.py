@@ -60,20 +60,20 @@ def test_growth_has_its_causes_in_the_table() -> None:
     assert "| 0 B |" in rows[1]
 
 
-def test_all_that_pass_are_one_pass() -> None:
-    """Nothing is worse."""
-    text = render("app", "megtrim.yaml", [report("a", passing()), report("b", passing())])
+@pytest.mark.parametrize(
+    ("config", "verdicts", "title"),
+    [
+        ("megtrim.yaml", [passing(), passing()], "## ✅ megtrim: pass for `app`"),
+        ("a/megtrim.yaml", [passing()], "## ✅ megtrim: pass for `app` (`a/megtrim.yaml`)"),
+        ("megtrim.yaml", [failing()], "## ❌ megtrim: fail for `app`: `a`"),
+        ("megtrim.yaml", [None], "## ❌ megtrim: no verdict for `app`: `a`"),
+    ],
+)
+def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], title: str) -> None:
+    """One alone is compared with nothing; a run without a verdict is red."""
+    reports = [report(name, each) for name, each in zip("abc", verdicts, strict=False)]
 
-    assert text.splitlines()[0] == "## ✅ megtrim: pass for `app`"
-    elsewhere = render("app", "apps/megtrim.yaml", [report("a", passing())])
-    assert elsewhere.splitlines()[0] == "## ✅ megtrim: pass for `app` (`apps/megtrim.yaml`)"
-
-
-def test_one_alone_is_the_worst_of_none() -> None:
-    """It is named, and compared with nothing."""
-    text = render("app", "megtrim.yaml", [report("arm64", failing())])
-
-    assert text.splitlines()[0] == "## ❌ megtrim: fail for `app`: `arm64`"
+    assert render("app", config, reports).splitlines()[0] == title
 
 
 @pytest.mark.parametrize(
@@ -91,15 +91,6 @@ def test_the_worst_decides(verdicts: tuple[Verdict | None, Verdict | None], wors
     found = [report(name, verdict) for name, verdict in zip("ab", verdicts, strict=True)]
 
     assert find_worst(found).name == worst
-
-
-def test_a_run_without_a_verdict_says_so() -> None:
-    """Nothing is known of it, which is red."""
-    text = render("app", "megtrim.yaml", [report("arm64", None, "how it ended")])
-
-    assert text.startswith("## ❌ megtrim: no verdict for `app`")
-    assert "| `arm64` | ❌ no verdict |" in text
-    assert "how it ended" in text
 
 
 def test_it_fits_a_comment() -> None:

@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from megtrim.build_spec import BuildSpec, LinkSpec, Variant
-from megtrim.chain.filenames import BYTE_TABLES_FILE
 from megtrim.chain.store import StageFolder, Store
 from megtrim.size import byte_tables
 from megtrim.trim.builds import variants
@@ -93,23 +92,6 @@ def test_the_plain_build_leaves_its_tables_and_no_symbols(tmp_path: Path) -> Non
     assert said == ""
 
 
-def test_without_a_copy_with_symbols_there_is_no_table(tmp_path: Path) -> None:
-    """That is no failure: sizes do not depend on it."""
-    made, said = leave(tmp_path, symbols=False)
-
-    assert BYTE_TABLES_FILE not in made.files
-    assert byte_tables.read_tables(made) == {}
-    assert said == ""
-
-
-def test_a_damaged_copy_is_a_warning(tmp_path: Path) -> None:
-    """The build stands; what is left out of it will not be known by component."""
-    made, said = leave(tmp_path, damage=b"\x7fELF")
-
-    assert byte_tables.read_tables(made) == {}
-    assert "what is left out of app will not be known" in said
-
-
 def test_where_links_strip_it_is_linked_once_more(tmp_path: Path) -> None:
     """The same link without that option has the same bytes in memory, and names them."""
     linker = Linker()
@@ -120,18 +102,35 @@ def test_where_links_strip_it_is_linked_once_more(tmp_path: Path) -> None:
     assert not [name for name in made.files if name.startswith(("links", "unstripped"))]
 
 
-def test_a_link_that_fails_costs_the_table_alone(tmp_path: Path) -> None:
-    """The program is there, whatever is known of its bytes."""
-    linker = Linker(ProductFailure("the linker ended with 1"))
-    made, said = leave(tmp_path, symbols=False, strip=None, linker=linker)
-
-    assert byte_tables.read_tables(made) == {}
-    assert "app has no copy with symbols: the linker ended with 1" in said
-
-
 def test_a_link_that_the_machine_ended_ends_the_build(tmp_path: Path) -> None:
     """Its result would be kept, without the table, once the disk has room again."""
     linker = Linker(InfrastructureFailure("the disk is full"))
 
     with pytest.raises(InfrastructureFailure, match="the disk is full"):
         leave(tmp_path, symbols=False, strip=None, linker=linker)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"symbols": False}, ""),
+        ({"damage": b"\x7fELF"}, "what is left out of app will not be known"),
+        (
+            {
+                "symbols": False,
+                "strip": None,
+                "linker": Linker(ProductFailure("the linker ended with 1")),
+            },
+            "app has no copy with symbols: the linker ended with 1",
+        ),
+    ],
+)
+def test_what_is_not_known_costs_the_table_alone(
+    tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    """The build stands: sizes do not depend on what its bytes are."""
+    made, console = leave(tmp_path, **options)
+
+    assert byte_tables.read_tables(made) == {}
+    assert said in console
+    assert bool(console) is bool(said)

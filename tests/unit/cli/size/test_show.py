@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from megtrim.cli.size.show import draw_table
 from unit.cli.support import Shell
 from unit.elf.made_objects import Named, Part, object_file
@@ -56,16 +58,6 @@ def test_deflating_takes_time_so_it_is_asked_for(shell: Shell) -> None:
     assert "stripped and deflated" in shell("size", "show", "one.o", "--deflate").out
 
 
-def test_a_damaged_file_is_refused(shell: Shell) -> None:
-    """With one error that names it."""
-    (shell.folder / "one.o").write_bytes(break_down_engine()[0][:100])
-
-    answer = shell("size", "show", "one.o")
-
-    assert answer.status == 2
-    assert "one.o: a damaged ELF file" in answer.err
-
-
 def _write(shell: Shell, name: str, size: int) -> int:
     parts = (Part(name=".text", content=b"\1" * size),)
     symbols = (Named(name="_ZN3mgb3opr3Add3runEv", part=".text", size=size),)
@@ -96,17 +88,6 @@ def test_changes_add_up_as_json(shell: Shell) -> None:
         for changes in found["changes_by"].values():
             total = sum(each["after_bytes"] - each["before_bytes"] for each in changes)
             assert total == expected
-
-
-def test_the_second_file_is_named_in_its_error(shell: Shell) -> None:
-    """Each may be the damaged one."""
-    _write(shell, "a.o", 64)
-    (shell.folder / "b.o").write_bytes(b"no program")
-
-    answer = shell("size", "diff", "a.o", "b.o")
-
-    assert answer.status == 2
-    assert "b.o: neither an ELF file nor an archive" in answer.err
 
 
 def test_what_is_left_out_is_one_row() -> None:
@@ -146,29 +127,28 @@ def test_names_of_a_file_make_no_terminal_obey() -> None:
     assert all(line.isprintable() and len(line) < 1_000 for line in lines)
 
 
-def test_without_a_verb_it_is_the_stage(shell: Shell) -> None:
-    """It needs a configuration, and says so."""
-    answer = shell("size")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("size show damaged.o", "damaged.o: a damaged ELF file"),
+        ("size diff a.o text", "text: neither an ELF file nor an archive"),
+        ("size why nowhere --file a.o", "a.o: an object, expected a program or shared library"),
+        ("size", "megtrim.yaml"),
+        ("size show gone", "gone"),
+        ("size --json show file", "unexpected extra arguments (show file)"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_error(shell: Shell, words: str, said: str) -> None:
+    """Without a verb it is the stage, which needs a configuration; a verb needs none."""
+    _write(shell, "a.o", 64)
+    (shell.folder / "damaged.o").write_bytes((shell.folder / "a.o").read_bytes()[:100])
+    (shell.folder / "text").write_bytes(b"no program")
+
+    answer = shell(*words.split())
 
     assert answer.status == 2
-    assert "megtrim.yaml" in answer.err
-
-
-def test_a_verb_needs_no_configuration(shell: Shell) -> None:
-    """Its file is what is missing."""
-    answer = shell("size", "show", "gone")
-
-    assert answer.status == 2
-    assert "gone" in answer.err
-    assert "megtrim.yaml" not in answer.err
-
-
-def test_options_of_the_stage_before_a_verb_are_refused(shell: Shell) -> None:
-    """A verb does not take them, so they would be ignored."""
-    answer = shell("size", "--json", "show", "file")
-
-    assert answer.status == 2
-    assert "unexpected extra arguments (show file)" in answer.err
+    assert said in answer.err
+    assert ("megtrim.yaml" in answer.err) is (words == "size")
 
 
 def test_help_has_both_options_and_verbs(shell: Shell) -> None:

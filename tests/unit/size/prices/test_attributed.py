@@ -42,36 +42,28 @@ def gone(
     return NeededParts(regions=frozenset(regions), functions=functions, operators=operators)
 
 
-def test_nothing_gone_costs_nothing() -> None:
-    """All that is reached stays."""
-    assert make_program().price(gone()) == 0
+SHARE = round(0.6 * (PLAN_BYTES - TRAP_BYTES))
 
 
-def test_a_function_takes_what_only_it_refers_to() -> None:
-    """Of several, each takes what is only theirs."""
-    program = make_program()
-
-    assert program.price(gone(functions=frozenset({"mul"}))) == 1064
-    assert program.price(gone(functions=frozenset({"mul", "sum"}))) == 1564
-
-
-def test_what_is_already_left_out_has_no_price() -> None:
-    """It has no bytes in the program."""
-    assert make_program().price(gone(functions=frozenset({"old"}))) == 0
-
-
-def test_a_region_takes_its_share_and_its_references() -> None:
-    """The function stays, with the other region; so does what both refer to."""
-    price = make_program().price(gone(FIRST))
-
-    assert price == 1064 + round(0.6 * (PLAN_BYTES - TRAP_BYTES))
-
-
-def test_without_its_last_region_a_trap_remains() -> None:
-    """And nothing refers to what both called."""
-    price = make_program().price(gone(FIRST, SECOND))
-
-    assert price == 1064 + 500 + 30 + PLAN_BYTES - TRAP_BYTES
+@pytest.mark.parametrize(
+    ("parts", "extents", "expected"),
+    [
+        pytest.param(gone(), True, 0, id="nothing"),
+        pytest.param(gone(functions=frozenset({"mul"})), True, 1064, id="what only it refers to"),
+        pytest.param(gone(functions=frozenset({"mul", "sum"})), True, 1564, id="what is theirs"),
+        pytest.param(gone(functions=frozenset({"old"})), True, 0, id="what was left out before"),
+        pytest.param(gone(FIRST), True, 1064 + SHARE, id="a share of the function that stays"),
+        pytest.param(
+            gone(FIRST, SECOND), True, 1064 + 530 + PLAN_BYTES - TRAP_BYTES, id="all but a trap"
+        ),
+        pytest.param(gone(FIRST), False, 0, id="no profile build shows where regions are"),
+        pytest.param(gone(operators=frozenset({"Conv"})), True, 700, id="its maker"),
+        pytest.param(gone(operators=frozenset({"Con"})), True, 0, id="a similar name"),
+    ],
+)
+def test_what_goes_with_parts(parts: NeededParts, extents: bool, expected: int) -> None:
+    """What others refer to as well stays."""
+    assert make_program(extents=extents).price(parts) == expected
 
 
 def test_a_trap_does_not_refer_to_what_the_profile_build_inlined() -> None:
@@ -82,19 +74,6 @@ def test_a_trap_does_not_refer_to_what_the_profile_build_inlined() -> None:
 
     assert program.price(gone(FIRST)) == 1064 + round(0.6 * (PLAN_BYTES - TRAP_BYTES))
     assert program.price(gone(FIRST, SECOND)) == 1064 + 500 + 30 + PLAN_BYTES - TRAP_BYTES
-
-
-def test_without_a_profile_build_regions_have_no_price() -> None:
-    """Where they are is not known."""
-    assert make_program(extents=False).price(gone(FIRST)) == 0
-
-
-def test_an_operator_is_reached_from_where_it_registers() -> None:
-    """Its maker goes; an operator with a similar name takes nothing."""
-    program = make_program()
-
-    assert program.price(gone(operators=frozenset({"Conv"}))) == 700
-    assert program.price(gone(operators=frozenset({"Con"}))) == 0
 
 
 TYPE = "N6midout6RegionIJNS_4tags4convESt17integral_constantIiLi{}EEEEE"

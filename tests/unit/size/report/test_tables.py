@@ -268,60 +268,69 @@ def lines(*uses: NewUse, together: int | None = None) -> list[str]:
     return found
 
 
-def test_a_model_that_alone_differs_has_an_exact_price() -> None:
-    """It is the growth; what it would be alone is said if it is known."""
-    alone = replace(BUILT, alone_bytes=80 * KIB)
-
-    assert lines(BUILT) == [
-        "- model `tiny-quant`: **+12 KiB**, exactly: nothing else differs from the baseline."
-    ]
-    assert lines(alone)[0].endswith(" A program for it alone would have 80 KiB.")
-    assert lines(replace(BUILT, margin_bytes=0)) == [
-        "- model `tiny-quant`: **0 B**, exactly: all that it needs was kept before."
-    ]
+EXACTLY = "exactly: nothing else differs from the baseline."
+ASK = "`trim: {prices: true}` in the configuration shows it, which takes a few more links."
 
 
-def test_an_attributed_price_is_called_one() -> None:
-    """It is a lower bound where regions have no price."""
-    attributed = replace(BUILT, basis=PriceBasis.ATTRIBUTED)
-    least = replace(BUILT, basis=PriceBasis.LEAST)
-
-    assert lines(attributed) == [
-        "- model `tiny-quant`: **12 KiB** would go if it left (attributed)."
-    ]
-    assert lines(least) == [
+@pytest.mark.parametrize(
+    ("uses", "together", "expected"),
+    [
+        ([BUILT], None, [f"- model `tiny-quant`: **+12 KiB**, {EXACTLY}"]),
         (
-            "- model `tiny-quant`: **at least 12 KiB** would go if it left (attributed). "
-            "Regions have no price here."
-        )
-    ]
-
-
-def test_an_unknown_price_has_the_way_to_get_it() -> None:
-    """It is a key of the configuration, and what that costs is said."""
-    assert lines(UNKNOWN) == [
-        (
-            "- scenario `tiny-mobile/large@desk`: its price is not known by itself, as other "
-            "causes differ. `trim: {prices: true}` in the configuration shows it, which takes a "
-            "few more links."
-        )
-    ]
-
-
-def test_several_have_one_price_together() -> None:
-    """What is known of each follows."""
-    assert lines(UNKNOWN, replace(UNKNOWN, name="vgg"), together=20 * KIB) == [
-        (
-            "- `tiny-mobile/large@desk`, `vgg`: **+20 KiB** together, exactly: nothing else "
-            "differs from the baseline."
+            [replace(BUILT, alone_bytes=80 * KIB)],
+            None,
+            [
+                (
+                    f"- model `tiny-quant`: **+12 KiB**, {EXACTLY} "
+                    "A program for it alone would have 80 KiB."
+                )
+            ],
         ),
         (
-            "- The price of each: `trim: {prices: true}` in the configuration shows it, which "
-            "takes a few more links."
+            [replace(BUILT, margin_bytes=0)],
+            None,
+            ["- model `tiny-quant`: **0 B**, exactly: all that it needs was kept before."],
         ),
-    ]
-    priced = replace(BUILT, basis=PriceBasis.ATTRIBUTED)
-    assert len(lines(priced, priced, together=20 * KIB)) == 3
+        (
+            [replace(BUILT, basis=PriceBasis.ATTRIBUTED)],
+            None,
+            ["- model `tiny-quant`: **12 KiB** would go if it left (attributed)."],
+        ),
+        (
+            [replace(BUILT, basis=PriceBasis.LEAST)],
+            None,
+            [
+                (
+                    "- model `tiny-quant`: **at least 12 KiB** would go if it left (attributed). "
+                    "Regions have no price here."
+                )
+            ],
+        ),
+        (
+            [UNKNOWN],
+            None,
+            [
+                (
+                    "- scenario `tiny-mobile/large@desk`: its price is not known by itself, "
+                    f"as other causes differ. {ASK}"
+                )
+            ],
+        ),
+        (
+            [UNKNOWN, replace(UNKNOWN, name="vgg")],
+            20 * KIB,
+            [
+                f"- `tiny-mobile/large@desk`, `vgg`: **+20 KiB** together, {EXACTLY}",
+                f"- The price of each: {ASK}",
+            ],
+        ),
+    ],
+)
+def test_what_came_in_has_its_price(
+    uses: list[NewUse], together: int | None, expected: list[str]
+) -> None:
+    """Exact if it alone differs, attributed otherwise, a lower bound where regions have none."""
+    assert lines(*uses, together=together) == expected
 
 
 def test_what_is_kept_for_it_is_folded() -> None:
@@ -432,11 +441,7 @@ def test_each_cause_says_what_differs_and_what_to_do(
 
     assert title == "### Why sizes changed"
     assert lines == expected
-
-
-def test_nothing_is_explained_where_nothing_grew() -> None:
-    """Whatever differs."""
-    assert advise_on_growth(that_grew(0)) == ""
+    assert advise_on_growth(that_grew(0, notes=notes)) == ""
 
 
 def test_names_of_causes_are_untrusted() -> None:
