@@ -18,20 +18,17 @@ import pytest
 from attacks.arena import Arena
 from megtrim.checks.statuses import CheckStatus, VerdictKind
 from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
+from megtrim.release.aar import CONFIG_PATH
 from megtrim.release.archive import ReleaseFile, write_archive
-from megtrim.release.bill_of_materials import BILL_FILE
-from megtrim.release.check import check_release
+from megtrim.release.check import add_proofs, check_release, clean_proofs
 from megtrim.release.contents import (
     PROOFS_PATH,
     README_FILE,
     RELEASE_FILE,
     ReleaseContents,
 )
-from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS, seal
-from megtrim.release.packages import CONFIG_PATH
-from megtrim.release.proofs import add_proofs, clean_proofs
+from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, DOCUMENTS, STATEMENT_FILE, seal
 from megtrim.release.prove import prove
-from megtrim.release.statement import STATEMENT_FILE
 from support.megtrim_cli import run_megtrim
 from unit.release.examples import as_files, contents, documents, proofs_of, sha, sum_up, write
 

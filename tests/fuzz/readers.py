@@ -28,8 +28,12 @@ from megtrim.models.reader import parse_model
 from megtrim.regions.keepset import parse_keep_set
 from megtrim.regions.trace import parse_trace
 from megtrim.release.contents import RELEASE_FILE, parse_contents
-from megtrim.release.documents import CHECKSUMS_FILE, parse_checksums
-from megtrim.release.statement import STATEMENT_FILE, parse_statement
+from megtrim.release.documents import (
+    CHECKSUMS_FILE,
+    STATEMENT_FILE,
+    parse_checksums,
+    parse_statement,
+)
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.breakdown import break_down

@@ -24,7 +24,7 @@ from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
 from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
 from megtrim.functions.linker_script import STUB
-from megtrim.release.released_programs import read_release
+from megtrim.release.prove import read_release
 from megtrim.util.process import Command, ProcessRunner
 from support.crash_reports import (
     PlantedCrash,

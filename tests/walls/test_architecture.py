@@ -32,7 +32,7 @@ ACTING = (
         "release/archive",
         "release/aar",
     ),
-    *("release/check", "release/collect", "release/prove", "release/released_programs"),
+    *("release/check", "release/collect", "release/prove"),
     *("evidence/times", "size/byte_tables"),
     *("size/growth/build_inputs", "size/prices/pricing", "size/references/read_links"),
     *("size/results", "trim/builds/*", "trim/committed_keepset", "trim/keepset_usage"),

@@ -46,7 +46,7 @@ from megtrim.regions.keepset_parts import model_of
 from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
 from megtrim.release.archive import open_release
-from megtrim.release.released_programs import read_release
+from megtrim.release.prove import read_release
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.input_files import read_bytes
 from megtrim.verdict.model import Verdict, parse_verdict

@@ -18,9 +18,10 @@ from megtrim.checks.statuses import CheckStatus
 from megtrim.crashes.left_out import parse_left_out
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.regions.keepset import parse_keep_set
-from megtrim.release.aar import collect_aar
+from megtrim.release.aar import CONFIG_PATH, collect_aar, render_config
 from megtrim.release.archive import FETCH_AGAIN, list_released
 from megtrim.release.contents import (
+    AAR_PATH,
     CONFIGURATION,
     HEADERS,
     HINT,
@@ -32,6 +33,7 @@ from megtrim.release.contents import (
     SYMBOLS,
     ArtifactKind,
     ReleaseContents,
+    hide_machine,
     list_unshown,
     locate_cache,
     locate_left_out,
@@ -41,14 +43,13 @@ from megtrim.release.documents import (
     CHECKSUMS_FILE,
     DOCUMENTS,
     LARGEST_BYTES,
+    STATEMENT_FILE,
     digest,
     list_unfit,
     parse_checksums,
+    read_statement,
     seal,
 )
-from megtrim.release.packages import AAR_PATH, CONFIG_PATH, render_config
-from megtrim.release.proofs import add_proofs, clean_proofs
-from megtrim.release.statement import STATEMENT_FILE, parse_statement
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.files import sha256_file
 from megtrim.util.input_files import read_text
@@ -139,13 +140,13 @@ def _read(folder: Path) -> tuple[dict[str, str], list[str]]:
 
 def _read_documents(folder: Path, found: ReleaseCheck) -> ReleaseCheck:
     contents = parse_contents(_text(folder, RELEASE_FILE), source=RELEASE_FILE)
-    statement = parse_statement(_text(folder, STATEMENT_FILE), source=STATEMENT_FILE)
+    stages, megtrim = read_statement(_text(folder, STATEMENT_FILE), source=STATEMENT_FILE)
     return replace(
         found,
         contents=contents,
         proofs=load_proofs(folder / PROOFS_PATH) if PROOFS_PATH in found.files else None,
-        stages=statement.stages,
-        megtrim=statement.megtrim,
+        stages=stages,
+        megtrim=megtrim,
     )
 
 
@@ -308,3 +309,43 @@ def _text(folder: Path, name: str, *, most_bytes: int = LARGEST_DOCUMENT) -> str
 def _show(path: str) -> str:
     """Return a name that anyone may have given as a terminal can show it."""
     return path if path.isprintable() else ascii(path)
+
+
+def add_proofs(contents: ReleaseContents, proofs: EvidenceSet) -> ReleaseContents:
+    """Return what a release says once devices proved its draft; it follows from these two alone."""
+    entries = proofs.entries
+    proven = {(row.scenario, row.binding): each.device for each in entries for row in each.results}
+    asked = (each for each in contents.scenarios if each.on_devices is not None)
+    ran = {each.id: proven.get((each.id, each.binding)) for each in asked}
+    scenarios = tuple(
+        replace(each, on_devices=CheckStatus.PASS) if ran.get(each.id) else each
+        for each in contents.scenarios
+    )
+    devices = {each.name: each for each in (*filter(None, ran.values()), *contents.devices)}
+    return replace(
+        contents,
+        draft=False,
+        devices=tuple(devices[name] for name in sorted(devices)),
+        scenarios=scenarios,
+    )
+
+
+def clean_proofs(contents: ReleaseContents, proofs: EvidenceSet | None) -> EvidenceSet:
+    """Return the proofs of a release, without what is another each time, and whose machine it was.
+
+    A release that is proven again stays the same.
+    """
+    asked = {(each.id, each.binding) for each in contents.scenarios if each.on_devices is not None}
+    entries = (
+        replace(
+            evidence,
+            device=hide_machine(evidence.device),
+            results=tuple(
+                replace(each, time_s=0.0, conditions=None, log_tail="", crash="")
+                for each in evidence.results
+                if (each.scenario, each.binding) in asked
+            ),
+        )
+        for evidence in (proofs.entries if proofs else ())
+    )
+    return EvidenceSet(entries=tuple(each for each in entries if each.results))

@@ -26,7 +26,7 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.crashes.left_out import dump_left_out
 from megtrim.crashes.trimmed_programs import read_program
 from megtrim.models.reader import digest_model_graph
-from megtrim.release.aar import collect_aar, explain_missing
+from megtrim.release.aar import CONFIG_PATH, collect_aar, explain_missing, render_config
 from megtrim.release.archive import ReleaseFile, from_path, from_text, seal_files
 from megtrim.release.contents import (
     CONFIGURATION,
@@ -45,7 +45,6 @@ from megtrim.release.contents import (
     make_contents,
 )
 from megtrim.release.documents import describe, list_unfit
-from megtrim.release.packages import CONFIG_PATH, render_config
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.references import read_links as references
 from megtrim.trim.builds.links import locate_named

@@ -26,6 +26,9 @@ from megtrim.verdict.model import Verdict
 VERSION = 1
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
 
+PACKAGE = "MegEngineTrimmed"
+"""What other builds find a release by."""
+AAR_PATH = f"android/{PACKAGE}.aar"
 RELEASE_FILE = "release.json"
 README_FILE = "README.md"
 KEEP_SET_PATH = "share/keepset.json"

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from megtrim.config.units import format_bytes
 from megtrim.regions.keepset import KeepSet
 from megtrim.release.contents import (
+    AAR_PATH,
     LICENCES,
+    PACKAGE,
     ArtifactKind,
     ReleaseArtifact,
     ReleaseContents,
     ReleaseScenario,
 )
-from megtrim.release.packages import AAR_PATH, PACKAGE
 from megtrim.render.markup import code, prose, table
 from megtrim.util.wording import count
 

@@ -16,17 +16,31 @@ from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import Stage, keep_task
 from megtrim.chain.session import Session
 from megtrim.checks.statuses import CheckStatus
+from megtrim.crashes.left_out import LeftOutFunctions, parse_left_out
+from megtrim.crashes.program import TrimmedProgram
+from megtrim.crashes.trimmed_programs import FinishedTrim, finish_trim, make_program
+from megtrim.elf.symbol_table import read_linked, read_table
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
+from megtrim.regions.keepset import KeepSet, read_keep_set
 from megtrim.release.archive import ReleaseFile, from_text, seal_files
-from megtrim.release.check import ReleaseCheck, check_release, expect_whole
+from megtrim.release.check import (
+    ReleaseCheck,
+    add_proofs,
+    check_release,
+    clean_proofs,
+    expect_whole,
+)
 from megtrim.release.collect import collect_parts, list_stage_keys
 from megtrim.release.contents import (
+    KEEP_SET_PATH,
     PROOFS_PATH,
     SETTLED,
+    SYMBOLS,
+    ReleaseArtifact,
     ReleaseContents,
+    locate_left_out,
 )
 from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS
-from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.input_files import read_text
 from megtrim.util.json_text import LARGEST_DOCUMENT
@@ -175,3 +189,36 @@ def _with_devices_of(released: ReleaseContents, here: ReleaseContents) -> Releas
 
 def _name(engine: EngineIdentity) -> str:
     return engine.commit[:12] or f"digest {engine.digest[:12]}"
+
+
+def read_release(folder: Path, *, shown: str) -> FinishedTrim:
+    """Read the trim that a release, or a draft of one, is of.
+
+    Raises ProductFailure for a release that is not whole, InputError if nothing in it has symbols.
+    """
+    contents = expect_whole(check_release(folder, draft=True), Path(shown))
+    keep = read_keep_set(folder / KEEP_SET_PATH)
+    found = {each.name: _read_program(folder, each, keep) for each in contents.artifacts}
+    return finish_trim(dict(sorted(found.items())), keep, shown=shown)
+
+
+def _read_program(folder: Path, artifact: ReleaseArtifact, keep: KeepSet) -> TrimmedProgram | None:
+    twin = folder / SYMBOLS / artifact.name
+    if not twin.is_file():
+        return None
+    try:
+        table = read_table(twin)
+    except InputError:
+        return None  # of a machine whose functions megtrim cannot read
+    shipped = read_linked(folder / artifact.path)
+    return make_program(artifact.name, shipped, table, _read_left_out(folder, artifact.name), keep)
+
+
+def _read_left_out(folder: Path, name: str) -> LeftOutFunctions:
+    path = locate_left_out(name)
+    if not (folder / path).is_file():
+        return LeftOutFunctions()
+    text = read_text(
+        folder / path, most_bytes=LARGEST_DOCUMENT, expected="a part of a release", shown=path
+    )
+    return parse_left_out(text, source=path)[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 from megtrim.checks.check import ToolchainIdentity
 from megtrim.regions.keepset import KeepSet, ScenarioRecord, dump_keep_set
 from megtrim.regions.region import Region
-from megtrim.release.aar import collect_aar
+from megtrim.release.aar import CONFIG_PATH, collect_aar, render_config
 from megtrim.release.archive import ReleaseFile, from_text, write_folder
 from megtrim.release.contents import (
     KEEP_SET_PATH,
@@ -21,7 +21,6 @@ from megtrim.release.contents import (
     make_contents,
 )
 from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS, dump_checksums, seal
-from megtrim.release.packages import CONFIG_PATH, render_config
 from megtrim.verdict.model import Verdict
 from unit.evidence.support import evidence, result, written
 from unit.verdict.examples import passing

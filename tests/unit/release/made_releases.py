@@ -8,10 +8,10 @@ from pathlib import Path
 
 from megtrim.crashes.left_out import dump_left_out
 from megtrim.crashes.program import TrimmedProgram
+from megtrim.release.aar import CONFIG_PATH, render_config
 from megtrim.release.archive import ReleaseFile, from_text, write_folder
 from megtrim.release.contents import ArtifactKind, ReleaseArtifact, locate_left_out
 from megtrim.release.documents import DOCUMENTS, seal
-from megtrim.release.packages import CONFIG_PATH, render_config
 from megtrim.trim.usage import FunctionsUse
 from unit.release.examples import STAGES, contents, documents
 

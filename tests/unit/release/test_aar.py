@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import xml.etree.ElementTree as ET
 import zipfile
 from collections.abc import Mapping
@@ -12,10 +13,21 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.check import ToolchainIdentity
-from megtrim.release.aar import AarPart, collect_aar, collect_part, explain_missing, make_aar
+from megtrim.release.aar import (
+    AarPart,
+    AndroidLibrary,
+    AndroidTarget,
+    collect_aar,
+    collect_part,
+    explain_missing,
+    list_library_paths,
+    make_aar,
+    parse_target,
+    render_config,
+    render_descriptions,
+)
 from megtrim.release.archive import ReleaseFile
-from megtrim.release.contents import ArtifactKind, ReleaseContents
-from megtrim.release.packages import AAR_PATH
+from megtrim.release.contents import AAR_PATH, ArtifactKind, ReleaseContents
 from megtrim.util.errors import InputError
 from support.prefab import PrefabLibrary, PrefabModule, read_package, unzip
 from unit.elf.made_objects import shared_library
@@ -154,3 +166,79 @@ def test_only_a_library_for_android_is_in_one() -> None:
     ):
         assert collect_aar(each, as_files(FILES)) is None
         assert explain_missing(each, as_files(FILES)) == ""
+
+
+CMAKE = """\
+if(NOT TARGET MegEngineTrimmed::shared)
+  add_library(MegEngineTrimmed::shared SHARED IMPORTED)
+  set_target_properties(MegEngineTrimmed::shared PROPERTIES
+    IMPORTED_LOCATION "${_megtrim_root}/lib/libengine.so"
+    INTERFACE_INCLUDE_DIRECTORIES "${_megtrim_root}/include"
+  )
+endif()
+"""
+
+
+def test_a_cmake_package_has_targets_for_what_is_there() -> None:
+    """By paths that may move: a library with its headers, and programs in one order."""
+    text = render_config(library="", programs=["viewer", "load_and_run"])
+
+    assert CMAKE in render_config(library="libengine.so", programs=())
+    assert text == render_config(library="", programs=["load_and_run", "viewer"])
+    assert text.index("MegEngineTrimmed::load_and_run") < text.index("MegEngineTrimmed::viewer")
+    assert "shared" not in text
+
+
+ON_ARM64 = AndroidTarget(abi="arm64-v8a", api=23, ndk=21)
+ON_ARMV7 = AndroidTarget(abi="armeabi-v7a", api=16, ndk=21)
+
+
+def toolchain(
+    *, kind: str = "ndk", target: str = "aarch64-linux-android23", version: str = "NDK r21e, clang"
+) -> ToolchainIdentity:
+    return ToolchainIdentity(kind=kind, target=target, version=version)
+
+
+def library(target: AndroidTarget) -> AndroidLibrary:
+    return AndroidLibrary(target=target, file="libengine.so", stl="none")
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (toolchain(), ON_ARM64),
+        (toolchain(target="armv7a-linux-androideabi16"), ON_ARMV7),
+        (toolchain(version="NDK r21 (stand-in), clang"), ON_ARM64),
+        (toolchain(kind="zig", target="aarch64-linux-musl", version="0.13"), None),
+        (toolchain(target="aarch64-linux-android"), None),
+        (toolchain(target="riscv64-linux-android35"), None),
+        (toolchain(version="clang 14"), None),
+    ],
+)
+def test_the_phones_that_a_toolchain_builds_for(
+    found: ToolchainIdentity, expected: AndroidTarget | None
+) -> None:
+    """As release.json states it; anyone may have written that."""
+    assert parse_target(found) == expected
+
+
+def test_an_app_is_for_phones_that_every_library_is_for() -> None:
+    """A phone takes the library of its own ABI, whatever the app was tried with."""
+    texts = render_descriptions([library(ON_ARMV7), library(ON_ARM64)])
+
+    assert 'android:minSdkVersion="23"' in texts["AndroidManifest.xml"]
+    assert json.loads(texts["prefab/modules/shared/libs/android.armeabi-v7a/abi.json"]) == {
+        "abi": "armeabi-v7a",
+        "api": 16,
+        "ndk": 21,
+        "stl": "none",
+        "static": False,
+    }
+
+
+def test_a_library_is_there_for_the_package_and_for_the_linker() -> None:
+    """By the ABI's name in both."""
+    assert list_library_paths(library(ON_ARM64)) == (
+        "jni/arm64-v8a/libengine.so",
+        "prefab/modules/shared/libs/android.arm64-v8a/libengine.so",
+    )

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import stat
 import tarfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from megtrim.release.archive import from_path, from_text, is_archive, open_release, write_archive
+from megtrim.release.archive import (
+    expect_new,
+    from_path,
+    from_text,
+    is_archive,
+    open_release,
+    write_archive,
+    write_folder,
+)
 from megtrim.release.check import check_release
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from unit.release.examples import as_files, documents, write
@@ -74,25 +86,6 @@ def test_a_folder_stays_a_folder(tmp_path: Path) -> None:
     assert is_archive(folder)
     with open_release(folder) as opened:
         assert opened == folder
-
-
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
-    """Neither an archive nor anything else."""
-    (tmp_path / "a.tar.gz").write_text("mine", encoding="utf-8")
-
-    with pytest.raises(InputError, match="exists already"):
-        write_archive(FILES, tmp_path / "a.tar.gz")
-
-
-def test_what_changes_meanwhile_leaves_nothing(tmp_path: Path) -> None:
-    """Not even half an archive."""
-    (tmp_path / "source").write_text("before", encoding="utf-8")
-    file = from_path("bin/x", tmp_path / "source")
-    (tmp_path / "source").write_text("after", encoding="utf-8")
-
-    with pytest.raises(InfrastructureFailure, match="changed while the release was written"):
-        write_archive([*FILES, file], tmp_path / "a.tar.gz")
-    assert [each.name for each in tmp_path.iterdir()] == ["source"]
 
 
 def flip(data: bytes) -> bytes:
@@ -185,3 +178,85 @@ def test_what_is_none_is_refused(name: str, tmp_path: Path) -> None:
 
     with pytest.raises(ProductFailure, match=said), open_release(path):
         pass
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o077])
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Be a user with some umask."""
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    every = {".": folder, **{str(each.relative_to(folder)): each for each in folder.rglob("*")}}
+    return {name: stat.S_IMODE(each.stat().st_mode) for name, each in every.items()}
+
+
+def test_modes_are_the_same_for_everyone(umask: int, tmp_path: Path) -> None:
+    """Whatever their umask."""
+    write_folder(FILES, tmp_path / "release")
+
+    assert modes(tmp_path / "release") == {
+        ".": 0o755,
+        "bin": 0o755,
+        "bin/run": 0o755,
+        "share": 0o755,
+        "share/a": 0o755,
+        "share/a/b.txt": 0o644,
+    }
+
+
+def test_a_mode_of_the_source_does_not_matter(tmp_path: Path) -> None:
+    """A program of a build may be anything."""
+    source = tmp_path / "source"
+    source.write_text("x", encoding="utf-8")
+    source.chmod(0o600)
+    write_folder([from_path("bin/x", source)], tmp_path / "release")
+
+    assert modes(tmp_path / "release")["bin/x"] == 0o755
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    """People make one before."""
+    (tmp_path / "release").mkdir()
+    write_folder(FILES, tmp_path / "release")
+
+    assert (tmp_path / "release/bin/run").read_text(encoding="utf-8") == "run\n"
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+def test_nothing_is_overwritten(kind: str, tmp_path: Path) -> None:
+    """Neither a release nor anything else."""
+    there = tmp_path / "release.tar.gz"
+    match kind:
+        case "folder":
+            (there / "mine").mkdir(parents=True)
+        case "file":
+            there.write_text("mine", encoding="utf-8")
+        case _:
+            there.symlink_to(tmp_path / "elsewhere")
+    for write_to in (expect_new, partial(write_archive, FILES)):
+        with pytest.raises(InputError, match="exists already"):
+            write_to(there)
+
+
+@pytest.mark.parametrize("write_to", [write_archive, write_folder])
+def test_what_changes_meanwhile_leaves_nothing(write_to: Any, tmp_path: Path) -> None:
+    """Not even half a release."""
+    source = tmp_path / "source"
+    source.write_text("before", encoding="utf-8")
+    file = from_path("bin/x", source)
+    source.write_text("after", encoding="utf-8")
+
+    with pytest.raises(InfrastructureFailure, match="changed while the release was written"):
+        write_to([*FILES, file], tmp_path / "a.tar.gz")
+    assert [each.name for each in tmp_path.iterdir()] == ["source"]
+
+
+def test_a_disk_that_takes_nothing_is_no_fault_of_the_product(tmp_path: Path) -> None:
+    """Nothing is known of the release then."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    with pytest.raises(InfrastructureFailure, match="cannot be written"):
+        write_folder(FILES, tmp_path / "file" / "release")

@@ -13,18 +13,15 @@ import pytest
 from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
 from megtrim.crashes.left_out import LeftOutFunctions, dump_left_out
 from megtrim.evidence.evidence import dump_set, parse_set
-from megtrim.release.bill_of_materials import BILL_FILE
-from megtrim.release.check import check_release, expect_whole
+from megtrim.release.check import add_proofs, check_release, clean_proofs, expect_whole
 from megtrim.release.contents import (
+    AAR_PATH,
     KEEP_SET_PATH,
     PROOFS_PATH,
     RELEASE_FILE,
     dump_contents,
 )
-from megtrim.release.documents import CHECKSUMS_FILE
-from megtrim.release.packages import AAR_PATH
-from megtrim.release.proofs import add_proofs, clean_proofs
-from megtrim.release.statement import STATEMENT_FILE
+from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, STATEMENT_FILE
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.verdict.join import join
 from unit.crashes.made_programs import program

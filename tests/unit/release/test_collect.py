@@ -16,8 +16,7 @@ from megtrim.checks.statuses import ScenarioStatus
 from megtrim.release.archive import write_folder
 from megtrim.release.check import check_release
 from megtrim.release.collect import collect_export, collect_release, list_stage_keys
-from megtrim.release.contents import parse_contents
-from megtrim.release.packages import AAR_PATH
+from megtrim.release.contents import AAR_PATH, parse_contents
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint

@@ -2,38 +2,58 @@
 
 from __future__ import annotations
 
-from megtrim.release.bill_of_materials import BILL_FILE
-from megtrim.release.contents import README_FILE, RELEASE_FILE
+import hashlib
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from google.protobuf.json_format import MessageToDict, Parse, ParseDict, ParseError
+from hypothesis import given
+from hypothesis import strategies as st
+from in_toto_attestation.predicates.provenance.v1 import provenance_pb2
+from in_toto_attestation.v1 import statement_pb2
+from in_toto_attestation.v1.statement import Statement
+
+from megtrim.release.contents import README_FILE, RELEASE_FILE, ReleaseContents
 from megtrim.release.documents import (
+    BILL_FILE,
     CHECKSUMS_FILE,
     DOCUMENTS,
+    STATEMENT_FILE,
     describe,
+    dump_checksums,
     list_licences,
     parse_checksums,
+    read_statement,
+    render_bill,
+    render_statement,
     seal,
 )
-from megtrim.release.statement import STATEMENT_FILE, parse_statement
-from unit.release.examples import STAGES, contents, sha
+from megtrim.trim.usage import FunctionsUse
+from megtrim.util.errors import InputError
+from unit.release.examples import MODELS, PROGRAM, STAGES, contents, for_other_engine, sha
 
 PAYLOAD = {"bin/a": "a" * 64, "licences/LICENSE": "b" * 64}
+FILES = {"lib/b": "b" * 64, "bin/a": "a" * 64}
+LICENCES = ("licences/LICENSE", "licences/third_party/flatbuffers/LICENSE.txt")
+A, B = "a" * 64, "b" * 64
+STATEMENT = render_statement(contents(), FILES, STAGES, megtrim="0.1.0")
+BILL = render_bill(contents(), licences=LICENCES, megtrim="0.1.0")
 
 
-def test_the_sums_are_of_all_else() -> None:
-    """Of the payload and of each document."""
+def test_each_is_of_all_that_was_there_before() -> None:
+    """The sums of the payload and each document, the statement of all but these and itself."""
     texts = seal(contents(), PAYLOAD, stages=STAGES, megtrim="0.1.0")
     sums = parse_checksums(texts.pop(CHECKSUMS_FILE), source="s")
+    stated = json.loads(texts[STATEMENT_FILE])["subject"]
 
     assert sums == PAYLOAD | {path: sha(text) for path, text in texts.items()}
     assert {*texts, CHECKSUMS_FILE} == DOCUMENTS
-
-
-def test_the_statement_is_of_all_but_the_sums_and_itself() -> None:
-    """And says by what the programs were made."""
-    texts = seal(contents(), PAYLOAD, stages=STAGES, megtrim="0.1.0")
-    stated = parse_statement(texts[STATEMENT_FILE], source="s")
-
-    assert {*stated.digests} == {*PAYLOAD, README_FILE, RELEASE_FILE, BILL_FILE}
-    assert (stated.stages, stated.megtrim) == (STAGES, "0.1.0")
+    assert {each["name"] for each in stated} == {*PAYLOAD, README_FILE, RELEASE_FILE, BILL_FILE}
+    assert read_statement(texts[STATEMENT_FILE], source="s") == (STAGES, "0.1.0")
 
 
 def test_an_export_says_whether_it_has_licences() -> None:
@@ -44,3 +64,163 @@ def test_an_export_says_whether_it_has_licences() -> None:
     assert "are in `licences`" in with_them[README_FILE]
     assert "no file with a licence" in without[README_FILE]
     assert {*with_them} == {README_FILE, RELEASE_FILE}
+
+
+def test_a_statement_has_the_keys_of_in_toto_and_slsa() -> None:
+    """Readers of other tools find what they look for: files, and all that they are made from."""
+    said = json.loads(STATEMENT)
+    definition = said["predicate"]["buildDefinition"]
+
+    assert said["_type"] == "https://in-toto.io/Statement/v1"
+    assert said["predicateType"] == "https://slsa.dev/provenance/v1"
+    assert said["subject"] == [
+        {"name": "bin/a", "digest": {"sha256": "a" * 64}},
+        {"name": "lib/b", "digest": {"sha256": "b" * 64}},
+    ]
+    assert definition["internalParameters"] == {
+        "stage build/plain": "0" * 20,
+        "stage reduce/reduced": "1" * 20,
+        "toolchain": "clang-linux-arm64 clang 14.0.6 for aarch64-linux-gnu",
+    }
+    named = {each["name"]: each["digest"] for each in definition["resolvedDependencies"]}
+    assert named["engine megengine"] == {
+        "gitCommit": "c2f1e0b6a3d94857",
+        "sha256": "9f4c0d8e1b7a6532" * 4,
+    }
+    assert {f"model {name}": {"sha256": each} for name, each in MODELS.items()}.items() <= (
+        named.items()
+    )
+    assert render_statement(for_other_engine(), FILES, STAGES, megtrim="0.1.0") != STATEMENT
+
+
+def test_in_toto_s_own_reader_takes_it() -> None:
+    """It knows every key of a statement and of SLSA's provenance, and refuses others."""
+    read = Parse(STATEMENT, statement_pb2.Statement())
+    predicate = MessageToDict(read.predicate)
+
+    Statement.copy_from_pb(read).validate()
+    provenance = ParseDict(predicate, provenance_pb2.Provenance())
+    assert provenance.build_definition.build_type == "urn:megtrim:trim:v1"
+    with pytest.raises(ParseError, match="has no field named"):
+        ParseDict(predicate | {"runDetail": {}}, provenance_pb2.Provenance())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "null",
+        "[]",
+        "{}",
+        STATEMENT.replace('"internalParameters"', '"parameters"'),
+        STATEMENT.replace('"megtrim": "0.1.0"', '"megtrim": 1'),
+        STATEMENT.replace(f'"{"0" * 20}"', "[]"),
+    ],
+)
+def test_another_statement_is_refused(text: str) -> None:
+    """What megtrim does not read follows from the rest, and is held to it by its digest."""
+    with pytest.raises(InputError, match="s:1: found no statement of a build by megtrim"):
+        read_statement(text, source="s")
+
+
+def facts(component: dict[str, Any]) -> dict[str, str]:
+    return {each["name"]: each["value"] for each in component["properties"]}
+
+
+def read_bill(said: ReleaseContents) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return the bill, and its components by their references."""
+    read: dict[str, Any] = json.loads(render_bill(said, licences=LICENCES, megtrim="0.1.0"))
+    return read, {each["bom-ref"]: each for each in read["components"]}
+
+
+def test_the_published_schema_takes_the_bill() -> None:
+    """In its strict form, which knows every key."""
+    validator = JsonStrictValidator(SchemaVersion.V1_6)
+
+    assert validator.validate_str(BILL) is None
+    assert validator.validate_str(BILL.replace('"scope"', '"scoop"')) is not None
+
+
+def test_components_are_named_by_digests_and_commits() -> None:
+    """They are made from the engine, and that from what was fetched, each with its licences."""
+    read, components = read_bill(contents())
+    used, left_out = (
+        components[f"third-party:third_party/{each}"] for each in ("flatbuffers", "cpuinfo")
+    )
+    program = components["artifact:bin/load_and_run"]
+    links = {each["ref"]: each["dependsOn"] for each in read["dependencies"]}
+
+    assert (used["version"], used["scope"]) == ("f" * 40, "required")
+    assert facts(used) == {"megtrim:licence 1": LICENCES[1]}
+    assert (left_out["version"], left_out["scope"]) == ("c" * 40, "excluded")
+    assert program["hashes"] == [{"alg": "SHA-256", "content": sha(PROGRAM)}]
+    assert links["artifact:bin/load_and_run"] == ["engine"]
+    assert links["engine"] == ["third-party:third_party/flatbuffers"]
+
+
+def test_a_bill_says_what_was_left_out_and_what_made_it() -> None:
+    """Regions, functions and switches; the compiler, and the image that it came in."""
+    said = contents()
+    deeper = replace(
+        said,
+        trim=replace(said.trim, switched_off=("rtti",)),
+        functions=(FunctionsUse(artifact="load_and_run", held=900, kept=20),),
+        toolchain=replace(said.toolchain, image="sha256:1"),
+    )
+    metadata = read_bill(deeper)[0]["metadata"]
+    tools = {each["name"]: each for each in metadata["tools"]["components"]}
+
+    assert facts(metadata["component"]) == {
+        "megtrim:level": "region",
+        "megtrim:regions kept": "149 of 900",
+        "megtrim:functions kept in load_and_run": "20 of 900",
+        "megtrim:switched off": "rtti",
+    }
+    assert tools["megtrim"]["version"] == "0.1.0"
+    assert facts(tools["compiler"])["megtrim:image"] == "sha256:1"
+
+
+_PARTS = st.lists(st.sampled_from(["a", "b.c", "d e", "ü", "…", "-x"]), min_size=1, max_size=4)
+
+
+@given(st.sets(_PARTS.map("/".join), min_size=1))
+def test_sums_that_are_written_are_read(paths: set[str]) -> None:
+    """For any names."""
+    digests = {path: hashlib.sha256(path.encode()).hexdigest() for path in paths}
+
+    assert parse_checksums(dump_checksums(digests), source="S") == digests
+
+
+@given(st.text())
+def test_any_other_text_is_an_error_of_its_own(text: str) -> None:
+    """Or it is exactly what would be written."""
+    try:
+        found = parse_checksums(text, source="S")
+    except InputError as error:
+        assert error.message.startswith("S:")
+    else:
+        assert dump_checksums(found) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "S:1: found no end of line"),
+        (f"{A}  a", "S:1: found no end of line"),
+        (f"{A}  a\n\n", "S:2: found ''"),
+        *(
+            (f"{line}\n", "S:1: found")
+            for line in (
+                *("", f"{A} a", f"{A} *a", f"{A.upper()}  a", f"{A[1:]}  a", f"{A}  a\r"),
+                *(f"{A}  /etc/passwd", f"{A}  //etc/passwd", f"{A}  ../a", f"{A}  a/../b"),
+                *(f"{A}  ./a", f"{A}  a//b", f"{A}  a/", f"{A}  a\\b"),
+            )
+        ),
+        (f"{A}  a\n{B}  a\n", "S:2: found a path out of order, or twice"),
+        (f"{A}  b\n{B}  a\n", "S:2: found a path out of order, or twice"),
+    ],
+)
+def test_another_line_is_named(text: str, said: str) -> None:
+    """With its number."""
+    with pytest.raises(InputError) as caught:
+        parse_checksums(text, source="S")
+    assert caught.value.message.startswith(said)

@@ -12,9 +12,8 @@ from megtrim.chain.session import Session
 from megtrim.checks.check import DeviceIdentity
 from megtrim.evidence.evidence import parse_set
 from megtrim.release.archive import write_folder
-from megtrim.release.check import ReleaseCheck, check_release
+from megtrim.release.check import ReleaseCheck, check_release, clean_proofs
 from megtrim.release.collect import collect_parts, collect_release, list_stage_keys
-from megtrim.release.proofs import clean_proofs
 from megtrim.release.prove import compare_rebuild, is_traced, prove
 from megtrim.verdict.model import Verdict
 from unit.release.examples import proofs_of

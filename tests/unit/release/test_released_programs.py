@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.crashes.left_out import LeftOutFunctions
 from megtrim.crashes.program import TrimmedProgram
-from megtrim.release.released_programs import read_release
+from megtrim.release.prove import read_release
 from megtrim.util.errors import InputError, ProductFailure
 from unit.crashes.made_programs import ID, numbered, program
 from unit.release.made_releases import write_release

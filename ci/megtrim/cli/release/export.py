@@ -26,8 +26,7 @@ from megtrim.release.archive import (
     write_folder,
 )
 from megtrim.release.collect import collect_export
-from megtrim.release.contents import RELEASE_FILE
-from megtrim.release.packages import AAR_PATH
+from megtrim.release.contents import AAR_PATH, RELEASE_FILE
 from megtrim.util.errors import EXIT_PASS, worst_exit_code
 from megtrim.util.wording import count
 

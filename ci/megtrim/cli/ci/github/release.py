@@ -19,12 +19,10 @@ from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
 from megtrim.regions.keepset import parse_keep_set
 from megtrim.release.archive import open_release
-from megtrim.release.bill_of_materials import BILL_FILE
 from megtrim.release.check import check_release, expect_whole
 from megtrim.release.contents import KEEP_SET_PATH, RELEASE_FILE, parse_contents
-from megtrim.release.documents import CHECKSUMS_FILE, parse_checksums
+from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, STATEMENT_FILE, parse_checksums
 from megtrim.release.pages import DescribedRelease, render_notes
-from megtrim.release.statement import STATEMENT_FILE
 from megtrim.util.errors import EXIT_PASS, InputError, ProductFailure
 from megtrim.util.input_files import decode, read_bytes, read_text
 
