@@ -48,12 +48,6 @@ def _keep_set(project: Project) -> Path:
     return project.folder / "megtrim" / "keepset" / f"{SCENARIO}.json"
 
 
-def _final(project: Project) -> dict[str, Any]:
-    path = project.out / "final" / "verdict.json"
-    verdict: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return verdict
-
-
 def _sizes(verdict: dict[str, Any]) -> dict[str, int]:
     return {row["variant"]: row["size_bytes"] for row in verdict["artifacts"][0]["sizes"]}
 

@@ -9,18 +9,16 @@ In a test::
         ...  # talk to github.url with github.token
         assert [call.path for call in github.journal] == [...]
 
-Alone, for programs that are pointed at it by GITHUB_API_URL: ``python -m support.github_double
---port 8081 OWNER/REPO`` (its first commit is empty). Archives come by a redirect to another
-host that, like GitHub's storage, refuses a request that carries a token.
+Archives come by a redirect to another host that, like GitHub's storage, refuses a request that
+carries a token.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,18 +191,3 @@ class GithubDouble(HTTPServerBase):
         if known is None:
             raise Refused(404, "Not Found")
         return known, self.logins.get(authorization.partition(" ")[2], "")
-
-
-def main(argv: list[str] | None = None, *, wait: Callable[[], Any] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="Serve a double of GitHub's REST API.")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("repository", metavar="OWNER/REPO")
-    given = parser.parse_args(argv)
-    with GithubDouble(port=given.port) as github:
-        github.repository(given.repository).commit({}, branch="main")
-        print(f"GITHUB_API_URL={github.url} GITHUB_TOKEN={github.token}", flush=True)  # noqa: T201
-        (wait or threading.Event().wait)()
-
-
-if __name__ == "__main__":
-    main()

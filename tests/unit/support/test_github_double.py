@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 import requests
 
-from support import github_double
 from support.github_double import GithubDouble
 from support.github_state import Refused, Repository
 
@@ -252,20 +250,3 @@ def test_branches_move_only_forwards_unless_forced(github: GithubDouble) -> None
     )
     assert ask(github, "DELETE", path).status_code == 204
     assert ask(github, "GET", f"{ROOT}/git/ref/heads/main").status_code == 404
-
-
-def test_it_runs_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    """It prints what a program needs to be pointed at it."""
-
-    def wait() -> None:
-        printed = capsys.readouterr().out
-        found = re.fullmatch(r"GITHUB_API_URL=(\S+) GITHUB_TOKEN=(\S+)\n", printed)
-        assert found is not None
-        answer = requests.get(
-            f"{found[1]}/repos/acme/phone/git/ref/heads/main",
-            headers={"Authorization": f"Bearer {found[2]}"},
-            timeout=5,
-        )
-        assert answer.status_code == 200
-
-    github_double.main(["acme/phone"], wait=wait)
