@@ -34,8 +34,8 @@ class IssueState(StrEnum):
     """What an issue says of its regression."""
 
     REGRESSED = "regressed"
-    REPAIRED = "repaired"
-    DOUBLE = "double"
+    FIXED = "fixed"
+    DUPLICATE = "duplicate"
     """Another issue, which is older, is about the same scenario."""
 
 
@@ -121,7 +121,7 @@ def _plan_one(night: Night, scenario: str, known: Sequence[KnownIssue]) -> Itera
         oldest, *doubles = current
         yield from _follow_up(night, oldest, rows, slower)
         for each in doubles:
-            record = replace(each.record, run=night.run, state=IssueState.DOUBLE)
+            record = replace(each.record, run=night.run, state=IssueState.DUPLICATE)
             yield IssueAction(number=each.number, record=record, rows=())
     elif slower and not any(_is_accepted(each, night, slower) for each in known):
         yield IssueAction(number=0, record=_make_record(night, scenario, slower), rows=slower)
@@ -138,7 +138,7 @@ def _follow_up(
     left = {*record.subjects} - {row.subject for row in proofs}
     left |= {row.subject for row in slower}
     if not left:
-        repaired = replace(record, run=night.run, state=IssueState.REPAIRED)
+        repaired = replace(record, run=night.run, state=IssueState.FIXED)
         yield IssueAction(number=issue.number, record=repaired, rows=proofs)
     elif slower:
         if not record.base and any(_is_against_base(row) for row in slower):

@@ -112,9 +112,9 @@ def _parts(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:
     record, rows = action.record, action.rows[:most]
     scenario = code(record.scenario)
     match record.state:
-        case IssueState.REPAIRED:
+        case IssueState.FIXED:
             yield _REPAIRED.format(commit=code(where.head[:_COMMIT_DIGITS]))
-        case IssueState.DOUBLE:
+        case IssueState.DUPLICATE:
             yield _DOUBLE
         case IssueState.REGRESSED:
             yield f"{scenario} got slower by more than the threshold."

@@ -94,57 +94,12 @@ def test_a_regression_opens_an_issue() -> None:
     )
 
 
-def test_one_issue_for_each_scenario() -> None:
-    """However many of its experiments got slower."""
-    other = replace(SLOW, experiment="nchw44")
-    elsewhere = replace(SLOW, scenario=TUNED)
-
-    actions = plan_actions(night(SLOW, other, elsewhere), ())
-
-    assert [each.record.scenario for each in actions] == sorted([RESNET, TUNED])
-    assert {len(each.rows) for each in actions} == {1, 2}
-
-
 @pytest.mark.parametrize("silent", SILENT, ids=lambda each: str(each.status))
 def test_what_was_not_decided_changes_nothing(silent: PerformanceRow) -> None:
     """It opens no issue, and closes and updates none; nor does a row that is missing."""
     assert plan_actions(night(silent), ()) == ()
     assert plan_actions(night(silent), (opened(),)) == ()
     assert plan_actions(night(), (opened(),)) == ()
-
-
-def test_a_repair_closes_it() -> None:
-    """Measured against the same base, and not slower any more."""
-    action = the_one(night(FAST, head=LATER, run=3), opened())
-
-    assert (action.number, action.record.state, action.rows) == (7, IssueState.REPAIRED, (FAST,))
-
-
-def test_as_fast_as_a_slow_base_is_no_repair() -> None:
-    """Nor is a night that had no base."""
-    for base in (BAD, ""):
-        assert plan_actions(night(FAST, base=base, head=LATER, run=3), (opened(),)) == ()
-
-
-def test_all_rows_of_an_issue_must_be_repaired() -> None:
-    """One that is missing this night keeps it open, whatever the others do."""
-    other = replace(SLOW, experiment="nchw44")
-    issue = known(the_one(night(SLOW, other)))
-
-    assert plan_actions(night(FAST, run=3), (issue,)) == ()
-    still = the_one(night(FAST, other, run=3), issue)
-    assert (still.record.state, still.record.subjects) == (IssueState.REGRESSED, (other.subject,))
-    both = night(FAST, replace(FAST, experiment="nchw44"), run=3)
-    assert the_one(both, issue).record.state is IssueState.REPAIRED
-
-
-def test_a_row_that_is_missing_stays_in_the_issue() -> None:
-    """While another one of its scenario gets slower."""
-    other = replace(SLOW, experiment="nchw44")
-
-    action = the_one(night(other, run=3), opened())
-
-    assert action.record.subjects == tuple(sorted((SLOW.subject, other.subject)))
 
 
 def test_a_repeated_night_plans_the_same() -> None:
@@ -155,14 +110,6 @@ def test_a_repeated_night_plans_the_same() -> None:
     assert (again.record, again.rows) == (first.record, first.rows)
 
 
-def test_an_old_night_that_is_repeated_is_silent() -> None:
-    """A later one knows better."""
-    later = known(the_one(night(SLOW, run=9)))
-
-    assert plan_actions(night(FAST, run=8, attempt=2), (later,)) == ()
-    assert plan_actions(night(SLOW, run=8, attempt=2), (replace(later, is_open=False),)) == ()
-
-
 def test_the_range_stays_that_of_the_first_night() -> None:
     """Later nights are slow, too, and say nothing about when it began."""
     action = the_one(night(SLOW, head=LATER, run=3), opened())
@@ -170,48 +117,60 @@ def test_the_range_stays_that_of_the_first_night() -> None:
     assert (action.record.last_good, action.record.first_bad) == (GOOD, BAD)
 
 
-def test_an_issue_that_a_person_closed_is_accepted() -> None:
-    """Until the base moves on, or another row gets slower."""
-    accepted = replace(opened(), is_open=False)
-    other = replace(SLOW, experiment="nchw44")
-
-    assert plan_actions(night(SLOW, run=3), (accepted,)) == ()
-    assert the_one(night(SLOW, other, run=3), accepted).number == 0
-    assert the_one(night(SLOW, base=BAD, head=LATER, run=3), accepted).number == 0
+OTHER, OTHER_FAST = replace(SLOW, experiment="nchw44"), replace(FAST, experiment="nchw44")
+OPEN, BOTH = opened(), known(the_one(night(SLOW, OTHER)))
+ACCEPTED, LATE = replace(OPEN, is_open=False), known(the_one(night(SLOW, run=9)))
+FIXED = opened(state=IssueState.FIXED)
+TWO = (replace(OPEN, number=9), OPEN)
 
 
-def test_what_was_repaired_may_break_again() -> None:
-    """Megtrim closed that issue; the next one is new."""
-    repaired = replace(opened(state=IssueState.REPAIRED), is_open=False)
+@pytest.mark.parametrize(
+    ("tonight", "issues", "expected"),
+    [
+        # One issue for each scenario, however many of its experiments got slower.
+        (night(SLOW, OTHER, replace(SLOW, scenario=TUNED)), (), "0 regressed, 0 regressed"),
+        # Measured against the same base, and not slower any more; not a base that was slow.
+        (night(FAST, head=LATER, run=3), (OPEN,), "7 fixed"),
+        (night(FAST, base=BAD, head=LATER, run=3), (OPEN,), ""),
+        (night(FAST, base="", head=LATER, run=3), (OPEN,), ""),
+        # One row that is missing this night keeps it open, whatever the others do.
+        (night(FAST, run=3), (BOTH,), ""),
+        (night(FAST, OTHER, run=3), (BOTH,), "7 regressed"),
+        (night(FAST, OTHER_FAST, run=3), (BOTH,), "7 fixed"),
+        # An old night that is repeated: a later one knows better.
+        (night(FAST, run=8, attempt=2), (LATE,), ""),
+        (night(SLOW, run=8, attempt=2), (replace(LATE, is_open=False),), ""),
+        # A person closed it: until the base moves on, or another row gets slower.
+        (night(SLOW, run=3), (ACCEPTED,), ""),
+        (night(SLOW, OTHER, run=3), (ACCEPTED,), "0 regressed"),
+        (night(SLOW, base=BAD, head=LATER, run=3), (ACCEPTED,), "0 regressed"),
+        # What was fixed may break again; one that was opened again is followed.
+        (night(SLOW, run=3), (replace(FIXED, is_open=False),), "0 regressed"),
+        (night(SLOW, run=3), (FIXED,), "7 regressed"),
+        # Two jobs at once may both open one: the older stays, whether it is slow or fixed.
+        (night(SLOW, run=3), TWO, "7 regressed, 9 duplicate"),
+        (night(FAST, run=3), TWO, "7 fixed, 9 duplicate"),
+        # Without a commit no one could say which are suspected, nor ever fix it.
+        (night(SLOW, base=""), (), ""),
+        # Another configuration has its own issues of the same scenario.
+        (night(SLOW, config="b/megtrim.yaml"), (OPEN,), "0 regressed"),
+    ],
+)
+def test_what_becomes_of_issues(
+    tonight: Night, issues: tuple[KnownIssue, ...], expected: str
+) -> None:
+    """Number and state of each, 0 for a new one; each is about one configuration's scenario."""
+    actions = plan_actions(tonight, issues)
 
-    assert the_one(night(SLOW, run=3), repaired).number == 0
+    assert ", ".join(f"{each.number} {each.record.state}" for each in actions) == expected
 
 
-def test_an_issue_that_was_opened_again_is_followed() -> None:
-    """It is of a regression again."""
-    reopened = opened(state=IssueState.REPAIRED)
-
-    assert the_one(night(SLOW, run=3), reopened).record.state is IssueState.REGRESSED
-
-
-def test_doubles_are_closed() -> None:
-    """Two jobs at once may both open one: the older stays, whether it is slow or repaired."""
-    first, second = opened(), replace(opened(), number=9)
-
-    for found in (SLOW, FAST):
-        kept, double = plan_actions(night(found, run=3), (second, first))
-        assert (kept.number, double.number) == (7, 9)
-        assert double.record.state is IssueState.DOUBLE
-
-
-def test_a_base_without_a_commit_opens_nothing() -> None:
-    """No one could say which commits are suspected, nor ever repair it."""
-    assert plan_actions(night(SLOW, base=""), ()) == ()
-
-
-def test_another_configuration_has_its_own_issues() -> None:
-    """Of the same scenario."""
-    assert the_one(night(SLOW, config="b/megtrim.yaml"), opened()).number == 0
+def test_an_issue_lists_what_is_slower() -> None:
+    """A row that is missing stays in it; one that is fast leaves."""
+    assert the_one(night(FAST, OTHER, run=3), BOTH).record.subjects == (OTHER.subject,)
+    both = tuple(sorted((SLOW.subject, OTHER.subject)))
+    assert the_one(night(OTHER, run=3), OPEN).record.subjects == both
+    assert the_one(night(FAST, head=LATER, run=3), OPEN).rows == (FAST,)
 
 
 def test_trimming_that_costs_time_opens_an_issue() -> None:
@@ -228,7 +187,7 @@ def test_trimming_that_costs_time_opens_an_issue() -> None:
     assert (action.record.base, action.record.last_good) == ("", "")
     assert list_slower(costly) == (slower,)
     repaired = the_one(night(TRIMMING, base="", run=3), known(action))
-    assert repaired.record.state is IssueState.REPAIRED
+    assert repaired.record.state is IssueState.FIXED
     # A regression of the program joins the same issue, which then has a base.
     both = the_one(night(costly, SLOW, run=3), known(action))
     assert (both.record.base, len(both.record.subjects)) == (GOOD, 2)
@@ -293,36 +252,6 @@ def test_no_run_of_nights_is_judged_wrongly(nights: list[PerformanceRow | None])
         assert [each.is_open for each in issues.values()].count(True) == truth
 
 
-def choose_best(
-    known: Sequence[KnownIssue], runs: Sequence[HistoryRun], *, config: str, head: str
-) -> str:
-    """Return the base of a night that can be built and is an ancestor."""
-    return next(iter(list_bases(known, runs, config=config, head=head)), "")
-
-
-def test_the_base_is_the_last_commit_that_was_measured() -> None:
-    """There is none on the first night; where nothing changed since, it is the one before."""
-    runs = history(4.0, 4.1)
-
-    assert choose_best((), runs, config="megtrim.yaml", head=BAD) == commit(1)
-    assert choose_best((), (), config="megtrim.yaml", head=BAD) == ""
-    assert choose_best((), runs, config="megtrim.yaml", head=commit(1)) == commit(0)
-    assert choose_best((), runs[:1], config="megtrim.yaml", head=commit(0)) == ""
-
-
-def test_the_base_stays_while_an_issue_is_open() -> None:
-    """That of the oldest; issues that are closed, or of another configuration, do not count."""
-    runs, first, second = history(4.0), opened(), replace(opened(base=LATER), number=9)
-    closed = replace(first, is_open=False)
-
-    def choose(*issues: KnownIssue) -> str:
-        return choose_best(issues, runs, config="megtrim.yaml", head=BAD)
-
-    assert choose(second, first) == GOOD
-    assert choose(closed, second) == LATER
-    assert choose(closed, opened(config="other.yaml"), opened(base="")) == commit(0)
-
-
 def rising(nights: int, ratio: float, *, at: int, slope: bool = False) -> tuple[HistoryRun, ...]:
     """Return nights whose times grow by a ratio: at once, or from that night to the last."""
     noise = np.random.default_rng(5).standard_normal(nights)
@@ -334,41 +263,48 @@ def rising(nights: int, ratio: float, *, at: int, slope: bool = False) -> tuple[
     return tuple(found)
 
 
-def choose_after(runs: Sequence[HistoryRun], *known: KnownIssue) -> str:
-    return choose_best(known, runs, config="megtrim.yaml", head=BAD)
+RUNS, RISEN = history(4.0, 4.1), rising(30, 1.1, at=20)
+CLOSED_RISE = replace(opened(base=commit(19), first_bad=commit(20)), is_open=False)
+ELSEWHERE = replace(CLOSED_RISE.record, config="other.yaml")
+NEW_DEVICE = tuple(make_run(number, device="new") for number in range(30, 60))
 
 
-def test_a_rise_that_no_night_decided_is_compared_with_what_was_before() -> None:
-    """It is found by the history alone, and opens nothing by itself; for two weeks."""
-    assert choose_after(rising(30, 1.1, at=20)) == commit(19)
-    assert choose_after(rising(30, 1.1, at=20)[:22]) == commit(21)
-    assert choose_after(rising(40, 1.1, at=20)) == commit(39)
-    assert choose_after(rising(30, 0.9, at=20)) == commit(29)
-    assert choose_after(rising(30, 1.0, at=20)) == commit(29)
-
-
-def test_a_slope_is_compared_with_what_was_two_weeks_ago() -> None:
-    """No single night is slower than the one before it by more than any threshold."""
-    assert choose_after(rising(60, 1.2, at=5, slope=True)) == commit(46)
-    assert choose_after(rising(60, 0.8, at=5, slope=True)) == commit(59)
-
-
-def test_a_rise_that_a_person_accepted_is_none() -> None:
-    """Its issue was closed by hand: the new time is the one to keep."""
-    runs = rising(30, 1.1, at=20)
-    accepted = replace(opened(base=commit(19)), is_open=False)
-    accepted = replace(accepted, record=replace(accepted.record, first_bad=commit(20)))
-    repaired = replace(accepted, record=replace(accepted.record, state=IssueState.REPAIRED))
-
-    assert choose_after(runs, accepted) == commit(29)
-    assert choose_after(runs, repaired) == commit(19)
-    other = replace(accepted, record=replace(accepted.record, config="other.yaml"))
-    assert choose_after(runs, other) == commit(19)
-
-
-def test_a_scenario_that_is_gone_holds_no_base() -> None:
-    """Nor does a device: its series ended."""
-    gone = rising(30, 1.1, at=20)
-    now = tuple(make_run(number, device="new") for number in range(30, 60))
-
-    assert choose_after((*gone, *now)) == commit(59)
+@pytest.mark.parametrize(
+    ("runs", "issues", "head", "expected"),
+    [
+        # The last commit that was measured; none on the first night.
+        (RUNS, (), BAD, commit(1)),
+        ((), (), BAD, ""),
+        (RUNS, (), commit(1), commit(0)),
+        (RUNS[:1], (), commit(0), ""),
+        # It stays while an issue is open: that of the oldest, of this configuration.
+        (RUNS, (replace(opened(base=LATER), number=9), OPEN), BAD, GOOD),
+        (RUNS, (ACCEPTED, replace(opened(base=LATER), number=9)), BAD, LATER),
+        (RUNS, (ACCEPTED, opened(config="other.yaml"), opened(base="")), BAD, commit(1)),
+        # A rise that the history alone shows is compared with what was before, for two weeks.
+        (RISEN, (), BAD, commit(19)),
+        (RISEN[:22], (), BAD, commit(21)),
+        (rising(40, 1.1, at=20), (), BAD, commit(39)),
+        (rising(30, 0.9, at=20), (), BAD, commit(29)),
+        (rising(30, 1.0, at=20), (), BAD, commit(29)),
+        # On a slope no night is slower than the one before it by more than any threshold.
+        (rising(60, 1.2, at=5, slope=True), (), BAD, commit(46)),
+        (rising(60, 0.8, at=5, slope=True), (), BAD, commit(59)),
+        # A person accepted the rise by closing its issue, here and not elsewhere.
+        (RISEN, (CLOSED_RISE,), BAD, commit(29)),
+        (
+            RISEN,
+            (replace(CLOSED_RISE, record=replace(CLOSED_RISE.record, state=IssueState.FIXED)),),
+            BAD,
+            commit(19),
+        ),
+        (RISEN, (replace(CLOSED_RISE, record=ELSEWHERE),), BAD, commit(19)),
+        # A scenario or a device that is gone holds no base: its series ended.
+        ((*RISEN, *NEW_DEVICE), (), BAD, commit(59)),
+    ],
+)
+def test_the_base_of_a_night(
+    runs: Sequence[HistoryRun], issues: tuple[KnownIssue, ...], head: str, expected: str
+) -> None:
+    """The best of those that can be built and are ancestors."""
+    assert next(iter(list_bases(issues, runs, config="megtrim.yaml", head=head)), "") == expected

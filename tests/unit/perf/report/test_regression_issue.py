@@ -88,7 +88,7 @@ def test_the_title_names_a_configuration_that_is_not_the_default_one() -> None:
 
 def test_a_repair_says_so_first() -> None:
     """With the comparison that proves it."""
-    text = body(row(ratios=(NO_CHANGE,)), state=IssueState.REPAIRED)
+    text = body(row(ratios=(NO_CHANGE,)), state=IssueState.FIXED)
 
     assert text.startswith("**Repaired**: as fast as before at `bbbbbbbbbbbb`")
     assert "| 1.001 (0.981 to 1.021) |" in text

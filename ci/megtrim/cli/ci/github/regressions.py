@@ -41,8 +41,8 @@ _MOST_BASES = 10
 _LONGEST_BRANCH = 80
 _WORDS = {
     IssueState.REGRESSED: "updated",
-    IssueState.REPAIRED: "closed: repaired",
-    IssueState.DOUBLE: "closed: another one is open",
+    IssueState.FIXED: "closed: repaired",
+    IssueState.DUPLICATE: "closed: another one is open",
 }
 
 
