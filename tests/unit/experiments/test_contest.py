@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,6 +47,7 @@ def make_contestant(side: Side, experiment: str) -> Contestant:
 
 REFERENCE = make_contestant(Side.REFERENCE, "baseline")
 RIVAL = make_contestant(Side.RIVAL, "fast-run-cache")
+SAMPLE: dict[str, Any] = {"contestant": "a", "round_number": 0, "position": 0}
 CONTEST = Contest(criterion=Criterion(), reference=REFERENCE, rival=RIVAL)
 
 
@@ -86,23 +90,46 @@ def test_the_last_look_is_at_the_end_of_the_budget(rounds: int, looks: tuple[int
     assert ContestBudget(rounds=rounds).plan.looks == looks
 
 
-@pytest.mark.parametrize(("rounds", "limit_s"), [(7, None), (401, None), (40, 0.0), (40, -1.0)])
-def test_a_budget_that_decides_nothing_is_refused(rounds: int, limit_s: float | None) -> None:
-    """Fewer than eight pairs show nothing."""
-    with pytest.raises(ValueError, match="found"):
-        ContestBudget(rounds=rounds, limit_s=limit_s)
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        # Fewer than eight pairs show nothing.
+        (lambda: ContestBudget(rounds=7), "found 7 rounds"),
+        (lambda: ContestBudget(rounds=401), "found 401 rounds"),
+        (lambda: ContestBudget(limit_s=0.0), "found a budget of 0.0 s"),
+        (lambda: ContestBudget(limit_s=-1.0), "found a budget of -1.0 s"),
+        # Samples of two sides of one name could not be distinguished.
+        (lambda: replace(CONTEST, rival=REFERENCE), "both sides"),
+        # Steps before the last one prepare.
+        (lambda: Contestant(name="x", commands=RIVAL.commands[:-1]), "the last step is measured"),
+        (lambda: ContestResult(status=PerformanceStatus.REGRESSED), "expected measured, failed or"),
+        # A threshold is a share, a floor is a time; some process of the system always runs.
+        *(
+            (lambda values=values: Criterion(**values), "no criterion")
+            for values in (
+                *({"threshold": each} for each in (0.0, 1.0, -0.1)),
+                *({"floor_ms": each} for each in (-1.0, math.inf)),
+                *({"other_load": each} for each in (0.0, 1.1, -1.0, math.nan)),
+            )
+        ),
+        *(
+            (lambda looks=looks: SamplingPlan(looks=looks), "looks must increase")
+            for looks in ((), (0, 4), (8, 8), (12, 8))
+        ),
+        *(
+            (lambda ms=ms: Sample(**SAMPLE, iterations_ms=(ms,)), "a, round 0: a time is")
+            for ms in (0.0, -1.0, math.nan, math.inf)
+        ),
+    ],
+)
+def test_what_decides_nothing_is_refused(make: Callable[[], object], message: str) -> None:
+    """Before anything is measured with it."""
+    with pytest.raises((ValueError, InputError), match=message):
+        make()
 
 
-def test_two_sides_of_one_name_are_refused() -> None:
-    """Their samples could not be distinguished."""
-    with pytest.raises(ValueError, match="both sides"):
-        replace(CONTEST, rival=REFERENCE)
-
-
-def test_a_contestant_measures_its_last_step() -> None:
-    """Steps before it prepare."""
-    with pytest.raises(ValueError, match="the last step is measured"):
-        Contestant(name="x", commands=RIVAL.commands[:-1])
+def test_a_contest_has_one_side_or_two() -> None:
+    """The reference first."""
     assert [each[0] for each in CONTEST.sides] == list(Side)
     assert len(replace(CONTEST, rival=None).sides) == 1
 
@@ -143,50 +170,24 @@ def test_a_seed_depends_on_its_text_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "floor_ms"), [(0.0, 0.0), (1.0, 0.0), (-0.1, 0.0), (0.01, -1.0), (0.01, 1e999)]
+    ("fields", "stage", "time_ms"),
+    [
+        # One slow iteration does not move the time of a process.
+        ({"iterations_ms": (5, 4, 90)}, TimeStage.INFERENCE, 5),
+        ({"iterations_ms": (5, 4, 90)}, TimeStage.PREPARE, None),
+        ({"iterations_ms": (5, 4, 90)}, TimeStage.WARM_UP, None),
+        # With fake-first, two warm-ups are two different things.
+        ({"warm_ups_ms": (5, 90)}, TimeStage.WARM_UP, 5),
+        ({"warm_ups_ms": (5, 90)}, TimeStage.SECOND_WARM_UP, 90),
+    ],
 )
-def test_what_would_call_everything_or_nothing_a_change_is_refused(
-    threshold: float, floor_ms: float
+def test_a_stage_has_one_time(
+    fields: dict[str, Any], stage: TimeStage, time_ms: float | None
 ) -> None:
-    """A threshold is a share, a floor is a time."""
-    with pytest.raises(ValueError, match="no criterion"):
-        Criterion(threshold=threshold, floor_ms=floor_ms)
-
-
-@pytest.mark.parametrize("other_load", [0.0, 1.1, -1.0, float("nan")])
-def test_what_would_leave_out_everything_is_refused(other_load: float) -> None:
-    """Some process of the system always runs."""
-    with pytest.raises(ValueError, match="other_load"):
-        Criterion(other_load=other_load)
-
-
-def test_a_stage_is_reduced_to_its_median() -> None:
-    """One slow iteration does not move the time of a process."""
-    sample = Sample(contestant="a", round_number=0, position=0, iterations_ms=(5, 4, 90))
-    assert sample.time_ms(TimeStage.INFERENCE) == 5
-    assert sample.time_ms(TimeStage.PREPARE) is None
-    assert sample.time_ms(TimeStage.WARM_UP) is None
-
-
-def test_each_warm_up_has_a_stage_of_its_own() -> None:
-    """With fake-first they are two different things."""
-    sample = Sample(contestant="a", round_number=0, position=0, warm_ups_ms=(5, 90))
-    assert sample.time_ms(TimeStage.WARM_UP) == 5
-    assert sample.time_ms(TimeStage.SECOND_WARM_UP) == 90
-
-
-def test_a_mark_leaves_out() -> None:
-    """A marked sample does not count, and still has its reason."""
-    sample = Sample(contestant="a", round_number=0, position=0, marks=(Mark.THROTTLED,))
-    assert not sample.counts
-    assert sample.marks == ("throttled",)
-
-
-@pytest.mark.parametrize("time_ms", [0.0, -1.0, float("nan"), float("inf")])
-def test_impossible_times_are_refused(time_ms: float) -> None:
-    """Zero, negative and infinite times are input errors that name the contestant."""
-    with pytest.raises(InputError, match="plain, round 3"):
-        Sample(contestant="plain", round_number=3, position=0, iterations_ms=(time_ms,))
+    """Of iterations their median; None: it was not reported."""
+    assert Sample(**SAMPLE, **fields).time_ms(stage) == time_ms
+    assert Sample(**SAMPLE, **fields).counts
+    assert not Sample(**SAMPLE, **fields, marks=(Mark.THROTTLED,)).counts
 
 
 def test_all_looks_together_keep_alpha() -> None:
@@ -206,10 +207,3 @@ def test_levels_rise() -> None:
     levels = [plan.level(look) for look in range(3)]
     assert levels == sorted(levels)
     assert levels[-1] < plan.alpha
-
-
-@pytest.mark.parametrize("looks", [(), (0, 4), (8, 8), (12, 8)])
-def test_looks_increase(looks: tuple[int, ...]) -> None:
-    """A plan whose looks do not increase is refused."""
-    with pytest.raises(ValueError, match="looks must increase"):
-        SamplingPlan(looks=looks)

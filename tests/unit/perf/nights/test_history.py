@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import date
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,6 @@ from megtrim.perf.nights.history import (
     LARGEST_RUN_BYTES,
     RUN_FILES,
     ExportFormat,
-    HistoryRow,
     HistoryRun,
     combine,
     compare_runs,
@@ -216,12 +216,19 @@ def test_the_text_is_ordered_json() -> None:
     assert list(json.loads(dump_run(RUN)))[:3] == ["version", "job", "commit"]
 
 
-def test_a_row_without_times_says_why() -> None:
-    """A row that is skipped without a reason would look like a mistake."""
-    row = make_lost_row(PerformanceStatus.SKIPPED, "needs dot product")
-
-    with pytest.raises(ValueError, match="reason"):
-        HistoryRow(**{name: getattr(row, name) for name in row.__slots__} | {"reason": ""})
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"status": PerformanceStatus.SKIPPED, "times": ()}, "reason"),
+        ({"status": PerformanceStatus.FAILED, "reason": "it hung"}, "found failed with 1 times"),
+        ({"times": ()}, "found measured with 0 times"),
+        ({"times": make_row().times * 2}, "found measured with 2 times"),
+    ],
+)
+def test_a_row_has_times_or_says_why(fields: dict[str, Any], message: str) -> None:
+    """A row that is skipped without a reason would look like a mistake; each stage comes once."""
+    with pytest.raises(ValueError, match=message):
+        replace(make_row(), **fields)
 
 
 EXPORTS_RUN = make_run(

@@ -7,7 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.experiments.contest import ContestResult, Mark, PerformanceStatus, Sample
+from megtrim.experiments.contest import (
+    ContestBudget,
+    ContestResult,
+    Mark,
+    PerformanceStatus,
+    Sample,
+)
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.rows.contest_times import (
     compare_sides,
@@ -46,13 +52,15 @@ def make_result(ratio: float, *, rounds: int = 40, spread: float = 0.002) -> Con
         (1.2, 7, Answer.INCONCLUSIVE, Answer.INCONCLUSIVE),
     ],
 )
+@pytest.mark.parametrize("most", [8, 40])
 def test_two_answers_belong_to_a_ratio(
-    ratio: float, rounds: int, different: Answer, exceeds: Answer
+    ratio: float, rounds: int, different: Answer, exceeds: Answer, most: int
 ) -> None:
-    """Fewer pairs than the first look takes answer neither."""
+    """Fewer pairs than the first look takes answer neither, however alike they are."""
+    contest = replace(CONTEST, budget=ContestBudget(rounds=most))
     result = make_result(ratio, rounds=rounds)
-    p_value = find_p_value(CONTEST, result)
-    seen = compare_sides(CONTEST, result, Reference.BASELINE, adjusted_p=p_value)
+    p_value = find_p_value(contest, result)
+    seen = compare_sides(contest, result, Reference.BASELINE, adjusted_p=p_value)
 
     assert seen is not None
     assert (seen.different, seen.exceeds) == (different, exceeds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from megtrim.perf.rows.rows import (
     ContestOutcome,
     make_performance,
     show_again,
-    status_of_failure,
 )
+from megtrim.perf.times import Reference
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from unit.evidence.support import SCENARIO, contest, contest_result, samples
 
@@ -23,9 +24,14 @@ SIZES = {"plain": 3000, "region": 400, "reduced": 200}
 WRONG = contest_result(
     status=PerformanceStatus.WRONG_OUTPUTS, reason="output 0 differs", samples=()
 )
+HUNG = contest_result(status=PerformanceStatus.FAILED, reason="it hung", samples=())
 LOST = InfrastructureFailure("adb: the phone is gone\nsecond line")
 FASTER = contest_result(samples=tuple(samples(0.5)))
+EQUAL = contest_result(samples=tuple(samples(1.001)))
 SLOWER = contest_result(samples=tuple(samples(2.0)))
+FEW = contest_result(samples=tuple(samples(2.0))[:10])
+HOT = contest_result(samples=samples(marks=(Mark.THROTTLED,)))
+BOTH = ["baseline ", "base main"]
 
 
 def outcome(
@@ -71,6 +77,12 @@ def test_rows_come_in_the_order_of_the_contests() -> None:
     [
         (FASTER, PerformanceStatus.MEASURED, ""),
         (WRONG, PerformanceStatus.WRONG_OUTPUTS, "output 0 differs"),
+        (HUNG, PerformanceStatus.FAILED, "it hung"),
+        (FEW, PerformanceStatus.INCONCLUSIVE, ""),
+        (
+            *(HOT, PerformanceStatus.INFRASTRUCTURE),
+            "none of its samples count: the machine was throttled in 24 of 24 processes",
+        ),
         ("needs a GPU", PerformanceStatus.SKIPPED, "needs a GPU"),
         (LOST, PerformanceStatus.INFRASTRUCTURE, "adb: the phone is gone"),
         (ProductFailure("no build"), PerformanceStatus.FAILED, "no build"),
@@ -82,6 +94,49 @@ def test_a_row_ends_as_its_contest(came: Any, status: PerformanceStatus, reason:
     (row,) = make(outcome("nchw88", came)).rows
 
     assert (row.status, row.reason) == (status, reason)
+
+
+@pytest.mark.parametrize(
+    ("own", "since", "status", "ratios", "reason"),
+    [
+        # Whatever the experiment is to the baseline, slower than the base is a regression.
+        (FASTER, SLOWER, PerformanceStatus.REGRESSED, BOTH, ""),
+        (FASTER, FASTER, PerformanceStatus.MEASURED, BOTH, ""),
+        (FASTER, EQUAL, PerformanceStatus.MEASURED, BOTH, ""),
+        (FASTER, FEW, PerformanceStatus.INCONCLUSIVE, BOTH, ""),
+        # A comparison that was lost leaves the answer open: neither regressed nor a pass.
+        (FASTER, LOST, PerformanceStatus.INCONCLUSIVE, BOTH[:1], "adb: the phone is gone"),
+        (FASTER, HUNG, PerformanceStatus.INCONCLUSIVE, BOTH[:1], "it hung"),
+        (FASTER, WRONG, PerformanceStatus.INCONCLUSIVE, BOTH[:1], "output 0 differs"),
+        # One that cannot be made is a note: the earlier program does not know the flag.
+        (FASTER, "no such flag", PerformanceStatus.MEASURED, BOTH[:1], "no such flag"),
+        # A comparison of something else does not stand for a row that was lost.
+        (LOST, SLOWER, PerformanceStatus.INFRASTRUCTURE, [], ""),
+    ],
+)
+def test_a_row_is_compared_with_the_base(
+    own: Any, since: Any, status: PerformanceStatus, ratios: list[str], reason: str
+) -> None:
+    """The base is named, and what became of a comparison that is missing."""
+    (row,) = make(outcome("nchw88", own), outcome("since-nchw88", since, base="main")).rows
+
+    assert (row.experiment, row.status) == ("nchw88", status)
+    assert [f"{each.against} {each.name}" for each in row.ratios] == ratios
+    if reason:
+        note = f"not compared with main: {reason}"
+        assert note in (row.reason, *row.conditions)
+        assert (row.reason == "") is (status is PerformanceStatus.MEASURED)
+
+
+def test_the_baseline_is_compared_with_the_base_s_own() -> None:
+    """It has no other comparison."""
+    alone = replace(contest(), rival=None)
+    result = PerfResult(scenario=SCENARIO, subject="baseline", contest=alone, measured=EQUAL)
+    base = outcome("since-baseline", SLOWER, base="main")
+    (row,) = make(outcome("baseline", EQUAL, result=result), base).rows
+
+    assert row.status is PerformanceStatus.REGRESSED
+    assert [each.against for each in row.ratios] == [Reference.BASE]
 
 
 def test_an_answer_that_stayed_open_says_what_left_samples_out() -> None:
@@ -137,10 +192,3 @@ def test_a_command_measures_it_again() -> None:
         f"--scenario {SCENARIO} --again"
     )
     assert "--experiment trimming " in show_again(place, SCENARIO, "trimming-reduced")
-
-
-def test_only_a_machine_that_failed_is_infrastructure() -> None:
-    """Whatever is not known to be one is a failure."""
-    assert status_of_failure(LOST) is PerformanceStatus.INFRASTRUCTURE
-    assert status_of_failure(ProductFailure("x")) is PerformanceStatus.FAILED
-    assert status_of_failure(None) is PerformanceStatus.FAILED
