@@ -45,6 +45,20 @@ class ProbeRequest:
     """Application that runs; None: the engine's own program."""
 
 
+def _read_inputs(
+    _ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, Path]:
+    """Read the inputs, ``NAME=FILE`` each. Raises InputError."""
+    files = {}
+    for text in texts:
+        name, _, path = text.partition("=")
+        if not (name and path):
+            msg = f"--input: found {text!r}, expected NAME=FILE"
+            raise InputError(msg, hint="for example --input data=inputs/cat.npy")
+        files[name] = Path(path)
+    return files
+
+
 @click.command(
     epilog="""\b
 Examples:
@@ -55,7 +69,13 @@ Examples:
 )
 @running
 @json_option
-@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE", help="An input; repeatable.")
+@click.option(
+    *("--input", "inputs"),
+    multiple=True,
+    callback=_read_inputs,
+    metavar="NAME=FILE",
+    help="An input; repeatable.",
+)
 @click.option(
     "--application", metavar="NAME", help="Application to run, instead of the engine's program."
 )
@@ -63,7 +83,7 @@ Examples:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- ARGUMENT...")
 def probe(
     options: Options,
-    inputs: tuple[str, ...],
+    inputs: dict[str, Path],
     application: str | None,
     model: str,
     arguments: tuple[str, ...],
@@ -73,30 +93,7 @@ def probe(
     MODEL is a model's name in the configuration, or a file. It need not be a scenario: if the run
     traps, the missing regions or functions are named, and the exit status is 1.
     """
-    wanted = make_request(model, inputs, arguments, application)
-    return execute(options, wanted)
-
-
-def make_request(
-    model: str,
-    inputs: tuple[str, ...],
-    arguments: tuple[str, ...],
-    application: str | None = None,
-) -> ProbeRequest:
-    """Read the options; an input must be ``NAME=FILE``. Raises InputError."""
-    pairs = [text.partition("=") for text in inputs]
-    wrong = next(
-        (text for text, pair in zip(inputs, pairs, strict=True) if not (pair[0] and pair[2])), None
-    )
-    if wrong is not None:
-        msg = f"--input: found {wrong!r}, expected NAME=FILE"
-        raise InputError(msg, hint="for example --input data=inputs/cat.npy")
-    files = {name: Path(path) for name, _, path in pairs}
-    return ProbeRequest(model=model, inputs=files, arguments=arguments, application=application)
-
-
-def execute(options: Options, wanted: ProbeRequest) -> int:
-    """Make the reduced build if need be, run the request on it, explain a failure."""
+    wanted = ProbeRequest(model=model, inputs=inputs, arguments=arguments, application=application)
     session = open_session(options)
     spec = _make_spec(wanted, session)
     describe(session)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
@@ -16,17 +17,6 @@ from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
 from unit.cli.support import Shell
 from unit.trim.stages.support import changed, open_session
-
-
-def test_a_request_names_inputs_by_name(tmp_path: Path) -> None:
-    """A file's name may hold the sign again."""
-    request = probe.make_request("m.mge", ("data=a=b.npy", "x=y.npy"), ("--cpu",))
-
-    assert request == probe.ProbeRequest(
-        model="m.mge",
-        inputs={"data": Path("a=b.npy"), "x": Path("y.npy")},
-        arguments=("--cpu",),
-    )
 
 
 @pytest.mark.parametrize("text", ["data", "data=", "=a.npy", "", "="])
@@ -46,13 +36,19 @@ def known(processes: ProcessRunner, tmp_path: Path) -> Session:
     )
 
 
-def test_a_probe_runs_a_configured_model_or_any_file(known: Session, tmp_path: Path) -> None:
-    """By the model's name, or the file's."""
-    other = tmp_path / "other.mge"
-    other.write_bytes(b"x")
+def wanted(model: str = "m", *arguments: str, **inputs: Path) -> probe.ProbeRequest:
+    return probe.ProbeRequest(model=model, inputs=inputs, arguments=arguments)
 
-    by_name = probe._make_spec(probe.make_request("m", (), ("--cpu",)), known)
-    by_file = probe._make_spec(probe.make_request(str(other), (f"data={other}",), ()), known)
+
+def test_a_probe_runs_a_configured_model_or_any_file(known: Session, tmp_path: Path) -> None:
+    """By the model's name, or the file's; a file's name may hold the sign of an input again."""
+    other = tmp_path / "o=ther.mge"
+    other.write_bytes(b"x")
+    context = click.Context(probe.probe)
+    inputs = probe._read_inputs(context, probe.probe.params[0], (f"data={other}",))
+
+    by_name = probe._make_spec(wanted("m", "--cpu"), known)
+    by_file = probe._make_spec(wanted(str(other), **inputs), known)
 
     assert (by_name.model, by_name.arguments) == (tmp_path / "m.mge", ("--cpu",))
     assert (by_file.model, dict(by_file.inputs)) == (other, {"data": other})
@@ -73,9 +69,7 @@ def test_a_probe_runs_a_configured_model_or_any_file(known: Session, tmp_path: P
 def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool) -> None:
     """To the committed file, where a pull request looks; no trap has nothing to keep."""
     asked = Invocation(config="a.yaml", committed=True)
-    *_, line = probe._render_outcome(
-        probe.make_request("m", (), ()), found, asked, as_json=False
-    ).splitlines()
+    *_, line = probe._render_outcome(wanted(), found, asked, as_json=False).splitlines()
 
     assert line == (f"  what to do: {suggest_for_probe(asked)}" if keeps else "  arguments  ")
     assert ("megtrim trim --config a.yaml --accept" in line) is keeps
@@ -85,7 +79,7 @@ def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool
 def test_a_traced_scenario_is_not_probed(known: Session, model: str) -> None:
     """Under its name only what it was traced with may run."""
     with pytest.raises(InputError) as caught:
-        probe._make_spec(probe.make_request(model, (), ("--cpu",)), known)
+        probe._make_spec(wanted(model, "--cpu"), known)
 
     assert caught.value.message == (
         f"{model} is a traced scenario: it runs with what it was traced with"
@@ -96,23 +90,19 @@ def test_a_traced_scenario_is_not_probed(known: Session, model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "inputs", "arguments", "said"),
+    ("request_", "message"),
     [
-        ("gone.mge", (), (), "there is no file gone.mge to probe"),
-        ("m", ("data=gone.npy",), (), "there is no file gone.npy to probe"),
-        ("m", (), ("stray",), "probe: found the argument 'stray'"),
-        ("m", (), ("--fast-run",), "probe: the flag --fast_run is not allowed in args"),
+        (wanted("gone.mge"), "there is no file gone.mge to probe"),
+        (wanted("m", data=Path("gone.npy")), "there is no file gone.npy to probe"),
+        (wanted("m", "stray"), "probe: found the argument 'stray'"),
+        (wanted("m", "--fast-run"), "probe: the flag --fast_run is not allowed in args"),
     ],
 )
 def test_a_probe_that_cannot_work_is_refused_before_building(
-    known: Session,
-    model: str,
-    inputs: tuple[str, ...],
-    arguments: tuple[str, ...],
-    said: str,
+    known: Session, request_: probe.ProbeRequest, message: str
 ) -> None:
     """A missing file, a stray argument, a flag that megtrim sets itself."""
     with pytest.raises(InputError) as caught:
-        probe._make_spec(probe.make_request(model, inputs, arguments), known)
+        probe._make_spec(request_, known)
 
-    assert caught.value.message.startswith(said)
+    assert caught.value.message.startswith(message)

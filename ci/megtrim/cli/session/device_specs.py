@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim import devices
-from megtrim.config.device import EMULATED, KINDS, DeviceConfig
+from megtrim.config.device import EMULATED, KINDS, DeviceConfig, DeviceSettings
 from megtrim.config.load import LoadedConfig
 from megtrim.config.problems import closest, listing
 from megtrim.devices import Device, DeviceSpec
@@ -83,45 +83,48 @@ def make_device_specs(
 ) -> list[tuple[DeviceConfig, DeviceSpec]]:
     """Return each entry of the configuration with its spec."""
     cpus = {each.name: each.qemu_cpu or "max" for each in loaded.config.classes}
-    found = []
-    for each in entries:
-        settings = each.settings.resolve_paths(lambda path: loaded.resolve(_from_home(path)))
-        place = _place(each.kind, around)
-        spec = DeviceSpec(
-            name=each.name,
-            processes=place.processes,
-            scratch=around.scratch,
-            machine=around.machine,
-            qemu_cpu=cpus[each.class_],
-            sysroot=settings.sysroot or place.sysroot,
-            hosted=is_hosted(around.processes.env),
-            cpu_class=each.class_,
-            settings=settings,
-            say=around.say,
-        )
-        found.append((each, spec))
-    return found
+    specs = []
+    for entry in entries:
+        settings = entry.settings.resolve_paths(lambda path: loaded.resolve(_from_home(path)))
+        place = around.near if around.near is not None and entry.kind in NEAR else around
+        spec = _make_spec(around, place, (entry.name, entry.class_, cpus[entry.class_]), settings)
+        specs.append((entry, spec))
+    return specs
 
 
 def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> list[DeviceSpec]:
     """Return the spec of each device of a bundle."""
-    found = []
-    for each in entries:
-        settings = each.settings.resolve_paths(_from_home)
-        spec = DeviceSpec(
-            name=each.name,
-            processes=around.processes,
-            scratch=around.scratch,
-            machine=around.machine,
-            qemu_cpu=each.qemu_cpu,
-            sysroot=settings.sysroot or around.sysroot,
-            hosted=is_hosted(around.processes.env),
-            cpu_class=each.cpu_class,
-            settings=settings,
-            say=around.say,
+    return [
+        _make_spec(
+            around,
+            around,
+            (entry.name, entry.cpu_class, entry.qemu_cpu),
+            entry.settings.resolve_paths(_from_home),
         )
-        found.append(spec)
-    return found
+        for entry in entries
+    ]
+
+
+def _make_spec(
+    around: DeviceDefaults,
+    place: DeviceDefaults | ContainerHost,
+    names: tuple[str, str, str],
+    settings: DeviceSettings,
+) -> DeviceSpec:
+    """Return a spec; ``names``: of the device, its class, and the CPU that stands in for it."""
+    name, cpu_class, qemu_cpu = names
+    return DeviceSpec(
+        name=name,
+        processes=place.processes,
+        scratch=around.scratch,
+        machine=around.machine,
+        qemu_cpu=qemu_cpu,
+        sysroot=settings.sysroot or place.sysroot,
+        hosted=is_hosted(around.processes.env),
+        cpu_class=cpu_class,
+        settings=settings,
+        say=around.say,
+    )
 
 
 def make(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
@@ -179,10 +182,6 @@ def _unknown(loaded: LoadedConfig, asked: str) -> InputError:
 def sysroot_of(device: DeviceConfig, loaded: LoadedConfig) -> Path | None:
     """Return the system files that the configuration names for a device, None if it does not."""
     return device.sysroot and loaded.resolve(_from_home(device.sysroot))
-
-
-def _place(kind: str, around: DeviceDefaults) -> DeviceDefaults | ContainerHost:
-    return around.near if around.near is not None and kind in NEAR else around
 
 
 def _from_home(path: Path) -> Path:

@@ -88,20 +88,20 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
         committed_keepset.expect_readable(loaded, accept=options.accept)
     for warning in loaded.warnings:
         console.warn(warning)
-    processes = _open_processes(console)
+    processes = open_processes()
+    if ignored := describe_ignored(processes.env):
+        console.warn(ignored)
     console.note("reading the engine's files")
     engine = open_engine(loaded, processes)
     expect_known_options(loaded, engine)
     if options.committed:
         expect_repeatable(loaded)
-        committed_keepset.read_committed(
-            loaded, engine
-        )  # refused now, not after an hour of building
+        # Refused now, not after an hour of building.
+        committed_keepset.read_committed(loaded, engine)
     warnings = expect_runnable_models(loaded, engine)
     console.note("looking for compilers and devices")
     place = _place(loaded, processes, options)
     toolchain = attach_image(find_toolchain(loaded, place), place)
-    out = options.results
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
@@ -120,7 +120,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
         ),
         durations=open_durations(processes.env, setting),
         devices=_devices(loaded, toolchain, (processes, place), options, console),
-        store=Store(out, earlier=options.reuse, say=console.say, warn=console.warn),
+        store=Store(options.results, earlier=options.reuse, say=console.say, warn=console.warn),
         console=console,
         applications=open_applications(loaded, processes),
     )
@@ -135,13 +135,6 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     switch_checks.expect_switchable(session)
     size_options.expect_usable(session)
     return session
-
-
-def _open_processes(console: Console) -> ProcessRunner:
-    processes = open_processes()
-    if ignored := describe_ignored(processes.env):
-        console.warn(ignored)
-    return processes
 
 
 def _make_request(
@@ -182,10 +175,8 @@ def _find_base(options: Options, console: Console) -> StageFolder | None:
     found = store.previous(Stage.BUILD, BuildResult, name)
     if found is None:
         other = store.holds_foreign(Stage.BUILD, name)
-        why = (
-            "holds a plain build of another version of megtrim" if other else "holds no plain build"
-        )
-        console.warn(f"{options.base} {why}: times are compared with no earlier one")
+        held = "a plain build of another version of megtrim" if other else "no plain build"
+        console.warn(f"{options.base} holds {held}: times are compared with no earlier one")
     return found
 
 
@@ -230,26 +221,20 @@ def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[st
 
 def describe(session: Session) -> None:
     """Print what is trimmed, with which toolchain, and where it runs."""
-    identity = session.services.engine.identity()
+    services, console = session.services, session.services.console
+    identity, toolchain = services.engine.identity(), services.toolchain
     commit = f" at {identity.commit[:12]}" if identity.commit else ""
-    session.services.console.say(
-        f"engine     {identity.kind}{commit}, digest {identity.digest[:12]}"
-    )
+    console.say(f"engine     {identity.kind}{commit}, digest {identity.digest[:12]}")
     if identity.dirty:
         shown = ", ".join(identity.dirty[:3])
         more = f" and {len(identity.dirty) - 3} more" if len(identity.dirty) > 3 else ""
-        session.services.console.warn(f"the engine's tree differs from its commit: {shown}{more}")
-    toolchain = session.services.toolchain
-    session.services.console.say(
-        f"toolchain  {toolchain.kind} {toolchain.version} for {toolchain.target}"
-    )
+        console.warn(f"the engine's tree differs from its commit: {shown}{more}")
+    console.say(f"toolchain  {toolchain.kind} {toolchain.version} for {toolchain.target}")
     for line in size_options.lines(session):
-        session.services.console.say(line)
-    for name, device in sorted(session.services.devices.items()):
+        console.say(line)
+    for name, device in sorted(services.devices.items()):
         facts = ", ".join(f"{label} {value}" for label, value in sorted(device.facts().items()))
-        session.services.console.say(
-            f"device     {device.name} ({device.kind}) for class {name}: {facts}"
-        )
+        console.say(f"device     {device.name} ({device.kind}) for class {name}: {facts}")
 
 
 def _place(loaded: LoadedConfig, processes: ProcessRunner, options: Options) -> ProcessRunner:
