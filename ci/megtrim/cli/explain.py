@@ -18,7 +18,7 @@ from megtrim.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_invocation
-from megtrim.cli.options import common
+from megtrim.cli.options import PATH, common
 from megtrim.cli.session.setup import open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.model import Config
@@ -53,8 +53,6 @@ from megtrim.verdict.model import Verdict, parse_verdict
 from megtrim.verdict.results import VerdictResult
 
 _LISTED = 50
-
-
 _REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)
 """What may be a tag or a region; a function may be spelled so, too."""
 
@@ -77,14 +75,14 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
 @click.option(
     "--crash",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Look up a crash: a tombstone, lines of logcat, what a crash reporter or debugger shows.",
 )
 @click.option("--address", metavar="0x…", help="Look up an address of the trimmed program.")
 @click.option(
     "--release",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="RELEASE",
     help="Look the crash up in this release, a folder or .tar.gz, instead of the results.",
 )
@@ -105,28 +103,24 @@ def explain(
     if sum(each is not None for each in (thing, crash, address)) != 1:
         msg = "expected one of THING, --crash FILE and --address 0x…"
         raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
-    if release is not None:
-        if thing is not None:
-            msg = "a release is asked about crashes alone: --release needs --crash or --address"
-            raise click.UsageError(msg)
-        _show_facts(explain_crash_of_release(crash, address, release), as_json=options.as_json)
-        return EXIT_PASS
-    loaded = load_config(options.config, engine_source=options.engine)
-    invocation = read_invocation(options, keep_set=loaded.config.keep_set)
-    if thing is None:
-        facts = explain_crash(crash, address, options.out, invocation, loaded.config)
-    elif thing == "verdict":
-        facts = _explain_verdict(_verdict(options.out))
-    else:
-        facts = _query_keep_set(
-            thing, loaded, _find_trapped_scenarios(thing, options.out), invocation
-        )
-    _show_facts(facts, as_json=options.as_json)
+    if thing is not None and release is not None:
+        msg = "a release is asked about crashes alone: --release needs --crash or --address"
+        raise click.UsageError(msg)
+    facts = (
+        _explain_crash(_read_report(crash, address), options, release)
+        if thing is None
+        else _explain_thing(thing, options)
+    )
+    show(json.dumps(facts, indent=1) if options.as_json else "\n".join(_lines(facts)))
     return EXIT_PASS
 
 
-def _show_facts(facts: dict[str, Any], *, as_json: bool) -> None:
-    show(json.dumps(facts, indent=1) if as_json else "\n".join(_lines(facts)))
+def _explain_thing(thing: str, options: Options) -> dict[str, Any]:
+    loaded = load_config(options.config, engine_source=options.engine)
+    if thing == "verdict":
+        return _explain_verdict(_verdict(options.out))
+    invocation = read_invocation(options, keep_set=loaded.config.keep_set)
+    return _query_keep_set(thing, loaded, _find_trapped_scenarios(thing, options.out), invocation)
 
 
 def _verdict(out: Path) -> Verdict:
@@ -268,23 +262,16 @@ _NO_SIGN = "no sign that trimming is at fault"
 _TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
 
 
-def explain_crash(
-    crash: Path | None, address: str | None, out: Path, invocation: Invocation, config: Config
-) -> dict[str, Any]:
-    """Return the facts about a crash: its report is a file, or one address. Raises InputError."""
-    report = _read(crash, address)
-    made = read_newest(Store(out.absolute()))
+def _explain_crash(report: CrashReport, options: Options, release: Path | None) -> dict[str, Any]:
+    """Return the facts about a crash, of a release by nothing but the release itself."""
+    if release is not None:
+        with open_release(release) as folder:
+            made = read_release(folder, shown=str(release))
+        return render(look_up(report, made.programs, made.nameless), made, None, None)
+    config = load_config(options.config, engine_source=options.engine).config
+    invocation = read_invocation(options, keep_set=config.keep_set)
+    made = read_newest(Store(options.out.absolute()))
     return render(look_up(report, made.programs, made.nameless), made, invocation, config)
-
-
-def explain_crash_of_release(
-    crash: Path | None, address: str | None, release: Path
-) -> dict[str, Any]:
-    """Return the facts about a crash of a release, which need nothing but the release itself."""
-    report = _read(crash, address)
-    with open_release(release) as folder:
-        made = read_release(folder, shown=str(release))
-    return render(look_up(report, made.programs, made.nameless), made, None, None)
 
 
 def render(
@@ -321,7 +308,8 @@ def render(
     return facts
 
 
-def _read(crash: Path | None, address: str | None) -> CrashReport:
+def _read_report(crash: Path | None, address: str | None) -> CrashReport:
+    """Read the report of a file, or of one address. Raises InputError."""
     if crash is None:
         return parse_address(address or "")
     data = read_bytes(crash, most_bytes=MAX_REPORT_BYTES, expected="the report of a crash")

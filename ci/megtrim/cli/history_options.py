@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import wraps
@@ -13,6 +13,7 @@ import click
 
 from megtrim.cli.echo import open_console
 from megtrim.cli.environment import open_processes, read_now
+from megtrim.cli.options import PATH, Command, add_options
 from megtrim.history.branch import DataBranch
 from megtrim.history.entries import Entry, EntryKind, History, HistoryEntry
 from megtrim.history.folder import append_to_folder, read_folder
@@ -51,7 +52,7 @@ class HistorySelector:
         return DataBranch(open_processes(), self.repository, self.branch, remote=self.remote)
 
 
-def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def history_options(command: Command) -> Command:
     """Add the options that say where the history is, and pass on one HistorySelector."""
 
     @wraps(command)
@@ -59,33 +60,26 @@ def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
         keys = ("folder", "branch", "remote", "repository")
         return command(HistorySelector(**{key: values.pop(key) for key in keys}), **values)
 
-    path = click.Path(path_type=Path)
-    found: Callable[..., Any] = call_with_selector
-    for option in reversed(
-        (
-            click.option(
-                *("--history", "folder"),
-                type=path,
-                default=Path(DEFAULT_FOLDER),
-                show_default=True,
-                help="Folder of the history.",
-            ),
-            click.option(
-                "--branch", default="", help="Branch of the history, in place of a folder."
-            ),
-            click.option(
-                "--remote", default="origin", show_default=True, help="Remote that has the branch."
-            ),
-            click.option(
-                "--repository",
-                type=path,
-                default=Path(),
-                help="Checkout with that remote. [default: the current folder]",
-            ),
-        )
-    ):
-        found = option(found)
-    return found
+    return add_options(
+        call_with_selector,
+        click.option(
+            *("--history", "folder"),
+            type=PATH,
+            default=Path(DEFAULT_FOLDER),
+            show_default=True,
+            help="Folder of the history.",
+        ),
+        click.option("--branch", default="", help="Branch of the history, in place of a folder."),
+        click.option(
+            "--remote", default="origin", show_default=True, help="Remote that has the branch."
+        ),
+        click.option(
+            "--repository",
+            type=PATH,
+            default=Path(),
+            help="Checkout with that remote. [default: the current folder]",
+        ),
+    )
 
 
 def warn_unreadable(found: History[Entry]) -> None:

@@ -17,6 +17,7 @@ from megtrim.build.sources.kit_versions import expect_version, list_versions
 from megtrim.checks.invocation import Invocation
 from megtrim.cli.echo import show
 from megtrim.cli.environment import is_in_job, open_processes, read_git_ceilings
+from megtrim.cli.options import PATH
 from megtrim.cli.session.starter import (
     Content,
     StarterFiles,
@@ -65,18 +66,18 @@ Examples:
   megtrim init --add models/mobilenet.mge
 """
 )
-@click.argument("models", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("models", nargs=-1, type=PATH)
 @click.option(
     "--config",
     "-c",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path("megtrim.yaml"),
     show_default=True,
     help="The file to write; it must not exist.",
 )
 @click.option(
     "--engine",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="MegEngine checkout. Default: the one in, next to or above the configuration's folder.",
 )
 @click.option(

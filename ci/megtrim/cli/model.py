@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.options import PATH
 from megtrim.models.reader import read_model
 from megtrim.models.show import describe
 from megtrim.util.errors import EXIT_PASS
@@ -27,7 +28,7 @@ Example:
   megtrim model show models/resnet50.mge
 """,
 )
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
 def show_model(file: Path, as_json: bool) -> int:
     """Print a model's hashes, inputs, outputs, data types and operators."""

@@ -21,6 +21,7 @@ from megtrim.chain.store import Store
 from megtrim.checks.invocation import BASELINE_FILE, Options
 from megtrim.cli.environment import read_invocation
 from megtrim.cli.options import (
+    PATH,
     accept_option,
     expect_writable,
     json_option,
@@ -79,7 +80,7 @@ Examples:
 @accept_option
 @click.option("--no-gate", is_flag=True, help="Exit with 0 if there is a verdict, whatever it is.")
 @traces_option
-@click.argument("models", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("models", nargs=-1, type=PATH)
 def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
     """Run all stages: build, profile, reduce, verify, measure, report.
 
