@@ -3,7 +3,10 @@
 A name is certain only if the report is of exactly this program, by its build id, its address
 belongs to one function or region that was left out, and the line that says so was understood whole.
 In all other cases the answer is a set that holds the truth, that trimming is not at fault, or that
-it cannot be known from this. Pure.
+it cannot be known from this.
+
+A report names an address of the file, or one of the process, with or without the mappings. Where it
+cannot be known which one is meant, all of them are looked up. Pure.
 """
 
 from __future__ import annotations
@@ -13,8 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from megtrim.crashes.addresses import CrashSite, file_name, find_site, locate_file
-from megtrim.crashes.frames import CrashFrame
+from megtrim.crashes.frames import CrashFrame, MappedFile
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import SIGNALS, CrashReport
 from megtrim.elf.symbol_names import readable
@@ -24,6 +26,11 @@ from megtrim.regions.header import LEFT_OUT
 from megtrim.regions.region import Region
 from megtrim.util.errors import InputError
 
+_PAGE_BYTES = 4096
+"""The smallest page: a loader moves a program by whole ones."""
+_PAGES_BYTES = (_PAGE_BYTES, 4 * _PAGE_BYTES, 16 * _PAGE_BYTES)
+"""All that kernels use, for files whose segments are aligned to them: a mapping begins with one."""
+_APK = (".apk", "!")
 _TRAPS = (4, 5)
 """SIGILL and SIGTRAP: what a trap is on x86_64 and on Arm."""
 _FOLDED = "a linker folds equal code: these share one instruction"
@@ -129,7 +136,7 @@ def _look_up_one(
     if report.signal is not None and report.signal not in _TRAPS:
         name = next((n for n, number in SIGNALS.items() if number == report.signal), "")
         what = f"signal {report.signal}{f' ({name})' if name else ''}"
-        return _innocent(
+        return _make_cleared(
             f"it ended with {what}; what is left out ends with a trap, SIGTRAP or SIGILL",
             doubts=report.doubts,
         )
@@ -139,15 +146,15 @@ def _look_up_one(
     named, doubts = found
     findings = [_look_up_in(each, report, doubts) for each in named]
     left_out = (CrashCause.LEFT_OUT, CrashCause.CANDIDATES)
-    guilty = [each for each in findings if each.cause in left_out]
+    causes = [each for each in findings if each.cause in left_out]
     known = [each for each in findings if each.cause is not CrashCause.UNKNOWN]
-    shown = guilty or known or findings
+    shown = causes or known or findings
     if len(shown) == 1:
         return shown[0]
     texts = (f"{each.program}: {each.text}" for each in shown)
     return CrashFinding(
-        cause=CrashCause.CANDIDATES if guilty else shown[0].cause,
-        text="one of these was left out" if guilty else "; ".join(texts),
+        cause=CrashCause.CANDIDATES if causes else shown[0].cause,
+        text="one of these was left out" if causes else "; ".join(texts),
         program=", ".join(each.program for each in shown),
         candidates=_unique(one for each in shown for one in each.candidates),
         why_several=tuple(
@@ -204,7 +211,7 @@ def _choose(
     if not named:
         known = ", ".join(each.name for each in programs)
         text = f"it crashed in {name}, and what was trimmed is {known}"
-        return _innocent(text, doubts=doubts if ids else (*doubts, _RENAMED))
+        return _make_cleared(text, doubts=doubts if ids else (*doubts, _RENAMED))
     if ids:
         known = ", ".join(each.build_id or "none" for each in named)
         what = "another file or build" if anywhere else f"another build of {name}"
@@ -251,7 +258,7 @@ def _look_up_in(
         stubs = [e for at in site.addresses for e in program.table.at(at) if is_stub(e.name)]
         if stubs or any(program.is_trap(at + step) for at in site.addresses for step in _STEPS):
             doubts = (*doubts, _NEXT_TO_TRAP)
-        return _innocent(_describe_place(site, program), program.name, stack, doubts)
+        return _make_cleared(_describe_place(site, program), program.name, stack, doubts)
     candidates: list[CrashCandidate] = []
     for address in traps:
         found, why = _left_out_at(address, program)
@@ -259,7 +266,7 @@ def _look_up_in(
         doubts = (*doubts, *why)
     if not candidates:
         text = f"{_describe_place(site, program)}: the program's own trap, such as an engine error"
-        return _innocent(text, program.name, stack, doubts)
+        return _make_cleared(text, program.name, stack, doubts)
     several = _unique(candidates)
     certain = len(several) == 1 and not doubts
     return CrashFinding(
@@ -342,7 +349,7 @@ def _describe_place(site: CrashSite, program: TrimmedProgram) -> str:
     return f"it crashed {where}"
 
 
-def _innocent(
+def _make_cleared(
     text: str, program: str = "", stack: tuple[str, ...] = (), doubts: tuple[str, ...] = ()
 ) -> CrashFinding:
     return CrashFinding(
@@ -356,3 +363,94 @@ def _innocent(
 
 def _unique(candidates: Iterable[CrashCandidate]) -> tuple[CrashCandidate, ...]:
     return tuple(sorted({*candidates}, key=lambda each: (each.kind, each.name, each.linkage_name)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashSite:
+    """Where in a program's file a crash was."""
+
+    addresses: tuple[int, ...]
+    """Sorted; more than one if the report does not decide between them."""
+    why_several: str = ""
+    """Why it may be another one."""
+
+
+def find_site(frame: CrashFrame, report: CrashReport, program: TrimmedProgram) -> CrashSite:
+    """Return where in ``program`` a frame is."""
+    if not frame.absolute:
+        return _in_file(frame, program)
+    mapping = _mapping_at(frame, report)
+    if mapping is not None:
+        return _locate(frame.pc, mapping, program)
+    why = "the report does not say where the program was loaded: these have the place in a page"
+    if program.is_fixed or program.word(frame.pc, 1):
+        sure = program.is_fixed or not frame.file
+        return CrashSite(addresses=(frame.pc,), why_several="" if sure else why)
+    same = tuple(each for each in program.traps if not (each - frame.pc) % _PAGE_BYTES)
+    return CrashSite(addresses=same, why_several=why)
+
+
+def _in_file(frame: CrashFrame, program: TrimmedProgram) -> CrashSite:
+    if not frame.offset or frame.build_id:
+        return CrashSite(addresses=(frame.pc,))
+    # Older reports count from the mapping, newer ones from the beginning of the ELF file.
+    other = program.address_of(frame.pc + frame.offset)
+    why = "an older report may count from the mapping, or from the file"
+    return _several((frame.pc, *(() if other is None else (other,))), why)
+
+
+def locate_file(frame: CrashFrame, report: CrashReport) -> tuple[str, frozenset[str]]:
+    """Return file and build ids at a frame: what it says itself, or else lists of the report."""
+    mapping = _mapping_at(frame, report) if frame.absolute else None
+    file = frame.file or (mapping.file if mapping else "")
+    if frame.build_id or not file:
+        return file, frozenset({frame.build_id} - {""})
+    named = [each for each in report.mappings if each.build_id]
+    bare = [e for e in named if "/" not in file or "/" not in e.file]  # others are other files
+    found = (
+        {mapping.build_id} - {""} if mapping else None,
+        {each.build_id for each in named if each.file == file},
+        {each.build_id for each in bare if file_name(each.file) == file_name(file)},
+    )
+    return file, frozenset(next(filter(None, found), ()))
+
+
+def file_name(path: str) -> str:
+    """Return the name of a file, also of one in an APK."""
+    return re.split(r"[/!]", path)[-1]
+
+
+def _mapping_at(frame: CrashFrame, report: CrashReport) -> MappedFile | None:
+    """Return what is mapped at a frame: of files whose end is not known, the nearest one."""
+    found = [
+        each
+        for each in report.mappings
+        if each.executable
+        and each.start <= frame.pc < each.end
+        and (each.offset is not None or file_name(frame.file) in ("", file_name(each.file)))
+    ]
+    return max(found, key=lambda each: (each.offset is not None, each.start), default=None)
+
+
+def _locate(pc: int, mapping: MappedFile, program: TrimmedProgram) -> CrashSite:
+    """Return the file's addresses of what a mapping has at ``pc``."""
+    within = pc - mapping.start
+    if mapping.offset is None:
+        return CrashSite(addresses=(within + program.first_address,))
+    if any(mark in mapping.file for mark in _APK):
+        # The file begins somewhere in the APK: a mapping begins with the page of a segment.
+        starts = {
+            each.address - each.address % page
+            for each in program.code
+            for page in _PAGES_BYTES[: None if program.is_aarch64 else 1]
+            if page <= max(each.alignment, _PAGE_BYTES)
+        }
+        why = "the report does not say which part of the file the mapping has"
+        return _several((start + within for start in starts), why)
+    address = program.address_of(mapping.offset + within)
+    return CrashSite(addresses=() if address is None else (address,))
+
+
+def _several(addresses: Iterable[int], why: str) -> CrashSite:
+    found = tuple(sorted({*addresses}))
+    return CrashSite(addresses=found, why_several=why if len(found) > 1 else "")

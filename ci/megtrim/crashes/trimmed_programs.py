@@ -10,9 +10,7 @@ from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import FUNCTIONS, HEADER, LINKED, REDUCED, REGION, Stage, task_name
 from megtrim.chain.result_content import content_of
 from megtrim.chain.store import StageFolder, Store, made_by_another
-from megtrim.crashes.left_out import LeftOutFunctions
-from megtrim.crashes.program import TrimmedProgram, read_unfolded
-from megtrim.crashes.reachable import list_left_out
+from megtrim.crashes.program import LeftOutFunctions, TrimmedProgram, list_left_out, read_unfolded
 from megtrim.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.functions.linker_script import STUB, is_stub
 from megtrim.regions.header import LEFT_OUT

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from megtrim.checks.statuses import CheckStatus
-from megtrim.crashes.left_out import parse_left_out
+from megtrim.crashes.program import parse_left_out
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.regions.keepset import parse_keep_set
 from megtrim.release.aar import CONFIG_PATH, collect_aar, render_config

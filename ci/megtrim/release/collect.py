@@ -23,7 +23,7 @@ from megtrim.chain.graph import (
 from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder
 from megtrim.config.scenarios import all_scenarios
-from megtrim.crashes.left_out import dump_left_out
+from megtrim.crashes.program import dump_left_out
 from megtrim.crashes.trimmed_programs import read_program
 from megtrim.models.reader import digest_model_graph
 from megtrim.release.aar import CONFIG_PATH, collect_aar, explain_missing, render_config

@@ -16,8 +16,7 @@ from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import Stage, keep_task
 from megtrim.chain.session import Session
 from megtrim.checks.statuses import CheckStatus
-from megtrim.crashes.left_out import LeftOutFunctions, parse_left_out
-from megtrim.crashes.program import TrimmedProgram
+from megtrim.crashes.program import LeftOutFunctions, TrimmedProgram, parse_left_out
 from megtrim.crashes.trimmed_programs import FinishedTrim, finish_trim, make_program
 from megtrim.elf.symbol_table import read_linked, read_table
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs

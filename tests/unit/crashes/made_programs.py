@@ -10,8 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
-from megtrim.crashes.program import TrimmedProgram, read_unfolded
-from megtrim.crashes.reachable import list_left_out
+from megtrim.crashes.program import TrimmedProgram, list_left_out, read_unfolded
 from megtrim.elf.symbol_table import parse_table
 from megtrim.functions.linker_script import STUB
 from unit.functions.made_links import CODE_AT, Symbol, linked

@@ -6,8 +6,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.crashes.left_out import dump_left_out
-from megtrim.crashes.program import TrimmedProgram
+from megtrim.crashes.program import TrimmedProgram, dump_left_out
 from megtrim.release.aar import CONFIG_PATH, render_config
 from megtrim.release.archive import ReleaseFile, from_text, write_folder
 from megtrim.release.contents import ArtifactKind, ReleaseArtifact, locate_left_out

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
-from megtrim.crashes.left_out import LeftOutFunctions, dump_left_out
+from megtrim.crashes.program import LeftOutFunctions, dump_left_out
 from megtrim.evidence.evidence import dump_set, parse_set
 from megtrim.release.check import add_proofs, check_release, clean_proofs, expect_whole
 from megtrim.release.contents import (
