@@ -15,9 +15,9 @@ from megtrim.config.model import Budget
 from megtrim.config.problems import ConfigError
 from megtrim.github.baselines import BaselineSource
 from megtrim.size.baseline import dump_sizes
-from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.budgets import Measured, check
 from megtrim.size.byte_table import ByteTable
+from megtrim.size.rows import BudgetStatus
 from megtrim.util.errors import InputError
 from support.github_double import GithubDouble
 from unit.config.support import SMALL, load

@@ -49,8 +49,7 @@ from megtrim.release.archive import open_release
 from megtrim.release.prove import read_release
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.input_files import read_bytes
-from megtrim.verdict.model import Verdict, parse_verdict
-from megtrim.verdict.results import VerdictResult
+from megtrim.verdict.model import Verdict, VerdictResult, parse_verdict
 
 _LISTED = 50
 _REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)

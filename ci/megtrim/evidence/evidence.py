@@ -22,9 +22,8 @@ from typing import Annotated
 from pydantic import Field
 
 from megtrim.checks.check import DeviceIdentity
-from megtrim.checks.content import Contradiction, expect_consistent
 from megtrim.checks.outcome import ScenarioOutcome
-from megtrim.checks.statuses import ScenarioStatus
+from megtrim.checks.statuses import Contradiction, ScenarioStatus, expect_consistent
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.fields import (

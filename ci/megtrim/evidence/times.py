@@ -14,8 +14,7 @@ from datetime import date
 from pathlib import Path
 
 from megtrim.checks.check import DeviceIdentity
-from megtrim.checks.content import Contradiction
-from megtrim.checks.statuses import ScenarioStatus
+from megtrim.checks.statuses import Contradiction, ScenarioStatus
 from megtrim.evidence.bundle import BundleDevice, JobPurpose, find_device
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.evidence import (

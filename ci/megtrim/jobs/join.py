@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from megtrim.checks.check import Check, DeviceIdentity
-from megtrim.checks.content import Contradiction
 from megtrim.checks.invocation import (
     APPROVE_JOB,
     BRING_DEVICE_BACK,
@@ -25,7 +24,7 @@ from megtrim.checks.invocation import (
     ScenarioKind,
     suggest_for_scenario,
 )
-from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, decide
+from megtrim.checks.statuses import CheckKind, CheckStatus, Contradiction, ScenarioStatus, decide
 from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, find_device
 from megtrim.evidence.evidence import (
     DAY_S,

@@ -8,8 +8,7 @@ from megtrim.chain.graph import Stage, Task, functions_task, search_task, trace_
 from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.store import StageFolder
 from megtrim.checks.check import Check
-from megtrim.checks.content import Contradiction, expect_consistent
-from megtrim.checks.statuses import ScenarioStatus
+from megtrim.checks.statuses import Contradiction, ScenarioStatus, expect_consistent
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.proof.last_proof import LastProof
 from megtrim.proof.results import ScenarioResult, VerificationOutcome, VerifyResult

@@ -13,9 +13,15 @@ from enum import StrEnum
 
 from megtrim.build_spec import EngineIdentity, Variant
 from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity, ToolchainIdentity
-from megtrim.checks.content import Contradiction, expect_consistent
 from megtrim.checks.outcome import ScenarioOutcome
-from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind, decide
+from megtrim.checks.statuses import (
+    CheckStatus,
+    Contradiction,
+    ScenarioStatus,
+    VerdictKind,
+    decide,
+    expect_consistent,
+)
 from megtrim.config.config_id import NAME_PATTERN
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.trim.usage import FunctionsUse, TrimChoice

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
 from megtrim.render.formatting import group_digits, percent, width_of
-from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
+from megtrim.size.rows import ArtifactSizes, VariantSize
 from megtrim.verdict.wording import growth_of
 
 _COLOURS = 8

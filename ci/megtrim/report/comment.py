@@ -44,9 +44,9 @@ from megtrim.render.markup import (
     path_in_repository,
     prose,
 )
-from megtrim.size.budget_row import name_subject
 from megtrim.size.report import budgets
 from megtrim.size.report import tables as sizes
+from megtrim.size.rows import name_subject
 from megtrim.trim.usage import OperatorUse, RegionsUse, TagUse
 from megtrim.util.errors import EXIT_PASS
 from megtrim.verdict.model import Verdict

@@ -24,11 +24,11 @@ from megtrim.proof.neighbours.model import count_working
 from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds
 from megtrim.render.markup import clean, path_in_repository
 from megtrim.report.charts import size_picture
-from megtrim.size.budget_row import LimitKind
 from megtrim.size.prices.price_list import PriceKind
 from megtrim.size.report import budgets
 from megtrim.size.report.byte_map import draw_map
 from megtrim.size.report.trend import draw_trends
+from megtrim.size.rows import LimitKind
 from megtrim.trim.usage import TagUse
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import describe_origin, describe_rebuild, list_urgent, origin_facts

@@ -14,7 +14,7 @@ from megtrim.config.units import format_bytes
 from megtrim.render.formatting import align_columns, group_digits, percent
 from megtrim.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
 from megtrim.report.comment import LIMIT, describe_next_step
-from megtrim.size.artifact_sizes import VariantSize
+from megtrim.size.rows import VariantSize
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import growth_of, list_trimmed, list_urgent
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.chain.graph import VERDICT, Task
 from megtrim.chain.session import Session
-from megtrim.verdict.model import parse_verdict
-from megtrim.verdict.results import ReportResult
+from megtrim.verdict.model import ReportResult, parse_verdict
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:

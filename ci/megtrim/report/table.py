@@ -12,8 +12,8 @@ from megtrim.config.units import format_bytes
 from megtrim.perf.report import tables as performance_tables
 from megtrim.render.formatting import align_columns, group_digits, percent
 from megtrim.render.markup import command, one_line
-from megtrim.size.artifact_sizes import ArtifactSizes
 from megtrim.size.report import budgets
+from megtrim.size.rows import ArtifactSizes
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import TO_LOOK_AT, functions_of, growth_of, list_urgent, regions_of
 

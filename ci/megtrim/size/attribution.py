@@ -15,13 +15,6 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Generic, NamedTuple, TypeVar
 
-from megtrim.elf.archives import (
-    ARCHIVE_MAGIC,
-    THIN_MAGIC,
-    ArchiveMember,
-    MemberKind,
-    iter_members,
-)
 from megtrim.elf.layout import (
     DAMAGE,
     ELF_MAGIC,
@@ -30,6 +23,13 @@ from megtrim.elf.layout import (
     ElfLayout,
     PlacedSection,
     make_damage_error,
+)
+from megtrim.elf.objects import (
+    ARCHIVE_MAGIC,
+    THIN_MAGIC,
+    ArchiveMember,
+    MemberKind,
+    iter_members,
 )
 from megtrim.elf.sections import NAMED, STRIPPED, Purpose, find_purpose
 from megtrim.functions.link_map import LinkMap

@@ -8,7 +8,7 @@ their bytes are (:mod:`megtrim.size.byte_table`), so that a comparison can say w
 ``made_from`` has a digest of each cause (:mod:`megtrim.size.growth.inputs`), and ``inputs`` prints
 of what is behind them (:mod:`megtrim.size.growth.inputs`), so that it can say why.
 ``prices`` says what each model and scenario costs in bytes, at the margin and alone.
-``measured`` has sizes of other kinds, which budgets may be about (:mod:`megtrim.size.measures`):
+``measured`` has sizes of other kinds, which budgets may be about (:mod:`megtrim.size.breakdown`):
 ``{NAME: {VARIANT: {MEASURE: BYTES}}}``. The other keys, of which each may be left out, are those of
 an :class:`~megtrim.build_spec.Origin`:
 sizes of another configuration of the repository are not compared either. Pure.
@@ -23,10 +23,10 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from megtrim.build_spec import Origin
+from megtrim.size.breakdown import Measures
 from megtrim.size.budgets import Baseline, Sizes
 from megtrim.size.byte_table import LONGEST_LABEL, ByteTable
 from megtrim.size.growth.inputs import PRINT_LENGTH, InputPrint
-from megtrim.size.measures import Measures
 from megtrim.size.prices.price_list import PriceList, StoredPrice
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import expect_merged, read_text

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from megtrim.build_spec import Variant
 from megtrim.config.units import GrowthLimit, format_bytes
-from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
+from megtrim.size.breakdown import ExistingParts, Measures, find_measure, list_parts
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
-from megtrim.size.measures import ExistingParts, Measures, find_measure, list_parts
 from megtrim.size.prices.price_list import StoredPrice
+from megtrim.size.rows import BudgetRow, BudgetStatus, LimitKind
 from megtrim.util.errors import InputError
 
 if TYPE_CHECKING:

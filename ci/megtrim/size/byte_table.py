@@ -1,15 +1,18 @@
-"""What a baseline keeps of a file's bytes, and how they change: by component and by symbol.
+"""What a baseline keeps of a file's bytes, how they change, and a map of what was kept.
 
 A table is small enough to travel with sizes, and adds up to the file. Symbols that are too small
-for it are one row of their component. Pure.
+for it are one row of their component. A map sets a file that ships next to the plain build's, by
+component, with the largest symbols of each; it adds up to both. Pure.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from megtrim.elf.components import are_unnamed
 
 SMALLER = "[smaller]"
 """Label of what is too small for a row of its own."""
@@ -113,3 +116,152 @@ def list_largest(changes: Sequence[ByteChange], most: int) -> tuple[ByteChange, 
         after_bytes=sum(each.after_bytes for each in others),
     )
     return (*changed[:most], rest)
+
+
+MOST_COMPONENTS = 24
+"""That are listed because much of them is kept, and as many because much of them is left out."""
+_MOST_KEPT, _MOST_LEFT_OUT = 16, 8
+"""Symbols of a component that are listed for either reason."""
+_LEAST_SHARE = 2000
+"""A symbol is listed from this part of its file on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappedSymbol:
+    """The bytes of one symbol, with all instances of a template."""
+
+    label: str
+    plain_bytes: int | None
+    """In the plain build; None: not known."""
+    kept_bytes: int
+    """In the file that ships; 0 if it is too small there for a row of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappedComponent:
+    """The bytes of one component."""
+
+    name: str
+    """In brackets: how many small ones share this row."""
+    plain_bytes: int | None
+    kept_bytes: int
+    symbols: tuple[MappedSymbol, ...] = ()
+    """The largest, by what is kept; the component has more."""
+
+    @property
+    def stands_for_several(self) -> bool:
+        """Tell whether this row is that of the small ones."""
+        return self.name.startswith("[")
+
+    @property
+    def left_out_bytes(self) -> int | None:
+        """Return how much smaller it is than in the plain build; negative if it grew."""
+        return None if self.plain_bytes is None else self.plain_bytes - self.kept_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByteMap:
+    """All bytes of one artifact as it ships."""
+
+    artifact: str
+    variant: str
+    components: tuple[MappedComponent, ...]
+    """By what is kept, then by what is left out; the row of the small ones is last."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """Return the size of the file that ships."""
+        return sum(each.kept_bytes for each in self.components)
+
+    @property
+    def plain_bytes(self) -> int | None:
+        """Return the size of the plain build's file; None: what its bytes are is not known."""
+        known = [each.plain_bytes for each in self.components if each.plain_bytes is not None]
+        return sum(known) if known else None
+
+
+def make_map(artifact: str, variant: str, shipped: ByteTable, plain: ByteTable | None) -> ByteMap:
+    """Return the map of a file; ``plain``: None if it is not known what that one's bytes are."""
+    if plain is not None and are_unnamed(plain.components):
+        plain = None
+    listed = _choose_components(shipped, plain)
+    others = _list_names(shipped, plain).difference(listed)
+    least_kept = _least_of(shipped)
+    least_left_out = max(_least_of(plain), shipped.least_bytes) if plain else 0
+    components = [
+        _map_component(name, shipped, plain, least_kept, least_left_out) for name in listed
+    ]
+    if others:
+        components.append(
+            MappedComponent(
+                name=f"[{len(others):,} others]",
+                plain_bytes=None if plain is None else _count_bytes(plain, others),
+                kept_bytes=_count_bytes(shipped, others),
+            )
+        )
+    return ByteMap(artifact=artifact, variant=variant, components=tuple(components))
+
+
+def _list_names(shipped: ByteTable, plain: ByteTable | None) -> set[str]:
+    return {*shipped.components, *(plain.components if plain else ())}
+
+
+def _count_bytes(table: ByteTable, names: Iterable[str]) -> int:
+    return sum(sum(table.components.get(name, {}).values()) for name in names)
+
+
+def _choose_components(shipped: ByteTable, plain: ByteTable | None) -> list[str]:
+    names = _list_names(shipped, plain)
+    kept = {name: _count_bytes(shipped, [name]) for name in names}
+    left_out = {name: _count_bytes(plain, [name]) - kept[name] if plain else 0 for name in names}
+    chosen = {*_take(kept, MOST_COMPONENTS), *_take(left_out, MOST_COMPONENTS)}
+    return sorted(chosen, key=lambda name: (-kept[name], -left_out[name], name))
+
+
+def _take(sizes: Mapping[str, int], most: int, least_bytes: int = 1) -> list[str]:
+    large = [name for name, size_bytes in sizes.items() if size_bytes >= least_bytes]
+    return sorted(large, key=lambda name: (-sizes[name], name))[:most]
+
+
+def _map_component(
+    name: str, shipped: ByteTable, plain: ByteTable | None, least_kept: int, least_left_out: int
+) -> MappedComponent:
+    """Return a component; its symbols are those of which at least so many bytes stay or go."""
+    kept = Counter(shipped.components.get(name, {}))
+    before = Counter(plain.components.get(name, {})) if plain else Counter[str]()
+    listed = _take(_list_named(kept), _MOST_KEPT, least_kept)
+    if plain is not None:
+        # A symbol may be among the smaller ones of one table and have a row in the other.
+        left_out = Counter(_list_named(before)) - kept
+        listed += _take(left_out, _MOST_LEFT_OUT, least_left_out)
+    symbols = [
+        MappedSymbol(
+            label=label,
+            plain_bytes=before[label] if _is_known(label, before, plain) else None,
+            kept_bytes=kept[label],
+        )
+        for label in dict.fromkeys(listed)
+    ]
+    return MappedComponent(
+        name=name,
+        plain_bytes=None if plain is None else before.total(),
+        kept_bytes=kept.total(),
+        symbols=tuple(sorted(symbols, key=_rank)),
+    )
+
+
+def _list_named(sizes: Mapping[str, int]) -> dict[str, int]:
+    return {label: size_bytes for label, size_bytes in sizes.items() if label != SMALLER}
+
+
+def _least_of(table: ByteTable) -> int:
+    return max(1, _count_bytes(table, table.components) // _LEAST_SHARE)
+
+
+def _is_known(label: str, before: Counter[str], plain: ByteTable | None) -> bool:
+    """Tell whether the plain build's bytes are known: not of what is too small for its table."""
+    return plain is not None and (label in before or SMALLER not in before)
+
+
+def _rank(symbol: MappedSymbol) -> tuple[int, int, str]:
+    return -symbol.kept_bytes, -(symbol.plain_bytes or 0), symbol.label

@@ -22,9 +22,9 @@ from megtrim.history.entries import (
     parse_time,
     place_entry,
 )
+from megtrim.size.breakdown import find_measure
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import SMALLER, ByteTable
-from megtrim.size.measures import find_measure
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import SignedInt

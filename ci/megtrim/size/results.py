@@ -10,9 +10,8 @@ from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import Check
 from megtrim.config.problems import Place
-from megtrim.size.artifact_sizes import ArtifactSizes
-from megtrim.size.budget_row import BudgetRow, BudgetStatus, budget_checks, name_subject
 from megtrim.size.growth.inputs import Cause, CauseNote
+from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, budget_checks, name_subject
 from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 

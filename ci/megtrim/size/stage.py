@@ -22,21 +22,34 @@ from megtrim.chain.store import StageFolder
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.size import byte_tables
-from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, store_prices
-from megtrim.size.breakdown import View, compare_tables
+from megtrim.size.breakdown import (
+    ExistingParts,
+    Measures,
+    View,
+    compare_tables,
+    find_measure,
+    list_measures,
+    list_parts,
+)
 from megtrim.size.budgets import Baseline, Measured, check
-from megtrim.size.byte_map import ByteMap, make_map
-from megtrim.size.byte_table import ByteChange, ByteTable, list_largest, make_table
+from megtrim.size.byte_table import (
+    ByteChange,
+    ByteMap,
+    ByteTable,
+    list_largest,
+    make_map,
+    make_table,
+)
 from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
 from megtrim.size.growth.build_inputs import (
     name_build_inputs,
     read_build_inputs,
 )
 from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_causes, make_print
-from megtrim.size.measures import ExistingParts, Measures, find_measure, list_measures, list_parts
 from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
 from megtrim.size.results import SizeResult
+from megtrim.size.rows import ArtifactSizes, VariantSize
 from megtrim.trim.builds.links import locate_named, locate_unstripped
 from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file

@@ -13,14 +13,16 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from megtrim.build_spec import Variant
-from megtrim.checks.content import UNKNOWN, Contradiction, expect_consistent
 from megtrim.checks.statuses import (
+    UNKNOWN,
     CheckKind,
     CheckStatus,
+    Contradiction,
     ScenarioStatus,
     UnverifiedPolicy,
     VerdictKind,
     decide,
+    expect_consistent,
 )
 from megtrim.util import json_text
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from megtrim.build_spec import EngineIdentity, Origin
+from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
-from megtrim.checks.content import Contradiction
 from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import (
     CheckKind,
+    Contradiction,
     UnverifiedPolicy,
     VerdictKind,
+    exit_code,
 )
 from megtrim.perf.rows.model import (
     Performance,
@@ -24,10 +26,9 @@ from megtrim.perf.rows.model import (
 )
 from megtrim.proof.neighbours.model import NeighbourResult
 from megtrim.proof.results import ScenarioResult
-from megtrim.size.artifact_sizes import ArtifactSizes
-from megtrim.size.budget_row import BudgetRow
 from megtrim.size.growth.inputs import Cause, CauseNote
 from megtrim.size.history import SizeTrend
+from megtrim.size.rows import ArtifactSizes, BudgetRow
 from megtrim.trim.usage import FunctionsUse, OperatorsUse, Rebuild, RegionsUse, TrimChoice
 from megtrim.util.strict_json import dump, load
 from megtrim.verdict.conclusion import HINT, VERSION, expect_agreement, expect_sound
@@ -112,3 +113,21 @@ def _expect_agreement(verdict: Verdict) -> None:
             if check.kind is CheckKind.LATENCY
         }
         expect_latency_checks(verdict.performance, latency)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictResult(StageResult):
+    """Of the stage `verdict`: what all results add up to."""
+
+    verdict: VerdictKind
+    unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a failure, 3 for an unverified one that the team does not take."""
+        return exit_code(self.verdict, self.unverified)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportResult(StageResult):
+    """Of the stage `report`. Its files say everything."""

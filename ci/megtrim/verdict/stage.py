@@ -60,8 +60,7 @@ from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.strict_json import dump
 from megtrim.util.wording import count
 from megtrim.verdict.join import VerdictInputs, join
-from megtrim.verdict.model import to_json
-from megtrim.verdict.results import VerdictResult
+from megtrim.verdict.model import VerdictResult, to_json
 
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,

@@ -16,7 +16,7 @@ from megtrim.render.formatting import group_digits, kept_of_held
 
 if TYPE_CHECKING:
     from megtrim.checks.check import Check
-    from megtrim.size.artifact_sizes import VariantSize
+    from megtrim.size.rows import VariantSize
     from megtrim.trim.usage import Rebuild
     from megtrim.verdict.model import Verdict
 

@@ -11,9 +11,9 @@ from megtrim.chain.stage_result import StageResult, dump_result, parse_result
 from megtrim.checks.statuses import ScenarioStatus, VerdictKind
 from megtrim.proof.neighbours.model import NeighboursResult
 from megtrim.proof.results import VerifyResult
-from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.results import SizeResult
-from megtrim.verdict.results import VerdictResult
+from megtrim.size.rows import BudgetStatus
+from megtrim.verdict.model import VerdictResult
 from unit.trim.stages.results import BUDGET, OUTCOME, SAMPLES, sample
 
 

@@ -13,8 +13,7 @@ from megtrim.chain.store import Store
 from megtrim.checks.invocation import Invocation, suggest_for_keep_set
 from megtrim.trim.committed_keepset import write_committed
 from megtrim.verdict.join import join
-from megtrim.verdict.model import to_json
-from megtrim.verdict.results import VerdictResult
+from megtrim.verdict.model import VerdictResult, to_json
 from support.crash_reports import fill_layouts, list_places
 from unit.chain.made_trims import trim_by_functions
 from unit.cli.support import SAMPLE_MODEL, Shell

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.archives import MemberKind, iter_members
-from megtrim.elf.objects import Object, members, remove_functions
+from megtrim.elf.objects import MemberKind, Object, iter_members, members, remove_functions
 from unit.elf.made_objects import (
     AARCH64,
     X86_64,

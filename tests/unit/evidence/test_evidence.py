@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.checks.check import DeviceIdentity
-from megtrim.checks.content import Contradiction
-from megtrim.checks.statuses import ScenarioStatus
+from megtrim.checks.statuses import Contradiction, ScenarioStatus
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import (

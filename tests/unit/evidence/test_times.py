@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from megtrim.checks.check import DeviceIdentity
-from megtrim.checks.content import Contradiction
-from megtrim.checks.statuses import ScenarioStatus
+from megtrim.checks.statuses import Contradiction, ScenarioStatus
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import PendingReason

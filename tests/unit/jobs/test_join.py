@@ -10,7 +10,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from megtrim.checks.check import Check, DeviceIdentity
-from megtrim.checks.content import Contradiction
 from megtrim.checks.invocation import (
     APPROVE_JOB,
     BRING_DEVICE_BACK,
@@ -19,7 +18,14 @@ from megtrim.checks.invocation import (
     WAIT_FOR_DEVICE,
     suggest_for_scenario,
 )
-from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
+from megtrim.checks.statuses import (
+    CheckKind,
+    CheckStatus,
+    Contradiction,
+    ScenarioStatus,
+    VerdictKind,
+    decide,
+)
 from megtrim.evidence.bundle import Bundle, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, PendingReason
 from megtrim.jobs.join import DeviceFindings, join

@@ -16,9 +16,8 @@ from megtrim.chain.graph import (
     verify_task,
 )
 from megtrim.chain.session import Session
-from megtrim.checks.content import Contradiction
 from megtrim.checks.invocation import Invocation
-from megtrim.checks.statuses import ScenarioStatus
+from megtrim.checks.statuses import Contradiction, ScenarioStatus
 from megtrim.config.scenarios import all_scenarios
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.proof.last_proof import LastProof

@@ -13,10 +13,9 @@ from pathlib import Path
 from megtrim.checks.check import Check, DeviceIdentity
 from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.report.comment import Links, render
-from megtrim.size.artifact_sizes import ArtifactSizes
-from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.inputs import Cause, InputChanges, describe_causes
+from megtrim.size.rows import ArtifactSizes, BudgetStatus
 from megtrim.trim.usage import RegionsUse
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import Verdict

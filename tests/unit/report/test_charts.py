@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from megtrim.report.charts import size_picture
-from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
+from megtrim.size.rows import ArtifactSizes, VariantSize
 from unit.verdict.examples import sizes
 
 

@@ -19,8 +19,8 @@ from megtrim.proof.results import ScenarioResult
 from megtrim.render.markup import MOST_ROWS
 from megtrim.report import comment, html
 from megtrim.report.comment import Links, describe_next_step, render
-from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.growth.inputs import Cause
+from megtrim.size.rows import BudgetStatus
 from megtrim.trim.usage import (
     OperatorsUse,
     OperatorUse,

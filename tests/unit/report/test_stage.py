@@ -10,8 +10,7 @@ import pytest
 from megtrim.chain.graph import VERDICT, Stage, Task
 from megtrim.report import stage as report
 from megtrim.util.errors import InputError
-from megtrim.verdict.model import to_json
-from megtrim.verdict.results import ReportResult
+from megtrim.verdict.model import ReportResult, to_json
 from unit.trim.stages.built import finish
 from unit.trim.stages.support import open_session
 from unit.verdict.examples import failing

@@ -7,9 +7,9 @@ from datetime import date
 import pytest
 
 from megtrim.config.model import Budget, Waiver
-from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
+from megtrim.size.breakdown import ExistingParts
 from megtrim.size.budgets import Baseline, Measured, check, ending, warn_early
-from megtrim.size.measures import ExistingParts
+from megtrim.size.rows import BudgetRow, BudgetStatus, LimitKind
 from megtrim.util.errors import InputError
 
 TODAY = date(2027, 1, 31)

@@ -23,10 +23,10 @@ from megtrim.config.load import load_config
 from megtrim.elf.symbol_names import readable
 from megtrim.size import stage as size
 from megtrim.size.baseline import dump_sizes
-from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.byte_table import make_table
 from megtrim.size.growth.inputs import ORDERS, Cause
 from megtrim.size.results import SizeResult, budget_checks_of, size_result
+from megtrim.size.rows import BudgetStatus
 from megtrim.trim.results import BuildResult, ReduceResult
 from megtrim.util.errors import InputError
 from unit.elf.made_objects import Named, Part, object_file

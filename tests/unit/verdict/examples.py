@@ -16,12 +16,10 @@ from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.proof.neighbours.model import NeighbourLevel, NeighbourOutcome, NeighbourResult
 from megtrim.proof.results import ScenarioResult
-from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
-from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
-from megtrim.size.byte_map import ByteMap, MappedComponent, MappedSymbol
-from megtrim.size.byte_table import ByteChange
+from megtrim.size.byte_table import ByteChange, ByteMap, MappedComponent, MappedSymbol
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
+from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, LimitKind, VariantSize
 from megtrim.trim.usage import OperatorsUse, OperatorUse, RegionsUse, RegionUse, TagUse, TrimChoice
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import Verdict

@@ -9,11 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.checks.content import Contradiction, expect_consistent
 from megtrim.checks.outcome import ScenarioOutcome
-from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
+from megtrim.checks.statuses import (
+    CheckKind,
+    CheckStatus,
+    Contradiction,
+    ScenarioStatus,
+    VerdictKind,
+    decide,
+    expect_consistent,
+)
 from megtrim.load_and_run.parity import OutputResult
-from megtrim.size.budget_row import BudgetRow, BudgetStatus
+from megtrim.size.rows import BudgetRow, BudgetStatus
 from megtrim.util.errors import InputError
 from megtrim.verdict.conclusion import (
     conclude,

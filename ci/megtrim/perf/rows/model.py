@@ -15,8 +15,7 @@ from typing import Annotated, Literal, assert_never
 
 from pydantic import Field
 
-from megtrim.checks.content import Contradiction
-from megtrim.checks.statuses import CheckStatus
+from megtrim.checks.statuses import CheckStatus, Contradiction
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.times import RatioResult, SamplesLeftOut, StageTime, expect_interval
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from megtrim.elf.references.relocations import References
+from megtrim.elf.references import References
 from megtrim.elf.symbol_names import identifiers
 from megtrim.models.operators import strip_version
 from megtrim.regions.demangle import PREFIX

@@ -14,8 +14,8 @@ from megtrim.chain.graph import (
     trims_functions,
 )
 from megtrim.chain.session import Session, binary
+from megtrim.elf import references as elf_references
 from megtrim.elf.layout import ElfLayout
-from megtrim.elf.references import relocations
 from megtrim.elf.symbol_table import read_linked
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_parts import (
@@ -147,7 +147,7 @@ def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
     if folder is None or place not in folder.files:
         return {}
     linked = references.read_program(name, folder)
-    emitted = relocations.read_emitted(ElfLayout(read_linked(folder.file(place))))
+    emitted = elf_references.read_emitted(ElfLayout(read_linked(folder.file(place))))
     return find_extents(linked, emitted) if emitted is not None else {}
 
 

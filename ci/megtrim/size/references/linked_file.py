@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from megtrim.elf import references as elf_references
 from megtrim.elf.layout import (
     DAMAGE,
     EXECUTED,
@@ -25,8 +26,7 @@ from megtrim.elf.layout import (
     PlacedSection,
     make_damage_error,
 )
-from megtrim.elf.references import relocations, unwind
-from megtrim.elf.references.relocations import THREAD_LOCAL, References
+from megtrim.elf.references import THREAD_LOCAL, References
 from megtrim.elf.sections import NAMED, Purpose, find_purpose
 from megtrim.functions.link_map import LinkMap
 from megtrim.size.attribution import Spans
@@ -116,8 +116,8 @@ def read_graph(data: bytes, origins: LinkMap | None, *, source: str) -> LinkedFi
 
 
 def _read(layout: ElfLayout, origins: LinkMap | None) -> LinkedFile:
-    emitted = relocations.read_emitted(layout)
-    found = emitted or relocations.read_guessed(layout)
+    emitted = elf_references.read_emitted(layout)
+    found = emitted or elf_references.read_guessed(layout)
     symbols = _sort_symbols(layout)
     stretches = _cut(layout, origins, symbols, found)
     starts = np.array([each.start for each in stretches], dtype=np.int64)
@@ -293,7 +293,7 @@ def _attach(
     numbers = {each.name: number for number, each in enumerate(layout.sections)}
     table, header = numbers.get(".eh_frame"), numbers.get(".eh_frame_hdr")
     pairs = []
-    for entry in unwind.iter_entries(layout):
+    for entry in elf_references.iter_entries(layout):
         if (number := _locate_one(entry.function, starts, ends)) < 0 or table is None:
             continue
         sizes.move(number, entry.size_bytes, table)
@@ -302,7 +302,7 @@ def _attach(
         others = (_locate_one(each, starts, ends) for each in entry.refers_to)
         pairs += [(number, each) for each in others if each >= 0]
     indices = {id(each): number for number, each in enumerate(layout.sections)}
-    for section, entry_bytes, places in relocations.iter_dynamic_places(layout):
+    for section, entry_bytes, places in elf_references.iter_dynamic_places(layout):
         for number in locate(places, starts, ends).tolist():
             if number >= 0:
                 sizes.move(number, entry_bytes, indices[id(section)])

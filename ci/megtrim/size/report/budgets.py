@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from megtrim.config.units import format_bytes
 from megtrim.render.formatting import align_columns, percent, width_of
 from megtrim.render.markup import bounded_table, code, fold, one_line, path_in_repository, prose
-from megtrim.size.budget_row import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind
+from megtrim.size.rows import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind
 from megtrim.verdict.model import Verdict
 
 _HEAD = ("budget", "limits", "used", "limit", "left", "left in %")

@@ -15,7 +15,7 @@ from megtrim.config.units import format_bytes
 from megtrim.elf.symbol_names import without_arguments
 from megtrim.render.formatting import percent
 from megtrim.render.markup import one_line
-from megtrim.size.byte_map import ByteMap, MappedComponent
+from megtrim.size.byte_table import ByteMap, MappedComponent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.render.formatting import group_digits, percent
 from megtrim.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
-from megtrim.size.artifact_sizes import VariantSize
-from megtrim.size.budget_row import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.byte_table import ByteChange, list_largest
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.size.growth.inputs import Cause, count_kinds, name_kind
 from megtrim.size.prices.price_list import PriceChange
+from megtrim.size.rows import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind, VariantSize
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import growth_of, list_trimmed
 

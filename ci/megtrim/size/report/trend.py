@@ -14,8 +14,8 @@ from megtrim.config.units import format_growth
 from megtrim.render.formatting import group_digits
 from megtrim.render.markup import one_line
 from megtrim.render.scale import Join, Scale, Tick, around, round_values
-from megtrim.size.budget_row import BudgetRow, LimitKind
 from megtrim.size.history import SizePoint, SizeTrend
+from megtrim.size.rows import BudgetRow, LimitKind
 from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from megtrim.chain.session import Session
-from megtrim.elf.references.relocations import References
+from megtrim.elf.references import References
 from megtrim.regions.keepset_parts import NeededParts
 from megtrim.regions.region import Region
 from megtrim.size.prices import pricing

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.invocation import Invocation
-from megtrim.size.budget_row import BudgetRow, BudgetStatus
 from megtrim.size.report import budgets
+from megtrim.size.rows import BudgetRow, BudgetStatus
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.verdict.examples import HOSTILE, budget, facts, growth

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.size.byte_map import ByteMap, MappedComponent, MappedSymbol
+from megtrim.size.byte_table import ByteMap, MappedComponent, MappedSymbol
 from megtrim.size.report.byte_map import SCREENS, ByteCell, Tile, draw_map, layout
 
 

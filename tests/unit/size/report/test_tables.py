@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 
 from megtrim.report import comment
-from megtrim.size.artifact_sizes import ArtifactSizes
-from megtrim.size.budget_row import BudgetRow, BudgetStatus
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.size.growth.inputs import Cause, CauseNote
 from megtrim.size.prices.price_list import PriceChange, PriceKind
 from megtrim.size.report import tables as sizes
 from megtrim.size.report.tables import advise_on_growth, list_prices
+from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.verdict import examples

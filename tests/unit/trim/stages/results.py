@@ -27,10 +27,9 @@ from megtrim.proof.neighbours.model import (
     NeighboursResult,
 )
 from megtrim.proof.results import VerificationOutcome, VerifyResult
-from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
-from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.references.read_links import ReferencesResult
 from megtrim.size.results import SizeResult
+from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, LimitKind, VariantSize
 from megtrim.trim.results import (
     BuildResult,
     BuildSummary,
@@ -44,7 +43,7 @@ from megtrim.trim.results import (
     TraceResult,
     UnfoldedLinksResult,
 )
-from megtrim.verdict.results import ReportResult, VerdictResult
+from megtrim.verdict.model import ReportResult, VerdictResult
 from unit.experiments.test_contest import CONTEST
 
 BUILD = BuildSummary(

@@ -16,9 +16,8 @@ import click
 
 from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
-from megtrim.checks.content import Contradiction
 from megtrim.checks.invocation import BASELINE_FILE
-from megtrim.checks.statuses import VerdictKind
+from megtrim.checks.statuses import Contradiction, VerdictKind
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.ci.gate import NOTHING_LEFT
 from megtrim.cli.echo import open_console, show

@@ -7,13 +7,14 @@ import struct
 import pytest
 
 from megtrim.elf.layout import ElfLayout
-from megtrim.elf.references.relocations import (
+from megtrim.elf.references import (
+    UnwindEntry,
     iter_dynamic_places,
+    iter_entries,
     read_code,
     read_dynamic,
     read_emitted,
 )
-from megtrim.elf.references.unwind import UnwindEntry, iter_entries
 from unit.elf.made_objects import AARCH64, ALLOC, RELA, X86_64, Named, Part, object_file
 
 _PLT32, _RELATIVE = 4, 8

@@ -1,6 +1,7 @@
-"""One limit of a budget, judged: what was measured, what is allowed, and how it ended. Pure.
+"""Files and limits as results, the verdict and all reports show them. Pure.
 
-The stage `size` judges it, once; results, verdicts and all reports show this value.
+A file in each of its builds, with what grew in it; one limit of a budget, judged once by the stage
+`size`: what was measured, what is allowed, and how it ended.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from megtrim.build_spec import Variant
 from megtrim.checks.check import Check
 from megtrim.checks.invocation import Invocation, suggest_for_budget
 from megtrim.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
 from megtrim.config.measure_names import name_budget
 from megtrim.config.problems import Place
 from megtrim.config.units import format_bytes, format_growth
+from megtrim.size.byte_table import ByteChange, ByteMap
+from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
+from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.util.strict_json import SignedInt
 
 if TYPE_CHECKING:
@@ -158,3 +163,55 @@ def budget_checks(
             line=place.line,
             reproduce=invocation.again("size") if failed else "",
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantSize:
+    """The stripped file of one variant."""
+
+    variant: str
+    size_bytes: int
+    share: float
+    """Of plain: 0.067 is 6.7%."""
+    sections: tuple[tuple[str, int], ...] = ()
+    """(what the bytes are for, bytes), in the order in which charts draw them."""
+    growth_bytes: SignedInt | None = None
+    """Since the baseline; None if the baseline does not hold this file."""
+    components: tuple[ByteChange, ...] = ()
+    """What grew and what shrank since the baseline, the largest first; empty: not known."""
+    symbols: tuple[ByteChange, ...] = ()
+    """The same by symbol."""
+    arrivals: Arrivals = NO_ARRIVALS
+    """What came in since the baseline, and what it costs."""
+    price_changes: tuple[PriceChange, ...] = ()
+    """Models that were there before and cost another price at the margin."""
+
+    def __post_init__(self) -> None:
+        """Refuse changes that are not the file's growth."""
+        for changes in (self.components, self.symbols):
+            if changes and sum(each.growth_bytes for each in changes) != self.growth_bytes:
+                msg = f"{self.variant}: found changes that do not add up to its growth"
+                raise ValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactSizes:
+    """One artifact in all its variants, plain first."""
+
+    name: str
+    sizes: tuple[VariantSize, ...]
+    prices: PriceList | None = None
+    """What models, scenarios and the like cost in it; None: not known."""
+    byte_map: ByteMap | None = None
+    """Where its bytes are, and those that were left out; None: not known."""
+
+    def __post_init__(self) -> None:
+        """Refuse a map that does not add up to its files."""
+        if self.byte_map is None:
+            return
+        sizes = {size.variant: size.size_bytes for size in self.sizes}
+        found = (self.byte_map.kept_bytes, self.byte_map.plain_bytes)
+        expected = (sizes.get(self.byte_map.variant), sizes.get(str(Variant.PLAIN)))
+        if found[0] != expected[0] or found[1] not in (None, expected[1]):
+            msg = f"byte_map: found {found} bytes, expected those of its files: {expected}"
+            raise ValueError(msg)
