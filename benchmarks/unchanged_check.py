@@ -66,10 +66,8 @@ def make_team(folder: Path, env: Mapping[str, str]) -> Path:
 def check(clone: Path, out: Path, env: Mapping[str, str], *more: str) -> float:
     """Run the commands of the build job; return their wall time in seconds."""
     given = ("--committed", "--out", str(out))
-    return (
-        megtrim("trim", "--no-gate", *given, *more, cwd=clone, env=env)
-        + megtrim("plan", "--github-matrix", *given, cwd=clone, env=env)
-        + megtrim("ci", "evidence", "pack", *given, "--to", f"{out}-bundle", cwd=clone, env=env)
+    return megtrim("trim", "--no-gate", *given, *more, cwd=clone, env=env) + megtrim(
+        "ci", "evidence", "pack", *given, "--to", f"{out}-bundle", cwd=clone, env=env
     )
 
 

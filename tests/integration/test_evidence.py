@@ -38,6 +38,13 @@ class Team:
         project.write(config)
         self.owner = {"MEGTRIM_HOST_RUNS_PROGRAMS": "yes"}
         """What the runner's owner allows, in its environment."""
+        self.jobs: dict[str, Any] = {}
+        """Those that the last bundle is for."""
+
+    @property
+    def artifacts(self) -> list[str]:
+        """Those that jobs on devices of the last bundle upload."""
+        return [job["artifact"] for job in self.jobs["device"]["include"]]
 
     @property
     def keep(self) -> KeepFolder:
@@ -67,7 +74,13 @@ class Team:
         words = ("ci", "evidence", "pack", *given, "--to", "bundle", *more)
         ended = self.call(*words, GITHUB_OUTPUT=str(output))
         assert ended.rc == 0, ended.stderr
-        digest = ended.stdout.strip().rpartition("bundle-sha256=")[2]
+        lines = ended.stdout.splitlines()
+        self.jobs = {
+            name: json.loads(value)
+            for name, _, value in (line.partition("=") for line in lines)
+            if name in ("device", "emulated")
+        }
+        digest = lines[-1].removeprefix("bundle-sha256=")
         assert f"\n{digest}\n" in output.read_text("utf-8")
         return digest
 
@@ -95,12 +108,6 @@ class Team:
     def gate(self) -> int:
         return self.call("ci", "gate", "report").rc
 
-    def jobs(self, *more: str) -> dict[str, Any]:
-        ended = self.project.run("plan", "--github-matrix", *more)
-        assert ended.rc == 0, ended.stderr
-        data: dict[str, Any] = json.loads(ended.stdout)
-        return data
-
 
 @pytest.fixture
 def team(make_project: MakeProject) -> Callable[..., Team]:
@@ -120,8 +127,8 @@ def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
     """And the next one, which changes nothing, needs no device and says why."""
     it = team("tiny-mobile")
     it.trim("--committed")
-    jobs = it.jobs("--committed")
     digest = it.pack("--committed")
+    jobs = it.jobs
     with clock_at("2027-01-28"):
         evidence = it.run(digest, "evidence")
         verdict = it.join("--evidence", "evidence")
@@ -142,10 +149,9 @@ def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
     shutil.copyfile(it.folder / "report/evidence.json", it.folder / "proofs.json")
     proofs = str(it.folder / "proofs.json")
     with clock_at("2027-01-31"):
-        jobs = it.jobs("--committed", "--proofs", proofs)
         it.pack("--committed", "--proofs", proofs)
         verdict = it.join("--proofs", proofs)
-    assert jobs == {"device": {"include": []}, "emulated": {"include": []}}
+    assert it.jobs == {"device": {"include": []}, "emulated": {"include": []}}
     assert json.loads((it.folder / "bundle/bundle.json").read_text("utf-8"))["scenarios"] == []
     assert checks(verdict)[CHECK]["text"] == (
         "board proved this program 3 days ago, so no device was used"
@@ -179,16 +185,13 @@ def test_traces_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) -> 
     """As a local trim, byte for byte; they come as artifacts of two jobs."""
     it = team("tiny-mobile", "tiny-quant")
     whole = it.keep.texts()
-    jobs = it.jobs("--per-job", "1")
-    digest = it.pack("--traces")
+    digest = it.pack("--traces", "--per-job", "1")
     for shard in ("1/2", "2/2"):
         it.run(digest, f"traces/{shard[0]}", "--shard", shard)
     it.keep.remove()
     it.trim("--traces", "traces", "--accept")
 
-    assert [entry["artifact"] for entry in jobs["device"]["include"]] == [
-        *("megtrim-traces-any-1", "megtrim-traces-any-2"),
-    ]
+    assert it.artifacts == ["megtrim-traces-any-1", "megtrim-traces-any-2"]
     assert it.keep.texts() == whole
 
 
@@ -224,12 +227,11 @@ def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) 
     whole = trims_functions(it, "reduced", "host")
     it.run(it.pack("--traces"), "brought/traces")
     digest = it.pack("--functions", "--evidence", "brought")
-    jobs = it.jobs("--traces", "brought")
     evidence = it.run(digest, "brought/functions")
     it.keep.remove()
     it.trim("--traces", "brought", "--accept")
 
-    assert [each["artifact"] for each in jobs["device"]["include"]] == ["megtrim-functions-any-1"]
+    assert it.artifacts == ["megtrim-functions-any-1"]
     (result,) = evidence["results"]
     assert (evidence["purpose"], result["status"]) == ("record", "pass")
     assert it.keep.texts() == whole
@@ -254,13 +256,12 @@ def test_without_traces_functions_are_the_first_thing_that_is_asked(
     whole = trims_functions(it, "plain", "zig")
     it.project.out = it.folder / "hosted"
     assert it.project.run("stage build").rc == 0
-    before, digest, jobs = it.jobs(), it.pack("--traces"), it.jobs()
+    digest = it.pack("--traces")
     evidence = it.run(digest, "functions", "--emulated")
     it.keep.remove()
     it.trim("--traces", "functions", "--accept")
 
-    assert before["device"] == {"include": []}
-    assert [each["artifact"] for each in jobs["device"]["include"]] == ["megtrim-functions-any-1"]
+    assert it.artifacts == ["megtrim-functions-any-1"]
     assert (evidence["purpose"], evidence["device"]["kind"]) == ("record", "qemu")
     assert it.keep.texts() == whole
 
@@ -312,14 +313,13 @@ def test_a_quick_check_is_proven_on_the_board(make_project: MakeProject) -> None
     it = Team(make_project(MODEL))
     it.keep.remove()
     trimmed = it.trim("--quick")
-    jobs = it.jobs("--quick")
     evidence = it.run(it.pack("--quick"), "evidence")
     verdict = it.join("--evidence", "evidence")
 
     sizes = it.folder / "results/sizes.json"
     assert builds(trimmed) == {"build/plain"}
     assert it.keep.texts() == {}
-    assert [entry["artifact"] for entry in jobs["device"]["include"]] == ["megtrim-evidence-any-1"]
+    assert it.artifacts == ["megtrim-evidence-any-1"]
     assert ended(evidence)[0] == "pass"
     assert verdict["verdict"] == "pass"
     assert "the quick way, from the plain build alone" in verdict["headline"]

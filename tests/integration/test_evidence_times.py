@@ -91,8 +91,8 @@ def test_two_jobs_take_times_as_one_machine_would(team: TimingTeam) -> None:
 
     If one machine is lost, its rows say so, and the others are what they are.
     """
-    jobs = team.jobs("--committed", "--times", "--per-job", "3")
-    digest = team.pack("--committed", "--times")
+    digest = team.pack("--committed", "--times", "--per-job", "3")
+    jobs = team.jobs
     with clock_at("2027-01-31"):
         for part in ("1", "2"):
             team.take(digest, f"{part}/2", f"times/{part}")

@@ -164,10 +164,11 @@ def kit_known_first(document: Document) -> Iterator[str]:
     """A called workflow's job knows its kit, and checks out that commit, before anything else."""
     if "workflow_call" not in document.events:
         return
-    wanted = {"KIT_REPOSITORY": KIT["repository"], "KIT_SHA": KIT["ref"]}
+    either = "(job.workflow_repository || inputs.kit-repository)"
+    wanted = {"KIT": f"${{{{ {either} && (job.workflow_sha || inputs.kit-sha) }}}}"}
     for job_id, job in document.jobs.items():
         first, second = job["steps"][:2]
-        command = 'test "$ALLOWED_EVENT" = true -a -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"'
+        command = 'test "$ALLOWED_EVENT" = true -a -n "$KIT"'
         env = dict(first.get("env", {}))
         events = _ALLOWED.fullmatch(env.pop("ALLOWED_EVENT", ""))
         if first.get("run") != command or env != wanted:
@@ -285,7 +286,7 @@ def builds_in_the_image(document: Document) -> Iterator[str]:
 
 _BUILDS = re.compile(
     r"bin/megtrim "
-    r"(?:trim|stage build|plan|release build|ci evidence pack|ci github baseline rebuild)\b"
+    r"(?:trim|stage build|release build|ci evidence pack|ci github baseline rebuild)\b"
 )
 
 

@@ -18,7 +18,11 @@ VALUES = {
 """What a step may put where an option takes no other text."""
 COMMANDS = sorted(
     {
-        step["run"].replace('"$WAY"', way).replace('"$COMMENT"', "--no-comment")
+        step["run"]
+        .replace('"$WAY"', way)
+        .replace('"$COMMENT"', "--no-comment")
+        .replace('"$CHECKS"', "--token-starts-checks")
+        .replace('"$DEVICE"', "--emulated")
         for document in (*workflows(), *actions())
         for _, step in document.steps()
         if ".venv/bin/megtrim " in step.get("run", "")
@@ -43,7 +47,7 @@ def test_steps_were_found() -> None:
     assert verbs == {
         *("ci github baseline", "ci github wait", "ci github publish", "ci github propose"),
         *("ci github image", "ci github logs", "ci github names"),
-        *("trim", "plan", "stage build", "ci gate report"),
+        *("trim", "stage build", "ci gate report"),
         *("ci evidence pack", "ci evidence run", "ci evidence join"),
         *("ci github base", "ci github history", "ci github regression-issues"),
         *("ci sources fetch", "release build ../draft", "release prove draft", "ci github release"),

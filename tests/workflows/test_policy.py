@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import cache
 from typing import Any
 
 import pytest
 
 from megtrim.util.process import Command, ProcessRunner
-from workflows.documents import Document, action, actions, workflow, workflows
+from workflows.documents import WORKFLOWS, Document, action, actions, workflow, workflows
 from workflows.expressions import evaluate
 from workflows.rules import KIT, OF_DEFAULT_BRANCH, OF_THE_REPOSITORY, RULES, Rule
 
@@ -135,7 +137,7 @@ def test_a_job_refuses_events_that_are_not_listed(name: str) -> None:
         assert {each for each in EVENTS if evaluate(asked, start(each))} == ALLOWED[name]
     (script,) = {job["steps"][0]["run"] for job in workflow(name).jobs.values()}
     for allowed in ("true", "false", ""):
-        env = {"ALLOWED_EVENT": allowed, "KIT_REPOSITORY": "a/b", "KIT_SHA": "1"}
+        env = {"ALLOWED_EVENT": allowed, "KIT": "1"}
         command = Command(argv=("bash", "-e", "-c", script), timeout_s=60, env=env)
         assert ProcessRunner({"PATH": "/usr/bin:/bin"}).run(command).ok is (allowed == "true")
 
@@ -232,34 +234,49 @@ def test_names_of_jobs_are_stable() -> None:
     }
 
 
-def test_names_of_artifacts_are_stable() -> None:
-    """Later runs and people find them by name; none is used twice for different things."""
-    found = {
-        step["with"]["name"]
-        for document in (*workflows(), *actions())
-        for _, step in document.steps()
-        if step.get("uses", "").startswith("actions/upload-artifact@")
-    }
+SUFFIX, INFIX = "${{ steps.set-up.outputs.suffix }}", "${{ steps.set-up.outputs.infix }}"
 
-    suffix = "${{ steps.set-up.outputs.suffix }}"
-    assert found == {
-        *(
-            f"megtrim-{what}{suffix}"
-            for what in (
-                *("results", "proofs", "bundle", "bundle-functions", "proposal", "report"),
-                *("build-logs", "build-logs-keep-set", "build-logs-link", "performance"),
-                *("build-logs-rebuild", "draft", "draft-again", "release"),
-            )
-        ),
-        "megtrim-report${{ inputs.suffix }}",
-        *("megtrim-kit", "megtrim-kit-again"),
-        "${{ inputs.artifact }}",
-        "${{ inputs.baseline || format('megtrim-baseline{0}', inputs.suffix) }}",
+
+def uploads() -> dict[str, list[dict[str, str]]]:
+    """Return what each artifact is uploaded with, by its name."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for document in (*workflows(), *actions()):
+        for _, step in document.steps():
+            if step.get("uses", "").startswith("actions/upload-artifact@"):
+                found.setdefault(step["with"]["name"], []).append(step["with"])
+    return found
+
+
+def test_names_and_times_of_artifacts_are_stable() -> None:
+    """Later runs and people find them by name; bundles, drafts and logs are of use for a week.
+
+    All others stay as long as the caller says, but for the baseline, which later runs need.
+    """
+    times = {
+        name: {each.get("retention-days") for each in all_} for name, all_ in uploads().items()
     }
+    caller, kept = {"${{ inputs.retention-days }}"}, {}
+    for what in ("results", "proofs", "proposal", "report", "performance", "release"):
+        kept[f"megtrim-{what}{SUFFIX}"] = caller
+    for what in ("bundle", "bundle-functions", "draft", "draft-again"):
+        kept[f"megtrim-{what}{SUFFIX}"] = {"7"}
+
+    assert times == kept | {
+        "megtrim-report${{ inputs.suffix }}": caller,
+        "megtrim-baseline${{ inputs.suffix }}": {"90"},
+        "${{ inputs.artifact }}": {None},
+        **{name: {"7"} for name in ("${{ inputs.name }}", "megtrim-kit", "megtrim-kit-again")},
+    }
+    hidden = {name for name, given in uploads().items() if "include-hidden-files" in given[0]}
+    # A team's folder may start with a dot; nothing else is uploaded with these.
+    assert hidden == {f"megtrim-{what}{SUFFIX}" for what in ("draft", "draft-again", "proposal")}
 
 
 def test_what_is_downloaded_was_uploaded() -> None:
-    """By its id, or by a pattern that fits the uploads of one configuration, or file, alone."""
+    """By its id, or by a pattern that fits the uploads of one configuration, or file, alone.
+
+    A job of another attempt, or a device, may store an artifact of any name.
+    """
     given = [
         step["with"]
         for document in (*workflows(), *actions())
@@ -267,11 +284,10 @@ def test_what_is_downloaded_was_uploaded() -> None:
         if step.get("uses", "").startswith("actions/download-artifact@")
     ]
 
-    infix = "${{ steps.set-up.outputs.infix }}"
     assert {each["pattern"] for each in given if "artifact-ids" not in each} == {
-        *(f"megtrim-{what}{infix}*" for what in ("traces", "functions", "times", "evidence")),
+        *(f"megtrim-{what}{INFIX}*" for what in ("traces", "functions", "times", "evidence")),
         "megtrim-evidence${{ inputs.infix }}*",
-        "${{ inputs.baseline || format('megtrim-baseline{0}', steps.set-up.outputs.suffix) }}",
+        f"megtrim-baseline{SUFFIX}",
     }
     assert action("evidence").data["inputs"]["bundle"]["required"] == "true"
     # Without any id, the action downloads every artifact of the run, whoever named it.
@@ -291,154 +307,324 @@ def test_names_are_asked_for_where_they_are_used(document: Document) -> None:
         assert "steps.set-up." not in _text(before)
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "default"),
-    [
-        ("size-check", "baseline", "megtrim-baseline{0}"),
-        ("trace-refresh", "branch", "megtrim/keepset{0}"),
-        ("nightly-performance", "history", "perf-history{0}"),
-        ("size-history", "history", "perf-history{0}"),
-        ("size-history", "baseline", "megtrim-baseline{0}"),
-    ],
+@cache
+def _read_once(name: str) -> Any:
+    if (WORKFLOWS / f"{name}.yml").is_file():
+        return workflow(name).jobs
+    return action(name).data["runs"]
+
+
+def find(*path: str) -> Any:
+    """Return what stands at a path: a workflow and its job, or an action; ``#`` begins a step."""
+    name, *keys = path
+    value: Any = _read_once(name)
+    for key in keys:
+        if key == "last":
+            value = value["steps"][-1]
+        elif key.startswith("#"):
+            (value,) = (s for s in value["steps"] if key[1:] in (s.get("id"), s["name"]))
+        else:
+            value = value.get(key)
+    return value
+
+
+def output(job_id: str, name: str) -> str:
+    return f"${{{{ needs.{job_id}.outputs.{name} }}}}"
+
+
+ALL_WELL = "!contains(needs.*.result, 'failure') && !contains(needs.*.result, 'cancelled')"
+NOT_CANCELLED = "${{ !cancelled() }}"
+OF_OUR_NIGHT = (
+    "${{ !cancelled() && needs.report.outputs.report != '' && (github.event_name == 'schedule' || "
+    "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)) }}"
 )
-def test_what_stays_after_a_run_follows_the_configuration(
-    name: str, given: str, default: str
-) -> None:
-    """Unless the caller names it: a baseline, a branch of proposals, a history."""
-    document = workflow(name)
-    wanted = f"${{{{ inputs.{given} || format('{default}', steps.set-up.outputs.suffix) }}}}"
-
-    assert document.events["workflow_call"]["inputs"][given]["default"] == ""
-    assert wanted in document.text
-
-
-def test_the_verdict_reports_always() -> None:
-    """A skipped required check counts as passed, and a missing phone must hold no one."""
-    verdict = workflow("size-check").jobs["verdict"]
-
-    assert verdict["if"] == "always()"
-    assert verdict["needs"] == "build"
-    assert verdict["name"] == "verdict"
-    assert verdict["runs-on"] == "ubuntu-24.04"
-    assert "continue-on-error" not in verdict
+PUSH_TO_DEFAULT = (
+    "github.event_name == 'push' && "
+    "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)"
+)
+SAME_REPOSITORY = "github.event.pull_request.head.repo.full_name == github.repository"
+OTHER_REPOSITORY = SAME_REPOSITORY.replace("==", "!=")
+GATE = "kit/.venv/bin/megtrim ci gate report"
+HISTORY = "${{ inputs.history || format('perf-history{0}', steps.set-up.outputs.suffix) }}"
+OWN_GROUP = "${{ inputs.pull-request || github.event.pull_request.number || github.run_id }}"
+ONLY_TRIMMED = "steps.trim.outcome == 'success'"
 
 
-def test_late_devices_bring_the_comment_up_to_date() -> None:
-    """Only where device jobs were started, whatever became of them."""
-    late = workflow("size-check").jobs["late"]
-
-    assert late["if"] == "always() && needs.device.result != 'skipped'"
-    assert late["needs"] == ["build", "device", "verdict"]
-
-
-def test_the_comment_and_the_report_have_one_writer_at_a_time() -> None:
-    """Whoever concludes waits for the one before: two at once would make two comments."""
-    jobs = workflow("size-check").jobs
-    concluding = [
-        job_id for job_id, job in jobs.items() if "actions/conclude" in _text(job["steps"])
-    ]
-
-    assert concluding == ["verdict", "late"]
-    assert "verdict" in jobs["late"]["needs"]
-
-
-def test_results_of_an_earlier_attempt_are_nobodys() -> None:
-    """They lie there by their name when a second attempt's build dies before it has its own."""
-    jobs = workflow("size-check").jobs
-    steps = jobs["build"]["steps"]
-    keep = next(step for step in steps if step["name"] == "Keep the results")
-    take = next(s for _, s in action("conclude").steps() if s["name"] == "Download the results")
-
-    assert keep["id"] == "results"
-    assert jobs["build"]["outputs"]["results"] == "${{ steps.results.outputs.artifact-id }}"
-    for job_id in ("verdict", "late"):
-        given = jobs[job_id]["steps"][-1]["with"]
-        assert given["results"] == "${{ needs.build.outputs.results }}"
-    assert take["if"] == "inputs.results != ''"
-
-
-def test_a_download_that_failed_is_shown() -> None:
-    """The job fails by it, and the report says all the same what is known."""
-    steps = [step for _, step in action("conclude").steps()]
-    conditions = {step["name"]: step.get("if") for step in steps}
-
-    assert {conditions[name] for name in ("Join", "Publish", "Upload the report")} == {
-        "${{ !cancelled() }}"
-    }
-
-
-def test_refreshes_of_two_branches_do_not_meet() -> None:
-    """One by hand on a branch must not end the weekly one; a proposal's branch has one writer."""
-    jobs = workflow("trace-refresh").jobs
-    groups = {job_id: job["concurrency"]["group"] for job_id, job in jobs.items()}
-
-    assert groups.pop("propose") == (
-        "megtrim-refresh-propose-${{ inputs.branch || inputs.config }}"
-    )
-    for group in groups.values():
-        assert group.endswith("-${{ inputs.config }}-${{ github.ref }}")
-
-
-def test_a_keep_set_or_licence_in_a_hidden_folder_is_uploaded() -> None:
-    """Uploads leave out what begins with a dot; nothing else is uploaded with it."""
-    steps = [
-        step
-        for document in (*workflows(), *actions())
-        for _, step in document.steps()
-        if "include-hidden-files" in step.get("with", {})
-    ]
-
-    assert sorted(step["id"] for step in steps) == ["draft", "draft", "proposal"]
-    assert {step["with"]["include-hidden-files"] for step in steps} == {"true"}
-
-
-@pytest.mark.parametrize("name", ["nightly-performance", "size-check", "trace-refresh"])
-def test_a_build_that_ran_out_of_time_keeps_what_it_compiled(name: str) -> None:
-    """Or the next one begins at nothing, and runs out of time as well."""
-    steps = workflow(name).jobs["build"]["steps"]
-    (last,) = (each for each in steps[-2:] if each["name"] == "Save the compiler cache")
-
-    assert (last["uses"], last["with"]["save"]) == ("./kit/.github/actions/compiler-cache", "true")
-    assert last["if"] == "always()"
-
-
-@pytest.mark.parametrize("job_id", ["verdict", "late"])
-def test_the_gate_comes_last(job_id: str) -> None:
-    """Everything above it happens whatever it says; nothing after it could hide it."""
-    job = workflow("size-check").jobs[job_id]
-    last = job["steps"][-1]
-    gate = action("conclude").data["runs"]["steps"][-1]
-
-    assert last["uses"] == "./kit/.github/actions/conclude"
-    assert "continue-on-error" not in last
-    assert "if" not in last
-    assert gate["run"] == "kit/.venv/bin/megtrim ci gate report"
-    assert gate["if"] == "always()"
-    assert "continue-on-error" not in gate
-
-
-def test_the_gate_of_a_refresh_comes_last() -> None:
-    """After the proposal."""
-    gate = workflow("trace-refresh").jobs["propose"]["steps"][-1]
-
-    assert (gate["run"], gate["if"]) == ("kit/.venv/bin/megtrim ci gate report", "always()")
-
-
-def test_a_build_that_failed_has_a_verdict() -> None:
-    """What ends the trim is known by the gate; the rest of the build job does not need it."""
-    steps = workflow("size-check").jobs["build"]["steps"]
-    trim = next(step for step in steps if step.get("id") == "trim")
-    after = {
-        step["name"]: step.get("if")
-        for step in steps[steps.index(trim) + 1 :]
-        if "run" in step and "logs" not in step["name"]
-    }
-    kept = next(step for step in steps if step["name"] == "Keep the results")
-
-    assert trim["continue-on-error"] == "true"
-    assert "--no-gate" in trim["run"].split()
-    assert set(after.values()) == {"steps.trim.outcome == 'success'"}
-    assert kept["if"] == "${{ !cancelled() }}"
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        # A skipped required check counts as passed, and a missing phone must hold no one.
+        (("size-check", "verdict", "if"), "always()"),
+        (("size-check", "verdict", "needs"), "build"),
+        # Devices that are late bring the comment up to date, after the verdict: two at once would
+        # make two comments.
+        (("size-check", "late", "if"), "always() && needs.device.result != 'skipped'"),
+        (("size-check", "late", "needs"), ["build", "device", "verdict"]),
+        *(
+            fact
+            for job_id in ("verdict", "late")
+            for fact in (
+                (("size-check", job_id, "last", "uses"), "./kit/.github/actions/conclude"),
+                (("size-check", job_id, "last", "continue-on-error"), None),
+                (("size-check", job_id, "last", "if"), None),
+                # By id: a device job, or an earlier attempt, may have stored such an artifact.
+                *(
+                    (("size-check", job_id, "last", "with", each), output("build", each))
+                    for each in ("results", "proofs", "bundle", "bundle-sha256")
+                ),
+            )
+        ),
+        *(
+            fact
+            for each in ("results", "proofs", "bundle")
+            for fact in (
+                (
+                    ("size-check", "build", "outputs", each),
+                    f"${{{{ steps.{each}.outputs.artifact-id }}}}",
+                ),
+                (("size-check", "build", f"#{each}", "with", "name"), f"megtrim-{each}{SUFFIX}"),
+                (("conclude", f"#Download the {each}", "if"), f"inputs.{each} != ''"),
+                (
+                    ("conclude", f"#Download the {each}", "with", "artifact-ids"),
+                    f"${{{{ inputs.{each} }}}}",
+                ),
+            )
+        ),
+        # The gate comes last: everything above it happens whatever it says.
+        *(
+            fact
+            for path in (
+                ("conclude",),
+                ("trace-refresh", "propose"),
+                ("nightly-performance", "report"),
+            )
+            for fact in (
+                ((*path, "last", "run"), GATE),
+                ((*path, "last", "if"), "always()"),
+                ((*path, "last", "continue-on-error"), None),
+            )
+        ),
+        # A download that failed fails the job, and the report says all the same what is known.
+        *(
+            (("conclude", f"#{name}", "if"), NOT_CANCELLED)
+            for name in ("Join", "Publish", "Upload the report")
+        ),
+        # What ends the trim is known by the gate; nothing else of the build job is needed for it.
+        (("size-check", "build", "#trim", "continue-on-error"), "true"),
+        (("size-check", "build", "#Keep the results", "if"), NOT_CANCELLED),
+        (("size-check", "build", "#pack", "if"), ONLY_TRIMMED),
+        # The next build would begin at nothing, and run out of time as well.
+        *(
+            fact
+            for name in ("nightly-performance", "size-check", "trace-refresh")
+            for fact in (
+                ((name, "build", "#Save the compiler cache", "if"), "always()"),
+                ((name, "build", "#Save the compiler cache", "with", "save"), "true"),
+            )
+        ),
+        # A finding is annotated once: the later job knows what the verdict's has annotated.
+        (("size-check", "verdict", "last", "with", "annotated"), None),
+        (("size-check", "late", "last", "with", "annotated"), output("verdict", "report")),
+        # A refresh by hand on a branch must not end the weekly one; a branch has one writer.
+        (
+            ("trace-refresh", "propose", "concurrency", "group"),
+            "megtrim-refresh-propose-${{ inputs.config }}",
+        ),
+        *(
+            (
+                ("trace-refresh", job_id, "concurrency", "group"),
+                f"megtrim-{group}-${{{{ inputs.config }}}}-${{{{ github.ref }}}}",
+            )
+            for job_id, group in (
+                *(("build", "refresh-build"), ("link", "refresh-link")),
+                ("keep-set", "refresh-keep-set"),
+                *((each, "${{ matrix.artifact }}") for each in ("device", "device-functions")),
+                *((each, "${{ matrix.artifact }}") for each in ("emulated", "emulated-functions")),
+            )
+        ),
+        # Two pull requests never meet; every other run is alone.
+        *(
+            (
+                ("size-check", job_id, "concurrency", "group"),
+                f"megtrim-{group}-${{{{ inputs.config }}}}-{OWN_GROUP}",
+            )
+            for job_id, group in (
+                *(("build", "build"), ("verdict", "verdict"), ("late", "late")),
+                ("device", "${{ matrix.artifact }}"),
+            )
+        ),
+        # A refresh needs every trace and list: a device that failed ends it.
+        (
+            ("trace-refresh", "keep-set", "needs"),
+            ["build", "device", "emulated", "link", "device-functions", "emulated-functions"],
+        ),
+        (
+            ("trace-refresh", "keep-set", "if"),
+            f"!cancelled() && needs.build.result == 'success' && {ALL_WELL}",
+        ),
+        (("trace-refresh", "propose", "needs"), "keep-set"),
+        (
+            ("trace-refresh", "propose", "if"),
+            "${{ !cancelled() && needs.keep-set.result == 'success' }}",
+        ),
+        # Functions are asked for behind the traces; the first round says whether there is a second.
+        (("trace-refresh", "build", "outputs", "functions"), "${{ steps.pack.outputs.functions }}"),
+        (("trace-refresh", "link", "needs"), ["build", "device", "emulated"]),
+        (
+            ("trace-refresh", "link", "if"),
+            f"!cancelled() && needs.build.outputs.functions == 'true' && {ALL_WELL}",
+        ),
+        # Without a bundle no one is asked.
+        *(
+            (("trace-refresh", job_id, "#pack", key), None)
+            for job_id in ("build", "link")
+            for key in ("if", "continue-on-error")
+        ),
+        (("trace-refresh", "emulated", "last", "with", "emulated"), "true"),
+        (("trace-refresh", "device", "last", "with", "emulated"), None),
+        # The report of a night waits by itself: a device job that no runner takes keeps nothing.
+        (("nightly-performance", "report", "needs"), "build"),
+        (("nightly-performance", "report", "if"), NOT_CANCELLED),
+        (("nightly-performance", "history", "needs"), "report"),
+        (("nightly-performance", "history", "if"), OF_OUR_NIGHT),
+        (("nightly-performance", "issues", "needs"), ["build", "report"]),
+        (("nightly-performance", "issues", "if"), OF_OUR_NIGHT),
+        # What is compared, and what issues are about, is one commit; a failed build is no base.
+        (
+            ("nightly-performance", "build", "outputs", "base"),
+            "${{ steps.base-build.outcome == 'success' && steps.base.outputs.commit || '' }}",
+        ),
+        (
+            ("nightly-performance", "build", "#base-checkout", "with", "ref"),
+            "${{ steps.base.outputs.commit }}",
+        ),
+        (
+            ("nightly-performance", "history", "concurrency", "group"),
+            "megtrim-night-history-${{ inputs.history || inputs.config }}",
+        ),
+        # Two nights at once would open two issues for one scenario.
+        (
+            ("nightly-performance", "issues", "concurrency", "group"),
+            "megtrim-night-issues-${{ inputs.config }}",
+        ),
+        *(
+            (("nightly-performance", job_id, f"#Download the {what}", "with", "artifact-ids"), ref)
+            for job_id, what, ref in (
+                ("report", "results", output("build", "results")),
+                ("report", "bundle", output("build", "bundle")),
+                ("history", "report", output("report", "report")),
+                ("issues", "report", output("report", "report")),
+            )
+        ),
+        # Of three in one group, GitHub would cancel the one that waits: its commit would be lost.
+        (
+            ("size-history", "history", "concurrency", "group"),
+            "megtrim-size-history-${{ inputs.config }}-${{ github.run_id }}",
+        ),
+        (("size-history", "history", "if"), PUSH_TO_DEFAULT),
+        # A pull request cannot say what the next one is measured against.
+        (("conclude", "#Keep the baseline", "if"), PUSH_TO_DEFAULT),
+        (
+            ("conclude", "#Keep the baseline", "with", "path"),
+            "report/sizes.json\nreport/evidence.json\n",
+        ),
+        # A fork hears why its devices are pending, and brings no evidence.
+        (
+            ("size-check", "verdict", "last", "with", "pending"),
+            (
+                f"${{{{ github.event_name == 'pull_request' && {OTHER_REPOSITORY} "
+                "&& 'fork' || steps.wait.outcome == 'failure' && 'late' || "
+                "steps.wait.outputs.pending }}"
+            ),
+        ),
+        (
+            ("size-check", "verdict", "#wait", "if"),
+            (
+                "needs.build.outputs.device-jobs != '' && needs.build.outputs.device-jobs != '0' "
+                f"&& (github.event_name != 'pull_request' || {SAME_REPOSITORY})"
+            ),
+        ),
+        (("conclude", "#Download the evidence", "if"), "inputs.pending != 'fork'"),
+        (
+            ("conclude", "#Download the evidence", "with"),
+            {"pattern": "megtrim-evidence${{ inputs.infix }}*", "path": "evidence"},
+        ),
+        # Whether sources are private is known only when all were fetched.
+        (("size-check", "build", "#baseline", "if"), "steps.sources.outcome == 'success'"),
+        (
+            ("size-check", "build", "#Rebuild the baseline", "if"),
+            "steps.baseline.outputs.rebuild != ''",
+        ),
+        # No more of the trusted commit than says where submodules come from.
+        (
+            ("sources", "#Check out what is trusted", "with", "sparse-checkout"),
+            ".gitmodules\n*.yaml\n",
+        ),
+        (
+            ("sources", "#Check out what is trusted", "with", "ref"),
+            (
+                "${{ github.event.pull_request.base.sha || github.event.merge_group.base_sha || "
+                "github.event.repository.default_branch && "
+                "format('refs/heads/{0}', github.event.repository.default_branch) || github.sha }}"
+            ),
+        ),
+        # A run for a branch ends before it builds: it could not be published.
+        *(
+            fact
+            for job_id in ("build", "rebuild")
+            for fact in (
+                (("release", job_id, "#Require a tag", "run"), 'test -n "$RELEASE"'),
+                (
+                    ("release", job_id, "#Require a tag", "env", "RELEASE"),
+                    "${{ steps.set-up.outputs.release }}",
+                ),
+            )
+        ),
+        # A job that is left out counts as a success to GitHub, so each result is asked for.
+        (("release", "prove", "needs"), ["build", "rebuild", "device"]),
+        (
+            ("release", "prove", "if"),
+            (
+                "!cancelled() && needs.build.result == 'success' && needs.rebuild.result == "
+                """'success' && contains(fromJSON('["success", "skipped"]'), needs.device.result)"""
+            ),
+        ),
+        (("release", "publish", "needs"), ["prove", "attest"]),
+        (
+            ("release", "publish", "if"),
+            (
+                "!cancelled() && needs.prove.result == 'success' && (needs.attest.result == "
+                "'success' || needs.attest.result == 'skipped' && !inputs.attest)"
+            ),
+        ),
+        # The second run of a tag waits, and finds what the first one made.
+        (
+            ("release", "publish", "concurrency", "group"),
+            "megtrim-release-publish-${{ inputs.config }}-${{ github.ref }}",
+        ),
+        # A path that enters the bytes shows in another folder.
+        (("release", "build", "#Write the draft", "working-directory"), "project"),
+        (
+            ("release", "rebuild", "#Write the draft", "working-directory"),
+            "project-in-another-folder",
+        ),
+        # A team's machine keeps its Python; GitHub's get the one that the kit is tested with.
+        (("set-up", "#Set up Python", "if"), "runner.environment == 'github-hosted'"),
+        # What a pull request compiled, built or brought never reaches anybody else's run.
+        (("compiler-cache", "#Restore", "if"), "inputs.save != 'true'"),
+        (("compiler-cache", "#Save", "if"), f"inputs.save == 'true' && ({OF_DEFAULT_BRANCH})"),
+        (("image", "#Restore the image", "if"), "inputs.recipe != ''"),
+        (
+            ("image", "#Save the image", "if"),
+            f"steps.bring.outputs.made == 'true' && ({OF_DEFAULT_BRANCH})",
+        ),
+        (("image", "#Save the image", "with", "path"), "image"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_it_stands_there(path: tuple[str, ...], expected: Any) -> None:
+    """What act cannot enforce: who waits for whom, what is left out, and for whom."""
+    assert find(*path) == expected
 
 
 @pytest.mark.parametrize(("name", "job"), DEVICE_JOBS, ids=[" ".join(job) for job in ON_DEVICES])
@@ -544,14 +730,6 @@ def test_hosted_jobs_give_way_to_a_newer_push() -> None:
     }
 
 
-def test_groups_of_a_pull_request_are_its_own() -> None:
-    """Two pull requests never meet; every other run is alone."""
-    own = "${{ inputs.pull-request || github.event.pull_request.number || github.run_id }}"
-
-    for job in workflow("size-check").jobs.values():
-        assert job["concurrency"]["group"].endswith(f"-${{{{ inputs.config }}}}-{own}")
-
-
 def test_what_may_write_runs_nothing_of_the_project() -> None:
     """Jobs that check out the project only read; jobs that write check out the kit alone."""
     found = {
@@ -565,66 +743,6 @@ def test_what_may_write_runs_nothing_of_the_project() -> None:
 
     assert found == BUILDS
     assert not any("write" in RIGHTS[job].values() for job in BUILDS)
-
-
-def test_one_job_writes_the_history() -> None:
-    """It checks out the kit alone, downloads data, and runs one command; nothing of it is code."""
-    jobs = workflow("nightly-performance").jobs
-    writers = [name for name, job in jobs.items() if job["permissions"].get("contents") == "write"]
-    names = [step["name"] for step in jobs["history"]["steps"]]
-    checkouts = [
-        step["with"]
-        for step in jobs["history"]["steps"]
-        if step.get("uses", "").startswith("actions/checkout@")
-    ]
-
-    assert writers == ["history"]
-    assert checkouts == [KIT]
-    assert names == [
-        *("Know the event and the kit", "Check out the kit", "Set up", "Download the report"),
-        "Append to the history",
-    ]
-    assert jobs["history"]["concurrency"]["group"] == (
-        "megtrim-night-history-${{ inputs.history || inputs.config }}"
-    )
-
-
-def test_sizes_join_the_history_in_a_workflow_of_their_own() -> None:
-    """Whoever calls a size check for a pull request grants it no right to write the repository."""
-    (job,) = workflow("size-history").jobs.values()
-    checkouts = [
-        step["with"]
-        for step in job["steps"]
-        if step.get("uses", "").startswith("actions/checkout@")
-    ]
-
-    assert checkouts == [KIT]
-    assert [step["name"] for step in job["steps"]] == [
-        *("Know the event and the kit", "Check out the kit", "Set up", "Download the baseline"),
-        "Append to the history",
-    ]
-    assert job["if"] == (
-        "github.event_name == 'push' && "
-        "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)"
-    )
-    # Of three in one group, GitHub would cancel the one that waits, and its commit would be lost.
-    assert job["concurrency"]["group"].endswith("-${{ github.run_id }}")
-    rights = [each["permissions"] for each in workflow("size-check").jobs.values()]
-    assert {each["contents"] for each in rights} == {"read"}
-
-
-def test_one_job_writes_issues() -> None:
-    """And nothing else; two nights at once would open two for one scenario."""
-    jobs = workflow("nightly-performance").jobs
-    writers = [name for name, job in jobs.items() if job["permissions"].get("issues") == "write"]
-
-    assert writers == ["issues"]
-    assert jobs["issues"]["concurrency"] == {
-        "group": "megtrim-night-issues-${{ inputs.config }}",
-        "cancel-in-progress": "false",
-    }
-    gate = jobs["report"]["steps"][-1]
-    assert (gate["run"], gate["if"]) == ("kit/.venv/bin/megtrim ci gate report", "always()")
 
 
 def test_tokens_go_to_single_steps() -> None:
@@ -647,7 +765,7 @@ def test_tokens_go_to_single_steps() -> None:
             *('release "release/$RELEASE"', "release-files dist"),
         )
     }
-    assert {key for job in jobs for key in job.get("env", {})} == {"OTHER_TOKEN"}
+    assert not [job for job in jobs if "env" in job]
 
 
 def test_secrets_are_used_where_they_are_needed() -> None:
@@ -656,11 +774,45 @@ def test_secrets_are_used_where_they_are_needed() -> None:
     uses = re.findall(r"^.*\bsecrets\.[\w-]+.*$", text, re.MULTILINE)
 
     ruled = ("secrets.cache-remote", "secrets.engine-key", "secrets.kit-key")
+    which = "secrets.pull-request-token != '' && '--token-starts-checks' || '--start-checks'"
 
     assert [use.strip() for use in uses if not any(each in use for each in ruled)] == [
-        "OTHER_TOKEN: ${{ secrets.pull-request-token != '' }}",
-        "GITHUB_TOKEN: ${{ secrets.pull-request-token }}",
+        f"CHECKS: ${{{{ {which} }}}}",
+        "GITHUB_TOKEN: ${{ secrets.pull-request-token || github.token }}",
     ]
+
+
+@pytest.mark.parametrize("job", sorted(BUILDS))
+def test_logs_of_a_failed_build_are_kept(job: tuple[str, str]) -> None:
+    """Also where the trim reached a verdict in spite of it, but for those of private sources.
+
+    Where the key was needed, the compiler's output stays in the job.
+    """
+    name, job_id = job
+    (keep,) = (s for s in workflow(name).jobs[job_id]["steps"] if "logs of what" in s["name"])
+
+    assert keep["uses"] == "./kit/.github/actions/logs"
+    assert keep["if"] == "${{ !cancelled() && steps.sources.outputs.private != 'true' }}"
+    assert keep["with"].get("out") == ("out/elsewhere" if job_id == "rebuild" else None)
+    assert find("logs", "#Upload the logs", "with", "if-no-files-found") == "ignore"
+
+
+WRITES_DATA = {
+    ("nightly-performance", "history"): ["Set up", "Download the report", "Append to the history"],
+    ("size-history", "history"): ["Set up", "Download the baseline", "Append to the history"],
+    ("release", "attest"): ["Download the release", "Attest where it was built"],
+    ("release", "publish"): ["Set up", "Download the release", "Publish"],
+}
+
+
+@pytest.mark.parametrize(("name", "job_id"), WRITES_DATA)
+def test_only_data_reaches_the_jobs_that_sign_and_write(name: str, job_id: str) -> None:
+    """They check out the kit alone and download data; neither the project nor an engine."""
+    steps = workflow(name).jobs[job_id]["steps"]
+    checkouts = [s["with"] for s in steps if s.get("uses", "").startswith("actions/checkout@")]
+
+    assert checkouts == [KIT]
+    assert [step["name"] for step in steps][2:] == WRITES_DATA[name, job_id]
 
 
 def test_builds_are_shown_of_the_compiler_cache() -> None:
@@ -716,47 +868,6 @@ def test_the_image_is_what_the_caller_or_the_configuration_names() -> None:
     }
 
 
-def test_an_image_is_kept_by_all_that_it_is_made_from() -> None:
-    """A recipe that changed is another image."""
-    restore, bring, save = (step for _, step in action("image").steps())
-
-    assert restore["if"] == "inputs.recipe != ''"
-    assert save["if"] == f"steps.{bring['id']}.outputs.made == 'true' && ({OF_DEFAULT_BRANCH})"
-    assert restore["with"] == save["with"]
-    assert save["with"]["path"] == "image"
-    assert bring["run"].endswith(" --kept image")
-    for part in ("runner.arch", "inputs.recipe", "hashFiles('kit/docker/**')"):
-        assert part in save["with"]["key"]
-
-
-@pytest.mark.parametrize("job", sorted(BUILDS))
-def test_logs_of_a_failed_build_are_kept(job: tuple[str, str]) -> None:
-    """Also where the trim reached a verdict in spite of it; where nothing failed there are none."""
-    name, job_id = job
-    take, keep = (s for s in workflow(name).jobs[job_id]["steps"] if "logs of what" in s["name"])
-
-    results = "out/elsewhere" if job_id == "rebuild" else "out"
-    assert take["run"] == f"kit/.venv/bin/megtrim ci github logs --out {results} --to logs"
-    assert take["if"] == keep["if"]
-    assert take["if"].startswith("${{ !cancelled() && ")
-    assert keep["with"]["path"] == "logs"
-    assert keep["with"]["if-no-files-found"] == "ignore"
-    assert int(keep["with"]["retention-days"]) <= 7
-
-
-def test_the_cache_is_saved_on_the_default_branch_alone() -> None:
-    """What a pull request compiled never reaches anybody else's build."""
-    restore, save = (step for _, step in action("compiler-cache").steps())
-
-    assert restore["if"] == "inputs.save != 'true'"
-    assert save["if"] == f"inputs.save == 'true' && ({OF_DEFAULT_BRANCH})"
-    assert restore["with"]["key"] == save["with"]["key"]
-    assert "hashFiles('kit/requirements/kit.txt')" in save["with"]["key"]
-    # Two configurations may have the same bytes: one is a link to the other.
-    own = "hashFiles(format('project/{0}', inputs.file)) }}${{ inputs.suffix }}"
-    assert own in save["with"]["key"]
-
-
 def test_earlier_results_are_of_this_megtrim_and_configuration() -> None:
     """Those of another one would only be downloaded; what is saved is found again."""
     restore, _, _, save = (step for _, step in action("earlier-results").steps())
@@ -768,6 +879,23 @@ def test_earlier_results_are_of_this_megtrim_and_configuration() -> None:
     assert key == f"{restore['with']['restore-keys'].strip()}${{{{ github.sha }}}}"
     assert key.endswith("-${{ inputs.megtrim }}-${{ inputs.config }}-${{ github.sha }}")
     assert [each["megtrim"] for each in users] == ["${{ steps.set-up.outputs.megtrim }}"] * 2
+
+
+def test_what_is_kept_is_found_again_by_all_that_it_is_made_from() -> None:
+    """A recipe that changed is another image; two configurations may have the same bytes."""
+    for name, parts in (
+        ("image", ("runner.arch", "inputs.recipe", "hashFiles('kit/docker/**')")),
+        (
+            "compiler-cache",
+            (
+                "hashFiles('kit/requirements/kit.txt')",
+                "hashFiles(format('project/{0}', inputs.file)) }}${{ inputs.suffix }}",
+            ),
+        ),
+    ):
+        restore, *_, save = (step["with"] for _, step in action(name).steps() if "uses" in step)
+        assert (restore["path"], restore["key"]) == (save["path"], save["key"])
+        assert [part for part in parts if part not in save["key"]] == []
 
 
 def test_the_cache_is_that_of_a_file() -> None:
@@ -784,61 +912,6 @@ def test_the_cache_is_that_of_a_file() -> None:
     assert {step["with"]["file"] for step in users} == {"${{ steps.set-up.outputs.file }}"}
 
 
-def test_the_baseline_is_kept_on_the_default_branch_alone() -> None:
-    """A pull request cannot say what the next one is measured against."""
-    keep = next(s for _, s in action("conclude").steps() if s["name"] == "Keep the baseline")
-
-    assert keep["if"] == (
-        "github.event_name == 'push' && "
-        "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)"
-    )
-    assert keep["with"]["path"].split() == ["report/sizes.json", "report/evidence.json"]
-
-
-def test_a_fork_hears_why_its_devices_are_pending() -> None:
-    """And does not wait for jobs that will not come."""
-    steps = workflow("size-check").jobs["verdict"]["steps"]
-    wait = next(step for step in steps if step.get("id") == "wait")
-    same = "github.event.pull_request.head.repo.full_name == github.repository"
-
-    assert f"(github.event_name != 'pull_request' || {same})" in wait["if"]
-    assert steps[-1]["with"]["pending"] == (
-        f"${{{{ github.event_name == 'pull_request' && {same.replace('==', '!=')} && 'fork' || "
-        "steps.wait.outcome == 'failure' && 'late' || steps.wait.outputs.pending }}"
-    )
-
-
-def test_a_fork_brings_no_evidence() -> None:
-    """Its build could upload something by that name."""
-    evidence = next(
-        s for _, s in action("conclude").steps() if s["name"] == "Download the evidence"
-    )
-
-    pattern = "megtrim-evidence${{ inputs.infix }}*"
-    assert evidence["with"] == {"pattern": pattern, "path": "evidence"}
-    assert evidence["if"] == "inputs.pending != 'fork'"
-
-
-_OF_A_WEEK = ("megtrim-bundle", "megtrim-build-logs", "megtrim-draft", "megtrim-kit")
-
-
-def test_artifacts_stay_as_long_as_the_caller_says() -> None:
-    """But for what is of use for a week, and for the baseline, which later runs need."""
-    kept: dict[str, set[str]] = {}
-    for document in (*workflows(), *actions()):
-        for _, step in document.steps():
-            if step.get("uses", "").startswith("actions/upload-artifact@"):
-                given = step["with"]
-                kept.setdefault(given.get("retention-days", ""), set()).add(given["name"])
-
-    week = {name for name in kept["7"] if name.startswith(_OF_A_WEEK)}
-    assert kept.pop("7") == week
-    baseline = "${{ inputs.baseline || format('megtrim-baseline{0}', inputs.suffix) }}"
-    assert kept.pop("90") == {baseline}
-    assert kept.pop("") == {"${{ inputs.artifact }}"}
-    assert list(kept) == ["${{ inputs.retention-days }}"]
-
-
 @pytest.mark.parametrize("name", ["size-check", "trace-refresh"])
 def test_callers_learn_what_came_out(name: str) -> None:
     """By outputs that each lead to a job's, and the job's to a step's."""
@@ -850,41 +923,6 @@ def test_callers_learn_what_came_out(name: str) -> None:
         for job_id, output in re.findall(r"jobs\.([\w-]+)\.outputs\.([\w-]+)", each["value"]):
             step_id = document.jobs[job_id]["outputs"][output].split(".")[1]
             assert step_id in {step.get("id") for step in document.jobs[job_id]["steps"]}
-
-
-def test_private_sources_are_in_no_log_that_is_kept() -> None:
-    """Where the key was needed, the compiler's output stays in the job."""
-    kept = [
-        step["if"]
-        for name, job_id in sorted(BUILDS)
-        for step in workflow(name).jobs[job_id]["steps"]
-        if step.get("with", {}).get("name", "").startswith("megtrim-build-logs")
-    ]
-
-    assert len(kept) == len(BUILDS)
-    assert set(kept) == {"${{ !cancelled() && steps.sources.outputs.private != 'true' }}"}
-
-
-def test_no_base_is_built_if_sources_are_missing() -> None:
-    """Whether they are private is known only when all were fetched."""
-    steps = workflow("size-check").jobs["build"]["steps"]
-    (found,) = (step for step in steps if step.get("id") == "baseline")
-    (rebuilt,) = (step for step in steps if "baseline rebuild" in step.get("run", ""))
-
-    assert found["if"] == "steps.sources.outcome == 'success'"
-    assert rebuilt["if"] == "steps.baseline.outputs.rebuild != ''"
-
-
-def test_what_is_trusted_is_the_commit_that_the_change_enters() -> None:
-    """And no more of it than says where submodules come from."""
-    (trusted,) = (step for _, step in action("sources").steps() if "uses" in step)
-
-    assert trusted["with"]["ref"] == (
-        "${{ github.event.pull_request.base.sha || github.event.merge_group.base_sha || "
-        "github.event.repository.default_branch && "
-        "format('refs/heads/{0}', github.event.repository.default_branch) || github.sha }}"
-    )
-    assert trusted["with"]["sparse-checkout"].split() == [".gitmodules", "*.yaml"]
 
 
 def test_every_checkout_of_the_project_may_have_large_files() -> None:
@@ -922,70 +960,118 @@ def test_a_release_is_built_without_caches() -> None:
     assert "--reuse" not in workflow("release").text
 
 
-@pytest.mark.parametrize("name", ["build", "rebuild"])
-def test_a_run_for_a_branch_ends_before_it_builds(name: str) -> None:
-    """It could not be published: an hour of building and a turn of the devices would be lost."""
-    steps = workflow("release").jobs[name]["steps"]
-    (at,) = (number for number, step in enumerate(steps) if step["name"] == "Require a tag")
+OPTIONS = (
+    *("--committed", "--no-gate", "--accept", "--draft", "--times", "--traces", "--functions"),
+    *("--again", "--reuse", "gate", "mv"),
+)
+UNSEEN = {
+    *("GITHUB_TOKEN", "MEGTRIM_LANES", "MEGTRIM_IMAGE", "MEGTRIM_ENGINE_KEY", "MEGTRIM_HISTORY"),
+    "MEGTRIM_ENGINE_HOST_KEYS",
+    "MEGTRIM_PRIVATE_SOURCES",
+    *("MEGTRIM_CACHE_REMOTE", "MEGTRIM_CACHE_REMOTE_SECRET"),
+    *("LC_ALL", "TZ"),
+}
+"""Variables that megtrim reads by itself."""
 
-    assert steps[at]["run"] == 'test -n "$RELEASE"'
-    assert steps[at]["env"] == {"RELEASE": "${{ steps.set-up.outputs.release }}"}
-    assert steps[at - 1]["id"] == "set-up"
-    assert not any("megtrim" in step.get("run", "") for step in steps[:at])
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("size-check", {"--no-gate": 1, "--reuse": 2}),
+        (
+            "trace-refresh",
+            {"--no-gate": 1, "--accept": 1, "--traces": 3, "--functions": 1, "gate": 1},
+        ),
+        ("nightly-performance", {"--committed": 3, "--no-gate": 1, "--times": 1, "gate": 1}),
+        ("release", {"--committed": 4, "--draft": 2, "--again": 1, "mv": 1}),
+    ],
+)
+def test_which_options_are_not_left_out(name: str, expected: dict[str, int]) -> None:
+    """A run of act would be green without them: what is committed is built, in two folders."""
+    runs = (step["run"] for _, step in workflow(name).steps() if "run" in step)
+    words = Counter(word for run in runs for word in run.split())
+
+    assert {word: words[word] for word in OPTIONS if words[word]} == expected
 
 
-def test_a_release_is_published_after_all_that_could_refuse_it() -> None:
-    """A job that is left out counts as a success to GitHub, so each result is asked for."""
-    jobs = workflow("release").jobs
+def test_every_variable_is_set_where_it_is_used() -> None:
+    """By its own step; none is set for nothing."""
+    for document in (*workflows(), *actions()):
+        for _, step in document.steps():
+            used = set(re.findall(r"\$([A-Z_0-9]+)", step.get("run", "")))
+            assert used == set(step.get("env", {})) - UNSEEN, step.get("name")
 
-    assert jobs["prove"]["needs"] == ["build", "rebuild", "device"]
-    for each in ("build", "rebuild"):
-        assert f"needs.{each}.result == 'success'" in jobs["prove"]["if"]
-    assert (
-        """contains(fromJSON('["success", "skipped"]'), needs.device.result)"""
-        in (jobs["prove"]["if"])
+
+def test_actions_are_given_what_they_ask_for() -> None:
+    """GitHub does not insist on required inputs, and leaves unknown ones out with a warning."""
+    for document in (*workflows(), *actions()):
+        for _, step in document.steps():
+            if not step.get("uses", "").startswith("./kit/"):
+                continue
+            inputs = action(step["uses"].rpartition("/")[2]).data["inputs"]
+            required = {name for name, each in inputs.items() if each.get("required") == "true"}
+            given = set(step.get("with", {}))
+            assert required <= given <= set(inputs), (document.name, step["name"])
+
+
+def test_what_may_fail() -> None:
+    """These and no others; whatever they leave, the verdict says it."""
+    found = {
+        (document.name.split("/")[-1], step["name"])
+        for document in (*workflows(), *actions())
+        for _, step in document.steps()
+        if "continue-on-error" in step
+    }
+    names = (
+        *("Find the baseline", "Check out the merge base", "Rebuild the baseline"),
+        "Bring the merge base's image",
+        *("Trim, and verify without devices", "Wait for the devices"),
+        *("Check out the history", "Find the base", "Check out the base", "Build the base"),
+        *("Bring the base's image", "Add the night to the history"),
+        *("Fetch the engine's submodules", "Fetch the base's submodules"),
+        "Download the reports",
     )
-    assert jobs["publish"]["needs"] == ["prove", "attest"]
-    assert jobs["publish"]["if"] == (
-        "!cancelled() && needs.prove.result == 'success' && (needs.attest.result == 'success' || "
-        "needs.attest.result == 'skipped' && !inputs.attest)"
-    )
+    own = [step for _, step in action("conclude").steps() if "continue-on-error" in step]
 
-
-def test_only_data_reaches_the_jobs_that_sign_and_write() -> None:
-    """Neither the project nor an engine; and one step has the token."""
-    jobs = workflow("release").jobs
-
-    for name in ("attest", "publish"):
-        checkouts = [
-            step["with"]
-            for step in jobs[name]["steps"]
-            if step.get("uses", "").startswith("actions/checkout@")
-        ]
-        assert checkouts == [KIT]
-    assert [step["name"] for step in jobs["attest"]["steps"]] == [
-        *("Know the event and the kit", "Check out the kit"),
-        *("Download the release", "Attest where it was built"),
-    ]
-    assert [step["name"] for step in jobs["publish"]["steps"] if "env" in step] == [
-        *("Know the event and the kit", "Publish")
+    concluding = [
+        *("Download the results", "Download the report that was published before"),
+        *("Publish", "Upload the report", "Keep the baseline"),
     ]
 
+    assert {name for _, name in found} == {*names, *concluding}
+    assert [step["name"] for step in own] == concluding
 
-def test_two_runs_of_a_tag_never_publish_at_once() -> None:
-    """The second waits, and finds what the first one made."""
-    assert workflow("release").jobs["publish"]["concurrency"] == {
-        "group": "megtrim-release-publish-${{ inputs.config }}-${{ github.ref }}",
-        "cancel-in-progress": "false",
+
+def test_which_commits_are_checked_out() -> None:
+    """The head of the pull request, not GitHub's merge of it; the merge base that was found."""
+    found = {
+        (document.name.split("/")[-1], step["with"]["path"], step["with"].get("ref"))
+        for document in workflows()
+        for _, step in document.steps()
+        if step.get("uses", "").startswith("actions/checkout@")
+        and step["with"].get("path") not in (None, "kit")
+    }
+
+    assert found == {
+        ("size-check.yml", "project", "${{ github.event.pull_request.head.sha || github.sha }}"),
+        ("size-check.yml", "base", "${{ steps.baseline.outputs.rebuild }}"),
+        ("trace-refresh.yml", "project", None),
+        ("nightly-performance.yml", "project", None),
+        ("release.yml", "project", None),
+        ("release-kit.yml", "kit-in-another-folder", None),
+        ("nightly-performance.yml", "base", "${{ steps.base.outputs.commit }}"),
+        ("nightly-performance.yml", "history", f"refs/heads/{HISTORY}"),
+        ("size-check.yml", "history", "refs/heads/${{ inputs.history }}"),
     }
 
 
-def test_the_second_build_is_in_another_folder() -> None:
-    """A path that enters the bytes shows there."""
-    first, second = (workflow("release").jobs[each]["steps"] for each in ("build", "rebuild"))
-    folders = [
-        {step["working-directory"] for step in steps if "release build" in step.get("run", "")}
-        for steps in (first, second)
-    ]
-
-    assert folders == [{"project"}, {"project-in-another-folder"}]
+def test_both_rounds_ask_alike() -> None:
+    """Of another bundle: the jobs differ by nothing else."""
+    jobs = workflow("trace-refresh").jobs
+    for first, second in (("device", "device-functions"), ("emulated", "emulated-functions")):
+        one, other = jobs[first]["steps"][-1]["with"], jobs[second]["steps"][-1]["with"]
+        for given in ("bundle", "sha256"):
+            assert other.pop(given) == one.pop(given).replace("build", "link")
+        assert one == other
+        assert jobs[first]["steps"][:-1] == jobs[second]["steps"][:-1]
+        assert jobs[first]["concurrency"] == jobs[second]["concurrency"]

@@ -10,6 +10,7 @@ from workflows.documents import parse
 SHA = "0123456789012345678901234567890123456789"
 GUARDED = f"${{{{ ({rules.OF_DEFAULT_BRANCH}) && secrets.cache-remote || '' }}}}"
 KEY = f"${{{{ {rules.OF_THE_REPOSITORY} && secrets.engine-key || '' }}}}"
+KNOWN = "(job.workflow_repository || inputs.kit-repository) && (job.workflow_sha || inputs.kit-sha)"
 PROPER = f"""\
 name: proper
 on:
@@ -28,11 +29,10 @@ jobs:
       list-jobs: ${{{{ steps.plan.outputs.list-jobs }}}}
     steps:
       - name: Know the event and the kit
-        run: test "$ALLOWED_EVENT" = true -a -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"
+        run: test "$ALLOWED_EVENT" = true -a -n "$KIT"
         env:
           ALLOWED_EVENT: ${{{{ contains(fromJSON('["push"]'), github.event_name) }}}}
-          KIT_REPOSITORY: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
-          KIT_SHA: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
+          KIT: ${{{{ {KNOWN} }}}}
       - name: Check out the kit
         uses: actions/checkout@{SHA} # v1.2.3
         with:
@@ -64,11 +64,10 @@ jobs:
       matrix: ${{{{ fromJSON(needs.one.outputs.list || '{{"include":[]}}') }}}}
     steps:
       - name: Know the event and the kit
-        run: test "$ALLOWED_EVENT" = true -a -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"
+        run: test "$ALLOWED_EVENT" = true -a -n "$KIT"
         env:
           ALLOWED_EVENT: ${{{{ contains(fromJSON('["push"]'), github.event_name) }}}}
-          KIT_REPOSITORY: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
-          KIT_SHA: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
+          KIT: ${{{{ {KNOWN} }}}}
       - name: Check out the kit
         uses: actions/checkout@{SHA} # v1.2.3
         with:
@@ -208,8 +207,8 @@ DEFECTS = [
     ),
     (
         "kit_known_first",
-        '-n "$KIT_REPOSITORY" -a -n "$KIT_SHA"\n        env:',
-        '-n "$KIT_SHA"\n        env:',
+        'test "$ALLOWED_EVENT" = true -a -n "$KIT"\n        env:',
+        'test -n "$KIT"\n        env:',
         "one: does not begin by knowing its kit",
     ),
     (

@@ -26,7 +26,6 @@ _OF_ONE = {
     "base": "--base",
     "baseline": "--baseline",
     "form": "--format",
-    "github_matrix": "--github-matrix",
     "image": "--image",
     "proofs": "--proofs",
     "scenario": "--scenario",

@@ -76,7 +76,10 @@ Examples:
 @click.option(
     "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
 )
-@click.option("--emulated", is_flag=True, help="Run on this machine, even if there are devices.")
+@click.option(
+    "--emulated/--attached",
+    help="Run on this machine, even if there are devices; or on those that are attached.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results.")
 def run_bundle(
     bundle: Path,

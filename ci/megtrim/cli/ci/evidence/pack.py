@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import click
 
 from megtrim import stages
 from megtrim.chain.graph import PROFILE, tasks, trims_functions, with_dependencies
+from megtrim.chain.matrix import PER_JOB, entries
+from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.echo import show
@@ -16,6 +19,8 @@ from megtrim.cli.environment import open_processes
 from megtrim.cli.options import base_options, committed_option, common, quick_option
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose
+from megtrim.evidence.evidence import EvidenceSet
+from megtrim.evidence.limits import MOST_RESULTS
 from megtrim.github.runner import write_output
 from megtrim.jobs import pack as bundling
 from megtrim.util.errors import EXIT_PASS, InputError, worst_exit_code
@@ -23,6 +28,12 @@ from megtrim.util.files import sha256_file
 from megtrim.util.wording import count
 
 _PATH = click.Path(path_type=Path)
+_ARTIFACTS = {
+    JobPurpose.VERIFY: "megtrim-evidence",
+    JobPurpose.TRACE: "megtrim-traces",
+    JobPurpose.RECORD: "megtrim-functions",
+    JobPurpose.TIME: "megtrim-times",
+}
 
 
 @click.command(
@@ -31,7 +42,15 @@ Examples:
   megtrim ci evidence pack --committed --proofs proofs/evidence.json --to bundle
   megtrim ci evidence pack --traces --to bundle
   megtrim ci evidence pack --functions --evidence traces --to bundle
-  megtrim ci evidence pack --times --committed --to bundle
+  megtrim ci evidence pack --times --committed --per-job 5 --to bundle
+
+\b
+Outputs of the step:
+  bundle-sha256           digest of the bundle, which each job is to name
+  device, emulated        the jobs for devices on runners, and for emulators: a matrix as JSON
+  device-jobs, emulated-jobs
+                          how many they are
+  functions               true if functions are to be recorded once there are traces
 """
 )
 @common
@@ -62,9 +81,16 @@ Examples:
 )
 @proofs_option
 @click.option(
+    "--per-job",
+    type=click.IntRange(1, MOST_RESULTS),
+    default=PER_JOB,
+    show_default=True,
+    help="Scenarios for each device job, or contests with --times.",
+)
+@click.option(
     "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
 )
-def pack(options: Options, asked: str | None, proofs: Path | None, to: Path) -> int:
+def pack(options: Options, asked: str | None, proofs: Path | None, per_job: int, to: Path) -> int:
     """Write the bundle for device jobs: programs, models, inputs, and what to run.
 
     Functions are recorded on a link that is built from traces: those of --evidence, or new ones
@@ -98,14 +124,19 @@ def pack(options: Options, asked: str | None, proofs: Path | None, to: Path) -> 
     )
     # A profile build that a trap needed already explains one on a device, too.
     stages.plan(with_dependencies([PROFILE], tasks(config)), session)
-    bundle = bundling.pack(stages.able(session), purpose, known, to)
+    session = stages.able(session)
+    bundle = bundling.pack(session, purpose, known, to)
     if worst_exit_code(codes) != EXIT_PASS:
         session.services.console.warn(
             "not all programs could be built: the bundle asks for nothing"
         )
     digest = sha256_file(to / BUNDLE_FILE)
-    show(f"{_describe_bundle(bundle)}\nbundle-sha256={digest}")
-    write_output(open_processes().env, "bundle-sha256", digest)
+    show(_describe_bundle(bundle))
+    outputs = describe_jobs(session, purpose, known, per_job=per_job)
+    outputs["bundle-sha256"] = digest
+    for name, value in outputs.items():
+        show(f"{name}={value}")
+        write_output(open_processes().env, name, value)
     # A verification and times have a verdict, which reports a failed build; nothing else has one.
     return worst_exit_code(codes) if asked in ("traces", "functions") else EXIT_PASS
 
@@ -116,3 +147,27 @@ def _describe_bundle(bundle: Bundle) -> str:
     noun = "contest" if timed else "scenario"
     text = count(asked, noun)
     return f"{text} to {bundle.purpose} on devices" + (f", {proven} already proven" * bool(proven))
+
+
+def describe_jobs(
+    session: Session, purpose: JobPurpose, known: EvidenceSet, *, per_job: int
+) -> dict[str, str]:
+    """Return the jobs that run a bundle, as outputs of a step.
+
+    ``session`` knows what is built. Scenarios with a young proof in ``known`` need no job.
+    """
+    selection = bundling.select(session, purpose, known)
+    runners = bundling.runner_classes(session.request)
+    follows = purpose is JobPurpose.TRACE and trims_functions(session.request.config)
+    outputs = {"functions": str(follows).lower()}
+    for name, on_runners in (("device", True), ("emulated", False)):
+        jobs = entries(
+            selection.counts(runners=runners, on_runners=on_runners),
+            per_job=per_job,
+            artifact=_ARTIFACTS[purpose],
+            config=session.request.invocation.config,
+        )
+        matrix = {"include": [job.as_json() for job in jobs]}
+        outputs[name] = json.dumps(matrix, separators=(",", ":"))
+        outputs[f"{name}-jobs"] = str(len(jobs))
+    return outputs

@@ -187,9 +187,8 @@ checks.
     help="Workflow with the size check, to start on the branch.",
 )
 @click.option(
-    "--token-starts-checks",
-    is_flag=True,
-    help="Pull requests that GITHUB_TOKEN opens start checks: it is not the job's own token.",
+    "--token-starts-checks/--start-checks",
+    help="Pull requests that GITHUB_TOKEN opens start checks, as it is not the job's own; or not.",
 )
 def propose(
     keep_set: Path,
