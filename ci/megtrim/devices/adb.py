@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from megtrim.config.device import PowerPort
 from megtrim.devices.device import Timeouts
 from megtrim.devices.pool.machine import ConnectionState, MachineId
 from megtrim.devices.remote.adb_transport import SHARED_SERIAL, Adb, AdbTransport, find_adb
-from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory, wipe
+from megtrim.devices.remote.run_directory import RemoteMachine
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
-from megtrim.devices.remote.transport import call, make_lost_error, new_nonce
+from megtrim.devices.remote.transport import call, make_lost_error
 from megtrim.evidence.limits import clean_line
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.util.process import Command, ProcessRunner
@@ -174,10 +172,12 @@ def _plain(serial: str) -> str:
     return _NOT_IN_NAME.sub("-", serial)
 
 
-class AdbPhone:
+class AdbPhone(RemoteMachine):
     """One phone of the pool that an entry of the configuration describes."""
 
     kind = KIND
+    root = ROOT
+    alive_script = BOOTED_SCRIPT
 
     def __init__(
         self,
@@ -187,16 +187,14 @@ class AdbPhone:
         spec: DeviceSpec,
         attached: AttachedPhone | None = None,
     ) -> None:
-        self.name = name
-        self.keys = attached.keys if attached else (f"{KIND}:{serial}",)
-        self.key = self.keys[0]
-        self.identity = attached.identity if attached else None
-        self.power: PowerPort | None = spec.settings.power
-        self.trouble = SHARED_SERIAL if attached and attached.state == SHARED_SERIAL else ""
         self.link = AdbTransport(adb, serial, f"{name} (serial {clean_line(serial)})")
+        super().__init__(
+            spec, self.link, attached.keys if attached else (f"{KIND}:{serial}",), name
+        )
+        self.identity = attached.identity if attached else None
+        self.trouble = SHARED_SERIAL if attached and attached.state == SHARED_SERIAL else ""
         self._adb = adb
         self._serial = serial
-        self._spec = spec
 
     def presence(self) -> ConnectionState:
         """Return how the server sees it, without contacting the phone."""
@@ -207,17 +205,6 @@ class AdbPhone:
             else _PRESENCE.get(state, ConnectionState.OFFLINE)
         )
 
-    def alive(self) -> bool:
-        """Tell whether it returns a random word, and has booted."""
-        word = new_nonce()
-        try:
-            reply = call(self.link, BOOTED_SCRIPT, word, timeout_s=self._spec.timeouts.call_s)
-        except InfrastructureFailure as failure:
-            self.trouble = failure.message
-            return False
-        self.trouble = ""
-        return reply == f"{word}\n"
-
     def identify(self) -> MachineId:
         """Ask it for its serial and its boot id."""
         said = _ask(self.link, self._spec.timeouts)
@@ -226,30 +213,12 @@ class AdbPhone:
 
     def facts(self) -> dict[str, str]:
         """Fetch what it reports about itself, in one call."""
-        reply = call(self.link, FACTS_SCRIPT, timeout_s=self._spec.timeouts.call_s)
+        reply = call(self.link, FACTS_SCRIPT, timeout_s=self._call_s)
         return {"serial": self._serial, **parse_facts(reply)}
-
-    @contextmanager
-    def open(self) -> Iterator[RemoteDirectory]:
-        """Give out a run directory."""
-        spec = self._spec
-        with open_directory(
-            self.link,
-            root=ROOT,
-            timeouts=spec.timeouts,
-            sysroot=spec.sysroot,
-            settings=spec.settings,
-            say=spec.say,
-        ) as directory:
-            yield directory
-
-    def clean(self) -> None:
-        """Kill what still runs there, and remove all runs and all copied files."""
-        wipe(self.link, root=ROOT, timeouts=self._spec.timeouts)
 
     def reconnect(self) -> None:
         """Have the server reconnect to the phone."""
-        timeout_s = self._spec.timeouts.call_s
+        timeout_s = self._call_s
         if ":" in self._serial and not self._serial.startswith("usb:"):
             # The server reconnects a dead network connection only after a disconnect.
             for verb in ("disconnect", "connect"):
@@ -261,7 +230,7 @@ class AdbPhone:
 
     def reboot(self) -> None:
         """Start a reboot."""
-        timeout_s = self._spec.timeouts.call_s
+        timeout_s = self._call_s
         outcome = self.link.command("reboot", timeout_s=timeout_s)
         if not outcome.ok:
             raise make_lost_error(

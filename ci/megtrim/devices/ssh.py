@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
 from megtrim.devices.pool.machine import ConnectionState, MachineId
 from megtrim.devices.remote import telemetry
-from megtrim.devices.remote.run_directory import open_directory
+from megtrim.devices.remote.run_directory import RemoteMachine
 from megtrim.devices.remote.ssh_transport import PROGRAM, SshTransport
-from megtrim.devices.remote.transport import ALIVE_SCRIPT, ConnectionLost, call, new_nonce
+from megtrim.devices.remote.transport import ConnectionLost, call
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command
 
 if TYPE_CHECKING:
-    from megtrim.devices.device import DeviceSpec, RunDirectory
+    from megtrim.devices.device import DeviceSpec
     from megtrim.util.process import ProcessRunner
 
 ROOT = ".cache/megtrim-device"
@@ -34,68 +33,42 @@ read -r boot </proc/sys/kernel/random/boot_id && echo "$boot" || echo
 _REBOOT = '# megtrim:probe\nif [ "$(id -u)" = 0 ]; then reboot; else sudo -n reboot; fi\n'
 
 
-class Board:
+class Board(RemoteMachine):
     """One board of a pool."""
 
     kind = "ssh"
+    root = ROOT
 
     def __init__(self, spec: DeviceSpec) -> None:
-        settings, timeouts = spec.settings, spec.timeouts
+        settings = spec.settings
         if not settings.host:
             msg = f"device {spec.name}: kind ssh needs the host to reach it at"
             raise InputError(msg, hint="add `host: NAME` or `host: ADDRESS` to the device")
         _check_file(spec.name, "key", settings.key)
         _check_file(spec.name, "known_hosts", settings.known_hosts)
-        self.name = spec.name
         # The key leaves the user out: one board with two users is still one board. Whether two
         # hosts are one board is asked when one of them is held.
-        self.key = f"ssh:{settings.host.lower().removesuffix('.')}:{settings.port}"
-        self.keys: tuple[str, ...] = (self.key,)
-        self.identity: MachineId | None = None
-        self.power = settings.power
-        self.trouble = ""
-        """Why the last attempt to reach it failed; empty if it answered."""
-        self._spec = spec
-        self._link = SshTransport(spec.name, spec.processes, settings, connect_s=timeouts.call_s)
+        key = f"ssh:{settings.host.lower().removesuffix('.')}:{settings.port}"
+        self._ssh = SshTransport(
+            spec.name, spec.processes, settings, connect_s=spec.timeouts.call_s
+        )
+        super().__init__(spec, self._ssh, (key,))
 
     def presence(self) -> ConnectionState:
         """Return READY unless a key is not trusted, which a person must settle."""
-        return ConnectionState.UNAUTHORIZED if self._link.distrusted else ConnectionState.READY
-
-    def alive(self) -> bool:
-        word = new_nonce()
-        try:
-            output = call(self._link, ALIVE_SCRIPT, word, timeout_s=self._spec.timeouts.call_s)
-        except InfrastructureFailure as failure:
-            if str(failure) != self.trouble:
-                self.trouble = str(failure)
-                self._spec.say(f"  lost  {self.trouble}")
-            return False
-        self.trouble = ""
-        return output == f"{word}\n"
+        return ConnectionState.UNAUTHORIZED if self._ssh.distrusted else ConnectionState.READY
 
     def identify(self) -> MachineId:
-        said = call(self._link, _IDENTIFY, timeout_s=self._spec.timeouts.call_s)
+        said = call(self._link, _IDENTIFY, timeout_s=self._call_s)
         serial, _, boot = said.partition("\n")
         return MachineId(serial=serial, boot=boot.strip())
 
     def facts(self) -> dict[str, str]:
-        output = call(self._link, _FACTS, timeout_s=self._spec.timeouts.call_s)
+        output = call(self._link, _FACTS, timeout_s=self._call_s)
         return {"host": self._spec.settings.host, **telemetry.parse_facts(output)}
 
-    def open(self) -> AbstractContextManager[RunDirectory]:
-        spec = self._spec
-        return open_directory(
-            self._link,
-            root=ROOT,
-            timeouts=spec.timeouts,
-            sysroot=spec.sysroot,
-            settings=spec.settings,
-            say=spec.say,
-        )
-
     def reconnect(self) -> None:
-        self._link.disconnect()
+        self._ssh.disconnect()
 
     def reboot(self) -> None:
         """Ask the board to reboot; the connection may break before it answers."""
@@ -103,10 +76,10 @@ class Board:
             msg = f"{self._link.label}: cannot be asked to reboot: it does not answer"
             raise InfrastructureFailure(msg)
         try:
-            outcome = self._link.shell(_REBOOT, timeout_s=self._spec.timeouts.call_s)
+            outcome = self._link.shell(_REBOOT, timeout_s=self._call_s)
         except ConnectionLost:
             outcome = None
-        self._link.disconnect()
+        self._ssh.disconnect()
         if outcome is not None and outcome.rc != 0 and not outcome.timed_out:
             msg = f"{self._link.label}: cannot be rebooted: {outcome.stderr.strip()}"
             raise InfrastructureFailure(msg, hint="let the user run `sudo -n reboot` there")

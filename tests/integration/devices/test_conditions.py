@@ -10,7 +10,7 @@ import pytest
 from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices.adb import ROOT
-from megtrim.devices.device import Timeouts
+from megtrim.devices.device import DeviceSpec
 from megtrim.devices.remote import tuning
 from megtrim.devices.remote.adb_transport import AdbTransport, find_adb
 from megtrim.devices.remote.run_directory import open_directory
@@ -77,13 +77,17 @@ def run(
     phone: ConnectedPhone, program: Path, *words: str, settings: DeviceSettings | None = None
 ) -> tuple[ProgramRun, list[str]]:
     said = list[str]()
-    with open_directory(
-        link_to(phone),
-        root=ROOT,
-        timeouts=Timeouts(),
+    spec = DeviceSpec(
+        name=phone.name,
+        processes=phone.processes,
+        scratch=Path(),
+        machine="aarch64",
+        qemu_cpu="max",
+        sysroot=None,
         settings=settings or DeviceSettings(),
         say=said.append,
-    ) as directory:
+    )
+    with open_directory(link_to(phone), spec, root=ROOT) as directory:
         directory.put(program, "x")
         return directory.run(("x", *words), timeout_s=20), said
 

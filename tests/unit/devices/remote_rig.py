@@ -10,14 +10,20 @@ from pathlib import Path
 from megtrim.devices.device import Timeouts
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
 from unit.devices.folder_link import FolderLink
+from unit.devices.machines import make_spec
 
 TIMEOUTS = Timeouts().scale(0.5)
 
 
 def opened(
-    link: FolderLink, root: Path, timeouts: Timeouts = TIMEOUTS
+    link: FolderLink,
+    root: Path,
+    timeouts: Timeouts = TIMEOUTS,
+    said: list[str] | None = None,
 ) -> AbstractContextManager[RemoteDirectory]:
-    return open_directory(link, root=str(root), timeouts=timeouts)
+    """Give out a run directory; ``said`` collects what is reported."""
+    spec = make_spec(root.parent, timeouts=timeouts, said=said)
+    return open_directory(link, spec, root=str(root))
 
 
 def left(root: Path) -> list[str]:

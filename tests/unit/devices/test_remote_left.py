@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.device import LARGEST_FETCHED_BYTES, Timeouts
+from megtrim.devices.device import LARGEST_FETCHED_BYTES
 from megtrim.devices.local import Local
-from megtrim.devices.remote.run_directory import open_directory
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.errors import InfrastructureFailure, ProductFailure
 from megtrim.util.process import ProcessRunner
 from unit.devices.folder_link import FolderLink
+from unit.devices.remote_rig import opened
 
-TIMEOUTS = Timeouts().scale(0.5)
 FINE = "#!/bin/sh\necho fine\n"
 KEPT = hashlib.sha256(FINE.encode()).hexdigest()
 
@@ -35,7 +34,7 @@ def ran(processes: ProcessRunner, root: Path, tmp_path: Path) -> Callable[[str],
     def run(text: str) -> ProgramRun:
         program = tmp_path / "program"
         program.write_text(text, encoding="utf-8")
-        with open_directory(FolderLink(processes), root=str(root), timeouts=TIMEOUTS) as directory:
+        with opened(FolderLink(processes), root) as directory:
             directory.put(program, "program")
             return directory.run(("program",), timeout_s=20)
 
@@ -98,7 +97,7 @@ def test_a_file_without_an_end_is_the_programs_fault(
         f"#!/bin/sh\ntruncate -s 8T trace\ntruncate -s {size_bytes} more\necho 1 >o\n"
     )
     began_s = time.monotonic()
-    with open_directory(FolderLink(processes), root=str(root), timeouts=TIMEOUTS) as directory:
+    with opened(FolderLink(processes), root) as directory:
         directory.put(program, "program")
         directory.run(("program",), timeout_s=20)
         for name, found in (("trace", f"{8 * 1024**4:,}"), ("more", f"{size_bytes:,}")):
@@ -129,9 +128,9 @@ def test_a_name_that_is_no_text_is_the_programs_fault(
     """On every kind of device: no report can show it, and adb cannot fetch it."""
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\n: >\"dump/$(printf '{name}')x\"\n")
-    remote = open_directory(FolderLink(processes), root=str(root), timeouts=TIMEOUTS)
-    for opened in (remote, Local("here", processes, tmp_path / "runs").open()):
-        with opened as directory:
+    remote = opened(FolderLink(processes), root)
+    for place in (remote, Local("here", processes, tmp_path / "runs").open()):
+        with place as directory:
             directory.put(program, "program")
             directory.make("dump")
             assert directory.run(("program",), timeout_s=20).rc == 0

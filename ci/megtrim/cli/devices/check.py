@@ -15,8 +15,7 @@ from megtrim.cli.echo import show
 from megtrim.devices import Lease
 from megtrim.devices.pool.device_pool import MachineState, PoolState, quarantine_machine
 from megtrim.devices.pool.machine import ConnectionState, MachineBusy
-from megtrim.devices.pool.quarantine import Author
-from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
+from megtrim.devices.pool.recovery import UNAUTHORIZED, Author
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 
 _SHELLS = {"adb": "/system/bin/sh", "virtual-phone": "/system/bin/sh"}
@@ -124,19 +123,19 @@ def _lease(listed: InventoryRow, room: PoolState, *, wait: bool) -> Iterator[Lea
             yield lease
         return
     if standing.machine is not None and standing.presence is ConnectionState.UNAUTHORIZED:
-        reason = trouble(standing.machine) or UNAUTHORIZED
+        reason = standing.machine.trouble or UNAUTHORIZED
         quarantine_machine(room, standing.machine, reason)
         raise InfrastructureFailure(reason)
     if standing.presence is not ConnectionState.READY:
         if wanted := sought(listed):
             room.say(f"  {wanted}")
-        why = standing.detail or (trouble(standing.machine) if standing.machine else "")
+        why = standing.detail or (standing.machine.trouble if standing.machine else "")
         detail = f": {why}" if why else ""
         msg = f"it is {standing.presence}{detail}"
         raise InfrastructureFailure(msg)
     with listed.pool.hold(standing, wait=wait) as machine:
         if not machine.alive():
-            why = trouble(machine) or "`megtrim devices recover` tries to recover it"
+            why = machine.trouble or "`megtrim devices recover` tries to recover it"
             msg = f"it is attached and does not answer: {why}"
             raise InfrastructureFailure(msg)
         yield machine

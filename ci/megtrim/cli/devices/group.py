@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +12,183 @@ import click
 
 from megtrim.cli.devices import check as devices_check
 from megtrim.cli.devices import run as devices_run
-from megtrim.cli.devices.clean import clean
-from megtrim.cli.devices.inventory import Inventory, InventoryRow, facts, sought
-from megtrim.cli.devices.options import DeviceSelector, asking
-from megtrim.cli.devices.quarantine import quarantine, restore
+from megtrim.cli.devices.inventory import (
+    DeviceSelector,
+    Inventory,
+    InventoryRow,
+    asking,
+    facts,
+    sought,
+)
 from megtrim.cli.echo import open_console, show
-from megtrim.devices.pool.device_pool import age
-from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.devices.pool.device_pool import MachineState, PoolState, age, quarantine_machine
+from megtrim.devices.pool.machine import ConnectionState, MachineBusy
+from megtrim.devices.pool.recovery import UNAUTHORIZED, Author, Record
+from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cleaned:
+    name: str
+    state: str
+    """cleaned, held, or failed."""
+    text: str
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim devices clean --attached
+  megtrim devices clean pixel-6
+"""
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--attached", is_flag=True, help="Clean every phone that adb shows, configured or not."
+)
+@asking
+def clean(asked: DeviceSelector, names: tuple[str, ...], attached: bool, as_json: bool) -> int:
+    """End stray programs on phones, and remove all files that megtrim copied there.
+
+    Phones that a job holds are skipped. A phone that cannot be cleaned is put in quarantine. Exits
+    with 3 if no phone was cleaned and none is held.
+    """
+    stock = asked.stock(configured=not attached)
+    chosen = asked.select_rows(stock, names) if names or asked.narrowed else stock.listed
+    # Emulators and this machine keep nothing between jobs.
+    phones = [each for each in chosen if each.pool is not None]
+    rows = [_clean_machine(each, stock.room) for each in phones]
+    if as_json:
+        document = {"devices": [asdict(row) for row in rows], "note": stock.note}
+        show(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        none = f"no phones: {stock.note}" if stock.note else "no phones"
+        show("\n".join(f"{row.state}  {row.name}: {row.text}" for row in rows) or none)
+    served = any(row.state in ("cleaned", "held") for row in rows)
+    return EXIT_PASS if served else InfrastructureFailure.exit_code
+
+
+def _clean_machine(listed: InventoryRow, room: PoolState) -> _Cleaned:
+    standing, pool = listed.standing, listed.pool
+    name = standing.name
+    if pool is None or standing.machine is None or standing.presence is ConnectionState.ABSENT:
+        return _Cleaned(name=name, state="failed", text=standing.text(room.now()))
+    if standing.state is MachineState.UNAUTHORIZED:
+        reason = standing.machine.trouble or UNAUTHORIZED
+        quarantine_machine(room, standing.machine, reason)
+        return _Cleaned(name=name, state="failed", text=reason)
+    try:
+        with pool.hold(standing, wait=False) as machine:
+            try:
+                machine.clean()
+            except InfrastructureFailure as failure:
+                quarantine_machine(room, machine, f"it cannot be cleaned: {failure.message}")
+                return _Cleaned(name=name, state="failed", text=failure.message)
+    except MachineBusy as busy:
+        return _Cleaned(name=name, state="held", text=busy.message)
+    return _Cleaned(name=name, state="cleaned", text="no programs and no files of megtrim are left")
+
+
+@click.command(
+    epilog="""\b
+Example:
+  megtrim devices quarantine pixel-6 --reason "battery is swollen"
+"""
+)
+@click.argument("names", nargs=-1, metavar="NAME...", required=True)
+@click.option("--reason", required=True, help="Reason, which `devices list` shows.")
+@asking
+def quarantine(asked: DeviceSelector, names: tuple[str, ...], reason: str, as_json: bool) -> int:
+    """Give devices no more jobs until a person restores them. A running job is not interrupted."""
+    if not reason.strip():
+        msg = "--reason: found nothing, expected the reason why the device gets no jobs"
+        raise InputError(msg)
+    stock = asked.stock()
+    rows = []
+    for each in asked.select_rows(stock, names):
+        name, records = each.standing.name, stock.room.records
+        put = [records.quarantine(key, name, reason, Author.PERSON) for key in _known_keys(each)]
+        rows.append({"name": name, "key": each.standing.key, "reason": put[0].reason})
+    _tell(rows, as_json, lambda row: f"{row['name']}: quarantined because {row['reason']}")
+    return EXIT_PASS
+
+
+@click.command(
+    epilog="""\b
+Example:
+  megtrim devices restore pixel-6
+"""
+)
+@click.argument("names", nargs=-1, metavar="NAME...", required=True)
+@asking
+def restore(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
+    """Lift a quarantine, whoever set it.
+
+    If the record of a device is damaged, it is moved aside, and a new one is begun.
+    """
+    stock = asked.stock()
+    remembered = stock.room.records.list_records()
+    rows = []
+    for name in names:
+        keys = {each.key: each.name for each in remembered if _means(each, name)}
+        attached = {
+            key
+            for each in stock.listed
+            if not keys.keys().isdisjoint(each.standing.keys)
+            for key in each.standing.keys
+        }
+        keys |= {each.key: each.name for each in remembered if each.key in attached}
+        if not keys:
+            chosen = asked.select_rows(stock, (name,))
+            keys = {key: each.standing.name for each in chosen for key in _known_keys(each)}
+        rows += [
+            _lift_quarantine(stock, key, called or name) for key, called in sorted(keys.items())
+        ]
+    _tell(rows, as_json, lambda row: f"{row['name']}: {row['text']}")
+    return EXIT_PASS
+
+
+def _lift_quarantine(stock: Inventory, key: str, name: str) -> dict[str, Any]:
+    records = stock.room.records
+    moved = records.mend(key)
+    lifted = records.restore(key, Author.PERSON)
+    text = "was in no quarantine"
+    if lifted is not None:
+        lasted = age(records.now() - lifted.since)
+        text = f"restored after {lasted}; it was put aside because {lifted.reason}"
+    elif moved is not None:
+        text = f"its record was damaged and is now {moved}; a new one begins"
+    return {"name": name, "key": key, "lifted": lifted is not None, "text": text}
+
+
+def _means(record: Record, name: str) -> bool:
+    return name in (record.name, record.key, record.key.partition(":")[2])
+
+
+def _known_keys(listed: InventoryRow) -> tuple[str, ...]:
+    standing = listed.standing
+    if standing.key:
+        return standing.keys
+    if listed.pool is None:
+        msg = f"{standing.name} is of kind {standing.kind}, which takes any number of jobs"
+        raise InputError(msg, hint="quarantine is for phones and boards")
+    msg = f"{standing.name}: no matching machine is attached, so it is not known which is meant"
+    raise InputError(msg, hint="attach it, or name it by its serial in the configuration")
+
+
+def _tell(
+    rows: Sequence[dict[str, Any]], as_json: bool, line: Callable[[dict[str, Any]], str]
+) -> None:
+    if as_json:
+        show(json.dumps({"devices": list(rows)}, indent=1, ensure_ascii=False))
+    else:
+        show("\n".join(line(row) for row in rows))
+
 
 _NAMES = click.argument("names", nargs=-1, metavar="[NAME]...")
 
 
-class _Devices(click.Group):
-    """Names the verb that recovers devices to people who look for it under its old name."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb of a call."""
-        if args[0] == "heal":
-            msg = "No such command 'heal'. Did you mean `megtrim devices recover`?"
-            raise click.UsageError(msg, ctx)
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=_Devices)
+@click.group()
 def devices() -> None:
     """List devices, check them, run programs on them, and look after them."""
 

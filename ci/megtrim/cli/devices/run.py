@@ -142,7 +142,7 @@ def _one_of(chosen: Sequence[InventoryRow]) -> Device:
         for entry in pool.entries
     )
     first = next(iter(pools.values()))
-    return Pool(entries, first.shared, cpu_class=first.cpu_class, retries=first.retries)
+    return Pool(entries, first.shared, cpu_class=first.cpu_class)
 
 
 def _only(entry: PoolEntry, keys: frozenset[str]) -> PoolEntry:

@@ -22,8 +22,14 @@ from megtrim.devices.pool.machine import (
     MachineBusy,
     NoUsableMachine,
 )
-from megtrim.devices.pool.quarantine import Author, Quarantine, Records
-from megtrim.devices.pool.recovery import UNAUTHORIZED, RecoveryPolicy, RecoveryResult, trouble
+from megtrim.devices.pool.recovery import (
+    UNAUTHORIZED,
+    Author,
+    Quarantine,
+    Records,
+    RecoveryPolicy,
+    RecoveryResult,
+)
 from megtrim.util.errors import InfrastructureFailure, InputError
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
@@ -228,10 +234,10 @@ RETRIES = 2
 _USABLE = (MachineState.FREE, MachineState.HELD)
 
 
-def make_pool(spec: DeviceSpec, *, kind: str, find: Find, retries: int = RETRIES) -> Pool:
+def make_pool(spec: DeviceSpec, *, kind: str, find: Find) -> Pool:
     """Return the pool for one device of the configuration."""
     entry = PoolEntry(name=spec.name, kind=kind, find=find)
-    return Pool((entry,), open_pool_state(spec), cpu_class=spec.cpu_class, retries=retries)
+    return Pool((entry,), open_pool_state(spec), cpu_class=spec.cpu_class)
 
 
 def merge_devices(devices: Sequence[Device]) -> Device:
@@ -245,20 +251,20 @@ def merge_devices(devices: Sequence[Device]) -> Device:
     if not isinstance(first, Pool) or len(pools) == 1:
         return first
     entries = tuple(entry for pool in pools for entry in pool.entries)
-    retries = max(pool.retries for pool in pools)
-    return Pool(entries, first.shared, cpu_class=first.cpu_class, retries=retries)
+    return Pool(entries, first.shared, cpu_class=first.cpu_class)
 
 
 class Pool:
     """Machines of one class."""
 
+    retries = RETRIES
+
     def __init__(
-        self, entries: tuple[PoolEntry, ...], shared: PoolState, *, cpu_class: str, retries: int
+        self, entries: tuple[PoolEntry, ...], shared: PoolState, *, cpu_class: str
     ) -> None:
         self.entries = entries
         self.shared = shared
         self.cpu_class = cpu_class
-        self.retries = retries
         self.kind = entries[0].kind
         self.name = entries[0].name if len(entries) == 1 else f"{cpu_class or self.kind}-pool"
         self._proven: set[str] = set()
@@ -342,7 +348,7 @@ class Pool:
     def _quarantine_unauthorized(self, status: MachineStatus) -> MachineStatus:
         if status.state is not MachineState.UNAUTHORIZED or status.machine is None:
             return status
-        quarantine_machine(self.shared, status.machine, trouble(status.machine) or UNAUTHORIZED)
+        quarantine_machine(self.shared, status.machine, status.machine.trouble or UNAUTHORIZED)
         return status
 
     def _prepare(self, machine: Machine, search: _Search) -> bool:

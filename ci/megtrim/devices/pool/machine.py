@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from megtrim.config.device import PowerPort
 from megtrim.devices.device import RunDirectory
@@ -66,6 +66,8 @@ class Machine(Protocol):
     """What it said when it was found; None if it was not asked."""
     power: PowerPort | None
     """The port that can switch its power, if there is one."""
+    trouble: str
+    """Why it did not answer last time, and what to do, in one line; empty if unknown."""
 
     def presence(self) -> ConnectionState:
         """Return how it is attached now. Raises InfrastructureFailure if that is unknown."""
@@ -82,27 +84,14 @@ class Machine(Protocol):
     def open(self) -> AbstractContextManager[RunDirectory]:
         """Give out a run directory."""
 
+    def clean(self) -> None:
+        """Kill stray programs and remove all our files. The machine must be held."""
+
     def reconnect(self) -> None:
         """Reconnect to it. Raises InfrastructureFailure if that cannot be tried."""
 
     def reboot(self) -> None:
         """Start a reboot and return at once. Raises InfrastructureFailure if that is impossible."""
-
-
-@runtime_checkable
-class HasFailureDetail(Protocol):
-    """A machine whose kind can say why it did not answer."""
-
-    trouble: str
-    """Why it did not answer last time, and what to do; empty if unknown."""
-
-
-@runtime_checkable
-class SupportsCleanup(Protocol):
-    """A machine from which everything that jobs left can be removed at once."""
-
-    def clean(self) -> None:
-        """Kill stray programs and remove all our files. The machine must be held."""
 
 
 Find = Callable[[], Sequence[Machine]]

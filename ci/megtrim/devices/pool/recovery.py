@@ -9,13 +9,156 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, Field, StringConstraints
 
 from megtrim.devices.device import Timeouts
-from megtrim.devices.pool.machine import ConnectionState, HasFailureDetail, Machine
-from megtrim.devices.pool.quarantine import MOST_REBOOTS, Records
+from megtrim.devices.pool.leases import StateFile, lock_file, make_damage_error, read_saved, slug
+from megtrim.devices.pool.machine import ConnectionState, Machine
 from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.files import write_atomically
 from megtrim.util.process import ProcessRunner
+
+MOST_REBOOTS = 3
+REBOOT_WINDOW = timedelta(hours=24)
+_LONGEST_REASON = 2000
+_Text = Annotated[str, StringConstraints(min_length=1, max_length=_LONGEST_REASON)]
+
+
+class Author(StrEnum):
+    """Who put a machine in quarantine."""
+
+    MACHINE = "megtrim"
+    PERSON = "person"
+
+
+class Quarantine(StateFile):
+    """Why a machine gets no jobs."""
+
+    reason: _Text
+    since: AwareDatetime
+    by: Author
+
+
+class Record(StateFile):
+    """Everything that is stored about one machine."""
+
+    version: Literal[1] = 1
+    key: _Text
+    name: Annotated[str, StringConstraints(max_length=_LONGEST_REASON)] = ""
+    """Its name when the record was last written."""
+    quarantine: Quarantine | None = None
+    reboots: Annotated[tuple[AwareDatetime, ...], Field(max_length=100, strict=False)] = ()
+    """When megtrim rebooted it, within the last day."""
+
+    def may_reboot(self, now: datetime) -> bool:
+        """Tell whether fewer than MOST_REBOOTS reboots happened within REBOOT_WINDOW."""
+        return len(self._recent(now)) < MOST_REBOOTS
+
+    def add_reboot(self, now: datetime) -> Record:
+        """Return the record with one more reboot; those older than REBOOT_WINDOW are dropped."""
+        return self.model_copy(update={"reboots": (*self._recent(now), now)})
+
+    def _recent(self, now: datetime) -> tuple[datetime, ...]:
+        # A time in the future counts, too: if the clock was set back, one reboot too few is safer.
+        return tuple(each for each in self.reboots if now - each < REBOOT_WINDOW)
+
+
+class Records:
+    """The records of all machines, in one folder."""
+
+    def __init__(self, state: Path, now: Callable[[], datetime]) -> None:
+        self._folder = state / "machines"
+        self.now = now
+
+    def read(self, key: str) -> Record:
+        """Return a machine's record. Raises InputError for a damaged file."""
+        return self._read(self._path(key)) or Record(key=key)
+
+    def list_records(self) -> tuple[Record, ...]:
+        """Return the readable records, sorted by key. Damaged ones are skipped; ``read`` raises."""
+        found = []
+        for path in sorted(self._folder.glob("*.json")):
+            with suppress(InputError):
+                found.append(self._read(path))
+        return tuple(sorted((each for each in found if each), key=lambda record: record.key))
+
+    def quarantine(self, key: str, name: str, reason: str, by: Author) -> Quarantine:
+        """Put a machine in quarantine. A person's reason replaces megtrim's, never vice versa.
+
+        A second quarantine by the same author keeps the first one's start time.
+        """
+        with self._changing(key) as record:
+            old = record.quarantine
+            if old is not None and old.by is Author.PERSON and by is Author.MACHINE:
+                return old
+            since = old.since if old is not None and old.by is by else self.now()
+            new = Quarantine(reason=_shorten_reason(reason), since=since, by=by)
+            self._write(record.model_copy(update={"name": name, "quarantine": new}))
+        return new
+
+    def restore(self, key: str, by: Author) -> Quarantine | None:
+        """Lift a quarantine and return it, or None if there is none that ``by`` may lift."""
+        with self._changing(key) as record:
+            old = record.quarantine
+            if old is None or (old.by is Author.PERSON and by is Author.MACHINE):
+                return None
+            self._write(record.model_copy(update={"quarantine": None}))
+        return old
+
+    def mend(self, key: str) -> Path | None:
+        """Move a damaged record to another name, so a new one can start; return its new path."""
+        path = self._path(key)
+        with self._lock_record(path):
+            try:
+                self._read(path)
+            except InputError:
+                return path.replace(path.with_suffix(f".damaged-{self.now():%Y%m%dT%H%M%S%f}"))
+        return None
+
+    def note_reboot(self, key: str, name: str) -> bool:
+        """Store a reboot that is about to start, or return False if none is allowed any more."""
+        with self._changing(key) as record:
+            now = self.now()
+            if not record.may_reboot(now):
+                return False
+            self._write(record.add_reboot(now).model_copy(update={"name": name}))
+        return True
+
+    @contextmanager
+    def _changing(self, key: str) -> Iterator[Record]:
+        with self._lock_record(self._path(key)):
+            yield self.read(key)
+
+    @contextmanager
+    def _lock_record(self, path: Path) -> Iterator[None]:
+        """Keep other processes from changing the record meanwhile."""
+        with lock_file(path.with_suffix(".lock")):
+            yield
+
+    def _read(self, path: Path) -> Record | None:
+        record = read_saved(path, Record)
+        if record is not None and self._path(record.key) != path:
+            raise make_damage_error(path, f"key: found {record.key!r}")
+        return record
+
+    def _write(self, record: Record) -> None:
+        write_atomically(self._path(record.key), record.model_dump_json(indent=1) + "\n")
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{slug(key)}.json"
+
+
+def _shorten_reason(reason: str) -> str:
+    text = " ".join(reason.split()) or "no reason given"
+    return text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"
+
 
 UNAUTHORIZED = "unauthorized: someone must allow this host on the screen of the phone"
 _POWER_OFF_S = 5
@@ -84,7 +227,7 @@ class RecoveryPolicy:
             healthy=healthy,
             presence=presence,
             steps=tuple(steps),
-            trouble="" if healthy else trouble(machine),
+            trouble="" if healthy else machine.trouble,
         )
 
     def _steps(self, machine: Machine) -> Iterator[str]:
@@ -135,9 +278,3 @@ class RecoveryPolicy:
         argv = ("uhubctl", "-l", power.hub, "-p", str(power.port), "-a", "cycle")
         delay = ("-d", str(_POWER_OFF_S))
         self.processes.capture(*argv, *delay, timeout_s=self.timeouts.call_s + 2 * _POWER_OFF_S)
-
-
-def trouble(machine: Machine) -> str:
-    """Return why a machine does not answer, in one line; empty if its kind does not know."""
-    known = machine.trouble if isinstance(machine, HasFailureDetail) else ""
-    return "; ".join(line.strip() for line in known.splitlines())

@@ -14,19 +14,19 @@ import re
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from megtrim.config.device import DeviceSettings
 from megtrim.devices.device import (
     LARGEST_FETCHED_BYTES,
+    DeviceSpec,
     Timeouts,
     make_too_large_error,
     sort_printable_names,
 )
+from megtrim.devices.pool.machine import MachineId
 from megtrim.devices.remote import crash_reports
-from megtrim.devices.remote.heartbeat import FULL_BELOW_KB, free_kb, watch_machine
 from megtrim.devices.remote.scripts import (
     CLEAN_SCRIPT,
     ENTER_SCRIPT,
@@ -46,14 +46,18 @@ from megtrim.devices.remote.scripts import (
 )
 from megtrim.devices.remote.telemetry import parse_reading
 from megtrim.devices.remote.transport import (
+    ALIVE_SCRIPT,
+    FULL_BELOW_KB,
     ConnectionLost,
     NoSpace,
     Transport,
     call,
+    free_kb,
     make_lost_error,
     make_no_space_error,
     make_timeout_error,
     new_nonce,
+    watch_machine,
 )
 from megtrim.devices.remote.tuning import Tuning, parse_cpus, tune_machine
 from megtrim.elf.needed_libraries import Needs, read_loader, read_needs
@@ -68,17 +72,6 @@ _ATTEMPTS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunSetup:
-    """A machine and how to use it."""
-
-    link: Transport
-    timeouts: Timeouts
-    settings: DeviceSettings
-    sysroot: Path | None
-    say: Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
     name: str
     source: Path
@@ -89,10 +82,10 @@ class _File:
 class RunFiles:
     """The files requested for a run directory, and those that the machine already has."""
 
-    def __init__(self, setup: RunSetup, entry: SetupReply, run: str) -> None:
-        self._setup = setup
-        self._link = setup.link
-        self._timeouts = setup.timeouts
+    def __init__(self, link: Transport, spec: DeviceSpec, entry: SetupReply, run: str) -> None:
+        self._link = link
+        self._sysroot = spec.sysroot
+        self._timeouts = spec.timeouts
         self._entry = entry
         self._run = run
         self._free_kb = entry.free_kb
@@ -231,7 +224,7 @@ class RunFiles:
             hint = "phones have it; for a virtual phone, set the key `sysroot` to an Android's"
             raise InputError(msg, hint=hint)
         companions = {name: file.source for name, file in self._put.items()}
-        needs = read_needs(program, self._setup.sysroot, companions)
+        needs = read_needs(program, self._sysroot, companions)
         for name, file in needs.files:
             self.put(file, name)
         if of_android:
@@ -247,24 +240,13 @@ def _check_name(name: str) -> str:
     return name
 
 
-DEFAULT_SETTINGS = DeviceSettings()
-
-
 @contextmanager
-def open_directory(
-    link: Transport,
-    *,
-    root: str,
-    timeouts: Timeouts,
-    sysroot: Path | None = None,
-    settings: DeviceSettings = DEFAULT_SETTINGS,
-    say: Callable[[str], None] = lambda _text: None,
-) -> Iterator[RemoteDirectory]:
+def open_directory(link: Transport, spec: DeviceSpec, *, root: str) -> Iterator[RemoteDirectory]:
     """Give out a run directory on a machine that we hold.
 
     ``root`` is our folder there, absolute or relative to the folder in which the shell starts.
     """
-    setup = RunSetup(link=link, timeouts=timeouts, settings=settings, sysroot=sysroot, say=say)
+    timeouts = spec.timeouts
     run = f"run-{secrets.token_hex(6)}"
     patience_s = timeouts.call_s
     absolute, directory = root, None
@@ -276,7 +258,7 @@ def open_directory(
             raise InfrastructureFailure(msg, hint="it needs df, and sha256sum or sha1sum")
         absolute = entry.root
         with tempfile.TemporaryDirectory(prefix="megtrim-") as local:
-            directory = RemoteDirectory(setup, entry, run, parse_reading(reply), Path(local))
+            directory = RemoteDirectory(link, spec, entry, run, parse_reading(reply), Path(local))
             yield directory
     except ConnectionLost:
         # It is most likely gone: the next job removes what is left there.
@@ -284,7 +266,7 @@ def open_directory(
         raise
     finally:
         quiet = "quiet" if directory is not None and directory.quiet else "-"
-        _clean_up(link, (absolute, run, quiet), patience_s, say)
+        _clean_up(link, (absolute, run, quiet), patience_s, spec.say)
 
 
 def _clean_up(
@@ -306,16 +288,22 @@ class RemoteDirectory:
     """A folder on a machine, for one job."""
 
     def __init__(
-        self, setup: RunSetup, entry: SetupReply, run: str, reading: Reading, local: Path
+        self,
+        link: Transport,
+        spec: DeviceSpec,
+        entry: SetupReply,
+        run: str,
+        reading: Reading,
+        local: Path,
     ) -> None:
-        self._setup = setup
-        self._link = setup.link
-        self._timeouts = setup.timeouts
+        self._link = link
+        self._spec = spec
+        self._timeouts = spec.timeouts
         self._entry = entry
         self._run = run
         self._reading = reading
         self._local = local
-        self._files = RunFiles(setup, entry, run)
+        self._files = RunFiles(link, spec, entry, run)
         self._made: dict[str, RemoteFile] = {}
         self.quiet = False
         """Whether nothing of ours runs there, according to the end of the last run."""
@@ -338,7 +326,7 @@ class RemoteDirectory:
         cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
         """Run a program that was put there, by its name."""
-        settings = self._setup.settings
+        settings = self._spec.settings
         if cpus:
             settings = settings.model_copy(update={"cpus": ",".join(map(str, cpus))})
         command = self._files.command(tuple(argv), env or {})
@@ -350,7 +338,7 @@ class RemoteDirectory:
             root=self._entry.root,
             before=self._reading,
             timeouts=self._timeouts,
-            say=self._setup.say,
+            say=self._spec.say,
         ) as tuning:
             run, pid = self._watched_run(tuple(argv), command, tuning, timeout_s, on_line)
         if ending_signal(run) is None or run.timed_out:
@@ -415,7 +403,7 @@ class RemoteDirectory:
 
     def cpus(self) -> tuple[int, ...]:
         """Return the CPUs that the configuration names: others may be slow ones."""
-        return parse_cpus(self._setup.settings.cpus)
+        return parse_cpus(self._spec.settings.cpus)
 
     def get(self, name: str) -> bytes | None:
         """Return a file's bytes, or None if there is no such file."""
@@ -462,3 +450,47 @@ class RemoteDirectory:
         inside = re.compile(re.escape(folder) + r"/([^/]+)")
         matches = map(inside.fullmatch, self._made)
         return sort_printable_names(folder, (match[1] for match in matches if match))
+
+
+class RemoteMachine:
+    """What phones and boards have in common: a shell, and a folder of ours."""
+
+    kind: str
+    root: str
+    """Our folder there."""
+    alive_script = ALIVE_SCRIPT
+
+    def __init__(
+        self, spec: DeviceSpec, link: Transport, keys: tuple[str, ...], name: str = ""
+    ) -> None:
+        self.name = name or spec.name
+        self.keys = keys
+        self.key = keys[0]
+        self.identity: MachineId | None = None
+        self.power = spec.settings.power
+        self.trouble = ""
+        self._spec = spec
+        self._link = link
+        self._call_s = spec.timeouts.call_s
+
+    def alive(self) -> bool:
+        """Tell whether it returns a random word."""
+        word = new_nonce()
+        try:
+            reply = call(self._link, self.alive_script, word, timeout_s=self._call_s)
+        except InfrastructureFailure as failure:
+            trouble = "; ".join(line.strip() for line in str(failure).splitlines())
+            if trouble != self.trouble:
+                self._spec.say(f"  lost  {trouble}")
+            self.trouble = trouble
+            return False
+        self.trouble = ""
+        return reply == f"{word}\n"
+
+    def open(self) -> AbstractContextManager[RemoteDirectory]:
+        """Give out a run directory."""
+        return open_directory(self._link, self._spec, root=self.root)
+
+    def clean(self) -> None:
+        """Kill what still runs there, and remove all runs and all copied files."""
+        wipe(self._link, root=self.root, timeouts=self._spec.timeouts)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from megtrim.devices.cpu import parse_children_s, share_of_others
 from megtrim.devices.device import LARGEST_FETCHED_BYTES
 from megtrim.devices.remote.telemetry import READING_SCRIPT
+from megtrim.devices.remote.transport import SPACE_SCRIPT
 from megtrim.devices.remote.tuning import RESTORE_SCRIPT
 
 _LINE = re.compile(r"^megtrim (\w+)=(.*)$", re.MULTILINE)
@@ -170,10 +171,6 @@ remove() {
 """
 """Kill whatever runs in a folder or from it; remove folders, whatever their permissions."""
 
-_SPACE = (
-    'df -kP "$root" | while read -r name size used free rest; do echo "megtrim free=$free"; done'
-)
-
 ENTER_SCRIPT = f"""\
 # megtrim:enter
 root=$1 run=$2
@@ -208,7 +205,7 @@ for file in files/*; do
   esac
   remove "$file"
 done
-{_SPACE}"""
+{SPACE_SCRIPT}"""
 """Arguments: root folder, name of the run. We hold the machine, so whatever an earlier holder left
 is removed first. A program may have left anything in our folders: whatever is not a plain file
 named by a digest is removed, too.
@@ -225,7 +222,7 @@ for file in *; do
   done
   rm -f "./$file"
 done
-{_SPACE}"""
+{SPACE_SCRIPT}"""
 """Arguments: root folder, names to keep. Removes all other copied files."""
 
 PREPARE_SCRIPT = """\
@@ -333,7 +330,7 @@ echo "megtrim own=$own"
 set --
 while read -r name; do set -- "$@" ! -path "$name"; done <../put
 if survey "$@" || {{ chmod -R u+rwx .; survey "$@"; }}; then echo "megtrim surveyed=yes"; fi
-{_SPACE}"""
+{SPACE_SCRIPT}"""
 """Arguments: root folder, run, digest program, mark, seconds, then the command. After the mark it
 prints how the program ended and which files it left. If the connection breaks, a phone's shell
 gets a signal, kills the program and removes its folder. A board's shell gets none; it may have no
@@ -350,13 +347,6 @@ cd "$run/place" || exit 1
 survey -path "$4" && echo "megtrim surveyed=yes"
 """
 """Arguments: root folder, run, digest program, ``./NAME``. Prints the file's size and digest."""
-
-PROBE_SCRIPT = f"""\
-# megtrim:probe
-root=$2
-echo "megtrim word=$1"
-{_SPACE}"""
-"""Arguments: a word, which is printed, and the root folder, whose free space is printed."""
 
 CLEAN_SCRIPT = f"""\
 # megtrim:clean

@@ -2,7 +2,8 @@
 
 A remote script prints a last line that only its own end can print. So output that was cut off is
 never taken for complete, and the status of adb or ssh never for the script's. Scripts are
-constants; what varies is passed as arguments.
+constants; what varies is passed as arguments. A heartbeat watches long work: if the machine is dead
+or frozen, it aborts the work long before its own timeout.
 """
 
 from __future__ import annotations
@@ -11,16 +12,35 @@ import re
 import secrets
 import shlex
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from megtrim.devices.device import Timeouts
 from megtrim.evidence.limits import clean_line
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import CompletedCommand
 
+FULL_BELOW_KB = 64
+"""With less than this free, what a program wrote may be cut short."""
+
+_FREE = re.compile(r"^megtrim free=(\d{1,15})$", re.MULTILINE)
 ALIVE_SCRIPT = '# megtrim:probe\necho "$1"\n'
 """Print the argument: a random word, which nothing but this script can print."""
+
+SPACE_SCRIPT = (
+    'df -kP "$root" | while read -r name size used free rest; do echo "megtrim free=$free"; done'
+)
+"""Print the free space of the folder ``$root``, as :func:`free_kb` reads it."""
+
+PROBE_SCRIPT = f"""\
+# megtrim:probe
+root=$2
+echo "megtrim word=$1"
+{SPACE_SCRIPT}"""
+"""Arguments: a word, which is printed, and the root folder, whose free space is printed."""
 
 _STEPS = {
     "enter": "entering it",
@@ -185,11 +205,72 @@ def call(link: Transport, script: str, *args: str, timeout_s: float) -> str:
     raise InfrastructureFailure(msg)
 
 
-def answers(link: Transport, *, timeout_s: float, abort: threading.Event | None = None) -> bool:
-    """Tell whether the machine returns a random word."""
-    word = new_nonce()
+def free_kb(text: str) -> int | None:
+    """Return the free space that a script printed, in KiB, or None if it printed none."""
+    found = _FREE.search(text)
+    return int(found[1]) if found else None
+
+
+class Heartbeat:
+    """Probes the machine at intervals."""
+
+    def __init__(self, link: Transport, timeouts: Timeouts, root: str) -> None:
+        self._link = link
+        self._timeouts = timeouts
+        self._root = root
+        self.abort = threading.Event()
+        """Set when the machine is gone: pass it to the call that is watched."""
+        self.stop = threading.Event()
+        self.was_full = False
+        self._waited_s = 0.0
+
+    def check(self, step: str) -> None:
+        """Raise ConnectionLost if the machine is gone."""
+        if self.abort.is_set():
+            msg = f"{self._link.label}: no sign of life for {self._waited_s:.0f} s while {step}"
+            raise ConnectionLost(msg)
+
+    def beat(self) -> None:
+        """Probe at intervals until stopped."""
+        while not self.stop.wait(self._timeouts.heartbeat_s):
+            began = time.monotonic()
+            if not self._is_there() and not self.stop.is_set():
+                self._waited_s = time.monotonic() - began
+                self.abort.set()
+                return
+
+    def _is_there(self) -> bool:
+        # A slow connection may need the time of two probes for one. A refusal comes at once, so
+        # it is probed a second time.
+        began = time.monotonic()
+        if self._probe_once(2 * self._timeouts.probe_s):
+            return True
+        if time.monotonic() - began >= self._timeouts.probe_s or self.stop.is_set():
+            return False
+        self.stop.wait(self._timeouts.poll_s)
+        return self._probe_once(self._timeouts.probe_s)
+
+    def _probe_once(self, timeout_s: float) -> bool:
+        word = new_nonce()
+        try:
+            outcome = self._link.shell(
+                PROBE_SCRIPT, word, self._root, timeout_s=timeout_s, abort=self.stop
+            )
+        except InfrastructureFailure:
+            return False
+        free = free_kb(outcome.stdout)
+        self.was_full = self.was_full or (free is not None and free < FULL_BELOW_KB)
+        return outcome.ok and f"megtrim word={word}\n" in outcome.stdout
+
+
+@contextmanager
+def watch_machine(link: Transport, timeouts: Timeouts, root: str) -> Iterator[Heartbeat]:
+    """Watch the machine while the block runs."""
+    watch = Heartbeat(link, timeouts, root)
+    thread = threading.Thread(target=watch.beat, daemon=True)
+    thread.start()
     try:
-        outcome = link.shell(ALIVE_SCRIPT, word, timeout_s=timeout_s, abort=abort)
-    except InfrastructureFailure:
-        return False
-    return outcome.ok and outcome.stdout == f"{word}\n"
+        yield watch
+    finally:
+        watch.stop.set()
+        thread.join(timeouts.probe_s)

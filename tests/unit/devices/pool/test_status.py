@@ -23,7 +23,7 @@ from megtrim.devices.pool.device_pool import (
 )
 from megtrim.devices.pool.leases import Holder
 from megtrim.devices.pool.machine import ConnectionState, MachineBusy
-from megtrim.devices.pool.quarantine import Author, Quarantine
+from megtrim.devices.pool.recovery import Author, Quarantine
 from megtrim.util.errors import InfrastructureFailure
 from unit.devices.machines import NOON, FakeMachine, make_spec
 

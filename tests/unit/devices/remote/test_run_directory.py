@@ -12,16 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.config.device import DeviceSettings
 from megtrim.devices.cpu import parse_children_s
 from megtrim.devices.device import Timeouts
-from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
+from megtrim.devices.remote.run_directory import RemoteDirectory
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.load_and_run.exit_status import RunOutcome, ending
 from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.util.process import ProcessRunner
 from unit.devices.folder_link import FolderLink, losing
-from unit.devices.remote_rig import TIMEOUTS, gone, left, opened
+from unit.devices.remote_rig import gone, left, opened
 
 SHELLS = [name for name in ("dash", "bash", "mksh") if shutil.which(name)]
 
@@ -178,7 +177,7 @@ def test_a_link_lost_while_leaving_does_not_cost_the_results(
     """It is said, and the next entry cleans up."""
     reported: list[str] = []
     link.before = losing("clean")
-    with open_directory(link, root=str(root), timeouts=TIMEOUTS, say=reported.append) as directory:
+    with opened(link, root, said=reported) as directory:
         directory.put(program("echo t >t"), "p")
         directory.run(("p",), timeout_s=9)
         assert directory.get("t") == b"t\n"
@@ -258,9 +257,7 @@ def test_a_program_that_was_not_put(link: FolderLink, root: Path) -> None:
 
 def test_conditions_of_a_run(link: FolderLink, root: Path, program: Callable[[str], Path]) -> None:
     """Before the first run stands the entry's reading, before the next the last run's."""
-    with open_directory(
-        link, root=str(root), timeouts=TIMEOUTS, settings=DeviceSettings()
-    ) as directory:
+    with opened(link, root) as directory:
         directory.put(program("exit 0"), "p")
         first = directory.run(("p",), timeout_s=9).conditions
         second = directory.run(("p",), timeout_s=9).conditions
