@@ -26,7 +26,6 @@ from megtrim.cli.session.starter import (
     plan_starter,
     write_files,
 )
-from megtrim.cli.trim import trim
 from megtrim.config.config_id import choose, split
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
@@ -163,6 +162,8 @@ def _go_on(config: Path) -> int:
     attended = sys.stdin.isatty() and sys.stderr.isatty() and not is_in_job()
     if not attended or not click.confirm("Trim now?", default=True, err=True):
         return EXIT_PASS
+    from megtrim.cli.trim import trim
+
     status: int = trim.main(["--config", str(config)], "megtrim trim", standalone_mode=False)
     return status
 

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from megtrim.checks.invocation import DEFAULT_OUT
+from megtrim.checks.invocation import DEFAULT_OUT, Options
 from megtrim.cli import options
 from megtrim.cli.options import expect_writable, out_option
 from megtrim.util.errors import InfrastructureFailure, InputError
@@ -48,28 +48,52 @@ def test_a_folder_that_can_be_made_is_accepted(tmp_path: Path, name: str) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("file", "Not a directory"),
+        ("file/out", "Not a directory"),
+        ("circle", "links that lead in a circle"),
+        ("circle/out", "links that lead in a circle"),
+    ],
+)
+def test_what_cannot_be_a_folder_is_refused(tmp_path: Path, name: str, reason: str) -> None:
     """As a mistake of whoever gave the name."""
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="nothing can be written there: Not a directory"):
-        expect_writable(tmp_path / "file" / "out")
-
-
-@pytest.mark.parametrize("name", ["circle", "circle/out"])
-def test_links_in_a_circle_are_refused(tmp_path: Path, name: str) -> None:
-    """They lead nowhere."""
     (tmp_path / "circle").symlink_to(tmp_path / "back")
     (tmp_path / "back").symlink_to(tmp_path / "circle")
-    with pytest.raises(InputError, match="links that lead in a circle"):
+    with pytest.raises(InputError) as caught:
         expect_writable(tmp_path / name)
 
+    assert str(caught.value) == (
+        f"--out {tmp_path / name}: nothing can be written there: {reason}\n"
+        "  name a folder that can be written or made"
+    )
 
-def test_a_full_disk_is_no_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another name would not help."""
 
-    def full(**_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def test_results_are_spelled_without_detours(tmp_path: Path) -> None:
+    """As compilers spell them in their records."""
+    assert Options(out=tmp_path / "project" / ".." / "out").results == tmp_path / "out"
 
-    monkeypatch.setattr(options, "TemporaryDirectory", full)
-    with pytest.raises(InfrastructureFailure, match="No space left on device"):
+
+@pytest.mark.parametrize(
+    ("number", "hint"),
+    [
+        (errno.ENOSPC, "free some space, or choose another folder with --out"),
+        (errno.EIO, "choose another folder with --out"),
+    ],
+)
+def test_a_full_or_a_sick_disk_is_no_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, hint: str
+) -> None:
+    """It is infrastructure; more room helps the full one alone."""
+
+    def fail(**_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(options, "TemporaryDirectory", fail)
+    with pytest.raises(InfrastructureFailure) as caught:
         expect_writable(tmp_path / "out")
+
+    message = f"{tmp_path / 'out'} cannot be written: {os.strerror(number)}"
+    assert str(caught.value) == f"{message}\n  {hint}"

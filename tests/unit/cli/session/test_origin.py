@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -35,34 +36,31 @@ def work_tree(forge: SourceForge) -> tuple[Path, str]:
     return forge.root / "work" / "camera-app", commit
 
 
-def test_outside_of_git_a_folder_has_its_name(tmp_path: Path) -> None:
-    """A job's variables are of another project."""
-    folder = tmp_path / "MegEngine"
-    folder.mkdir()
+def test_what_is_known_of_a_project(forge: SourceForge, tmp_path: Path) -> None:
+    """Git knows the commit, wherever in the project the configuration is, if it is committed.
 
-    found = read(folder / "megtrim.yaml", GITHUB_REPOSITORY="acme/kit")
-    assert found == Origin(project="MegEngine", config="megtrim.yaml", megtrim=VERSION)
-
-
-def test_without_git_a_folder_has_its_name(forge: SourceForge, tmp_path: Path) -> None:
-    """A machine that has none trims all the same."""
-    folder, _ = work_tree(forge)
-
-    found = read_origin(folder / "megtrim.yaml", ProcessRunner({"PATH": str(tmp_path)}))
-    assert found == Origin(project="camera-app", config="megtrim.yaml", megtrim=VERSION)
-
-
-def test_git_knows_commit_and_date(forge: SourceForge) -> None:
-    """Of the project, wherever in it the configuration is."""
+    Outside of git, and on a machine without it, a folder has its name: a job's variables are of
+    another project.
+    """
     folder, commit = work_tree(forge)
+    for name in ("MegEngine", "demo"):
+        place = (tmp_path if name == "MegEngine" else folder) / name
+        place.mkdir()
+        (place / "megtrim.yaml").write_text("version: 1\n", encoding="utf-8")
+    alone = Origin(project="camera-app", config="megtrim.yaml", megtrim=VERSION)
+    known = replace(alone, commit=commit, committed_at="2024-01-01T00:00:00Z")
+    processes = ProcessRunner({"PATH": os.environ["PATH"]})
+    file = folder / "android" / "megtrim.yaml"
 
-    assert read(folder / "android" / "megtrim.yaml") == Origin(
-        project="camera-app",
-        config="android/megtrim.yaml",
-        commit=commit,
-        committed_at="2024-01-01T00:00:00Z",
-        megtrim=VERSION,
+    assert read(file) == replace(known, config="android/megtrim.yaml")
+    assert read_origin(file, processes, name="megtrim.yaml#arm64") == replace(
+        known, config="android/megtrim.yaml#arm64"
     )
+    assert read(folder / "demo" / "megtrim.yaml") == replace(alone, project="demo")
+    outside = read(tmp_path / "MegEngine" / "megtrim.yaml", GITHUB_REPOSITORY="acme/kit")
+    assert outside == replace(alone, project="MegEngine")
+    without = read_origin(folder / "megtrim.yaml", ProcessRunner({"PATH": str(tmp_path)}))
+    assert without == alone
 
 
 def test_a_commit_is_not_named_where_changes_are_unknown(forge: SourceForge) -> None:
@@ -87,15 +85,6 @@ def test_a_date_of_no_calendar_is_not_shown(forge: SourceForge, tmp_path: Path) 
 
     found = read(folder / "megtrim.yaml")
     assert (found.commit, found.committed_at) == (sha, "")
-
-
-def test_a_configuration_may_have_a_name_of_its_own(forge: SourceForge) -> None:
-    """Its file says whether the commit holds it."""
-    folder, commit = work_tree(forge)
-    processes = ProcessRunner({"PATH": os.environ["PATH"]})
-    found = read_origin(folder / "android/megtrim.yaml", processes, name="megtrim.yaml#arm64")
-
-    assert (found.config, found.commit) == ("android/megtrim.yaml#arm64", commit)
 
 
 def test_a_clone_has_the_name_of_its_repository(forge: SourceForge) -> None:
@@ -127,16 +116,6 @@ def test_a_remote_names_the_project_and_shows_no_password(
     forge.git("-C", str(folder), "config", "remote.origin.url", url)
 
     assert read(folder / "megtrim.yaml").project == name
-
-
-def test_a_configuration_that_is_not_committed_has_no_commit(forge: SourceForge) -> None:
-    """A repository around it says nothing about it."""
-    folder, _ = work_tree(forge)
-    (folder / "demo").mkdir()
-    (folder / "demo" / "megtrim.yaml").write_text("version: 1\n", encoding="utf-8")
-
-    found = read(folder / "demo" / "megtrim.yaml")
-    assert found == Origin(project="demo", config="megtrim.yaml", megtrim=VERSION)
 
 
 def test_changes_are_seen(forge: SourceForge) -> None:
