@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -42,30 +43,6 @@ TEXT = """\
 """
 
 
-def test_what_is_written_is_read_back() -> None:
-    """Sorted, whatever the order; without a source the file's name is it."""
-    assert dump_sizes(SIZES) == dump_sizes(dict(reversed(SIZES.items()))) == TEXT
-    assert parse_sizes(TEXT, source="sizes.json") == Baseline(source="sizes.json", sizes=SIZES)
-
-
-@pytest.mark.parametrize("sizes", [SIZES, {}])
-def test_a_source_says_where_the_sizes_are_from(sizes: dict[tuple[str, str], int]) -> None:
-    """With it there may be none: it says why."""
-    source = "main at 1a2b3c4d5e6f, the merge base, stored 2 days ago"
-    text = dump_sizes(sizes, source=source)
-
-    assert json.loads(text)["source"] == source
-    assert parse_sizes(text, source="sizes.json") == Baseline(source=source, sizes=sizes)
-
-
-def test_sizes_of_a_quick_trim_say_so() -> None:
-    """Those of a full one say nothing of it, as they always did."""
-    text = dump_sizes(SIZES, quick=True)
-
-    assert json.loads(text) == json.loads(TEXT) | {"quick": True}
-    assert parse_sizes(text, source="f") == Baseline(source="f", sizes=SIZES, quick=True)
-
-
 ORIGIN = Origin(
     project="camera",
     config="android/megtrim.yaml",
@@ -77,14 +54,51 @@ ORIGIN = Origin(
 )
 
 
-def test_sizes_say_what_they_are_of() -> None:
-    """What is not known is left out."""
-    text = dump_sizes(SIZES, origin=ORIGIN)
+SOURCE = "main at 1a2b3c4d5e6f, the merge base, stored 2 days ago"
+UNKNOWN = Origin(project="camera", config="megtrim.yaml")
 
-    assert json.loads(text) == json.loads(TEXT) | asdict(ORIGIN)
-    assert parse_sizes(text, source="f").config == "android/megtrim.yaml"
-    unknown = json.loads(dump_sizes(SIZES, origin=Origin(project="camera", config="megtrim.yaml")))
-    assert unknown == json.loads(TEXT) | {"project": "camera", "config": "megtrim.yaml"}
+
+@pytest.mark.parametrize(
+    ("sizes", "options", "keys", "expected"),
+    [
+        (SIZES, {}, {}, {"source": "f"}),
+        (dict(reversed(SIZES.items())), {}, {}, {"source": "f"}),
+        (SIZES, {"source": SOURCE}, {"source": SOURCE}, {"source": SOURCE}),
+        (SIZES, {"source": "x" * 500}, {"source": "x" * 500}, {"source": "x" * 500}),
+        ({}, {"source": SOURCE}, {"source": SOURCE, "artifacts": {}}, {"source": SOURCE}),
+        (SIZES, {"quick": True}, {"quick": True}, {"source": "f", "quick": True}),
+        (
+            SIZES,
+            {"origin": ORIGIN},
+            asdict(ORIGIN),
+            {
+                "source": "f",
+                **{
+                    name: getattr(ORIGIN, name)
+                    for name in ("config", "commit", "committed_at", "changed", "megtrim")
+                },
+            },
+        ),
+        (
+            SIZES,
+            {"origin": UNKNOWN},
+            {"project": "camera", "config": "megtrim.yaml"},
+            {"source": "f"},
+        ),
+    ],
+)
+def test_what_is_written_is_read_back(
+    sizes: dict[tuple[str, str], int],
+    options: dict[str, Any],
+    keys: dict[str, object],
+    expected: dict[str, Any],
+) -> None:
+    """Sorted, whatever the order; what is not known is left out, also the file's own name."""
+    text = dump_sizes(sizes, **options)
+
+    assert text == TEXT or keys
+    assert json.loads(text) == json.loads(TEXT) | keys
+    assert parse_sizes(text, source="f") == Baseline(sizes=sizes, **expected)
 
 
 def test_a_folder_of_any_name_has_sizes() -> None:
@@ -189,11 +203,6 @@ def test_anything_else_is_refused(changes: dict[str, object], said: str) -> None
 
     assert caught.value.message.startswith(f"sizes.json:1: {said}")
     assert caught.value.hint == "expected the sizes.json that the size stage wrote"
-
-
-def test_the_longest_source_is_taken() -> None:
-    """The limit itself is allowed."""
-    assert parse_sizes(dump_sizes(SIZES, source="x" * 500), source="f").source == "x" * 500
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: raw.decode("latin-1")))
