@@ -1,9 +1,10 @@
-"""``megtrim export``: what was trimmed, under stable names, in a folder of its own."""
+"""``megtrim export`` and ``release build``, ``prove`` and ``aar``: what writes releases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,19 +17,25 @@ from megtrim.cli.echo import show
 from megtrim.cli.options import trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.stage import run_chain
-from megtrim.release.aar import make_aar, read_exported
+from megtrim.release.aar import AarPart, collect_part, explain_missing, make_aar, read_exported
 from megtrim.release.archive import (
     ReleaseFile,
     expect_new,
     is_archive,
+    list_released,
+    open_release,
     write_archive,
     write_file,
     write_folder,
 )
-from megtrim.release.collect import collect_export
+from megtrim.release.check import check_release, expect_whole
+from megtrim.release.collect import collect_export, collect_release
 from megtrim.release.contents import AAR_PATH, RELEASE_FILE
-from megtrim.util.errors import EXIT_PASS, worst_exit_code
+from megtrim.release.prove import prove_release
+from megtrim.util.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.util.wording import count
+
+_PATH = click.Path(path_type=Path)
 
 
 def _into_new_folder(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +75,7 @@ Examples:
 @_into_new_folder
 @each_toolchain(_join)
 @trimming
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=_PATH)
 def export(options: Options, folder: Path) -> int:
     """Trim, and write programs, libraries, headers and a CMake package to FOLDER.
 
@@ -97,3 +104,100 @@ def leave(files: tuple[ReleaseFile, ...], path: Path) -> int:
     (write_archive if is_archive(path) else write_folder)(files, path)
     show(f"{count(len(files), 'file')} in {path}")
     return EXIT_PASS
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim release build camera-1.4
+  megtrim release build camera-1.4.tar.gz --committed
+  megtrim release build draft --committed --draft
+"""
+)
+@trimming
+@click.argument("release", type=_PATH)
+@click.option(
+    "--draft",
+    is_flag=True,
+    help="Devices elsewhere are to prove it: `megtrim release prove` makes it a release.",
+)
+def build(options: Options, release: Path, draft: bool) -> int:
+    """Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.
+
+    It is a folder, or one file if its name ends with .tar.gz. Equal inputs give equal bytes, in
+    any folder. Nothing is written unless every scenario passed.
+    """
+    session, status = trim_for_release(options, release)
+    if status:
+        return status
+    files = collect_release(session, megtrim=version("megtrim"), draft=draft)
+    return leave(files, release)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim release prove draft camera-1.4 --verdict report/verdict.json --proofs report/evidence.json
+  megtrim release prove draft camera-1.4.tar.gz --verdict report/verdict.json --again other-draft
+"""
+)
+@click.argument("draft", type=_PATH)
+@click.argument("release", type=_PATH)
+@click.option(
+    "--verdict",
+    type=_PATH,
+    required=True,
+    metavar="FILE",
+    help="The verdict that `megtrim ci evidence join` left.",
+)
+@click.option("--proofs", type=_PATH, metavar="FILE", help="The evidence.json that it left.")
+@click.option(
+    "--again",
+    type=_PATH,
+    metavar="FOLDER",
+    help="A draft that was built from the same elsewhere: it must be equal.",
+)
+def prove(
+    draft: Path, release: Path, verdict: Path, proofs: Path | None, again: Path | None
+) -> int:
+    """Write the release that DRAFT becomes by what devices found elsewhere.
+
+    Nothing is written unless the draft is whole, equal to the one that was built again, and every
+    scenario passed on exactly its programs.
+    """
+    return leave(prove_release(draft, verdict, proofs=proofs, again=again), release)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim release aar MegEngineTrimmed.aar camera-1.4-arm64.tar.gz camera-1.4-armv7.tar.gz
+"""
+)
+@click.argument("file", type=_PATH)
+@click.argument("releases", type=_PATH, nargs=-1, required=True)
+def aar(file: Path, releases: tuple[Path, ...]) -> int:
+    """Write one AAR with the libraries of several RELEASES, each of another ABI.
+
+    The releases, folders or .tar.gz, are verified first, and must be of one engine. Equal releases
+    give equal bytes, so whoever has them can check it by making it again.
+    """
+    expect_new(file)
+    parts = [_read_part(each) for each in releases]
+    write_file(make_aar(parts), file)
+    abis = ", ".join(sorted(each.library.target.abi for each in parts))
+    show(f"{file}: {parts[0].library.file} for {abis}")
+    return EXIT_PASS
+
+
+def _read_part(release: Path) -> AarPart:
+    with open_release(release) as folder:
+        found = check_release(folder)
+        contents = expect_whole(found, release)
+        files = list_released(folder, found.files)
+        part = collect_part(contents, files)
+        if part is None:
+            why = explain_missing(contents, files) or "it holds no shared library for Android"
+            msg = f"{release} has nothing for an AAR: {why}"
+            raise InputError(msg, hint="name releases of the toolchain ndk with a shared library")
+    return part

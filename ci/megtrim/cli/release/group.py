@@ -11,15 +11,15 @@ from megtrim.cli.lazy_group import LazyGroup
     cls=LazyGroup,
     members={
         "aar": (
-            "release.aar:aar",
+            "release.export:aar",
             "Write one AAR with the libraries of several RELEASES, each of another ABI.",
         ),
         "build": (
-            "release.build:build",
+            "release.export:build",
             "Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.",
         ),
         "prove": (
-            "release.prove:prove",
+            "release.export:prove",
             "Write the release that DRAFT becomes by what devices found elsewhere.",
         ),
         "verify": (

@@ -1,20 +1,23 @@
-"""``megtrim export``: when it writes, and when it does not."""
+"""``megtrim export`` and ``release``: when they write, and when they do not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from megtrim.chain.session import Session
-from megtrim.release.archive import ReleaseFile, from_path, from_text
+from megtrim.release.archive import ReleaseFile, from_path, from_text, write_archive
+from megtrim.verdict.model import to_json
 from support.prefab import read_package, unzip
 from unit.cli.support import Answer, Shell
 from unit.elf.made_objects import shared_library
-from unit.release.examples import write_for_android
+from unit.release.examples import documents, write, write_for_android
 from unit.trim.stages.support import open_session
+from unit.verdict.examples import passing
 
 Export = Callable[..., Answer]
 
@@ -133,3 +136,108 @@ def test_a_taken_folder_is_refused_before_the_first_toolchain(
     (shell.folder / "trimmed/mine").touch()
 
     assert export_several().status == 2
+
+
+def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provenance names what built it."""
+    asked: list[tuple[str, bool]] = []
+
+    def collect(_: Any, *, megtrim: str, draft: bool) -> tuple[ReleaseFile, ...]:
+        asked.append((megtrim, draft))
+        return (from_text("SHA256SUMS", "\n"),)
+
+    monkeypatch.setattr(
+        "megtrim.cli.release.export.run_chain",
+        lambda *_, **__: (open_session(shell.folder)[0], [0]),
+    )
+    monkeypatch.setattr("megtrim.cli.release.export.collect_release", collect)
+    answer = shell("release", "build", "camera-1.4")
+
+    assert (answer.status, answer.out) == (0, "1 file in camera-1.4\n")
+    assert shell("release", "build", "draft", "--draft").status == 0
+    assert asked == [(version("megtrim"), False), (version("megtrim"), True)]
+
+
+def test_a_trim_that_fails_is_not_released(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is collected at all."""
+    monkeypatch.setattr(
+        "megtrim.cli.release.export.run_chain",
+        lambda *_, **__: (open_session(shell.folder)[0], [1]),
+    )
+    assert shell("release", "build", "camera-1.4").status == 1
+    assert not (shell.folder / "camera-1.4").exists()
+
+
+def test_it_writes_the_release(shell: Shell) -> None:
+    """As one file, if that is what its name says."""
+    write(shell.folder / "draft")
+    (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
+    answer = shell("release", "prove", "draft", "camera.tar.gz", "--verdict", "verdict.json")
+
+    assert (answer.status, answer.out) == (0, f"{len(documents())} files in camera.tar.gz\n")
+    assert shell("release", "verify", "camera.tar.gz").status == 0
+
+
+def test_another_draft_is_a_failure(shell: Shell) -> None:
+    """Nothing is written."""
+    write(shell.folder / "draft")
+    write(shell.folder / "again", documents(program="other\n"))
+    (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
+    given = ("--verdict", "verdict.json", "--again", "again")
+    answer = shell("release", "prove", "draft", "camera", *given)
+
+    assert answer.status == 1
+    assert not (shell.folder / "camera").exists()
+
+
+LIBRARY = shared_library("LITE_run")
+ARMV7 = "armv7a-linux-androideabi16"
+
+
+def test_it_joins_the_libraries_of_releases(shell: Shell) -> None:
+    """Of a folder and of an archive; equal releases give equal bytes, in any order."""
+    write_for_android(shell.folder / "arm64", LIBRARY)
+    armv7 = write_for_android(shell.folder / "armv7", LIBRARY, target=ARMV7)
+    files = (path for path in sorted(armv7.rglob("*")) if path.is_file())
+    write_archive(
+        [from_path(str(path.relative_to(armv7)), path) for path in files],
+        shell.folder / "armv7.tar.gz",
+    )
+    answer = shell("release", "aar", "out/all.aar", "arm64", "armv7.tar.gz")
+
+    assert (answer.status, answer.out) == (
+        0,
+        "out/all.aar: libengine.so for arm64-v8a, armeabi-v7a\n",
+    )
+    data = (shell.folder / "out/all.aar").read_bytes()
+    _, modules = read_package(unzip(data))
+    assert modules["shared"].libraries.keys() == {"arm64-v8a", "armeabi-v7a"}
+    assert shell("release", "aar", "again.aar", "armv7", "arm64").status == 0
+    assert (shell.folder / "again.aar").read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("release", "status", "said"),
+    [
+        ("damaged", 1, "lib/libengine.so was changed"),
+        ("linux", 2, "linux has nothing for an AAR: it holds no shared library for Android"),
+    ],
+)
+def test_another_release_is_refused(shell: Shell, release: str, status: int, said: str) -> None:
+    """A damaged library would reach every app."""
+    write_for_android(shell.folder / "damaged", LIBRARY)
+    (shell.folder / "damaged/lib/libengine.so").write_bytes(shared_library("LITE_stop"))
+    write(shell.folder / "linux")
+    answer = shell("release", "aar", "all.aar", release)
+
+    assert (answer.status, said in answer.err) == (status, True)
+    assert not (shell.folder / "all.aar").exists()
+
+
+def test_nothing_is_overwritten(shell: Shell) -> None:
+    """Not even by its own result."""
+    write_for_android(shell.folder / "arm64", LIBRARY)
+    Path(shell.folder / "all.aar").write_text("mine", encoding="utf-8")
+
+    assert shell("release", "aar", "all.aar", "arm64").status == 2
+    assert (shell.folder / "all.aar").read_text(encoding="utf-8") == "mine"

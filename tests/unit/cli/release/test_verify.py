@@ -75,21 +75,22 @@ def rebuild(
     return answer, asked
 
 
-def test_it_is_built_again(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From nothing, by the committed keep set, and run as a release is."""
-    answer, asked = rebuild(shell, monkeypatch)
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        (None, "built again: 14 files have the same bytes\n"),
+        ("qemu", "proven again: 3 scenarios on qemu\n"),
+    ],
+)
+def test_it_is_built_again(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, device: str | None, said: str
+) -> None:
+    """From nothing, by the committed keep set, and run as a release is; no earlier proof counts."""
+    answer, asked = rebuild(shell, monkeypatch, *(("--device", device) if device else ()))
 
     assert answer.status == 0
-    assert answer.out.endswith("built again: 14 files have the same bytes\n")
-    assert asked == [(True, None, Stage.VERDICT)]
-
-
-def test_a_device_proves_it_again(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An earlier proof does not count."""
-    answer, asked = rebuild(shell, monkeypatch, "--device", "qemu")
-
-    assert answer.out.endswith("proven again: 3 scenarios on qemu\n")
-    assert asked == [(True, "qemu", Stage.VERDICT)]
+    assert answer.out.endswith(said)
+    assert asked == [(True, device, Stage.VERDICT)]
 
 
 def test_other_bytes_are_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,30 +101,30 @@ def test_other_bytes_are_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch
     assert "camera-1.4 is not what is built here:\n  bin/a has other bytes\n" in answer.err
 
 
-def test_a_device_alone_has_nothing_to_run(shell: Shell) -> None:
-    """The release holds no models."""
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("none",), "none"),
+        # The release holds no models.
+        (("camera-1.4", "--device", "qemu"), "it needs --rebuild"),
+        # It would be compared with itself.
+        (
+            ("camera-1.4", "--rebuild", "--reuse", "megtrim-out"),
+            "--reuse takes what was built before",
+        ),
+        # A script whose variable is not set would verify anything.
+        *(
+            (("camera-1.4", "--sha256", digest), "expected the 64 hex digits of a sha256")
+            for digest in ("", "abc", "g" * 64, f"{'a' * 64} ")
+        ),
+    ],
+)
+def test_mistakes_are_named(given: tuple[str, ...], said: str, shell: Shell) -> None:
+    """Before anything is read or built."""
     write(shell.folder / "camera-1.4")
+    answer = shell("release", "verify", *given)
 
-    assert shell("release", "verify", "camera-1.4", "--device", "qemu").status == 2
-
-
-def test_what_was_built_before_is_not_taken(shell: Shell) -> None:
-    """It would be compared with itself."""
-    write(shell.folder / "camera-1.4")
-    answer = shell("release", "verify", "camera-1.4", "--rebuild", "--reuse", "megtrim-out")
-
-    assert answer.status == 2
-    assert "--reuse takes what was built before" in answer.err
-
-
-@pytest.mark.parametrize("given", ["", "abc", "g" * 64, f"{'a' * 64} "])
-def test_a_digest_that_is_none_is_a_mistake(given: str, shell: Shell) -> None:
-    """An empty one, too: a script whose variable is not set would verify anything."""
-    write(shell.folder / "camera-1.4")
-    answer = shell("release", "verify", "camera-1.4", "--sha256", given)
-
-    assert answer.status == 2
-    assert "expected the 64 hex digits of a sha256" in answer.err
+    assert (answer.status, said in answer.err) == (2, True)
 
 
 def test_a_digest_may_be_in_capitals(shell: Shell) -> None:
@@ -134,6 +135,8 @@ def test_a_digest_may_be_in_capitals(shell: Shell) -> None:
     assert shell("release", "verify", "camera-1.4", "--sha256", digest).status == 0
 
 
-def test_no_release_is_a_mistake(shell: Shell) -> None:
-    """Of whoever names it."""
-    assert shell("release", "verify", "none").status == 2
+def test_it_lists_its_verbs(shell: Shell) -> None:
+    """In the order in which people need them."""
+    out = shell("release", "--help").out
+
+    assert out.index("  build ") < out.index("  prove ") < out.index("  verify ")

@@ -18,7 +18,7 @@ from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.checks.invocation import BASELINE_FILE
 from megtrim.checks.statuses import Contradiction, VerdictKind
-from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
+from megtrim.cli.ci.evidence.pack import proofs_option, read_proofs
 from megtrim.cli.ci.gate import NOTHING_LEFT
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_today

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,16 +15,16 @@ from megtrim.chain.graph import PROFILE, tasks, trims_functions, with_dependenci
 from megtrim.chain.matrix import PER_JOB, entries
 from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
-from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import base_options, committed_option, common, quick_option
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose
-from megtrim.evidence.evidence import EvidenceSet
+from megtrim.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.evidence.limits import MOST_RESULTS
 from megtrim.github.runner import write_output
 from megtrim.jobs import pack as bundling
+from megtrim.util.console import Console
 from megtrim.util.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.util.files import sha256_file
 from megtrim.util.wording import count
@@ -34,6 +36,28 @@ _ARTIFACTS = {
     JobPurpose.RECORD: "megtrim-functions",
     JobPurpose.TIME: "megtrim-times",
 }
+
+
+def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--proofs FILE``."""
+    return click.option(
+        "--proofs",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Proofs of an earlier run; what they cover is not run again. The file may be missing.",
+    )(command)
+
+
+def read_proofs(path: Path | None, console: Console) -> EvidenceSet:
+    """Return the proofs in a file, none if there is no such file.
+
+    A first run has no baseline, and a step of a workflow cannot leave out an option.
+    """
+    if path is not None and path.exists():
+        return load_proofs(path)
+    if path is not None:
+        console.say(f"no earlier proofs: there is no {path}")
+    return EvidenceSet(entries=())
 
 
 @click.command(

@@ -30,7 +30,6 @@ from unit.evidence.support import (
     evidence,
     proven,
     put,
-    result,
     time_bundle,
     write_evidence,
     written,
@@ -341,17 +340,6 @@ def test_the_run_is_linked_from_its_environment() -> None:
     assert join.links(env, "https://ci/1", "") == Links(run="https://ci/1", artifact="")
     for name in env:
         assert join.links({**env, name: ""}, "", "") == Links(run="", artifact="")
-
-
-def test_a_trace_job_is_no_verification(final_: Final) -> None:
-    """Its evidence says nothing about the reduced program."""
-    final_.verdict(to_json(passing()))
-    final_.bundle()
-    traced = evidence(result(trace="a" * 64), purpose=JobPurpose.TRACE)
-    write_evidence(final_.shell.folder / "evidence" / "a", written(traced))
-    final_("--evidence", "evidence")
-
-    assert final_.checks()[f"device:{SCENARIO}"].endswith("brought no result of it")
 
 
 ANDROID, LINUX = "android/megtrim.yaml", "linux/megtrim.yaml"
