@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -286,34 +287,55 @@ def uhubctl(tmp_path: Path, rc: int = 0) -> Path:
     return tmp_path / "power"
 
 
-def test_a_machine_that_answers_is_left_alone(scene: Scene) -> None:
-    """The failure was not its own."""
-    scene.machine.answers = True
+@pytest.mark.parametrize(
+    ("machine", "later", "text"),
+    [
+        ({"answers": True}, {}, "answers"),
+        ({"cured_by": "reconnect"}, {}, "answers (reconnected)"),
+        ({}, {30.0: {"answers": True}}, "answers (reconnected; waited 30 s)"),
+        ({}, {}, "does not answer (reconnected; waited 40 s; rebooted; waited 180 s)"),
+        ({"attached": ConnectionState.ABSENT}, {}, "does not answer (reconnected; waited 40 s)"),
+        ({"attached": ConnectionState.OFFLINE}, {}, "does not answer (reconnected; waited 40 s)"),
+        (
+            {"broken": frozenset({"reconnect", "reboot"}), "trouble": "its key changed; see x"},
+            {},
+            (
+                "does not answer: its key changed; see x (not reconnected: no way to reconnect; "
+                "waited 40 s; not rebooted: no way to reboot)"
+            ),
+        ),
+        ({"attached": ConnectionState.UNAUTHORIZED}, {}, UNAUTHORIZED),
+        ({"attached": ConnectionState.UNAUTHORIZED, "trouble": "tap it"}, {}, "tap it"),
+        (
+            {},
+            {10.0: {"attached": ConnectionState.UNAUTHORIZED}},
+            f"{UNAUTHORIZED} (reconnected; waited 10 s)",
+        ),
+    ],
+)
+def test_steps_are_taken_until_it_answers(
+    scene: Scene, machine: dict[str, object], later: dict[float, dict[str, object]], text: str
+) -> None:
+    """Each is reported, and has an end; without a way to it, no reboot of the day is spent."""
+
+    def change(changes: dict[str, object]) -> None:
+        for name, value in changes.items():
+            setattr(scene.machine, name, value)
+
+    change(machine)
+    for at_s, changes in later.items():
+        scene.time.at[at_s] = partial(change, changes)
     result = scene.recovery.recover(scene.machine)
 
-    assert (result.healthy, result.steps, result.text) == (True, (), "answers")
-    assert scene.machine.calls == ["alive"]
-    assert scene.said == []
-
-
-def test_reconnecting_is_the_first_step(scene: Scene) -> None:
-    """And the last where it helps."""
-    scene.machine.cured_by = "reconnect"
-    result = scene.recovery.recover(scene.machine)
-
-    assert (result.healthy, result.text) == (True, "answers (reconnected)")
-    assert scene.machine.calls == ["alive", "reconnect", "alive"]
-    assert scene.said == ["  recover  pixel-6: reconnected", "  recover  pixel-6: it answers again"]
-
-
-def test_a_link_that_is_lost_for_half_a_minute_comes_back_by_itself(scene: Scene) -> None:
-    """No one has to do anything, and nothing is rebooted."""
-    scene.time.at[30.0] = lambda: setattr(scene.machine, "answers", True)
-    result = scene.recovery.recover(scene.machine)
-
-    assert (result.healthy, result.steps) == (True, ("reconnected", "waited 30 s"))
-    assert "reboot" not in scene.machine.calls
-    assert scene.machine.calls.count("reconnect") == 3
+    assert result.text == text
+    assert result.healthy == text.startswith("answers")
+    assert result.presence is scene.machine.attached
+    reported = [f"  recover  pixel-6: {step}" for step in result.steps]
+    again = ["  recover  pixel-6: it answers again"] if result.healthy and reported else []
+    assert scene.said == [*reported, *again]
+    rebooted = "rebooted" in result.steps
+    assert scene.machine.calls.count("reboot") == (rebooted or "reboot" in scene.machine.broken)
+    assert scene.time.now_s <= TIMEOUTS.reconnect_s + TIMEOUTS.boot_s
 
 
 def test_a_reboot_is_the_last_step_and_happens_once(scene: Scene) -> None:
@@ -332,15 +354,6 @@ def test_a_reboot_is_the_last_step_and_happens_once(scene: Scene) -> None:
     assert len(scene.recovery.records.read("fake:pixel-6").reboots) == 1
 
 
-def test_it_gives_up_within_bounds(scene: Scene) -> None:
-    """Each step has an end, so their sum has one."""
-    result = scene.recovery.recover(scene.machine)
-
-    assert not result.healthy
-    assert result.text == "does not answer (reconnected; waited 40 s; rebooted; waited 180 s)"
-    assert scene.time.now_s == TIMEOUTS.reconnect_s + TIMEOUTS.boot_s
-
-
 def test_the_day_has_three_reboots(scene: Scene) -> None:
     """However many jobs fail on it."""
     for _ in range(3):
@@ -349,29 +362,6 @@ def test_the_day_has_three_reboots(scene: Scene) -> None:
 
     assert scene.machine.calls.count("reboot") == 3
     assert result.steps[-1] == "not rebooted: it was 3 times within a day"
-
-
-@pytest.mark.parametrize("attached", [ConnectionState.ABSENT, ConnectionState.OFFLINE])
-def test_without_a_way_to_it_no_reboot_is_spent(scene: Scene, attached: ConnectionState) -> None:
-    """It could not be asked to reboot."""
-    scene.machine.attached = attached
-    result = scene.recovery.recover(scene.machine)
-
-    assert result.steps == ("reconnected", "waited 40 s")
-    assert result.presence is attached
-    assert scene.recovery.records.read("fake:pixel-6").reboots == ()
-
-
-def test_a_step_that_cannot_be_tried_is_reported_and_passed(scene: Scene) -> None:
-    """With the reason; a reboot that was not begun is not waited for."""
-    scene.machine.broken = frozenset({"reconnect", "reboot"})
-    result = scene.recovery.recover(scene.machine)
-
-    assert result.steps == (
-        "not reconnected: no way to reconnect",
-        "waited 40 s",
-        "not rebooted: no way to reboot",
-    )
 
 
 def test_power_is_switched_where_it_is_configured(scene: Scene, tmp_path: Path) -> None:
@@ -397,34 +387,6 @@ def test_power_that_cannot_be_switched_is_reported(scene: Scene, tmp_path: Path)
 
     assert result.steps[2].startswith("not power switched off and on: uhubctl -l 1-1.4")
     assert "rebooted" in result.steps
-
-
-def test_an_unauthorized_phone_is_not_tried_at_all(scene: Scene) -> None:
-    """A person must tap."""
-    scene.machine.attached = ConnectionState.UNAUTHORIZED
-    result = scene.recovery.recover(scene.machine)
-
-    assert (result.healthy, result.text, result.steps) == (False, UNAUTHORIZED, ())
-    assert scene.machine.calls == []
-
-
-def test_a_phone_that_comes_back_unauthorized_ends_the_recovery(scene: Scene) -> None:
-    """As after a reset: waiting on changes nothing."""
-    scene.time.at[10.0] = lambda: setattr(scene.machine, "attached", ConnectionState.UNAUTHORIZED)
-    result = scene.recovery.recover(scene.machine)
-
-    assert result.verdict == UNAUTHORIZED
-    assert result.steps == ("reconnected", "waited 10 s")
-
-
-def test_what_its_kind_knows_of_the_trouble_is_reported(scene: Scene) -> None:
-    """Such as a key that was refused, and what to do."""
-    scene.machine.trouble = "its key changed; remove the old one"
-    assert scene.recovery.recover(scene.machine).verdict == (
-        "does not answer: its key changed; remove the old one"
-    )
-    scene.machine.attached = ConnectionState.UNAUTHORIZED
-    assert scene.recovery.recover(scene.machine).text == "its key changed; remove the old one"
 
 
 def test_where_no_one_can_look_no_machine_is_at_fault(scene: Scene) -> None:

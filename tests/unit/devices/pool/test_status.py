@@ -13,19 +13,15 @@ from megtrim.devices.device import Timeouts
 from megtrim.devices.pool.device_pool import (
     MachineState,
     MachineStatus,
-    PoolEntry,
     PoolState,
     WaitReporter,
     age,
     open_pool_state,
-    quarantine_machine,
-    read_statuses,
 )
 from megtrim.devices.pool.leases import Holder
 from megtrim.devices.pool.machine import ConnectionState, MachineBusy
 from megtrim.devices.pool.recovery import Author, Quarantine
-from megtrim.util.errors import InfrastructureFailure
-from unit.devices.machines import NOON, FakeMachine, make_spec
+from unit.devices.machines import NOON, make_spec
 
 
 @pytest.fixture
@@ -36,10 +32,6 @@ def said() -> list[str]:
 @pytest.fixture
 def shared(tmp_path: Path, said: list[str]) -> PoolState:
     return open_pool_state(make_spec(tmp_path, said=said, timeouts=Timeouts()))
-
-
-def entry(*machines: FakeMachine) -> PoolEntry:
-    return PoolEntry(name="phones", kind="fake", find=lambda: machines)
 
 
 def test_a_wait_names_who_holds_the_machines(
@@ -65,62 +57,6 @@ def test_a_wait_names_who_holds_the_machines(
         reporter(holders)
     assert busy.value.message == f"phones: waited 20 min for a device that is {held}"
     assert busy.value.exit_code == 3
-
-
-def test_a_status_combines_presence_record_and_lease(shared: PoolState, tmp_path: Path) -> None:
-    """Each machine of an entry has its own."""
-    free, held, put = (FakeMachine(name, tmp_path) for name in ("free", "held", "put"))
-    shared.records.quarantine(put.key, put.name, "broken", Author.PERSON)
-    with shared.leases.acquire(lambda: (held,)):
-        states = {each.name: each for each in read_statuses(entry(free, held, put), shared)}
-
-    assert {name: each.state for name, each in states.items()} == {
-        "free": MachineState.FREE,
-        "held": MachineState.HELD,
-        "put": MachineState.QUARANTINED,
-    }
-    assert states["free"].entry == "phones"
-
-
-def test_an_entry_without_a_machine_has_a_status(shared: PoolState) -> None:
-    """Whether none matches, or no one could look."""
-
-    def fail() -> tuple[FakeMachine, ...]:
-        msg = "adb is missing"
-        raise InfrastructureFailure(msg)
-
-    [absent] = read_statuses(entry(), shared)
-    [unknown] = read_statuses(PoolEntry(name="phones", kind="fake", find=fail), shared)
-
-    assert (absent.state, absent.name, absent.detail) == (MachineState.ABSENT, "phones", "")
-    assert (unknown.state, unknown.detail) == (MachineState.ABSENT, "adb is missing")
-
-
-def test_a_damaged_record_is_its_machines_alone(shared: PoolState, tmp_path: Path) -> None:
-    """The others can be used."""
-    damaged, good = FakeMachine("damaged", tmp_path), FakeMachine("good", tmp_path)
-    shared.records.quarantine(damaged.key, damaged.name, "r", Author.PERSON)
-    [record] = (tmp_path / "state" / "machines").glob("*.json")
-    record.write_text("{", encoding="utf-8")
-
-    states = [each.state for each in read_statuses(entry(damaged, good), shared)]
-    assert states == [MachineState.DAMAGED, MachineState.FREE]
-
-
-def test_a_quarantine_is_reported_even_if_it_cannot_be_stored(
-    shared: PoolState, said: list[str], tmp_path: Path
-) -> None:
-    """The job goes on with another machine."""
-    machine = FakeMachine("p", tmp_path, attached=ConnectionState.OFFLINE)
-    quarantine_machine(shared, machine, "it froze")
-    (tmp_path / "other").mkdir()
-    unusable = open_pool_state(make_spec(tmp_path / "other", said=said))
-    (tmp_path / "other" / "state").touch()
-    quarantine_machine(unusable, machine, "it froze")
-
-    assert said[0] == "  quarantine  p: it froze"
-    assert said[1].startswith("  quarantine of p cannot be noted: ")
-    assert len(said) == 2
 
 
 FREE = MachineStatus(
