@@ -55,9 +55,9 @@ def choose_toolchain(document: Document, chosen: str) -> Document:
 def _keep_own(document: Document, chosen: str) -> Document:
     """Return the document without what is for other toolchains."""
     given = {key for key in LIMITED if document.data.get(key)}
-    left = _filter(document, [((key,), document.data.get(key)) for key in LIMITED], chosen)
-    models = [((*at, "scenarios"), each) for at, each in sections(left.data, "models")]
-    left = _filter(left, [(at, each.get("scenarios")) for at, each in models], chosen)
+    left = _filter(document, [(key,) for key in LIMITED], chosen)
+    models = [at for at, _ in sections(left.data, "models")]
+    left = _filter(left, [(*at, "scenarios") for at in models], chosen)
     left = _drop_references(document.data, left)
     # As if they had been left out, but for models, which a configuration needs.
     emptied = {key for key in given - {"models"} if left.data[key] == []}
@@ -69,40 +69,36 @@ def _drop_references(whole: Section, left: Document) -> Document:
 
     A list of such names alone is as if it had been left out, too.
     """
-    perf = left.data.get("perf")
-    if not isinstance(perf, dict):
-        return left
+    perf: Any = left.data.get("perf") or {}
     found: dict[KeyPath, list[tuple[int, Any]]] = {}
     for key, names in (("scenarios", scenario_names), ("classes", class_names)):
         others = {*names(whole)} - {*names(left.data)}
-        value = perf.get(key)
-        listed = [*enumerate(value)] if isinstance(value, list) else []
-        own = [(index, item) for index, item in listed if item not in others]
-        if own != listed:
+        own = [(i, name) for i, name in enumerate(perf.get(key) or ()) if name not in others]
+        if len(own) != len(perf.get(key) or ()):
             found["perf", key] = own
-    own_perf = {key: value for key, value in perf.items() if found.get(("perf", key)) != []}
-    left = replace(left, data=left.data | {"perf": own_perf})
+    emptied = {path[1] for path, own in found.items() if not own}
+    own_perf = {key: value for key, value in perf.items() if key not in emptied}
+    if emptied:
+        left = replace(left, data=left.data | {"perf": own_perf})
     return left.with_items({at: own for at, own in found.items() if own})
 
 
-def _filter(document: Document, lists: list[tuple[KeyPath, Any]], chosen: str) -> Document:
+def _filter(document: Document, lists: list[KeyPath], chosen: str) -> Document:
     found = {}
-    for at, value in lists:
-        items = [*enumerate(value)] if isinstance(value, list) else []
-        own = [(index, item) for index, item in items if _is_of(item, chosen)]
-        if own != items:
+    for at in lists:
+        items: Any = document.value(at) or []
+        own = [(index, item) for index, item in enumerate(items) if _is_of(item, chosen)]
+        if len(own) != len(items):
             found[at] = own
     return document.with_items(found)
 
 
-def _is_of(item: object, chosen: str) -> bool:
+def _is_of(item: Section, chosen: str) -> bool:
     """Tell whether an item is for a toolchain; a model is if any of its scenarios is."""
-    if not isinstance(item, dict):
-        return True  # a mistake, which is reported
-    named, scenarios = item.get(_KEY), item.get("scenarios")
-    if isinstance(named, list) and named and chosen not in named:
+    named: Any = item.get(_KEY)
+    if named and chosen not in named:
         return False
-    inside = scenarios if isinstance(scenarios, list) else []
+    inside: Any = item.get("scenarios")
     return not inside or any(_is_of(each, chosen) for each in inside)
 
 
@@ -128,4 +124,4 @@ def _keep_set(data: Section, chosen: str) -> object:
     whole = data.get("keep_set")
     if whole is None:
         whole = Config.model_fields["keep_set"].default
-    return f"{whole}/{chosen}" if isinstance(whole, str) else whole
+    return f"{whole}/{chosen}"

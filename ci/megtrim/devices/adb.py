@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from megtrim.devices.device import Timeouts
+from megtrim.devices.device import DEFAULT_TIMEOUTS, Timeouts
 from megtrim.devices.pool.machine import ConnectionState, MachineId
 from megtrim.devices.remote.adb_transport import SHARED_SERIAL, Adb, AdbTransport, find_adb
 from megtrim.devices.remote.run_directory import RemoteMachine
@@ -93,7 +93,7 @@ def _simplify(address: str) -> str:
 def list_phones(
     processes: ProcessRunner,
     *,
-    timeouts: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> tuple[AttachedPhone, ...]:
     """Return every phone that adb shows, by serial. Raises if there is no adb or no server."""
     adb = find_adb(processes)

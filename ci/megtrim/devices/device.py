@@ -85,6 +85,9 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+DEFAULT_TIMEOUTS = Timeouts()
+
+
 class RunDirectory(Protocol):
     """A folder on the device, for one job."""
 

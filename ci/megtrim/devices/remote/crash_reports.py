@@ -14,7 +14,7 @@ import shlex
 import signal
 from collections.abc import Sequence
 
-from megtrim.devices.device import Timeouts
+from megtrim.devices.device import DEFAULT_TIMEOUTS, Timeouts
 from megtrim.devices.remote.telemetry import HELPERS
 from megtrim.devices.remote.transport import Transport
 from megtrim.evidence.limits import clean_line, clean_log
@@ -77,7 +77,7 @@ def evidence(
     run: ProgramRun,
     *,
     pid: int | None = None,
-    timeouts: Timeouts = Timeouts(),  # noqa: B008 - a frozen value
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> str:
     """Return what is known about a run that a signal ended, as lines; empty for other runs.
 

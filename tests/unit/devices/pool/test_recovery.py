@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from megtrim.config.device import PowerPort
 from megtrim.devices.device import Timeouts
-from megtrim.devices.pool import leases
 from megtrim.devices.pool.leases import slug
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.recovery import (
@@ -219,21 +218,6 @@ def test_a_link_in_the_place_of_a_record_costs_that_machine_alone(
     assert records.mend(KEY) is not None
     assert records.read(KEY) == Record(key=KEY)
     assert records.read("adb:other").quarantine is not None
-
-
-def test_a_record_that_another_holds_for_ever_is_a_failure(
-    records: Records, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that was stopped there does not stop all others."""
-    monkeypatch.setattr(leases, "_LONGEST_LOCK_S", 0.2)
-    lock = file_of(tmp_path).with_suffix(".lock")
-
-    with (
-        leases.lock_file(lock),
-        pytest.raises(InfrastructureFailure, match="has been locked for"),
-    ):
-        records.quarantine(KEY, "pixel", "hot", Author.MACHINE)
-    records.quarantine(KEY, "pixel", "hot", Author.MACHINE)
 
 
 TIMEOUTS = Timeouts()
