@@ -16,8 +16,12 @@ from megtrim.load_and_run.exit_status import (
     error_message,
 )
 
-LOGS = Path(__file__).parents[2] / "data" / "logs-android"
-PLAIN_LOG = (LOGS / "resnet18-s.plain.log").read_text(encoding="utf-8")
+DATA = Path(__file__).parents[2] / "data"
+PLAIN_LOG, ANDROID_11, ANDROID_6 = (
+    (DATA / "logs-android" / f"resnet18-s.{name}.log").read_text(encoding="utf-8")
+    for name in ("plain", "nchw44.trap-android11", "nchw44.trap-android6")
+)
+QEMU, LIBC = "qemu: uncaught target signal {}\n", "libc: Fatal signal {}, code 1 in tid 7\n"
 
 
 def run(rc: int, *, stderr: str = "", stdout: str = "", timed_out: bool = False) -> ProgramRun:
@@ -31,112 +35,66 @@ def run(rc: int, *, stderr: str = "", stdout: str = "", timed_out: bool = False)
     )
 
 
-@pytest.mark.parametrize("rc", [133, 132, -5, -4])
-def test_trap_by_status(rc: int) -> None:
-    """SIGTRAP on Arm, SIGILL on x86, as a shell or a parent process reports it."""
-    assert ending(run(rc)) is RunOutcome.TRAP
-
-
-def test_trap_that_the_c_library_turned_into_exit_1() -> None:
-    """Android 11 under emulation: only the C library's own line reports."""
-    said = (LOGS / "resnet18-s.nchw44.trap-android11.log").read_text(encoding="utf-8")
-
-    assert ending(run(1, stderr=said)) is RunOutcome.TRAP
-    assert ending(run(1, stdout=said)) is RunOutcome.TRAP
-    assert ending_signal(run(1, stderr=said)) == 5
-
-
-def test_trap_that_the_emulator_reports() -> None:
-    """Android 6 under emulation."""
-    said = (LOGS / "resnet18-s.nchw44.trap-android6.log").read_text(encoding="utf-8")
-
-    assert ending(run(133, stderr=said)) is RunOutcome.TRAP
-    assert ending(run(1, stderr=said)) is RunOutcome.TRAP
-
-
-def test_fatal_line_as_logcat_shows_it() -> None:
-    """The same line with logcat's columns in front."""
-    line = "11-21 04:32:51.123  2853  2853 F libc    : Fatal signal 5 (SIGTRAP), code 1\n"
-
-    assert ending(run(1, stderr=f"first\n{line}")) is RunOutcome.TRAP
-
-
-@pytest.mark.parametrize("rc", [134, 139, -6, -11, 129, 192])
-def test_other_signals(rc: int) -> None:
-    """An abort, a wild pointer: no trap, and still the program's own."""
-    assert ending(run(rc)) is RunOutcome.CRASHED
-
-
-@pytest.mark.parametrize("rc", [137, 143, -9, -15])
-def test_signals_from_outside(rc: int) -> None:
-    """A low-memory killer, a time limit of the host: as a shell or a parent process reports it."""
-    assert ending(run(rc)) is RunOutcome.KILLED
-
-
-def test_an_emulator_that_reports_of_a_signal_from_outside() -> None:
-    """It names the signal that its program got, and ends as it likes."""
-    said = "qemu: uncaught target signal 15 (Terminated) - core dumped\n"
-
-    assert ending(run(1, stderr=said)) is RunOutcome.KILLED
+TRAP, CRASHED, KILLED, FAILED, PASSED = (
+    *(RunOutcome.TRAP, RunOutcome.CRASHED, RunOutcome.KILLED),
+    *(RunOutcome.FAILED, RunOutcome.PASSED),
+)
 
 
 @pytest.mark.parametrize(
-    ("said", "signal"),
+    ("statuses", "stderr", "outcome", "signal"),
     [
-        ("libc: Fatal signal 11 (SIGSEGV), code 1, fault addr 0x0 in tid 7\n", 11),
-        ("libc: Fatal signal 6 (SIGABRT), code -6 in tid 7\n", 6),
-        ("qemu: uncaught target signal 6 (Aborted) - core dumped\n", 6),
+        # SIGTRAP on Arm, SIGILL on x86, as a shell or a parent process reports it.
+        ((133, -5), "", TRAP, 5),
+        ((132, -4), "", TRAP, 4),
+        # Under emulation, only the C library of Android 11 reports, or the emulator for Android 6.
+        ((1,), ANDROID_11, TRAP, 5),
+        ((133, 1), ANDROID_6, TRAP, 5),
+        # The same line with logcat's columns in front.
+        (
+            (1,),
+            "first\n11-21 04:32:51.123  2853  2853 F libc    : Fatal signal 5 (SIGTRAP), code 1\n",
+            *(TRAP, 5),
+        ),
+        # A wrapper swallowed the exit status, not the word of who saw the trap.
+        ((0,), LIBC.format("5 (SIGTRAP)"), TRAP, 5),
+        ((0,), QEMU.format("4 (Illegal instruction) - core dumped"), TRAP, 4),
+        # An abort, a wild pointer: no trap, and still the program's own.
+        ((134, -6), "", CRASHED, 6),
+        ((139, -11), "", CRASHED, 11),
+        ((129,), "", CRASHED, 1),
+        ((192,), "", CRASHED, 64),
+        # The number counts, not that there is such a line.
+        ((1,), LIBC.format("11 (SIGSEGV)"), CRASHED, 11),
+        ((1,), LIBC.format("6 (SIGABRT)"), CRASHED, 6),
+        ((1,), QEMU.format("6 (Aborted) - core dumped"), CRASHED, 6),
+        # A low-memory killer, a time limit of the host, also as the emulator reports it.
+        ((137, -9), "", KILLED, 9),
+        ((143, -15), "", KILLED, 15),
+        ((1,), QEMU.format("15 (Terminated) - core dumped"), KILLED, 15),
+        # An exit status that no signal gives, with a log that speaks of none.
+        ((1, 2, 127, 128, 193, 255), PLAIN_LOG, FAILED, None),
+        # Only the whole line of the C library or the emulator counts.
+        ((1,), "the model speaks of signal 5\n", FAILED, None),
+        ((1,), "iter 5: libc Fatal signal 5\n", FAILED, None),
+        ((1,), "see qemu: uncaught target signal 5 in the manual\n", FAILED, None),
+        ((0,), PLAIN_LOG, PASSED, None),
     ],
 )
-def test_other_signals_that_the_c_library_turned_into_exit_1(said: str, signal: int) -> None:
-    """The number counts, not that there is such a line."""
-    assert ending(run(1, stderr=said)) is RunOutcome.CRASHED
-    assert ending_signal(run(1, stderr=said)) == signal
+def test_how_a_run_ended(
+    statuses: tuple[int, ...], stderr: str, outcome: RunOutcome, signal: int | None
+) -> None:
+    """By its exit status and what was said; one that was ended for its time is a timeout."""
+    for rc in statuses:
+        assert ending(run(rc, stderr=stderr)) is outcome
+        assert ending_signal(run(rc, stderr=stderr)) == signal
+        assert ending(run(rc, stderr=stderr, timed_out=True)) is RunOutcome.TIMEOUT
 
 
-@pytest.mark.parametrize("rc", [1, 2, 127, 128, 193, 255])
-def test_failed_by_its_own_decision(rc: int) -> None:
-    """An exit status that no signal gives, with a log that speaks of none."""
-    assert ending(run(rc, stderr=PLAIN_LOG)) is RunOutcome.FAILED
-    assert ending_signal(run(rc)) is None
-
-
-def test_passed() -> None:
+def test_what_a_program_prints_itself_counts_if_it_failed() -> None:
     """Exit status 0 is a pass, whatever a program prints."""
-    assert ending(run(0, stderr=PLAIN_LOG)) is RunOutcome.PASSED
-    assert ending(run(0, stdout="libc: Fatal signal 5 (SIGTRAP)\n")) is RunOutcome.PASSED
-    assert ending_signal(run(0)) is None
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "libc: Fatal signal 5 (SIGTRAP), code 1 in tid 7\n",
-        "qemu: uncaught target signal 4 (Illegal instruction) - core dumped\n",
-    ],
-)
-def test_a_trap_that_something_ended_with_0(said: str) -> None:
-    """A wrapper swallowed the exit status, not the word of who saw the trap."""
-    assert ending(run(0, stderr=said)) is RunOutcome.TRAP
-
-
-@pytest.mark.parametrize("rc", [0, 1, 133, 137])
-def test_timeout(rc: int) -> None:
-    """A run that was ended for its time reports nothing else."""
-    assert ending(run(rc, timed_out=True)) is RunOutcome.TIMEOUT
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "the model speaks of signal 5\n",
-        "iter 5: libc Fatal signal 5\n",
-        "see qemu: uncaught target signal 5 in the manual\n",
-    ],
-)
-def test_text_that_only_looks_like_it(said: str) -> None:
-    """Only the whole line of the C library or the emulator counts."""
-    assert ending(run(1, stderr=said)) is RunOutcome.FAILED
+    assert ending(run(1, stdout=ANDROID_11)) is TRAP
+    assert ending(run(0, stdout="libc: Fatal signal 5 (SIGTRAP)\n")) is PASSED
 
 
 @given(st.integers(-64, 255), st.text(max_size=80))
@@ -144,8 +102,6 @@ def test_every_run_ends_somehow(rc: int, said: str) -> None:
     """Whatever the status and the text, there is one answer."""
     assert ending(run(rc, stderr=said)) in set(RunOutcome)
 
-
-DATA = Path(__file__).parents[2] / "data"
 
 PREAMBLE = "[21 04:32:52 @:10] creat mdl model use XPU as default comp node\n"
 ABORTED = "\nqemu: uncaught target signal 6 (Aborted) - core dumped\n"
@@ -200,6 +156,8 @@ ABORTED = "\nqemu: uncaught target signal 6 (Aborted) - core dumped\n"
         ("invalid arg: --nope\nmidout: 0 items written to t\n", "invalid arg: --nope"),
         (f"{PREAMBLE}{ABORTED}", ""),
         ("", ""),
+        # It stands in reports, so it has a largest length.
+        ("x" * 9000, "x" * 2000),
     ],
 )
 def test_message_of_a_failed_run(stderr: str, message: str) -> None:
@@ -207,32 +165,23 @@ def test_message_of_a_failed_run(stderr: str, message: str) -> None:
     assert error_message(stderr) == message
 
 
-def test_message_of_the_recorded_refusal() -> None:
-    """The newer engine on a flag of the older one."""
-    text = (DATA / "logs" / "resnet18-s.winograd.log").read_text(encoding="utf-8")
-
-    assert error_message(text) == "unknown command line flag 'winograd-transform'"
-
-
 @pytest.mark.parametrize(
-    "name",
+    ("name", "message"),
     [
-        "logs/resnet18-s.plain.log",
-        "logs/v8-profile.log",
-        "logs/v8-reduced-trap.log",
-        "logs-android/resnet18-s.plain.log",
-        "logs-android/resnet18-s.nchw44.trap-android11.log",
-        "logs-android/resnet18-s.nchw44.trap-android6.log",
+        # The newer engine on a flag of the older one.
+        ("logs/resnet18-s.winograd.log", "unknown command line flag 'winograd-transform'"),
+        # Neither log lines nor the notice of a signal are a message.
+        ("logs/resnet18-s.plain.log", ""),
+        ("logs/v8-profile.log", ""),
+        ("logs/v8-reduced-trap.log", ""),
+        ("logs-android/resnet18-s.plain.log", ""),
+        ("logs-android/resnet18-s.nchw44.trap-android11.log", ""),
+        ("logs-android/resnet18-s.nchw44.trap-android6.log", ""),
     ],
 )
-def test_logs_without_an_error_give_no_message(name: str) -> None:
-    """Neither log lines nor the notice of a signal are a message."""
-    assert error_message((DATA / name).read_text(encoding="utf-8")) == ""
-
-
-def test_message_has_a_largest_length() -> None:
-    """It stands in reports."""
-    assert error_message("x" * 9000) == "x" * 2000
+def test_messages_of_recorded_runs(name: str, message: str) -> None:
+    """As the engine wrote them."""
+    assert error_message((DATA / name).read_text(encoding="utf-8")) == message
 
 
 @given(st.text(max_size=200))
