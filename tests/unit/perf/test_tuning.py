@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
-from typing import cast
+from pathlib import Path
 
 import pytest
 import yaml
@@ -170,64 +169,65 @@ def make(loaded: LoadedConfig, winner: str, toolchain: str = "") -> TunedScenari
     )
 
 
-def read(edited: tuple[Path, bytes]) -> list[dict[str, object]]:
-    file, raw = edited
-    assert file.name == "megtrim.yaml"
-    models: list[dict[str, object]] = yaml.safe_load(raw)["models"]
-    return models
+ARGS, INPUTS = ["--const-shape", "--iter", "3"], {"inputs": {"data": "in.npy"}}
+PLAIN, TUNED = {"name": "fast", "args": ["--cpu", *ARGS]}, "megtrim/tuned"
+CACHE = {"fast_run": True, "algo_cache": f"{TUNED}/net-fast.algo.cache"}
 
 
-def test_flags_become_a_scenario(loaded: LoadedConfig) -> None:
-    """With the flags that the model needs, its counts and inputs."""
-    tuned = make(loaded, "nchw88")
-    assert (tuned.dumped_model, tuned.algo_cache) == (None, None)
-    (model,) = read(add(loaded, tuned))
-    scenarios = model["scenarios"]
-    assert isinstance(scenarios, list)
-    assert scenarios[1] == {
-        "name": "fast",
-        "args": [
-            *("--cpu", "--enable-nchw88", "--const-shape", "--iter", "3"),
-        ],
-        "inputs": {"data": "in.npy"},
-    }
+@pytest.mark.parametrize(
+    ("winner", "toolchain", "expected"),
+    [
+        ("nchw88", "", {"name": "fast", "args": ["--cpu", "--enable-nchw88", *ARGS], **INPUTS}),
+        # The search is not repeated: what it found is kept next to the configuration.
+        (
+            *("fast-run-cache", ""),
+            {
+                **PLAIN,
+                "fast_run": True,
+                "algo_cache": "megtrim/tuned/net-fast.algo.cache",
+                **INPUTS,
+            },
+        ),
+        # What another toolchain compiles has other flags, and files of its own.
+        (
+            *("fast-run-cache", "phone"),
+            {**PLAIN, **CACHE, "algo_cache": f"{TUNED}/phone/net-fast.algo.cache", **INPUTS}
+            | {"toolchains": ["phone"]},
+        ),
+        # A dumped model is a model of its own, without the operator JSON of another file.
+        (
+            *("layout-dumped", "desk"),
+            {
+                "name": "net-fast",
+                "file": f"{TUNED}/desk/net-fast.mge",
+                "scenarios": [{**PLAIN, **INPUTS, "toolchains": ["desk"]}],
+            },
+        ),
+        # fake-first changes the first warm-up alone, and a scenario's outputs are dumped.
+        (
+            *("recipe-x86", ""),
+            {
+                "name": "net-fast",
+                "file": f"{TUNED}/net-fast.mge",
+                "scenarios": [
+                    {**PLAIN, "args": ["--cpu", "--weight-preprocess", *ARGS], **CACHE, **INPUTS}
+                ],
+            },
+        ),
+    ],
+)
+def test_flags_become_a_scenario(
+    loaded: LoadedConfig, winner: str, toolchain: str, expected: dict[str, object]
+) -> None:
+    """With the flags that the model needs, its counts and inputs, behind its siblings."""
+    tuned = make(loaded, winner, toolchain)
 
-
-def test_a_cache_is_recorded(loaded: LoadedConfig) -> None:
-    """The search is not repeated: what it found is kept next to the configuration."""
-    tuned = make(loaded, "fast-run-cache")
-    assert tuned.algo_cache == PurePosixPath("megtrim/tuned/net-fast.algo.cache")
-    assert tuned.item["fast_run"] is True
-    assert tuned.item["algo_cache"] == str(tuned.algo_cache)
-
-
-def test_a_dumped_model_is_a_model_of_its_own(loaded: LoadedConfig) -> None:
-    """Its section has the scenario, and no operator JSON of another file."""
-    tuned = make(loaded, "layout-dumped")
-    assert tuned.sibling == ("models", 0)
-    first, second = read(add(loaded, tuned))
-    assert first["name"] == "net"
-    assert (second["name"], second["file"]) == ("net-fast", "megtrim/tuned/net-fast.mge")
-    assert set(second) == {"name", "file", "scenarios"}
-
-
-def test_a_winner_is_for_the_toolchain_that_was_measured(loaded: LoadedConfig) -> None:
-    """What another one compiles has other flags, and files of its own."""
-    scenario = make(loaded, "fast-run-cache", "phone").item
-    assert scenario["toolchains"] == ["phone"]
-    assert scenario["algo_cache"] == "megtrim/tuned/phone/net-fast.algo.cache"
-
-    model = make(loaded, "layout-dumped", "desk").item
-    assert model["file"] == "megtrim/tuned/desk/net-fast.mge"
-    (inner,) = cast("list[dict[str, object]]", model["scenarios"])
-    assert inner["toolchains"] == ["desk"]
-
-
-def test_a_recipe_is_kept_without_fake_first(loaded: LoadedConfig) -> None:
-    """It changes the first warm-up alone, and a scenario's outputs are dumped."""
-    tuned = make(loaded, "recipe-x86")
-    (scenario,) = cast("list[dict[str, object]]", tuned.item["scenarios"])
-    assert scenario["args"] == ["--cpu", "--weight-preprocess", "--const-shape", "--iter", "3"]
+    assert dict(tuned.item) == expected
+    file, raw = add(loaded, tuned)
+    models = yaml.safe_load(raw)["models"]
+    grown = models if "file" in expected else models[0]["scenarios"]
+    assert (file.name, [each["name"] for each in grown][1:]) == ("megtrim.yaml", [expected["name"]])
+    assert grown[1] == expected
 
 
 def test_a_name_that_is_taken_is_refused_first(loaded: LoadedConfig) -> None:
