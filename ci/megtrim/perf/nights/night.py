@@ -26,7 +26,7 @@ from megtrim.perf.rows.model import (
     HistoryPoint,
     HistorySeries,
     PerformanceRow,
-    TrimmingRow,
+    Row,
 )
 from megtrim.perf.times import SamplesLeftOut, StageTime
 from megtrim.render.markup import one_line
@@ -91,7 +91,7 @@ def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
     return replace(verdict, performance=replace(verdict.performance, history=history))
 
 
-def _make_rows(row: PerformanceRow | TrimmingRow) -> Iterator[HistoryRow]:
+def _make_rows(row: Row) -> Iterator[HistoryRow]:
     """Yield the row of each program that a row of the verdict is about."""
     if isinstance(row, PerformanceRow):
         yield _make_row(row, row.experiment, row.times)
@@ -100,9 +100,7 @@ def _make_rows(row: PerformanceRow | TrimmingRow) -> Iterator[HistoryRow]:
         yield _make_row(row, f"{row.artifact} {each.variant}", (each.time,) if each.time else ())
 
 
-def _make_row(
-    row: PerformanceRow | TrimmingRow, contestant: str, times: tuple[StageTime, ...]
-) -> HistoryRow:
+def _make_row(row: Row, contestant: str, times: tuple[StageTime, ...]) -> HistoryRow:
     status = row.status
     if not status.has_times:
         times = ()

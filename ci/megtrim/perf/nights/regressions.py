@@ -23,10 +23,9 @@ from megtrim.history.entries import parse_time
 from megtrim.perf.nights.change_points import Direction
 from megtrim.perf.nights.history import HistoryRun
 from megtrim.perf.nights.series import Point, Series, make_series
-from megtrim.perf.rows.model import Performance, PerformanceRow, TrimmingRow
+from megtrim.perf.rows.model import Performance, PerformanceRow, Row, TrimmingRow
 from megtrim.perf.times import RatioResult, Reference
 
-Row = PerformanceRow | TrimmingRow
 _LONGEST_SUBJECTS = 20_000
 
 
@@ -180,7 +179,7 @@ def _is_repaired(row: Row, record: RegressionRecord, night: Night) -> bool:
     if row.status is not PerformanceStatus.MEASURED:
         return False
     if isinstance(row, TrimmingRow):
-        return any(each.ratio for each in row.variants)
+        return bool(row.named_ratios)
     if not record.base:
         return any(each.against is Reference.PLAIN for each in row.ratios)
     return record.base == night.base and any(_list_base_ratios(row))
@@ -198,11 +197,8 @@ def _is_against_base(row: Row) -> bool:
 
 def list_slower(row: Row) -> tuple[RatioResult, ...]:
     """Return the ratios of a row that are slower by more than the threshold, the worst first."""
-    if isinstance(row, PerformanceRow):
-        found = list(row.ratios)
-    else:
-        found = [each.ratio for each in row.variants if each.ratio]
-    return tuple(sorted((each for each in found if each.regressed), key=lambda each: -each.ratio))
+    slower = (each for _, each in row.named_ratios if each.regressed)
+    return tuple(sorted(slower, key=lambda each: -each.ratio))
 
 
 def _make_record(night: Night, scenario: str, slower: tuple[Row, ...]) -> RegressionRecord:

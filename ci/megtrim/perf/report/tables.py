@@ -13,11 +13,12 @@ from itertools import groupby
 from megtrim.config.units import format_bytes
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
-from megtrim.perf.rows.checks import ratios_of, summarize, times_of
+from megtrim.perf.rows.checks import summarize
 from megtrim.perf.rows.model import (
     STATUS_WORDS,
     Performance,
     PerformanceRow,
+    Row,
     TrimmingRow,
     check_status,
 )
@@ -188,7 +189,7 @@ def _variants(row: TrimmingRow, performance: Performance) -> Iterator[TimeCells]
 
 
 def _cells(
-    row: PerformanceRow | TrimmingRow,
+    row: Row,
     names: tuple[str, ...],
     numbers: tuple[str, ...],
     times: Sequence[StageTime],
@@ -276,18 +277,17 @@ def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
     )
 
 
-def remarks(row: PerformanceRow | TrimmingRow) -> tuple[str, ...]:
+def remarks(row: Row) -> tuple[str, ...]:
     """Return what a reader must know of a row besides its numbers, one line each."""
     left_out = (f"left out: {each.count}, {each.reason}" for each in row.left_out)
     emulated = ("emulated: says nothing about a device",) if row.emulated else ()
-    times = row.times if isinstance(row, PerformanceRow) else [v.time for v in row.variants]
-    estimated = any(each is not None and each.by_run_length for each in times)
+    estimated = any(each.by_run_length for _, each in row.named_times)
     by_length = ("times from runs of different lengths",) if estimated else ()
     reason = (row.reason,) if row.reason else ()
     return (*emulated, *reason, *by_length, *left_out, *row.conditions)
 
 
-def urgency(row: PerformanceRow | TrimmingRow) -> int:
+def urgency(row: Row) -> int:
     """Return a key that sorts rows that need a person first, and keeps all others together."""
     return _URGENCY.index(row.status) if row.status in _URGENCY else len(_URGENCY)
 
@@ -320,7 +320,7 @@ def _weigh(text: str) -> int:
 def _list_numbers(performance: Performance) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     for row in performance.all_rows:
         numbers = [("status", str(row.status))]
-        for name, time in times_of(row):
+        for name, time in row.named_times:
             upper = "" if time.upper_ms is None else f"{time.upper_ms:.6g}"
             numbers += [
                 (f"{one_line(name)}.median_ms", f"{time.median_ms:.6g}"),
@@ -329,7 +329,7 @@ def _list_numbers(performance: Performance) -> Iterator[tuple[str, list[tuple[st
                 (f"{one_line(name)}.processes", str(time.processes)),
                 (f"{one_line(name)}.spread", f"{time.spread:.4g}"),
             ]
-        for name, ratio in ratios_of(row):
+        for name, ratio in row.named_ratios:
             prefix = f"{ratio.stage}.against {one_line(name)}"
             upper = "" if ratio.upper is None else f"{ratio.upper:.6g}"
             numbers += [

@@ -19,10 +19,10 @@ from megtrim.perf.rows.model import (
     STATUS_WORDS,
     Performance,
     PerformanceRow,
-    TrimmingRow,
+    Row,
     check_status,
 )
-from megtrim.perf.times import RatioResult, Reference, StageTime, ratio_with_interval
+from megtrim.perf.times import Reference, ratio_with_interval
 
 _HINTS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.REGRESSED: (
@@ -68,7 +68,7 @@ def performance_checks(
         )
 
 
-def _find_hint(row: PerformanceRow | TrimmingRow) -> str:
+def _find_hint(row: Row) -> str:
     if row.status is PerformanceStatus.INCONCLUSIVE and isinstance(row, PerformanceRow):
         searching = (each.name for each in EXPERIMENTS if each.measured.searches)
         if row.experiment in searching:
@@ -85,21 +85,7 @@ def summarize(performance: Performance) -> str:
     return f"times: {', '.join(counts) or 'none'}"
 
 
-def times_of(row: PerformanceRow | TrimmingRow) -> tuple[tuple[str, StageTime], ...]:
-    """Return the times of a row, each with its name: a stage, or a variant."""
-    if isinstance(row, PerformanceRow):
-        return tuple((str(each.stage), each) for each in row.times)
-    return tuple((each.variant, each.time) for each in row.variants if each.time)
-
-
-def ratios_of(row: PerformanceRow | TrimmingRow) -> tuple[tuple[str, RatioResult], ...]:
-    """Return the ratios of a row, each with what it is against."""
-    if isinstance(row, PerformanceRow):
-        return tuple((each.name or str(each.against), each) for each in row.ratios)
-    return tuple((f"plain ({each.variant})", each.ratio) for each in row.variants if each.ratio)
-
-
-def _text(row: PerformanceRow | TrimmingRow) -> str:
+def _text(row: Row) -> str:
     match row.status:
         case PerformanceStatus.WRONG_OUTPUTS:
             return f"wrong outputs, so its times do not count: {row.reason}"
@@ -113,27 +99,27 @@ def _text(row: PerformanceRow | TrimmingRow) -> str:
             return row.reason
 
 
-def _numbers(row: PerformanceRow | TrimmingRow) -> str:
-    times = times_of(row)
+def _numbers(row: Row) -> str:
+    times = row.named_times
     if isinstance(row, PerformanceRow):
         shown = [each for each in times if each[1].stage is TimeStage.INFERENCE] or times[-1:]
         # What counts comes first: a check is about the earlier program, where there is one.
-        ordered = sorted(ratios_of(row), key=lambda each: each[1].against is Reference.BASELINE)
+        ordered = sorted(row.named_ratios, key=lambda each: each[1].against is Reference.BASELINE)
     else:
-        shown, ordered = list(times), list(ratios_of(row))
+        shown, ordered = list(times), list(row.named_ratios)
     parts = [f"{name} {each.median_ms:.4g} ms" for name, each in shown]
     parts += [f"ratio to {name} {ratio_with_interval(each)}" for name, each in ordered]
     return ", ".join((*(("emulated",) * row.emulated), *parts))
 
 
-def _detail(row: PerformanceRow | TrimmingRow) -> Iterator[str]:
+def _detail(row: Row) -> Iterator[str]:
     yield f"device: {row.device or 'none'}{', emulated' if row.emulated else ''}"
-    for name, each in times_of(row):
+    for name, each in row.named_times:
         upper = "no upper end" if each.upper_ms is None else f"{each.upper_ms:.4g} ms"
         interval = f"interval {each.lower_ms:.4g} ms to {upper}"
         processes = f"{each.processes} processes, spread {each.spread:.1%}"
         yield f"{name}: {each.median_ms:.4g} ms, {interval}, {processes}"
-    for name, ratio in ratios_of(row):
+    for name, ratio in row.named_ratios:
         answers = f"different: {ratio.different}, over the threshold: {ratio.exceeds}"
         seen = f"ratio {ratio_with_interval(ratio)}, {ratio.pairs} pairs"
         yield f"{ratio.stage} against {name}: {seen}; {answers}"

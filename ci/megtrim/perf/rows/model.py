@@ -32,42 +32,6 @@ STATUS_WORDS: Mapping[PerformanceStatus, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PerformanceRow:
-    """One experiment of one scenario on one class of devices."""
-
-    scenario: str
-    """Its id: MODEL/SCENARIO@CLASS."""
-    cpu_class: Annotated[str, Field(alias="class")]
-    experiment: str
-    device: str = ""
-    """Empty: none was reached."""
-    emulated: bool = False
-    """Whether an emulator ran it, whose times say nothing about a device."""
-    status: PerformanceStatus
-    reason: str = ""
-    """One line; empty for one that was measured."""
-    times: tuple[StageTime, ...] = ()
-    """In the order of a run."""
-    ratios: tuple[RatioResult, ...] = ()
-    left_out: tuple[SamplesLeftOut, ...] = ()
-    conditions: tuple[str, ...] = ()
-    """One line for each: throttled, a busy machine, a low battery."""
-    time_s: float = 0.0
-    """Wall time of all its processes."""
-    reproduce: str = ""
-    """Command that measures it again, or empty."""
-
-    @property
-    def subject(self) -> str:
-        """Its name in checks."""
-        return f"{self.scenario} {self.experiment}"
-
-    def __post_init__(self) -> None:
-        """Refuse what a report would show wrongly."""
-        _expect_status(self.subject, self.status, self.reason, self.times, self.ratios)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VariantTime:
     """One variant of an artifact: how large, and how fast."""
 
@@ -80,35 +44,89 @@ class VariantTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrimmingRow:
-    """What trimming does to the speed of one scenario."""
+class _MeasuredRow:
+    """What all rows of times have."""
 
     scenario: str
     """Its id: MODEL/SCENARIO@CLASS."""
     cpu_class: Annotated[str, Field(alias="class")]
-    artifact: str
     device: str = ""
+    """Empty: none was reached."""
     emulated: bool = False
+    """Whether an emulator ran it, whose times say nothing about a device."""
     status: PerformanceStatus
     reason: str = ""
-    variants: tuple[VariantTime, ...]
-    """Plain first."""
+    """One line; empty for one that was measured."""
     left_out: tuple[SamplesLeftOut, ...] = ()
     conditions: tuple[str, ...] = ()
+    """One line for each: throttled, a busy machine, a low battery."""
     time_s: float = 0.0
+    """Wall time of all its processes."""
     reproduce: str = ""
+    """Command that measures it again, or empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerformanceRow(_MeasuredRow):
+    """One experiment of one scenario on one class of devices."""
+
+    experiment: str
+    times: tuple[StageTime, ...] = ()
+    """In the order of a run."""
+    ratios: tuple[RatioResult, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what a report would show wrongly."""
+        _expect_status(self)
+
+    @property
+    def subject(self) -> str:
+        """Its name in checks."""
+        return f"{self.scenario} {self.experiment}"
+
+    @property
+    def named_times(self) -> tuple[tuple[str, StageTime], ...]:
+        """The times by their stages."""
+        return tuple((str(each.stage), each) for each in self.times)
+
+    @property
+    def named_ratios(self) -> tuple[tuple[str, RatioResult], ...]:
+        """The ratios by what they are against."""
+        return tuple((each.name or str(each.against), each) for each in self.ratios)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimmingRow(_MeasuredRow):
+    """What trimming does to the speed of one scenario."""
+
+    artifact: str
+    variants: tuple[VariantTime, ...]
+    """Plain first."""
+
+    def __post_init__(self) -> None:
+        """Refuse what a report would show wrongly."""
+        _expect_status(self)
+        _expect_once(self.subject, (each.variant for each in self.variants))
 
     @property
     def subject(self) -> str:
         """Its name in checks."""
         return f"{self.scenario} {self.artifact} trimming"
 
-    def __post_init__(self) -> None:
-        """Refuse what a report would show wrongly."""
-        times = tuple(each.time for each in self.variants if each.time)
-        ratios = tuple(each.ratio for each in self.variants if each.ratio)
-        _expect_status(self.subject, self.status, self.reason, times, ratios)
-        _expect_once(self.subject, (each.variant for each in self.variants))
+    @property
+    def named_times(self) -> tuple[tuple[str, StageTime], ...]:
+        """The times by their variants."""
+        return tuple((each.variant, each.time) for each in self.variants if each.time)
+
+    @property
+    def named_ratios(self) -> tuple[tuple[str, RatioResult], ...]:
+        """The ratios to plain, by their variants."""
+        return tuple(
+            (f"plain ({each.variant})", each.ratio) for each in self.variants if each.ratio
+        )
+
+
+Row = PerformanceRow | TrimmingRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +196,7 @@ class Performance:
         _expect_once("performance", (each.subject for each in self.all_rows))
 
     @property
-    def all_rows(self) -> tuple[PerformanceRow | TrimmingRow, ...]:
+    def all_rows(self) -> tuple[Row, ...]:
         """Each of them has a check."""
         return (*self.rows, *self.trimming)
 
@@ -211,25 +229,21 @@ def check_status(status: PerformanceStatus, inconclusive: Literal["fail", "warn"
             assert_never(status)
 
 
-def _expect_status(
-    subject: str,
-    status: PerformanceStatus,
-    reason: str,
-    times: tuple[StageTime, ...],
-    ratios: tuple[RatioResult, ...],
-) -> None:
-    if status.has_times:
-        if not times:
-            msg = f"performance: {subject}: its status is {status}, and it has no times"
+def _expect_status(row: Row) -> None:
+    status, reason = row.status, row.reason.strip()
+    if not status.has_times:
+        if not reason:
+            msg = f"performance: {row.subject}: its status is {status}, and it has no reason"
             raise ValueError(msg)
-        decided = status_of(ratios)
-        # A comparison that was lost leaves an answer open, and has no ratio: its reason says so.
-        left_open = status is PerformanceStatus.INCONCLUSIVE and bool(reason.strip())
-        if status is not decided and not (left_open and decided is PerformanceStatus.MEASURED):
-            msg = f"performance: {subject}: its status is {status}, its ratios say {decided}"
-            raise ValueError(msg)
-    elif not reason.strip():
-        msg = f"performance: {subject}: its status is {status}, and it has no reason"
+        return
+    if not row.named_times:
+        msg = f"performance: {row.subject}: its status is {status}, and it has no times"
+        raise ValueError(msg)
+    decided = status_of(ratio for _, ratio in row.named_ratios)
+    # A comparison that was lost leaves an answer open, and has no ratio: its reason says so.
+    left_open = status is PerformanceStatus.INCONCLUSIVE and reason
+    if status is not decided and not (left_open and decided is PerformanceStatus.MEASURED):
+        msg = f"performance: {row.subject}: its status is {status}, its ratios say {decided}"
         raise ValueError(msg)
 
 

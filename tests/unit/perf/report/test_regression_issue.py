@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.experiments.contest import PerformanceStatus
-from megtrim.perf.nights.regressions import IssueAction, IssueState, RegressionRecord, Row
+from megtrim.perf.nights.regressions import IssueAction, IssueState, RegressionRecord
 from megtrim.perf.report.regression_issue import (
     NightPlace,
     read_record,
     render_issue,
 )
+from megtrim.perf.rows.model import Row
 from megtrim.perf.times import SamplesLeftOut
 from unit.report.test_comment_rendered import inert
 from unit.verdict.examples import HOSTILE, RESNET

@@ -252,7 +252,7 @@ def test_another_reader_reads_it(what: Performance) -> None:
     found = {each.name: each for each in JUnitXml.fromstring(text.encode())}
 
     assert found["megtrim.perf"].tests == len(what.all_rows)
-    assert len(text.encode()) <= junit.PROPERTIES_LIMIT
+    assert len(text.encode()) <= junit.LIMIT
 
 
 def test_properties_are_bounded() -> None:
