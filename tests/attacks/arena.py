@@ -114,7 +114,7 @@ class Arena:
         assert self.keep.drop_lines(lambda each: line in each)
 
     def configure(self, **keys: Any) -> None:
-        self.project.write(self.project.read() | keys)
+        self.project.change(**keys)
 
     def run(self, *words: str, cwd: Path | None = None) -> CompletedCommand:
         """Run megtrim in the project's folder, or another, as the owner of the board."""

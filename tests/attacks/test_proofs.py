@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,9 @@ import numpy as np
 import pytest
 
 from attacks.arena import BOARD, PROGRAM, SCENARIO, Arena
-from attacks.documents import Documents, trap
+from attacks.documents import Change, Documents, trap
 from attacks.tampering import edit
+from attacks.test_evidence import call_trace, day
 from attacks.test_store import run_older
 from support.clock import clock_at
 
@@ -42,7 +42,7 @@ class Pull:
     def file(self) -> Path:
         return self.arena.folder / PROOFS
 
-    def change(self, change: Callable[[dict[str, Any]], None]) -> None:
+    def change(self, change: Change) -> None:
         edit(self.file, lambda data: change(data["entries"][0]))
 
     def pack(self, *more: str) -> dict[str, Any]:
@@ -79,8 +79,89 @@ def pull(arena: Arena) -> Pull:
     return made
 
 
-def day(ago: int) -> str:
-    return (date.today() - timedelta(days=ago)).isoformat()
+def entry(change: Change) -> Callable[[Pull], None]:
+    """Change the one entry of the proofs."""
+    return lambda pull: pull.change(change)
+
+
+def result(change: Change) -> Callable[[Pull], None]:
+    """Change the proof of the first scenario."""
+    return entry(lambda entry: change(entry["results"][0]))
+
+
+def configure(**keys: Any) -> Callable[[Pull], None]:
+    return lambda pull: pull.arena.configure(**keys)
+
+
+def turn_input(pull: Pull) -> None:
+    for file in pull.arena.folder.glob("engine/models/tiny-mobile.data.npy"):
+        np.save(file, np.load(file)[..., ::-1].copy())
+
+
+def name_other_trace(pull: Pull) -> None:
+    digest = f'"trace_sha256": "{"0" * 64}"'
+    pull.arena.keep.edit(lambda text: re.sub('"trace_sha256": "[0-9a-f]*"', digest, text))
+
+
+def use_two_threads(pull: Pull) -> None:
+    config = pull.arena.project.read()
+    config["models"][0]["scenarios"][0]["threads"] = 2
+    pull.arena.project.write(config)
+
+
+def emulate_other_cpu(pull: Pull) -> None:
+    pull.arena.configure(
+        devices=[BOARD | {"kind": "qemu"}], classes=[{"name": "any", "qemu_cpu": "cortex-a53"}]
+    )
+    pull.change(lambda entry: entry["device"].update(kind="qemu", facts={"cpu": "max"}))
+
+
+def add_newer_trap(pull: Pull) -> None:
+    def add(data: dict[str, Any]) -> None:
+        newer = copy.deepcopy(data["entries"][0])
+        trap(newer["results"][0])
+        data["entries"][0]["day"] = day(2)
+        data["entries"].append(newer)
+
+    edit(pull.file, add)
+
+
+ATTEMPTS: dict[str, tuple[Callable[[Pull], None], ...]] = {
+    "a_proof_of_another_program": (result(lambda row: row.update(binding="b" * 64)),),
+    "a_proof_of_another_tolerance": (configure(verify={"tolerance": 0.0001}),),
+    "a_proof_of_another_input": (turn_input,),
+    "a_proof_of_another_keep_set": (name_other_trace,),
+    "a_proof_of_other_threads": (use_two_threads,),
+    "a_proof_of_a_device_that_is_gone": (configure(devices=[BOARD | {"name": "other-board"}]),),
+    "a_proof_of_an_emulator": (
+        entry(lambda entry: entry["device"].update(name="emulated-any", kind="qemu")),
+    ),
+    "a_proof_of_another_emulated_cpu": (emulate_other_cpu,),
+    "a_proof_of_a_trace": (entry(call_trace),),
+    "a_proof_that_contradicts_itself": (
+        result(lambda row: row["outputs"][0].update(equal=False)),
+        result(lambda row: row.update(outputs=[])),
+        result(lambda row: row.update(missing_regions=["sample_input<1279368853>"])),
+        result(lambda row: row["outputs"][0].update(largest_difference=0.5)),
+    ),
+    "a_proof_next_to_a_newer_failure": (add_newer_trap,),
+}
+JOINED = {
+    *("a_proof_of_another_program", "a_proof_of_a_device_that_is_gone", "a_proof_of_an_emulator"),
+}
+"""What is joined as well, without a word of any device."""
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_attempt(pull: Pull, attempt: str) -> None:
+    """A device is asked, whatever was proven before."""
+    whole = pull.file.read_text(encoding="utf-8")
+    for change in ATTEMPTS[attempt]:
+        pull.file.write_text(whole, encoding="utf-8")
+        change(pull)
+        pull.expect_asked()
+    if attempt in JOINED:
+        pull.conclude().expect_no_pass()
 
 
 def test_a_proof_that_is_too_old(pull: Pull) -> None:
@@ -100,102 +181,6 @@ def test_a_proof_of_the_future(pull: Pull) -> None:
     shutil.copy(pull.file, pull.papers.folder / PROOFS)
 
     pull.papers.conclude("--proofs", PROOFS, evidence=()).expect_no_pass()
-
-
-def test_a_proof_of_another_program(pull: Pull) -> None:
-    pull.change(lambda entry: entry["results"][0].update(binding="b" * 64))
-
-    pull.expect_asked()
-    pull.conclude().expect_no_pass()
-
-
-def test_a_proof_of_another_tolerance(pull: Pull) -> None:
-    config = pull.arena.project.read()
-    pull.arena.project.write(config | {"verify": {"tolerance": 0.0001}})
-
-    pull.expect_asked()
-
-
-def test_a_proof_of_another_input(pull: Pull) -> None:
-    for file in pull.arena.folder.glob("engine/models/tiny-mobile.data.npy"):
-        np.save(file, np.load(file)[..., ::-1].copy())
-
-    pull.expect_asked()
-
-
-def test_a_proof_of_another_keep_set(pull: Pull) -> None:
-    digest = f'"trace_sha256": "{"0" * 64}"'
-    pull.arena.keep.edit(lambda text: re.sub('"trace_sha256": "[0-9a-f]*"', digest, text))
-
-    pull.expect_asked()
-
-
-def test_a_proof_of_other_threads(pull: Pull) -> None:
-    config = pull.arena.project.read()
-    config["models"][0]["scenarios"][0]["threads"] = 2
-    pull.arena.project.write(config)
-
-    pull.expect_asked()
-
-
-def test_a_proof_of_a_device_that_is_gone(pull: Pull) -> None:
-    pull.arena.configure(devices=[BOARD | {"name": "other-board"}])
-
-    pull.expect_asked()
-    pull.conclude().expect_no_pass()
-
-
-def test_a_proof_of_an_emulator(pull: Pull) -> None:
-    pull.change(lambda entry: entry["device"].update(name="emulated-any", kind="qemu"))
-
-    pull.expect_asked()
-    pull.conclude().expect_no_pass()
-
-
-def test_a_proof_of_another_emulated_cpu(pull: Pull) -> None:
-    pull.arena.configure(
-        devices=[BOARD | {"kind": "qemu"}], classes=[{"name": "any", "qemu_cpu": "cortex-a53"}]
-    )
-    pull.change(lambda entry: entry["device"].update(kind="qemu", facts={"cpu": "max"}))
-
-    pull.expect_asked()
-
-
-def test_a_proof_of_a_trace(pull: Pull) -> None:
-    def turn(entry: dict[str, Any]) -> None:
-        entry["purpose"] = "trace"
-        for row in entry["results"]:
-            row["trace"] = "c" * 64
-
-    pull.change(turn)
-
-    pull.expect_asked()
-
-
-def test_a_proof_that_contradicts_itself(pull: Pull) -> None:
-    whole = pull.file.read_text(encoding="utf-8")
-    changes: tuple[Callable[[dict[str, Any]], Any], ...] = (
-        lambda row: row["outputs"][0].update(equal=False),
-        lambda row: row.update(outputs=[]),
-        lambda row: row.update(missing_regions=["sample_input<1279368853>"]),
-        lambda row: row["outputs"][0].update(largest_difference=0.5),
-    )
-    for change in changes:
-        pull.file.write_text(whole, encoding="utf-8")
-        pull.change(lambda entry, change=change: change(entry["results"][0]))  # type: ignore[misc]
-        pull.expect_asked()
-
-
-def test_a_proof_next_to_a_newer_failure(pull: Pull) -> None:
-    def add(data: dict[str, Any]) -> None:
-        entry = copy.deepcopy(data["entries"][0])
-        trap(entry["results"][0])
-        data["entries"][0]["day"] = day(2)
-        data["entries"].append(entry)
-
-    edit(pull.file, add)
-
-    pull.expect_asked()
 
 
 def test_a_proof_of_an_older_megtrim(pull: Pull) -> None:

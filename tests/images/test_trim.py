@@ -126,9 +126,7 @@ def test_an_image_that_cannot(base: str, tmp_path: Path) -> None:
         ("host", base, {}, 2, f"image {base} has no C++ compiler"),
         ("host", base, no_daemon, 3, "no Docker daemon answers"),
     ):
-        config = project.read()
-        config["toolchain"] = {"kind": kind, "image": image}
-        project.write(config)
+        project.change(toolchain={"kind": kind, "image": image})
         project.env = env
         outcome = project.run("trim")
         assert (outcome.rc, said in outcome.stderr) == (rc, True), outcome.stderr

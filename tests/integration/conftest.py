@@ -19,10 +19,7 @@ def make_project(tmp_path: Path, shared_out: Path) -> MakeProject:
     def make(*models: str, toolchain: str = "host", name: str = "project") -> Project:
         project = Project.of_sample(tmp_path / name, models=models)
         project.out = shared_out
-        config = project.read()
-        config["toolchain"] = {"kind": toolchain}
-        config["budgets"] = []
-        project.write(config)
+        project.change(toolchain={"kind": toolchain}, budgets=[])
         return project
 
     return make

@@ -84,8 +84,7 @@ def sizes(verdict: dict[str, Any]) -> dict[str, dict[str, int]]:
 def test_three_ways_in(team: MakeTeam) -> None:
     """Each traced by itself, smaller, and with the same outputs; each under its own name."""
     project = team("three-ways")
-    ended = project.run("trim")
-    assert ended.rc == 0, ended.stderr
+    project.expect("trim")
     verdict = project.verdict()
     found = sizes(verdict)
 
@@ -149,8 +148,7 @@ def test_a_changed_application_is_built_again_and_nothing_else(team: MakeTeam) -
     assert steps["build/plain"]["state"] == "run"
     # Changed, or new where another test's project built last: they share their results.
     assert "application sample-classify " in steps["build/plain"]["why"]
-    ended = project.run("trim")
-    assert ended.rc == 0, ended.stderr
+    project.expect("trim")
 
 
 @pytest.mark.devices
@@ -163,9 +161,7 @@ def test_a_shared_object_travels_to_a_phone(team: MakeTeam) -> None:
     phone = {"name": "phone", "kind": "virtual-phone", "class": "any", "sysroot": sysroot}
     config["devices"] = [phone]
     project.write(config)
-    ended = project.run("verify")
-
-    assert ended.rc == 0, ended.stderr
+    project.expect("verify")
 
 
 def test_a_program_in_c_loads_the_shared_object(team: MakeTeam, tmp_path: Path) -> None:
@@ -174,8 +170,7 @@ def test_a_program_in_c_loads_the_shared_object(team: MakeTeam, tmp_path: Path) 
     What no scenario ran is gone: with two threads it traps.
     """
     project = team("used-by-c")
-    ended = project.run("export", str(tmp_path / "trimmed"))
-    assert ended.rc == 0, ended.stderr
+    project.expect("export", str(tmp_path / "trimmed"))
     program = build_c_consumer_for_arm64(tmp_path / "trimmed", tmp_path / "consumer")
     library = tmp_path / "trimmed/lib/libsample_engine.so"
     trimmed = library.stat().st_size

@@ -51,9 +51,7 @@ def test_plain_and_reduced_are_built_from_what_is_committed(
 ) -> None:
     """Sizes of both, and nothing is traced; budgets of the merge base judge nothing here."""
     project = checkout(tmp_path / "base", shared_out)
-    config = project.read()
-    config["budgets"] = [{"artifact": "load_and_run", "max": "1 KiB"}]
-    project.write(config)
+    project.change(budgets=[{"artifact": "load_and_run", "max": "1 KiB"}])
 
     done = rebuild(project)
 

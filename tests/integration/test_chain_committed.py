@@ -22,8 +22,7 @@ SCENARIO = f"{MODEL}/default@any"
 def traced(make_project: MakeProject) -> Project:
     """A project that was trimmed once, so that it has a keep set to commit."""
     project = make_project(MODEL)
-    ended = project.run("trim")
-    assert ended.rc == 0, ended.stderr
+    project.expect("trim")
     return project
 
 
@@ -113,10 +112,7 @@ def test_growth_is_reported_for_every_file_that_the_baseline_holds(
     source = "main at 1a2b3c4d5e6f, the merge base"
     document = {"version": 1, "artifacts": {"load_and_run": before}, "source": source}
     baseline.write_text(json.dumps(document), encoding="utf-8")
-    config = traced.read()
-    config["budgets"] = [{"artifact": "load_and_run", "growth": "1 KiB"}]
-    config["baseline"] = "gone.json"
-    traced.write(config)
+    traced.change(budgets=[{"artifact": "load_and_run", "growth": "1 KiB"}], baseline="gone.json")
 
     ended, verdict = _trim(traced, "--baseline", str(baseline))
 

@@ -55,8 +55,7 @@ class Team:
         return run_megtrim(*words, cwd=cwd or self.folder, env=env)
 
     def trim(self, *more: str) -> CompletedCommand:
-        ended = self.project.run("trim", "--no-gate", "--json", *more)
-        assert ended.rc == 0, ended.stderr
+        ended = self.project.expect("trim", "--no-gate", "--json", *more)
         # Other tests share the folder of results: OUT/final may be another one's.
         done = json.loads(ended.stdout)["done"]
         (self.folder / "results").mkdir(exist_ok=True)
@@ -210,10 +209,7 @@ def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
 
 def trims_functions(team: Team, base: str, toolchain: str) -> dict[str, str]:
     """Let the team trim functions as well; return the keep set that it commits."""
-    config = team.project.read()
-    config["trim"] = {"level": "function", "base": base}
-    config["toolchain"] = {"kind": toolchain}
-    team.project.write(config)
+    team.project.change(trim={"level": "function", "base": base}, toolchain={"kind": toolchain})
     team.trim("--accept")
     return team.keep.texts()
 
@@ -284,9 +280,7 @@ def ended(evidence: dict[str, Any]) -> tuple[str, str]:
 def test_a_function_trap_on_the_board_is_named(make_project: MakeProject) -> None:
     """As the build job names it. With base: plain the committed list needs one build alone."""
     it = Team(make_project(MODEL))
-    config = it.project.read()
-    config["trim"] = {"level": "function", "base": "plain"}
-    it.project.write(config)
+    it.project.change(trim={"level": "function", "base": "plain"})
     it.trim()
     (whole,) = it.keep.texts().values()
     planted = next(line for line in whole.splitlines() if "sample" in line and "execute" in line)

@@ -42,8 +42,7 @@ class TimingTeam(Team):
 
     def measure(self, *more: str) -> dict[str, Any]:
         """Run the stage here, or on what device jobs brought; return its verdict."""
-        ended = self.project.run("perf run", "--committed", "--json", *more)
-        assert ended.rc == 0, ended.stderr
+        ended = self.project.expect("perf run", "--committed", "--json", *more)
         folder = Path(json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"])
         data: dict[str, Any] = json.loads((folder / "verdict.json").read_text("utf-8"))
         return data
@@ -53,8 +52,7 @@ class TimingTeam(Team):
 def team(make_project: MakeProject) -> TimingTeam:
     """Return a team whose keep set is committed, and whose build has a verdict."""
     made = TimingTeam(make_project("tiny-mobile", "tiny-quant"))
-    config = made.project.read()
-    made.project.write(config | {"perf": PERF})
+    made.project.change(perf=PERF)
     made.trim()
     made.trim("--committed")
     return made

@@ -171,8 +171,7 @@ def trims(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> tuple[S
         released = project.folder / f"release-{crash_ids}"
         trim = ("trim", "--accept", "--reuse", str(shared_out))
         for verb in (trim, ("release build", str(released))):
-            ended = project.run(*verb)
-            assert ended.rc == 0, ended.stderr
+            project.expect(*verb)
         results = read_newest(Store(project.out))
         (program,) = results.programs
         file = project.folder / f"{program.name}-{crash_ids}"

@@ -81,7 +81,7 @@ def test_a_model_and_a_level_are_added_without_a_word_of_a_person(tmp_path: Path
     for name in ("mobile", "quant"):
         shutil.copy(SAMPLE / f"models/tiny-{name}.sample", tmp_path / f"models/{name}.sample")
     assert run_megtrim("init", "models/mobile.sample", cwd=tmp_path).rc == 0
-    project.write(project.read() | {"toolchain": {"kind": "host"}})
+    project.change(toolchain={"kind": "host"})
     keep = KeepFolder(tmp_path / "megtrim/keepset")
     first = run_megtrim("trim", cwd=tmp_path)
     assert first.rc == 0, first.stderr
@@ -93,7 +93,7 @@ def test_a_model_and_a_level_are_added_without_a_word_of_a_person(tmp_path: Path
     assert "updated" in said
     assert before.items() < keep.texts().items()
 
-    project.write(project.read() | {"trim": {"level": "function"}})
+    project.change(trim={"level": "function"})
     function = run_megtrim("trim", cwd=tmp_path)
     assert function.rc == 0, function.stderr
     assert all(record.functions for record in keep.read().scenarios)

@@ -29,8 +29,7 @@ def trimmed(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Proje
     config["trim"]["level"] = "function"
     config["budgets"] = []
     project.write(config)
-    ended = project.run("trim", "--reuse", str(shared_out))
-    assert ended.rc == 0, ended.stderr
+    project.expect("trim", "--reuse", str(shared_out))
     return project
 
 
@@ -83,9 +82,7 @@ def test_the_committed_keep_set_makes_the_same_program(trimmed: Project, tmp_pat
     fresh = Project(trimmed.folder)
     fresh.out = tmp_path / "fresh"
 
-    ended = fresh.run("trim", "--committed")
-
-    assert ended.rc == 0, ended.stderr
+    fresh.expect("trim", "--committed")
     made = {path.parent.parent.name for path in fresh.out.glob("*/*/manifest.json")}
     assert "profile" not in made
     assert any(path.read_bytes() == shipped for path in fresh.out.glob("reduce/*/bin/load_and_run"))
@@ -121,8 +118,7 @@ def test_a_pattern_that_matches_nothing_is_reported_with_its_line(trimmed: Proje
 
 def _ask(project: Project, *words: str) -> Any:
     verb, *rest = words
-    ended = project.run(f"size {verb}", *rest, "--json")
-    assert ended.rc == 0, ended.stderr
+    ended = project.expect(f"size {verb}", *rest, "--json")
     return json.loads(ended.stdout)
 
 
@@ -171,8 +167,7 @@ def test_functions_have_prices(trimmed: Project) -> None:
         config = trimmed.read()
         config["trim"]["prices"] = True
         trimmed.write(config)
-        ended = trimmed.run("trim")
-        assert ended.rc == 0, ended.stderr
+        ended = trimmed.expect("trim")
         verdict = json.loads((trimmed.folder / "out/final/verdict.json").read_text())
 
     kinds = {each["kind"] for each in verdict["artifacts"][0]["prices"]["prices"]}

@@ -126,14 +126,13 @@ def test_one_command_trims_a_miniature(
     project = Project.of_sample(tmp_path / "project", models=("tiny-mobile", "tiny-quant"))
     tree = make_miniature(project.folder / "tree", generation, more={KERNEL: "int kernel;\n"})
     project.env["ANDROID_NDK_ROOT"] = str(ndk)
-    config = project.read()
-    config["engine"] = {"kind": "megengine", "source": "tree", "target": "load_and_run"}
-    config["toolchain"] = {"kind": toolchain}
-    config["trim"] = {"optimize": optimize}
-    config["budgets"] = []
-    project.write(config)
-    ended = project.run("trim")
-    assert ended.rc == 0, ended.stderr
+    project.change(
+        engine={"kind": "megengine", "source": "tree", "target": "load_and_run"},
+        toolchain={"kind": toolchain},
+        trim={"optimize": optimize},
+        budgets=[],
+    )
+    project.expect("trim")
     verdict = project.verdict()
     sizes = {row["variant"]: row["size_bytes"] for row in verdict["artifacts"][0]["sizes"]}
     logs = [

@@ -59,9 +59,7 @@ def test_a_trap_is_named(make_project: MakeProject) -> None:
 def test_both_levels_stand_side_by_side(make_project: MakeProject) -> None:
     """With functions trimmed, the build by regions is tried as well; each names what it lacked."""
     project = make_project("tiny-mobile")
-    config = project.read()
-    config["trim"] = {"level": "function"}
-    project.write(config)
+    project.change(trim={"level": "function"})
     ended = project.run("trim", "--neighbours")
     verdict = json.loads((project.out / "final/verdict.json").read_text(encoding="utf-8"))
     rows = {row["name"]: row["levels"] for row in verdict["neighbours"]}

@@ -115,8 +115,7 @@ def _project(make_project: MakeProject, name: str, **trim: str) -> Project:
 
 
 def _traced(project: Project) -> KeepSet:
-    ended = project.run("trim")
-    assert ended.rc == 0, ended.stderr
+    project.expect("trim")
     return read_folder(project.folder / "megtrim/keepset")
 
 

@@ -20,12 +20,10 @@ def test_attributed_prices_are_near_the_real_ones(make_project: MakeProject) -> 
     project = make_project()
     for models in (("tiny-quant",), ("tiny-mobile",), ("tiny-quant", "tiny-mobile")):
         project = make_project(*models, name="-".join(models))
-        ended = project.run("trim")
-        assert ended.rc == 0, ended.stderr
+        project.expect("trim")
         (artifact,) = project.verdict()["artifacts"]
         sizes[models] = artifact["sizes"][-1]["size_bytes"]
-    ended = project.run("size prices --json")
-    assert ended.rc == 0, ended.stderr
+    ended = project.expect("size prices --json")
     found = json.loads(ended.stdout)
 
     assert found["size_bytes"] == sizes["tiny-quant", "tiny-mobile"]

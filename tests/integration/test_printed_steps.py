@@ -29,7 +29,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
         tmp_path_factory.mktemp("steps") / "trim it", models=("tiny-mobile",)
     )
     changed = {"toolchain": {"kind": "host"}, "trim": {"level": "function"}, "budgets": []}
-    project.write(project.read() | changed)
+    project.change(**changed)
     ended = run(project, "check", "--config", "trim it/megtrim.yaml")
     assert type_hint(project, ended.stdout, "make it with ").rc == 0
     return project
@@ -69,7 +69,7 @@ def test_a_regression_of_the_night(project: Project) -> None:
     processes, top = ProcessRunner(os.environ), project.folder.parent / "team"
     shutil.copytree(project.folder, top, ignore=shutil.ignore_patterns("megtrim-out"))
     team = Project(top)
-    team.write(team.read() | {"perf": {"other_load": "any", "inconclusive": "warn"}})
+    team.change(perf={"other_load": "any", "inconclusive": "warn"})
     for words in ("init -q", "add -A", "-c user.name=t -c user.email=t@invalid commit -qm base"):
         processes.capture("git", "-C", str(top), *words.split())
     base = processes.capture("git", "-C", str(top), "rev-parse", "HEAD").strip()

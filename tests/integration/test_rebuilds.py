@@ -23,10 +23,7 @@ REDUCE = "reduce/reduced"
 def project(tmp_path: Path) -> Project:
     """The sample engine, trimmed for one model by this machine's compiler."""
     made = Project.of_sample(tmp_path / "project", models=("tiny-mobile",))
-    config = made.read()
-    config["toolchain"] = {"kind": "host"}
-    config["budgets"] = []
-    made.write(config)
+    made.change(toolchain={"kind": "host"}, budgets=[])
     ended = made.run("trim")
     assert ended.rc == 0, ended.stderr
     return made
@@ -34,9 +31,7 @@ def project(tmp_path: Path) -> Project:
 
 def add_model(project: Project) -> None:
     both = Project.of_sample(project.folder / "other", models=("tiny-mobile", "tiny-vgg")).read()
-    config = project.read()
-    config["models"] = [dict(m, scenarios=m["scenarios"][:1]) for m in both["models"]]
-    project.write(config)
+    project.change(models=[dict(m, scenarios=m["scenarios"][:1]) for m in both["models"]])
 
 
 def rebuilt(project: Project) -> dict[str, Any]:

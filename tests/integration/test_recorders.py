@@ -65,7 +65,7 @@ def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
     assert [each.read_bytes() for each in probed] == bytes_logged
     if project.read()["toolchain"] == {"kind": "host"}:
         here = {"name": "here", "kind": "local", "class": "any"}
-        project.write(project.read() | {"devices": [here]})
+        project.change(devices=[here])
         _, native = recorded(project)
         assert [each.read_bytes() for each in native] == bytes_logged
     _expect_decided(session, logged)

@@ -19,9 +19,7 @@ pytestmark = pytest.mark.chain
 
 def team(make_project: MakeProject, name: str) -> Project:
     project = make_project("tiny-mobile", name=name)
-    config = project.read()
-    config["artifacts"] = ["load_and_run", "libsample_engine.so"]
-    project.write(config)
+    project.change(artifacts=["load_and_run", "libsample_engine.so"])
     return project
 
 
@@ -39,8 +37,7 @@ def test_a_consumer_links_and_runs_what_was_exported(
 ) -> None:
     """By ``find_package`` alone, with outputs like those of the whole engine's program."""
     project = team(make_project, "exported")
-    ended = project.run("export", str(tmp_path / "made"))
-    assert ended.rc == 0, ended.stderr
+    project.expect("export", str(tmp_path / "made"))
     shutil.move(tmp_path / "made", tmp_path / "trimmed")
     program = build_consumer(tmp_path / "trimmed", tmp_path / "consumer")
     models = project.folder / "engine/models"
@@ -88,8 +85,7 @@ def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> No
 def test_what_is_built_otherwise_is_named(make_project: MakeProject, tmp_path: Path) -> None:
     """The engine that changed, and the program that did."""
     project = team(make_project, "changed")
-    built = project.run("release build", str(tmp_path / "release"))
-    assert built.rc == 0, built.stderr
+    project.expect("release build", str(tmp_path / "release"))
     source = project.folder / "engine/src/load_and_run/main.cpp"
     source.write_text(
         f"{source.read_text(encoding='utf-8')}\nint more() {{ return 7; }}\n", encoding="utf-8"

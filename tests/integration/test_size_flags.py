@@ -19,8 +19,7 @@ def _trim(project: Project, trim: dict[str, object]) -> None:
     config = project.read()
     config |= {"toolchain": {"kind": "clang-linux-arm64"}, "trim": trim, "budgets": []}
     project.write(config)
-    ended = project.run("trim")
-    assert ended.rc == 0, ended.stderr
+    project.expect("trim")
 
 
 def _folder(project: Project, task: str) -> Path:
@@ -64,9 +63,7 @@ def test_size_is_smaller_and_gives_the_same_outputs(make_project: MakeProject) -
 def test_one_switch_alone_is_proven_like_any_build(make_project: MakeProject) -> None:
     """With the log in, errors in words and no type information, outputs stay equal."""
     project = make_project("tiny-mobile")
-    config = project.read()
-    config["trim"] = {"minimum_size": False, "switches": {"rtti": False}}
-    project.write(config)
+    project.change(trim={"minimum_size": False, "switches": {"rtti": False}})
     ended = project.run("trim")
     verdict = project.verdict()
 
@@ -83,9 +80,7 @@ def test_what_the_engine_cannot_switch_is_refused_before_any_build(
 ) -> None:
     """Its models are its own, with no reader that could be left out."""
     project = make_project("tiny-mobile")
-    config = project.read()
-    config["trim"] = {"switches": {"flatbuffers": False}}
-    project.write(config)
+    project.change(trim={"switches": {"flatbuffers": False}})
     refused = project.run("trim")
 
     assert refused.rc == 2

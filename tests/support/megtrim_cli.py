@@ -74,6 +74,10 @@ class Project:
     def write(self, config: dict[str, Any]) -> None:
         self.config.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
 
+    def change(self, **keys: Any) -> None:
+        """Give keys of the configuration other values."""
+        self.write(self.read() | keys)
+
     def argv(self, verb: str, *arguments: str) -> tuple[str, ...]:
         """Return the command line of a verb, such as ``stage build``, on this project."""
         where = ("--config", str(self.config), "--out", str(self.out))
@@ -82,6 +86,12 @@ class Project:
     def run(self, verb: str, *arguments: str, timeout_s: float = 600) -> CompletedCommand:
         words = self.argv(verb, *arguments)[len(ARGV) :]
         return run_megtrim(*words, cwd=self.folder, env=self.env, timeout_s=timeout_s)
+
+    def expect(self, verb: str, *arguments: str, timeout_s: float = 600) -> CompletedCommand:
+        """Run a verb, which has to go well."""
+        ended = self.run(verb, *arguments, timeout_s=timeout_s)
+        assert ended.rc == 0, ended.stderr
+        return ended
 
     def verdict(self) -> dict[str, Any]:
         path = self.file("verdict/verdict", "verdict.json")

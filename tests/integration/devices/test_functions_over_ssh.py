@@ -56,7 +56,7 @@ def rock(board: Sshd, **more: object) -> dict[str, object]:
 def test_a_board_records_and_proves(team: Team, board: Sshd) -> None:
     """The twin was brought there; the keep set is the same, byte for byte."""
     whole = team.keep.texts()
-    team.project.write(team.project.read() | {"devices": [rock(board)]})
+    team.project.change(devices=[rock(board)])
     team.keep.remove()
     trimmed = team.trim()
 
@@ -76,7 +76,7 @@ def test_device_jobs_record_on_a_board(team: Team, board: Sshd) -> None:
     whole = team.keep.texts()
     # What the configuration says of the way is for people at their desks.
     asked = rock(board, runner=True, host="evil.lan", port=9, user="root")
-    team.project.write(team.project.read() | {"devices": [asked]})
+    team.project.change(devices=[asked])
     owned = {key: value for key, value in rock(board).items() if key not in ("kind", "class")}
     Path(team.owner["MEGTRIM_BOARDS"]).write_text(json.dumps({"boards": [owned]}), encoding="utf-8")
     traces = team.run(team.pack("--traces"), "brought/traces")

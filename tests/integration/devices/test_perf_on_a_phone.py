@@ -33,18 +33,16 @@ def team(
     """
     cpu_class: str = request.param
     project = make_project(MODEL, toolchain="zig")
-    config = project.read()
-    config["classes"] = [{"name": cpu_class}]
-    config["devices"] = [
-        {"name": "pixel", "kind": "adb", "class": cpu_class, "serial": phone.serial}
-    ]
-    config["perf"] = {
-        "experiments": ["fast-run-cache"],
-        "threshold": "50%",
-        "other_load": "any",
-        "inconclusive": "warn",
-    }
-    project.write(config)
+    project.change(
+        classes=[{"name": cpu_class}],
+        devices=[{"name": "pixel", "kind": "adb", "class": cpu_class, "serial": phone.serial}],
+        perf={
+            "experiments": ["fast-run-cache"],
+            "threshold": "50%",
+            "other_load": "any",
+            "inconclusive": "warn",
+        },
+    )
     project.env = {**phone.server.env, "MEGTRIM_STATE": str(tmp_path / "state")}
     return project
 

@@ -31,9 +31,7 @@ def team(
     assert project.run("stage build").rc == 0
     project.out = tmp_path / "own-out"
     assert project.run("stage build", "--reuse", str(shared_out)).rc == 0
-    config = project.read()
-    config["classes"] = [{"name": "phone"}]
-    project.write(config)
+    project.change(classes=[{"name": "phone"}])
     _has(project, phone.serial)
     server = {name: phone.server.env[name] for name in phone.server.env}
     project.env = {**server, "MEGTRIM_STATE": str(tmp_path / "state")}
