@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from megtrim.build.images.container_runner import ContainerRunner
 from megtrim.build.images.docker import DockerClient
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from support.clock import until
 
 ROOT = Path(__file__).parents[2]
 STUBBORN = "trap '' INT TERM; echo up; while :; do sleep 0.1; done"
@@ -192,13 +192,17 @@ def test_nothing_is_left_of_a_megtrim_that_is_ended(
     with ProcessRunner(os.environ).background(
         Command(argv=argv, timeout_s=0, log=log, env=env)
     ) as run:
-        _until(lambda: log.exists() and "up" in log.read_text(encoding="utf-8"))
+        until(
+            lambda: log.exists() and "up" in log.read_text(encoding="utf-8"),
+            "the program",
+            within_s=60,
+        )
         assert len(ours(run.pid)) == 1
         os.kill(run.pid, number)
-        _until(lambda: not run.alive())
+        until(lambda: not run.alive(), "its end", 60)
         if number == signal.SIGKILL and script == STUBBORN:
             container_owner.end_abandoned(docker)
-        _until(lambda: ours(run.pid) == [])
+        until(lambda: ours(run.pid) == [], "the container", 60)
 
 
 def test_what_others_hold_is_left_alone(docker: DockerClient, inside: ContainerRunner) -> None:
@@ -227,10 +231,3 @@ def test_nothing_runs_next_to_megtrim(inside: ContainerRunner) -> None:
     """No one would wait for it."""
     with pytest.raises(InputError, match=r"^adb cannot run in the background"):
         inside.background(Command(argv=("adb",), timeout_s=0))
-
-
-def _until(condition: Callable[[], bool], within_s: float = 60) -> None:
-    end = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from megtrim.build.images.docker import DockerClient
 from megtrim.util.process import Command, ProcessRunner
+from support.clock import until
 from support.megtrim_cli import Project
 
 MODEL = "tiny-quant"
@@ -142,18 +142,11 @@ def test_a_trim_that_is_ended_leaves_no_container(
     log = tmp_path / "log"
     command = Command(argv=project.argv("stage build"), env=project.env, timeout_s=0, log=log)
     with ProcessRunner(os.environ).background(command) as run:
-        _until(lambda: any(project.out.glob(_OBJECT)))
+        until(lambda: any(project.out.glob(_OBJECT)), "an object", within_s=120)
         os.kill(run.pid, number)
-        _until(lambda: not run.alive())
-        _until(lambda: ours(run.pid) == [])
+        until(lambda: not run.alive(), "its end", within_s=120)
+        until(lambda: ours(run.pid) == [], "the containers", within_s=120)
 
 
 # Not below CMakeScratch, whose folders CMake takes away while one looks.
 _OBJECT = "work/*/build/CMakeFiles/load_and_run.dir/**/*.cpp.o"
-
-
-def _until(condition: Callable[[], bool], within_s: float = 120) -> None:
-    end = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)

@@ -6,8 +6,7 @@ import os
 import shutil
 import signal
 import subprocess  # noqa: TID251 - a run is started here to be cut off from outside
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -15,6 +14,7 @@ from typing import IO
 import pytest
 
 from integration.conftest import MakeProject
+from support.clock import until
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
@@ -54,13 +54,6 @@ def _start(
     )
 
 
-def _wait_for(true: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < deadline, f"{otherwise} within 120 s"
-        time.sleep(0.05)
-
-
 def _compiles(project: Project) -> bool:
     logs = (project.out / "build").glob("*/build.log")
     return any("Building CXX object" in path.read_text("utf-8", "replace") for path in logs)
@@ -80,15 +73,6 @@ def _working_in(folder: Path) -> list[str]:
     return found
 
 
-def _gone(folder: Path, within_s: float) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if not _working_in(folder):
-            return True
-        time.sleep(0.1)
-    return False
-
-
 @pytest.fixture
 def project(make_project: MakeProject, tmp_path: Path) -> Project:
     """A project whose builds take their time: its own results, and no compiler cache."""
@@ -104,11 +88,11 @@ def test_a_build_that_was_cut_off_continues(
 ) -> None:
     """No children, no lock, no torn result: the next run finishes the work."""
     running = _start(project)
-    _wait_for(lambda: _compiles(project), "no compiler was started")
+    until(lambda: _compiles(project), "the first compiler", within_s=120)
     running.send_signal(number)
 
     assert running.wait(30) == status
-    assert _gone(project.out, within_s=15), _working_in(project.out)
+    until(lambda: not _working_in(project.out), "the end of all programs", within_s=15)
     assert list((project.out / "build").glob("*/manifest.json")) == []
     project.env = {}  # whoever finishes the work may be as quick as they like
     resumed = project.expect("stage build")
@@ -130,10 +114,14 @@ def test_two_runs_at_once_build_once(project: Project, barrier: Barrier, tmp_pat
     project.env = {"PATH": f"{barrier.folder}:{os.environ['PATH']}"}
     messages = tmp_path / "stderr"
     first = _start(project)
-    _wait_for(barrier.reached.exists, "no compiler was started")
+    until(barrier.reached.exists, "the first compiler", within_s=120)
     with messages.open("wb") as stderr:
         second = _start(project, stderr=stderr)
-    _wait_for(lambda: b"waiting for another megtrim" in messages.read_bytes(), "no one waits")
+    until(
+        lambda: b"waiting for another megtrim" in messages.read_bytes(),
+        "no one waits",
+        within_s=120,
+    )
     barrier.open()
 
     assert (first.wait(300), second.wait(300)) == (0, 0), messages.read_text("utf-8")

@@ -23,9 +23,9 @@ _LONGEST_S = 30.0
 """A machine may be busy; no one waits this long where all is well."""
 
 
-def until(true: Callable[[], object], what: str) -> None:
-    """Return as soon as ``true`` is; fail after half a minute."""
-    end = time.monotonic() + _LONGEST_S
+def until(true: Callable[[], object], what: str, within_s: float = _LONGEST_S) -> None:
+    """Return as soon as ``true`` is; fail after half a minute, or another time."""
+    end = time.monotonic() + within_s
     while not true():
         assert time.monotonic() < end, f"waited too long for: {what}"
         time.sleep(0.01)

@@ -20,6 +20,7 @@ from megtrim.devices.remote.adb_transport import find_adb
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Command, ProcessRunner
+from support.clock import until
 
 QUICK = Timeouts(heartbeat_s=0.5, probe_s=1.0, poll_s=0.2)
 RUNS = f"{adb.ROOT}/runs"
@@ -60,13 +61,6 @@ def stray(phone: ConnectedPhone, seconds: int) -> bool:
     return f"sleep {seconds}" in phone.shell("ps -A -o ARGS").stdout
 
 
-def until(true: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return true()
-
-
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[[str], Path]:
     def write(text: str) -> Path:
@@ -100,9 +94,9 @@ def test_a_holder_that_is_killed(phone: ConnectedPhone, program: Callable[[str],
         env=env,
     )
     with phone.processes.background(script) as holder:
-        assert until(lambda: stray(phone, 973))
+        until(lambda: stray(phone, 973), "the phone")
         os.kill(holder.pid, signal.SIGKILL)
-        assert until(lambda: not stray(phone, 973))
+        until(lambda: not stray(phone, 973), "the phone")
     with machine(phone).open():
         assert len(left(phone)) == 1
     assert left(phone) == []
@@ -120,7 +114,7 @@ def test_a_frozen_phone_is_noticed(phone: ConnectedPhone, program: Callable[[str
         directory.run(("p",), timeout_s=600)
     assert time.monotonic() - began < 30
     phone.control.fault("thaw")
-    assert until(lambda: machine(phone).alive())
+    until(lambda: machine(phone).alive(), "the phone")
     with machine(phone).open():
         assert len(left(phone)) == 1
     assert left(phone) == []

@@ -8,8 +8,6 @@ import re
 import shutil
 import signal
 import sys
-import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ import pytest
 
 from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.util.process import Background, Command, CompletedCommand, ProcessRunner
+from support.clock import until
 from unit.devices.machines import FakeMachine
 
 ROOT = Path(__file__).parents[3]
@@ -76,13 +75,6 @@ def configured(folder: Path, *devices: str) -> None:
 def desk(phone: ConnectedPhone, tmp_path: Path) -> Desk:
     configured(tmp_path, f"name: pixel, kind: adb, serial: '{phone.serial}'")
     return Desk(tmp_path, phone.processes)
-
-
-def until(true: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def test_the_listing_names_every_phone_and_how_it_stands(

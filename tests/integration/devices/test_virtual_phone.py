@@ -7,13 +7,13 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.util.process import ProcessRunner
+from support.clock import until
 from virtual_phone.spec import LOG
 
 TMP = "/data/local/tmp"
@@ -39,13 +39,6 @@ def payload(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def wait_until(true: Callable[[], bool], within_s: float = 15.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.05)
 
 
 def test_exit_statuses_and_files_come_back(
@@ -129,7 +122,7 @@ def test_a_frozen_phone_hangs_and_goes_on(phone: ConnectedPhone) -> None:
     def ticks() -> int:
         return int(phone.shell(f"cat {TMP}/ticks 2>/dev/null | wc -l").stdout)
 
-    wait_until(lambda: ticks() > 1)
+    until(lambda: ticks() > 1, "the phone")
     before = ticks()
     phone.control.fault("freeze")
     assert phone.control.status()["state"] == "frozen"
@@ -143,8 +136,8 @@ def test_a_frozen_phone_hangs_and_goes_on(phone: ConnectedPhone) -> None:
 def test_an_unplugged_phone_comes_back_by_itself(phone: ConnectedPhone) -> None:
     """After the time that was said, the server finds it again."""
     phone.control.fault("unplug", for_s=1.0)
-    wait_until(lambda: phone.shell("echo there").stdout != "there\n")
-    wait_until(lambda: phone.shell("echo there").stdout == "there\n")
+    until(lambda: phone.shell("echo there").stdout != "there\n", "the phone")
+    until(lambda: phone.shell("echo there").stdout == "there\n", "the phone")
 
 
 def test_a_mute_phone_is_still_called_a_device(phone: ConnectedPhone) -> None:
@@ -233,14 +226,14 @@ def test_a_fault_in_a_pull_and_between(
     phone.connect()
     phone.control.fault("unplug", moment="between")
     assert phone.adb("push", str(payload), f"{TMP}/again").rc == 0
-    wait_until(lambda: phone.control.status()["happened"] == ["unplug at between"])
+    until(lambda: phone.control.status()["happened"] == ["unplug at between"], "the phone")
     assert phone.shell("echo no").stdout == ""
 
 
 def test_unauthorized_is_a_stub(phone: ConnectedPhone) -> None:
     """Adb calls it so, and the phone itself is not asked."""
     phone.control.fault("unauthorized")
-    wait_until(lambda: "unauthorized" in phone.adb("get-state").stderr)
+    until(lambda: "unauthorized" in phone.adb("get-state").stderr, "the phone")
     assert phone.control.status()["state"] == "running"
     phone.control.fault("authorized")
     phone.adb("disconnect", phone.serial)
@@ -256,10 +249,10 @@ def test_reboots(start_phone: StartPhone, way: str) -> None:
     before = phone.shell(identity).stdout
     assert re.fullmatch(r"[0-9a-f-]{36}\n", before)
     phone.adb("reboot") if way == "adb" else phone.shell("reboot")
-    wait_until(lambda: phone.control.status()["happened"] == ["reboot at now"])
-    wait_until(lambda: phone.control.status()["state"] == "running")
+    until(lambda: phone.control.status()["happened"] == ["reboot at now"], "the phone")
+    until(lambda: phone.control.status()["state"] == "running", "the phone")
     phone.connect()
-    wait_until(lambda: phone.shell("getprop sys.boot_completed").stdout == "1\n")
+    until(lambda: phone.shell("getprop sys.boot_completed").stdout == "1\n", "the phone")
     assert phone.shell(identity).stdout not in ("", before)
 
 
