@@ -14,7 +14,7 @@ from megtrim.build.engines.builder import Builder
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build_spec import Origin, Toolchain
 from megtrim.chain.durations import DurationLog
-from megtrim.chain.graph import Task
+from megtrim.chain.graph import Task, tasks
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.invocation import Invocation, Options
@@ -61,6 +61,12 @@ class TrimRequest:
     def config(self) -> Config:
         """The configuration's keys; its file and lines are those of ``loaded``."""
         return self.loaded.config
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """All tasks of what was asked, in an order in which they can run."""
+        options = self.options
+        return tasks(self.config, committed=options.committed, neighbours=options.neighbours)
 
     def path(self, relative: Path) -> Path:
         """Return a path of the configuration, which is relative to its file."""

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from megtrim import stages
-from megtrim.chain.graph import Stage, tasks, tasks_up_to
+from megtrim.chain.graph import Stage, tasks_up_to
 from megtrim.chain.staleness import PlanStep, TaskState
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
@@ -38,8 +38,7 @@ def plan(
     """Show which tasks would run and which are up to date. Nothing is built or run."""
     session = open_session(options, writes=False)
     describe(session)
-    every = tasks(session.request.config, committed=session.request.options.committed)
-    wanted = tasks_up_to(Stage.REPORT, every)
+    wanted = tasks_up_to(Stage.REPORT, session.request.tasks)
     steps = stages.plan(wanted, session)
     if options.as_json:
         show(json.dumps([_data(step) for step in steps], indent=1))

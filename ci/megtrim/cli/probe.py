@@ -11,7 +11,7 @@ import click
 
 from megtrim import stages
 from megtrim.chain.filenames import KEEP_SET_FILE
-from megtrim.chain.graph import PROFILE, REDUCED, Stage, keep_task, tasks, tasks_up_to
+from megtrim.chain.graph import PROFILE, REDUCED, Stage, keep_task, tasks_up_to
 from megtrim.chain.session import Services, Session, binary
 from megtrim.checks.invocation import Invocation, Options, suggest_for_probe
 from megtrim.cli.echo import show
@@ -97,8 +97,7 @@ def probe(
     session = open_session(options)
     spec = _make_spec(wanted, session)
     describe(session)
-    every = tasks(session.request.config, committed=session.request.options.committed)
-    _, codes = stages.run(tasks_up_to(Stage.REDUCE, every), session)
+    _, codes = stages.run(tasks_up_to(Stage.REDUCE, session.request.tasks), session)
     if REDUCED not in session.results.done:
         return worst_exit_code(codes)
     program = wanted.application or session.request.config.engine.target

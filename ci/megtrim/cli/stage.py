@@ -19,7 +19,6 @@ from megtrim.chain.graph import (
     VERDICT,
     Stage,
     Task,
-    tasks,
     tasks_up_to,
     trims_functions,
     verify_task,
@@ -101,12 +100,10 @@ def run_chain(options: Options, stage: Stage) -> tuple[Session, list[int]]:
         raise InputError(msg, hint="leave --committed out")
     session = open_session(options)
     describe(session)
-    config = session.request.config
-    every = tasks(config, committed=options.committed, neighbours=options.neighbours)
     wanted = (
-        tasks_up_to(stage, every)
+        tasks_up_to(stage, session.request.tasks)
         if options.scenario is None
-        else _of_scenario(options.scenario, every, session.request)
+        else _of_scenario(options.scenario, session.request)
     )
     _refuse_idle(stage, session.request, wanted)
     if options.again:
@@ -187,13 +184,13 @@ def _checks(stage: Stage, wanted: Sequence[Task], session: Session) -> tuple[Che
     return tuple(budget_checks_of(session))
 
 
-def _of_scenario(scenario: str, every: Sequence[Task], request: TrimRequest) -> tuple[Task, ...]:
+def _of_scenario(scenario: str, request: TrimRequest) -> tuple[Task, ...]:
     """Return the verification of a scenario, and the tasks that it depends on."""
     known = {each.id: verify_task(each) for each in all_scenarios(request.config)}
     if scenario not in known:
         msg = f"--scenario: found {scenario!r}, expected one of {', '.join(known)}"
         raise InputError(msg)
-    return with_dependencies([known[scenario]], tuple(every))
+    return with_dependencies([known[scenario]], request.tasks)
 
 
 def render_results(results: TaskResults) -> str:

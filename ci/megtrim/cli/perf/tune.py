@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from megtrim import stages
-from megtrim.chain.graph import PLAIN, tasks, with_dependencies
+from megtrim.chain.graph import PLAIN, with_dependencies
 from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
@@ -92,8 +92,7 @@ def tune_flags(
     chosen = choose_scenario(wanted, session)
     expect_real_devices([chosen], session, emulated=emulated)
     describe(session)
-    every = tasks(session.request.config, committed=session.request.options.committed)
-    _, codes = stages.run(with_dependencies({PLAIN}, every), session)
+    _, codes = stages.run(with_dependencies({PLAIN}, session.request.tasks), session)
     if PLAIN not in session.results.done:
         return worst_exit_code(codes)
     name = name or f"{chosen.settings.name}-tuned"

@@ -16,7 +16,6 @@ from megtrim.chain.graph import (
     PROFILE_REFERENCES,
     REDUCED,
     SHIPPED_REFERENCES,
-    tasks,
     trims_functions,
     with_dependencies,
 )
@@ -99,8 +98,7 @@ def _explain_unknown(program: str, names: Collection[str]) -> InputError:
 def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResults:
     """Open the results of a trim. Raises InputError where they are not up to date."""
     session = open_session(options)
-    every = tasks(session.request.config, committed=session.request.options.committed)
-    for step in stages.plan(with_dependencies(needs, every), session):
+    for step in stages.plan(with_dependencies(needs, session.request.tasks), session):
         if step.foreign:
             raise made_by_another(options.out)
         if step.state is not TaskState.DONE:

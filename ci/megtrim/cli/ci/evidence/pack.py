@@ -142,10 +142,8 @@ def pack(options: Options, asked: str | None, proofs: Path | None, per_job: int,
         else bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
     )
     known = read_proofs(proofs, session.services.console)
-    every = tasks(config, committed=session.request.options.committed)
-    _, codes = stages.run(
-        with_dependencies(bundling.list_required_tasks(config, purpose), every), session
-    )
+    required = bundling.list_required_tasks(config, purpose)
+    _, codes = stages.run(with_dependencies(required, session.request.tasks), session)
     # A profile build that a trap needed already explains one on a device, too.
     stages.plan(with_dependencies([PROFILE], tasks(config)), session)
     session = stages.able(session)

@@ -15,7 +15,7 @@ import click
 from megtrim import stages
 from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE
-from megtrim.chain.graph import SIZE, Stage, tasks, tasks_up_to
+from megtrim.chain.graph import SIZE, Stage, tasks_up_to
 from megtrim.checks.invocation import Options
 from megtrim.cli.ci.github.client import open_api
 from megtrim.cli.echo import open_console, show
@@ -168,8 +168,7 @@ def _measure_variants(options: Options) -> Baseline:
     """Return the sizes of the configuration's variants."""
     session = open_session(options)
     describe(session)
-    every = tasks(session.request.config, committed=session.request.options.committed)
-    stages.run(tasks_up_to(Stage.SIZE, every), session)
+    stages.run(tasks_up_to(Stage.SIZE, session.request.tasks), session)
     folder = session.results.done.get(SIZE)
     if folder is None:
         raise next(
