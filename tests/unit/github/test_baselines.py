@@ -470,16 +470,6 @@ def test_github_that_does_not_answer_is_no_baseline(
     assert len(found.warnings) == 1
 
 
-def test_a_limit_is_waited_for(team: Team) -> None:
-    """429 with a time, then an answer."""
-    team.store()
-    team.github.fail("GET", "/compare/", status=429, headers={"Retry-After": "7"})
-    team.github.fail("GET", "/storage/", status=503, times=2)
-
-    assert team.find().how is MERGE_BASE
-    assert team.asking.pauses == [7.0, 1.0, 2.0]
-
-
 def test_a_run_that_cannot_be_asked_is_not_trusted(team: Team) -> None:
     """No answer about a run is no reason to use what it stored."""
     team.store()

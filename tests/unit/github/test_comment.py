@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 
-from megtrim.github.api import Forbidden
 from megtrim.github.comment import CommentResult, key_of, marker, upsert
 from megtrim.util.errors import InfrastructureFailure
 from support.github_double import GithubDouble
@@ -240,16 +239,6 @@ def test_one_long_line_is_cut_within(github: GithubDouble, repository: Repositor
     assert len(text.encode("utf-16-le")) // 2 in (62_999, 63_000)
 
 
-def test_a_missing_permission_is_explained(github: GithubDouble) -> None:
-    """The words of the API are passed on."""
-    github.permissions["pull_requests"] = "read"
-
-    with pytest.raises(Forbidden) as raised:
-        publish(github, "x")
-
-    assert "give the job `permissions: pull-requests: write`" in raised.value.hint
-
-
 @pytest.mark.parametrize("identity", [None, "7", True, 1.5])
 def test_a_comment_without_a_number_is_a_failure(
     github: GithubDouble, repository: Repository, identity: Any
@@ -259,20 +248,6 @@ def test_a_comment_without_a_number_is_a_failure(
 
     with pytest.raises(InfrastructureFailure, match="a comment has no number"):
         publish(github, "y")
-
-
-def test_faults_on_the_way_are_overcome(github: GithubDouble, repository: Repository) -> None:
-    """A limit, a broken server and a cut connection: still one comment."""
-    publish(github, "old")
-    github.fail("GET", "/comments", status=502)
-    github.fail("GET", "/comments", status=0)
-    github.fail("PATCH", "/comments", status=429, headers={"Retry-After": "3"})
-    github.fail("PATCH", "/comments", status=0, acts=True)
-    asked = ask(github)
-
-    assert upsert(asked.api, "acme/phone", 17, "megtrim.yaml", "new") is CommentResult.UPDATED
-    assert texts(repository) == [f"new\n\n{MARK}"]
-    assert asked.pauses == [1.0, 2.0, 3.0, 2.0]
 
 
 def test_a_post_that_acted_and_broke_is_found_by_the_next_run(

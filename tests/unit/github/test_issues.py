@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.github.api import Forbidden
 from megtrim.github.issues import IssueTracker, TrackedIssue
 from megtrim.util.errors import InfrastructureFailure
 from support.github_double import GithubDouble
@@ -99,15 +98,6 @@ def test_many_pages_are_read(tracker: IssueTracker, repository: Repository) -> N
         repository.issue("t", labels=["slow"])
 
     assert len(list(tracker.list_own())) == 250
-
-
-def test_a_missing_permission_is_named(tracker: IssueTracker, github: GithubDouble) -> None:
-    """Of issues, not of pull requests."""
-    github.permissions["issues"] = "read"
-
-    with pytest.raises(Forbidden) as raised:
-        tracker.open("t", "b")
-    assert "give the job `permissions: issues: write`" in raised.value.hint
 
 
 def test_an_issue_whose_fate_is_unknown_is_not_opened_twice(

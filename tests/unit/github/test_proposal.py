@@ -340,29 +340,6 @@ def test_the_setting_that_forbids_it_is_explained(team: Team) -> None:
     assert team.propose().outcome is ProposalResult.OPENED
 
 
-@pytest.mark.parametrize(
-    ("permission", "named"), [("contents", "contents: write"), ("pull_requests", "pull-requests")]
-)
-def test_a_missing_permission_is_named(team: Team, permission: str, named: str) -> None:
-    """The hint says what to write into the workflow."""
-    team.github.permissions[permission] = "read"
-
-    with pytest.raises(Forbidden) as caught:
-        team.propose()
-
-    assert "Resource not accessible by integration" in caught.value.message
-    assert named in caught.value.hint
-
-
-def test_a_limit_is_waited_for(team: Team) -> None:
-    """A POST that a limit refused did nothing, and is sent again."""
-    team.github.fail("POST", "/git/trees", status=429, headers={"Retry-After": "2"})
-    team.github.fail("POST", "/git/commits", status=403, message="secondary rate limit")
-
-    assert team.propose().outcome is ProposalResult.OPENED
-    assert team.asking.pauses == [2.0, 60.0]
-
-
 def test_checks_are_started_once_for_a_commit(team: Team) -> None:
     """Pull requests of a job's own token start none, a dispatch does."""
     proposed = team.propose()

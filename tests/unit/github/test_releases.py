@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.github.api import Forbidden
 from megtrim.github.releases import ReleasePublisher, WantedRelease
-from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
+from megtrim.util.errors import InfrastructureFailure, ProductFailure
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.github.support import asking
@@ -105,31 +104,6 @@ def test_a_tag_that_was_moved_is_refused(
     assert repository.releases == {}
 
 
-def test_a_tag_that_is_gone_is_refused(publisher: ReleasePublisher, repository: Repository) -> None:
-    """GitHub would make a new one, at another commit."""
-    del repository.tags["v1"]
-
-    with pytest.raises(InfrastructureFailure, match="GitHub answered 404"):
-        publisher.publish(WANTED)
-    assert repository.releases == {}
-
-
-def test_a_tag_that_moves_meanwhile_leaves_nothing(
-    publisher: ReleasePublisher, repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is looked at once more before anyone sees anything."""
-    upload = publisher._upload
-
-    def move(*given: object) -> None:
-        repository.tags["v1"] = {"type": "commit", "sha": OTHER}
-        upload(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(publisher, "_upload", move)
-    with pytest.raises(ProductFailure, match="it was moved"):
-        publisher.publish(WANTED)
-    assert repository.releases == {}
-
-
 def test_a_draft_of_a_person_stays(publisher: ReleasePublisher, repository: Repository) -> None:
     """It may hold what they wrote."""
     draft = {"id": 7, "tag_name": "v1", "draft": True, "body": "My words", "assets": []}
@@ -138,43 +112,6 @@ def test_a_draft_of_a_person_stays(publisher: ReleasePublisher, repository: Repo
     with pytest.raises(ProductFailure, match="a draft of this tag that is not megtrim's"):
         publisher.publish(WANTED)
     assert list(repository.releases) == [7]
-
-
-FAULTS = {
-    "the tag cannot be read": ("GET", "/git/ref/tags/", 502, False),
-    "releases cannot be listed": ("GET", "/releases$", 502, False),
-    "no draft is made": ("POST", "/releases$", 502, False),
-    "a draft is made, and the answer is lost": ("POST", "/releases$", 0, True),
-    "a draft is made, and an error answered": ("POST", "/releases$", 500, True),
-    "an upload is refused": ("POST", "/assets$", 502, False),
-    "an upload is cut off": ("POST", "/assets$", 0, False),
-    "an upload arrives, and the answer is lost": ("POST", "/assets$", 0, True),
-    "the quota is full": ("POST", "/assets$", 422, False),
-    "publishing is refused": ("PATCH", "/releases/", 502, False),
-    "it is published, and the answer is lost": ("PATCH", "/releases/", 0, True),
-    "the token may not write": ("POST", "/releases$", 403, False),
-}
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_publishes_nothing_half(
-    name: str, publisher: ReleasePublisher, repository: Repository, github: GithubDouble
-) -> None:
-    """And the next attempt mends what it left."""
-    method, path, status, acts = FAULTS[name]
-    github.fail(method, path, status=status, times=5, acts=acts)
-
-    # Publishing twice is harmless, so a retry may succeed.
-    try:
-        publisher.publish(WANTED)
-    except MegtrimError as error:
-        assert error.exit_code == 3
-    assert published(repository) in ([], [ASSETS])
-    github.recover()
-
-    assert publisher.publish(WANTED) == PAGE
-    assert published(repository) == [ASSETS]
-    assert len(repository.releases) == 1
 
 
 def test_a_draft_that_cannot_be_removed_is_removed_next_time(
@@ -190,28 +127,6 @@ def test_a_draft_that_cannot_be_removed_is_removed_next_time(
 
     publisher.publish(WANTED)
     assert [each["draft"] for each in repository.releases.values()] == [False]
-
-
-def test_what_was_stored_otherwise_is_not_published(
-    publisher: ReleasePublisher, repository: Repository
-) -> None:
-    """GitHub says the sha256 of what it has."""
-    repository.stores = lambda data: data[:-1] + b"?"
-
-    with pytest.raises(InfrastructureFailure, match="GitHub stored SHA256SUMS otherwise"):
-        publisher.publish(WANTED)
-    assert published(repository) == []
-
-
-def test_a_token_without_the_right_is_an_error_of_its_own(
-    publisher: ReleasePublisher, github: GithubDouble
-) -> None:
-    """The hint says what the job needs."""
-    github.permissions["contents"] = "read"
-
-    with pytest.raises(Forbidden) as caught:
-        publisher.publish(WANTED)
-    assert "permissions: contents: write" in caught.value.hint
 
 
 def test_the_last_release_is_found(publisher: ReleasePublisher) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -174,36 +175,34 @@ def unescaped(text: str) -> str:
     return text
 
 
-def test_an_annotation_is_a_command() -> None:
-    """At a line of a file."""
-    line = annotation("error", "17 bytes too large", title="Size", file="megtrim.yaml", line=12)
-
-    assert line == "::error file=megtrim.yaml,line=12,title=Size::17 bytes too large"
-
-
-def test_an_annotation_without_a_place() -> None:
-    """Of a file as a whole, of no file; a line without a file is none."""
-    assert annotation("notice", "b", title="a", file="x.c") == "::notice file=x.c,title=a::b"
-    assert annotation("warning", "b", title="a", line=7) == "::warning title=a::b"
-
-
-def test_an_annotation_has_a_message() -> None:
-    """A runner refuses an empty one."""
-    assert annotation("warning", "", title="a,\nb") == "::warning title=a%2C%0Ab::a,%0Ab"
-
-
-def test_an_annotation_escapes() -> None:
-    """As the rules for commands say: a property has two more."""
-    line = annotation("error", "50%,\r\na:b", title="t:1,2%", file="a,b:c%d")
-
-    assert line == "::error file=a%2Cb%3Ac%25d,title=t%3A1%2C2%25::50%25,%0D%0Aa:b"
-
-
-def test_an_annotation_blanks_out_what_cannot_be_printed() -> None:
-    """Terminals and half characters."""
-    assert annotation("error", "a\x1b[31m\x00\ud800b\u2028", title="t") == (
-        "::error title=t::a [31m  b "
-    )
+@pytest.mark.parametrize(
+    ("level", "message", "places", "line"),
+    [
+        (
+            "error",
+            "17 bytes too large",
+            {"title": "Size", "file": "megtrim.yaml", "line": 12},
+            "::error file=megtrim.yaml,line=12,title=Size::17 bytes too large",
+        ),
+        # Of a file as a whole, of no file; a line without a file is none.
+        ("notice", "b", {"title": "a", "file": "x.c"}, "::notice file=x.c,title=a::b"),
+        ("warning", "b", {"title": "a", "line": 7}, "::warning title=a::b"),
+        # A runner refuses an empty message.
+        ("warning", "", {"title": "a,\nb"}, "::warning title=a%2C%0Ab::a,%0Ab"),
+        (
+            "error",
+            "50%,\r\na:b",
+            {"title": "t:1,2%", "file": "a,b:c%d"},
+            "::error file=a%2Cb%3Ac%25d,title=t%3A1%2C2%25::50%25,%0D%0Aa:b",
+        ),
+        ("error", "a\x1b[31m\x00\ud800b\u2028", {"title": "t"}, "::error title=t::a [31m  b "),
+    ],
+)
+def test_an_annotation_is_a_command(
+    level: str, message: str, places: dict[str, Any], line: str
+) -> None:
+    """As the rules for commands say: a property escapes two characters more."""
+    assert annotation(level, message, **places) == line
 
 
 @given(st.text(), st.text(min_size=1), st.text())

@@ -74,15 +74,6 @@ def test_a_stored_baseline_is_written(job: Job) -> None:
     }
 
 
-def test_the_name_of_the_artifact_can_be_another(job: Job) -> None:
-    """Each configuration stores under its own."""
-    run = job.repository.run(job.base)
-    job.repository.artifact(run, {"sizes.json": dump_sizes(SIZES)}, name="ios")
-
-    assert job("baseline", "find", "--out", "out", "--artifact", "ios").status == 0
-    assert job.outputs()["how"] == "merge-base"
-
-
 def test_no_baseline_is_written_too(job: Job) -> None:
     """A report then says why there is none, and the merge base is built."""
     assert find(job).status == 0

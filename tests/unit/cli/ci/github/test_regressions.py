@@ -122,15 +122,6 @@ def test_an_issue_that_came_in_spite_of_an_error_is_not_doubled(team: Team) -> N
     assert team.states() == ["open"]
 
 
-def test_without_the_right_to_write_the_reason_is_printed(team: Team) -> None:
-    """And which right it is."""
-    team.github.permissions["issues"] = "read"
-
-    answer = team(SLOW)
-    assert answer.status == 3
-    assert "permissions: issues: write" in answer.err
-
-
 def test_a_dry_run_writes_nothing(team: Team) -> None:
     """It prints what it would write."""
     answer = team(SLOW, options=("--dry-run",))
