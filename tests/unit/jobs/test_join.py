@@ -111,18 +111,6 @@ def test_a_proof_now_passes() -> None:
     )
 
 
-def test_a_time_that_does_not_count_is_said_of_a_proof() -> None:
-    """It proves what it proves all the same."""
-    hot = Conditions(before=Reading(), after=Reading(thermal_status=1))
-    check = only(seen(ran(result(conditions=hot))))
-
-    assert check.status is CheckStatus.PASS
-    assert check.text == (
-        "pixel-6: outputs equal to the last bit (1 tensor, 40 bytes); "
-        "time not valid: throttled after the run: thermal status 1 (light)"
-    )
-
-
 def test_a_trap_on_a_device_fails() -> None:
     """Regions, differences and the log are in the detail; the command asks that device."""
     joined = join(failing(), seen(ran(TRAP))).verdict
@@ -200,14 +188,6 @@ def test_any_word_of_a_device_reports_a_joined_verdict(status: CheckStatus) -> N
         join(joined, seen())
 
 
-@pytest.mark.parametrize(
-    "status", [ScenarioStatus.PARITY, ScenarioStatus.ENGINE_ERROR, ScenarioStatus.TRACE]
-)
-def test_other_failures_fail(status: ScenarioStatus) -> None:
-    """Whatever the program did wrong."""
-    assert only(seen(ran(result(status=status)))).status is CheckStatus.FAIL
-
-
 @pytest.mark.parametrize("status", [ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED])
 def test_a_dead_device_is_no_failure_of_the_product(status: ScenarioStatus) -> None:
     """It leaves the verdict unverified."""
@@ -217,6 +197,180 @@ def test_a_dead_device_is_no_failure_of_the_product(status: ScenarioStatus) -> N
     assert only(what).text == "device verification pending: pixel-6: the phone is gone"
     assert only(what).hint == HINT
     assert join(passing(), what).verdict.verdict is VerdictKind.UNVERIFIED
+
+
+def left_out() -> Bundle:
+    return bundle(scenarios=(), proven=(proven(RESNET),))
+
+
+PASSES = ran(result())
+TRAPPED = ran(TRAP)
+LOST = ran(result(status=ScenarioStatus.INFRASTRUCTURE, text="the phone is gone", outputs=()))
+HOT = Conditions(before=Reading(), after=Reading(thermal_status=1))
+ASKED = (scenario(id=RESNET),)
+TWO = bundle(scenarios=ASKED, devices=(device(), device(name="a-phone")))
+EQUAL = "outputs equal to the last bit (1 tensor, 40 bytes)"
+
+
+def on(name: str, kind: str = "local", found: EvidenceResult | None = None) -> Evidence:
+    """Return what a machine brought, a pass unless something else is ``found``."""
+    facts = {"cpu": "max"} if kind == "qemu" else {}
+    return ran(found or result(), device=DeviceIdentity(name=name, kind=kind, facts=facts))
+
+
+def proven_before(*entries: Evidence, **changes: Any) -> dict[str, Any]:
+    """Return a run that leaves the scenario out, and the proofs of earlier ones."""
+    return {"bundle": left_out(), "proofs": proofs(*entries), **changes}
+
+
+PASS, FAIL, UNVERIFIED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.UNVERIFIED
+NO_RESULT = "device verification pending: the device job brought no result of it"
+OTHER_BUILD = "device verification pending: what the device job brought is of another build"
+GONE_PROOF = "device verification pending: the proof that it was left out for is not to be had"
+LEFT_OUT = "device verification pending: it was left out for a proof"
+NO_RUNNER = "no runner with the labels self-hosted, megtrim, any took the job within the time that"
+
+
+@pytest.mark.parametrize(
+    ("found", "changes", "status", "text"),
+    [
+        ((ran(result(conditions=HOT)),), {}, PASS, f"pixel-6: {EQUAL}; time not valid: throttled"),
+        *(
+            ((ran(result(status=status)),), {}, FAIL, "pixel-6: ")
+            for status in (ScenarioStatus.PARITY, ScenarioStatus.ENGINE_ERROR, ScenarioStatus.TRACE)
+        ),
+        # Several phones may have the properties that an entry names; others are not it.
+        ((on("pixel-6.1A2B"),), {}, PASS, "pixel-6.1A2B: "),
+        *(
+            ((on(name, kind),), {}, UNVERIFIED, NO_RESULT)
+            for name, kind in (
+                *(("pixel-60", "local"), ("emulated-any", "local"), ("pixel-7", "qemu")),
+                *(("pixel-6", "qemu"), ("pixel-6", "adb")),
+            )
+        ),
+        # One that is attached to no runner, and one that stands for another class.
+        (
+            (on("auto-any", "qemu"),),
+            {"bundle": bundle(devices=(device(), device(name="auto-any", runner=False)))},
+            *(UNVERIFIED, NO_RESULT),
+        ),
+        (
+            (PASSES,),
+            {"bundle": bundle(devices=(device(cpu_class="big"), device(name="pixel-7")))},
+            *(UNVERIFIED, NO_RESULT),
+        ),
+        # A trap counts wherever it was seen, and is not outvoted in whatever order they come.
+        *(
+            ((PASSES, on(name, kind, TRAP)), {}, FAIL, f"{name}: {TRAP.text}")
+            for name, kind in (
+                *(("emulated-any", "qemu"), ("pixel-7", "qemu")),
+                *(("pixel-6", "qemu"), ("pixel-6", "adb")),
+            )
+        ),
+        *(
+            (found, {"bundle": TWO}, status, text)
+            for first, second, status, text in (
+                (on("a-phone"), TRAPPED, FAIL, "pixel-6: it trapped"),
+                (TRAPPED, LOST, FAIL, "pixel-6: it trapped"),
+                (on("a-phone"), LOST, PASS, "a-phone: "),
+            )
+            for found in ((first, second), (second, first))
+        ),
+        # What is of another build says nothing, nor does a trace.
+        ((ran(result(binding=OTHER_BINDING)),), {}, UNVERIFIED, OTHER_BUILD),
+        ((ran(replace(TRAP, binding=OTHER_BINDING)),), {}, UNVERIFIED, OTHER_BUILD),
+        (
+            (ran(result(trace="9" * 64, outputs=()), purpose=JobPurpose.TRACE),),
+            *({}, UNVERIFIED, NO_RESULT),
+        ),
+        (
+            (),
+            {"bundle": bundle(scenarios=(), programs={}, keep_set=None)},
+            *(UNVERIFIED, "device verification pending: there was no program to run"),
+        ),
+        # A job that ended is not silent because another one is; a fork's run starts none.
+        ((PASSES,), {"pending": PendingReason.LATE}, PASS, "pixel-6: "),
+        ((PASSES,), {"pending": PendingReason.FORK}, UNVERIFIED, "device verification pending: a"),
+        ((TRAPPED,), {"pending": PendingReason.FORK}, FAIL, "pixel-6: it trapped"),
+        # A failure counts however old it is, and a pass next to one that is too old.
+        *(
+            ((PASSES, ran(TRAP, day=day)), {}, FAIL, "pixel-6: it trapped")
+            for day in ("2025-12-27", "2099-01-01")
+        ),
+        ((evidence(day="2025-12-27"), PASSES), {}, PASS, "pixel-6: "),
+        ((PASSES, evidence(day="2025-12-27")), {}, PASS, "pixel-6: "),
+        # What the bundle says is proven must have a proof here, too.
+        *(
+            (
+                (),
+                proven_before(evidence(day=day)),
+                *(PASS, f"pixel-6 proved this program {when}, so no device was used"),
+            )
+            for day, when in (
+                *(("2027-01-31", "today"), ("2027-01-30", "1 day ago")),
+                ("2027-01-17", "14 days ago"),
+            )
+        ),
+        ((), proven_before(), UNVERIFIED, GONE_PROOF),
+        (
+            (),
+            proven_before(evidence(result(binding=OTHER_BINDING))),
+            *(UNVERIFIED, f"{GONE_PROOF}; last proof 0 days old, of another program"),
+        ),
+        (
+            (),
+            proven_before(evidence(day="2027-01-16")),
+            FAIL,
+            f"{LEFT_OUT}; last proof 15 days old, allowed are 14 days",
+        ),
+        (
+            (),
+            proven_before(evidence(day="2099-01-01")),
+            FAIL,
+            f"{LEFT_OUT}; last proof of 2099-01-01, a day to come",
+        ),
+        *(
+            (
+                (),
+                proven_before(on("pixel-6", kind)),
+                UNVERIFIED,
+                f"{LEFT_OUT} by a device that is not configured",
+            )
+            for kind in ("qemu", "adb")
+        ),
+    ],
+)
+def test_what_is_known_of_a_scenario_is_its_check(
+    found: tuple[Evidence, ...], changes: dict[str, Any], status: CheckStatus, text: str
+) -> None:
+    """Never a pass that no device of the bundle brought, and never a failure that is lost."""
+    check = only(seen(*found, **changes))
+
+    assert check.status is status
+    assert check.text.startswith(text), check.text
+    if text.startswith(("emulated-any", "pixel-7")):
+        assert check.reproduce == ""  # no device of that name can be asked
+
+
+@pytest.mark.parametrize(
+    ("pending", "why", "hint"),
+    [
+        (PendingReason.FORK, "a pull request from a fork runs no device job", PUSH_BRANCH),
+        (PendingReason.NO_RUNNER, NO_RUNNER, START_RUNNER),
+        (PendingReason.APPROVAL, "the device job waits for a reviewer", APPROVE_JOB),
+        (PendingReason.LATE, "the device job had not ended in time", HINT),
+        (None, "the device job brought no result of it", HINT),
+    ],
+)
+def test_silence_is_shown_with_its_reason_and_what_to_do(
+    pending: PendingReason | None, why: str, hint: str
+) -> None:
+    """Unverified, and no one is blocked."""
+    check = only(seen(pending=pending))
+
+    assert check.status is CheckStatus.UNVERIFIED
+    assert check.text.startswith(f"device verification pending: {why}")
+    assert (check.hint, check.detail, check.reproduce) == (hint, "", "")
 
 
 def test_all_attempts_are_shown() -> None:
@@ -242,65 +396,6 @@ def test_all_attempts_are_shown() -> None:
     assert error.attrib["message"] == check.text
     assert all(attempt in (error.text or "") for attempt in attempts)
     assert case.find("failure") is None
-
-
-@pytest.mark.parametrize(
-    ("name", "status"),
-    [
-        ("pixel-6", CheckStatus.PASS),
-        ("pixel-6.1A2B", CheckStatus.PASS),
-        ("pixel-60", CheckStatus.UNVERIFIED),
-        ("emulated-any", CheckStatus.UNVERIFIED),
-    ],
-)
-def test_any_machine_that_an_entry_fits_is_that_device(name: str, status: CheckStatus) -> None:
-    """Several phones may have the properties that it names; other machines are not it."""
-    machine = DeviceIdentity(name=name, kind="local", facts={})
-
-    assert only(seen(replace(ran(result()), device=machine))).status is status
-
-
-@pytest.mark.parametrize(
-    ("pending", "why", "hint"),
-    [
-        (
-            PendingReason.FORK,
-            "a pull request from a fork runs no device job",
-            PUSH_BRANCH,
-        ),
-        (
-            PendingReason.NO_RUNNER,
-            (
-                "no runner with the labels self-hosted, megtrim, any took the job "
-                "within the time that was given"
-            ),
-            START_RUNNER,
-        ),
-        (
-            PendingReason.APPROVAL,
-            "the device job waits for a reviewer",
-            APPROVE_JOB,
-        ),
-        (PendingReason.LATE, "the device job had not ended in time", HINT),
-        (None, "the device job brought no result of it", HINT),
-    ],
-)
-def test_silence_is_shown_with_its_reason_and_what_to_do(
-    pending: PendingReason | None, why: str, hint: str
-) -> None:
-    """Unverified, and no one is blocked."""
-    check = only(seen(pending=pending))
-
-    assert check.status is CheckStatus.UNVERIFIED
-    assert check.text == f"device verification pending: {why}"
-    assert (check.hint, check.detail, check.reproduce) == (hint, "", "")
-
-
-def test_evidence_that_came_in_time_counts_though_others_are_late() -> None:
-    """A job that ended is not silent because another one is; a trace proves nothing."""
-    assert only(seen(ran(result()), pending=PendingReason.LATE)).status is CheckStatus.PASS
-    trace = evidence(result(trace="9" * 64, outputs=()), purpose=JobPurpose.TRACE)
-    assert only(seen(trace)).text.endswith("the device job brought no result of it")
 
 
 @pytest.mark.parametrize(
@@ -339,110 +434,6 @@ def test_the_last_proof_is_shown_and_expires(
     assert check.status is expected
     assert check.text == f"device verification pending: {why}{reported}"
     assert check.hint == (HINT if unverified else EXPIRED)
-
-
-def left_out() -> Bundle:
-    return bundle(scenarios=(), proven=(proven(RESNET),))
-
-
-@pytest.mark.parametrize(
-    ("day", "when"),
-    [("2027-01-31", "today"), ("2027-01-30", "1 day ago"), ("2027-01-17", "14 days ago")],
-)
-def test_a_earlier_proof_passes(day: str, when: str) -> None:
-    """And says why no device was used."""
-    check = only(seen(bundle=left_out(), proofs=proofs(evidence(day=day))))
-
-    assert check.status is CheckStatus.PASS
-    assert check.text == f"pixel-6 proved this program {when}, so no device was used"
-
-
-@pytest.mark.parametrize(
-    ("before", "status", "text"),
-    [
-        (
-            proofs(),
-            CheckStatus.UNVERIFIED,
-            "the proof that it was left out for is not to be had",
-        ),
-        (
-            proofs(evidence(result(binding=OTHER_BINDING))),
-            CheckStatus.UNVERIFIED,
-            (
-                "the proof that it was left out for is not to be had; "
-                "last proof 0 days old, of another program"
-            ),
-        ),
-        (
-            proofs(evidence(day="2027-01-16")),
-            CheckStatus.FAIL,
-            "it was left out for a proof; last proof 15 days old, allowed are 14 days",
-        ),
-    ],
-)
-def test_a_proof_is_judged_again(before: EvidenceSet, status: CheckStatus, text: str) -> None:
-    """What the bundle says is proven must have a proof here, too."""
-    check = only(seen(bundle=left_out(), proofs=before))
-
-    assert check.status is status
-    assert check.text == f"device verification pending: {text}"
-
-
-def test_a_scenario_without_a_program_is_unverified() -> None:
-    """The build failed; its own checks say how."""
-    check = only(seen(bundle=bundle(scenarios=(), programs={}, keep_set=None)))
-
-    assert check.status is CheckStatus.UNVERIFIED
-    assert check.text == "device verification pending: there was no program to run"
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        evidence(result(binding=OTHER_BINDING)),
-        evidence(result(status=ScenarioStatus.TRAP, binding=OTHER_BINDING)),
-    ],
-)
-def test_evidence_of_another_build_says_nothing(other: Evidence) -> None:
-    """Neither good nor bad."""
-    check = only(seen(other))
-
-    assert check.status is CheckStatus.UNVERIFIED
-    assert check.text == (
-        "device verification pending: what the device job brought is of another build"
-    )
-
-
-@pytest.mark.parametrize("name", ["emulated-any", "auto-any", "pixel-7"])
-def test_only_a_device_of_the_bundle_proves(name: str) -> None:
-    """An emulated run is no device's, nor is one that is attached to no runner."""
-    other = evidence(device=DeviceIdentity(name=name, kind="qemu", facts={}))
-    devices = (device(), device(name="auto-any", runner=False))
-    what = bundle(scenarios=(scenario(id=RESNET),), devices=devices)
-
-    assert only(seen(other, bundle=what)).status is CheckStatus.UNVERIFIED
-
-
-def test_a_device_proves_for_its_own_class() -> None:
-    """Here pixel-6 stands for another one."""
-    devices = (device(cpu_class="big"), device(name="pixel-7"))
-    what = bundle(scenarios=(scenario(id=RESNET),), devices=devices)
-
-    assert only(seen(evidence(), bundle=what)).status is CheckStatus.UNVERIFIED
-
-
-def test_a_trap_is_not_outvoted() -> None:
-    """Two jobs disagree: the failure counts, whatever their order; a pass counts over silence."""
-    second = (device(), device(name="a-phone"))
-    what = bundle(scenarios=(scenario(id=RESNET),), devices=second)
-    identity = DeviceIdentity(name="a-phone", kind="local", facts={})
-    good = evidence(device=identity)
-    bad, lost = ran(TRAP), ran(result(status=ScenarioStatus.INFRASTRUCTURE))
-
-    for found in ((good, bad), (bad, good), (bad, lost), (lost, bad)):
-        assert only(seen(*found, bundle=what)).status is CheckStatus.FAIL
-    for found in ((good, lost), (lost, good)):
-        assert only(seen(*found, bundle=what)).status is CheckStatus.PASS
 
 
 def test_scenarios_of_classes_without_a_runner_have_no_check() -> None:
@@ -528,25 +519,6 @@ def test_a_pass_is_held_to_its_age(day: str, age: str) -> None:
     assert joined.proofs.entries == ()
 
 
-def test_a_pass_in_time_counts_next_to_one_that_is_too_old() -> None:
-    """And a failure counts however old it is."""
-    old, new = evidence(day="2025-12-27"), evidence(day=DAY)
-
-    for found in ((old, new), (new, old)):
-        assert only(seen(*found)).status is CheckStatus.PASS
-    for day in ("2025-12-27", "2099-01-01"):
-        assert only(seen(new, ran(TRAP, day=day))).text.startswith("pixel-6: it trapped")
-
-
-def test_a_proof_of_a_day_to_come_is_none() -> None:
-    """It would never grow old."""
-    before = proofs(evidence(day="2099-01-01"))
-    check = only(seen(bundle=left_out(), proofs=before))
-
-    assert check.status is CheckStatus.FAIL
-    assert "last proof of 2099-01-01, a day to come" in check.text
-
-
 def test_a_trap_is_not_dropped_for_a_proof() -> None:
     """No one asked the device, and it was seen all the same: of the same program it counts."""
     what = seen(ran(TRAP), bundle=left_out(), proofs=proofs(evidence()))
@@ -555,16 +527,6 @@ def test_a_trap_is_not_dropped_for_a_proof() -> None:
 
     assert (check.status, check.text[:19]) == (CheckStatus.FAIL, "pixel-6: it trapped")
     assert joined.proofs.entries == ()
-
-
-@pytest.mark.parametrize("name", ["emulated-any", "auto-any", "pixel-7"])
-def test_a_trap_is_not_dropped_for_the_machine_that_saw_it(name: str) -> None:
-    """Such a machine cannot prove, and a trap on it is one."""
-    machine = DeviceIdentity(name=name, kind="qemu", facts={})
-    check = only(seen(ran(result()), ran(TRAP, device=machine)))
-
-    assert (check.status, check.text) == (CheckStatus.FAIL, f"{name}: {TRAP.text}")
-    assert check.reproduce == ""
 
 
 def test_a_bundle_of_another_run_is_refused() -> None:
@@ -620,30 +582,6 @@ def test_a_dead_device_revokes_nothing() -> None:
     lost = ran(result(status=ScenarioStatus.INFRASTRUCTURE))
 
     assert join(passing(), seen(lost, proofs=before)).proofs == before
-
-
-@pytest.mark.parametrize(
-    "machine",
-    [
-        DeviceIdentity(name="pixel-6", kind="qemu", facts={"cpu": "max"}),
-        DeviceIdentity(name="pixel-6", kind="adb", facts={}),
-    ],
-)
-def test_a_machine_of_another_kind_is_another_device(machine: DeviceIdentity) -> None:
-    """Its pass counts neither now nor as a proof; its failure does."""
-    now, before = ran(result(), device=machine), evidence(device=machine)
-    known = seen(bundle=bundle(scenarios=(), proven=(proven(),)), proofs=proofs(before))
-
-    assert only(seen(now)).status is CheckStatus.UNVERIFIED
-    assert only(known).status is CheckStatus.UNVERIFIED
-    assert "a proof by a device that is not configured" in only(known).text
-    assert only(seen(ran(TRAP, device=machine))).status is CheckStatus.FAIL
-
-
-def test_a_pass_counts_for_nothing_where_no_device_worked() -> None:
-    """A fork's run starts none; a failure is shown all the same."""
-    assert only(seen(ran(result()), pending=PendingReason.FORK)).status is CheckStatus.UNVERIFIED
-    assert only(seen(ran(TRAP), pending=PendingReason.FORK)).status is CheckStatus.FAIL
 
 
 def _of_build(**changes: Any) -> Verdict:
