@@ -27,7 +27,6 @@ from megtrim.trim.usage import (
     Rebuild,
     RegionsUse,
     SizeFlagResult,
-    TrimChoice,
 )
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
@@ -580,42 +579,18 @@ def test_nothing_is_to_be_done_about_a_pass() -> None:
     assert describe_next_step(silent) == ""
 
 
-MEANS = (
-    SizeFlagResult(name="unwind_tables", value="false", why_not=""),
-    SizeFlagResult(name="small_code", value="Oz", why_not=""),
-    SizeFlagResult(name="relocations", value="android", why_not="the phone is too old"),
-)
-
-
-def sized(means: tuple[SizeFlagResult, ...] = MEANS) -> TrimChoice:
-    return replace(facts().trim, optimize="size", means=means)
-
-
-def test_they_stand_where_the_choices_are() -> None:
-    """In the page and in the comment; each that was not used with its reason."""
-    verdict = join(facts(trim=sized()))
-    page, comment = html.render(verdict), render(verdict)
-
-    assert "<dt>means</dt><dd>unwind_tables false, small_code Oz</dd>" in page
-    assert "<dt>not used</dt><dd>relocations: the phone is too old</dd>" in page
-    assert "| means | `unwind_tables false, small_code Oz` |" in comment
-    assert "| not used | relocations: the phone is too old |" in comment
-
-
-def test_a_recipe_says_nothing_of_them() -> None:
-    """There were none to choose from."""
-    verdict = join(facts(trim=sized(())))
-
-    for text in (html.render(verdict), render(verdict)):
-        assert "not used" not in text
-        assert "unwind_tables" not in text
-
-
-def test_they_are_read_back_as_they_were() -> None:
-    """And what a stranger wrote there cannot be markup."""
-    hostile = replace(MEANS[2], why_not=HOSTILE)
-    verdict = join(facts(trim=sized((hostile,))))
+@pytest.mark.parametrize("why_not", ["", "the phone is too old", HOSTILE])
+def test_the_page_and_the_comment_name_the_means_of_minimum_size(why_not: str) -> None:
+    """Each that was not used with its reason; a recipe has none, and says nothing of them."""
+    used = SizeFlagResult(name="small_code", value="Oz", why_not="")
+    unused = SizeFlagResult(name="relocations", value="android", why_not=why_not)
+    means = (used, unused) if why_not else ()
+    verdict = join(facts(trim=replace(facts().trim, optimize="size", means=means)))
+    page, text = html.render(verdict), render(verdict)
 
     assert parse_verdict(to_json(verdict), source="verdict.json") == verdict
-    assert "<script>alert" not in html.render(verdict)
-    assert "<script>" not in render(verdict)
+    assert ("<dt>means</dt><dd>small_code Oz</dd>" in page) is bool(means)
+    assert ("<dt>not used</dt><dd>relocations: " in page) is bool(means)
+    assert ("| means | `small_code Oz` |\n| not used | relocations: " in text) is bool(means)
+    assert "<script>alert" not in page
+    assert "<script>" not in text

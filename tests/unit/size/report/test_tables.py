@@ -219,14 +219,6 @@ def test_the_table_has_a_row_for_each_variant() -> None:
     assert "no baseline (16 KiB allowed)" in unchecked
 
 
-def test_names_are_no_markup() -> None:
-    """An artifact's name or a waiver's reason may be anyone's."""
-    folds = [*sizes.changes(hostile())]
-    assert len(folds) == 1
-    for text in (sizes.glance(hostile()), sizes.table(hostile()), *folds):
-        assert "<script>" not in text
-
-
 BUILT = NewUse(
     kind=PriceKind.MODEL, name="tiny-quant", basis=PriceBasis.BUILT, margin_bytes=12 * KIB
 )
@@ -373,17 +365,6 @@ def test_the_comment_has_it_and_is_silent_where_nothing_came_in() -> None:
     assert "came in" not in comment.render(verdict(artifact(12 * KIB)))
 
 
-def test_names_are_untrusted() -> None:
-    """They are of files of others."""
-    parts = (NewPart(kind="region", name=HOSTILE, models=(HOSTILE,)),)
-    change = PriceChange(model=HOSTILE, before_bytes=1, after_bytes=2)
-    uses = (replace(BUILT, name=HOSTILE), replace(UNKNOWN, name=HOSTILE))
-    text = "".join(list_prices(with_arrivals(*uses, parts=parts, changes=(change,))))
-
-    assert "<script" not in text
-    assert "@everyone" not in text
-
-
 NOTES = (
     CauseNote(cause=Cause.SOURCE, seen="src/a.cpp differs", advice="look at it"),
     CauseNote(cause=Cause.FLAGS, seen="trim.optimize: size → none", advice="set it back"),
@@ -443,10 +424,20 @@ def test_each_cause_says_what_differs_and_what_to_do(
     assert advise_on_growth(that_grew(0, notes=notes)) == ""
 
 
-def test_names_of_causes_are_untrusted() -> None:
-    """They are of files of others."""
+def test_names_are_no_markup() -> None:
+    """Of an artifact, a waiver, a model or a file: each may be anyone's."""
+    parts = (NewPart(kind="region", name=HOSTILE, models=(HOSTILE,)),)
+    change = PriceChange(model=HOSTILE, before_bytes=1, after_bytes=2)
+    uses = (replace(BUILT, name=HOSTILE), replace(UNKNOWN, name=HOSTILE))
     note = CauseNote(cause=Cause.SOURCE, seen=HOSTILE, advice=HOSTILE)
-    text = advise_on_growth(that_grew(1, notes=(note,)))
+    (fold,) = sizes.changes(hostile())
 
-    assert "<script" not in text
-    assert "@everyone" not in text
+    for text in (
+        fold,
+        sizes.glance(hostile()),
+        sizes.table(hostile()),
+        *list_prices(with_arrivals(*uses, parts=parts, changes=(change,))),
+        advise_on_growth(that_grew(1, notes=(note,))),
+    ):
+        assert "<script" not in text
+        assert "@everyone" not in text
