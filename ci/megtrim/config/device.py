@@ -107,15 +107,12 @@ class DeviceSettings(BoardAccess):
     """adb, ssh, virtual-phone: CPUs that programs are pinned to, such as 4-7."""
 
     def list_given_keys(self) -> tuple[str, ...]:
-        """Return the keys that are set."""
         return tuple(self.model_dump(exclude_defaults=True))
 
     def paths(self) -> dict[str, Path]:
-        """Return the paths that are set, by key."""
         return {key: value for key, value in self if isinstance(value, Path)}
 
     def resolve_paths(self, resolve: Callable[[Path], Path]) -> DeviceSettings:
-        """Return the same settings with each path as ``resolve`` returns it."""
         found = {key: resolve(path) for key, path in self.paths().items()}
         return self.model_copy(update=found)
 

@@ -51,7 +51,6 @@ def scenario_names(data: Section) -> list[str]:
 
 
 def class_names(data: Section) -> list[str]:
-    """Return the names of the CPU classes that a document lists."""
     return [str(each.get("name")) for _, each in sections(data, "classes")]
 
 
@@ -180,7 +179,6 @@ class Document:
         return path
 
     def problem(self, path: KeyPath, found: str, expected: str, suggestion: str = "") -> Problem:
-        """Return a problem of the value at ``path``."""
         return Problem(
             file=self.file_of(path),
             line=self.lines[self.nearest(path)],
@@ -192,7 +190,6 @@ class Document:
 
 
 def nearest_line(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
-    """Return the line of a key, or of the nearest section around it that has one."""
     while path not in lines:
         path = path[:-1]
     return lines[path]
@@ -291,7 +288,6 @@ class _Loader(yaml.BaseLoader):
     nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Return the next node."""
         parser: Any = self  # whose methods have no types
         event: yaml.Event = parser.peek_event()
         line = _line(event)
@@ -388,7 +384,6 @@ class _Reader:
 
 
 def _list_merged(name: yaml.Node, value: yaml.Node) -> Iterator[yaml.Node]:
-    """Yield the mappings that ``<<`` adds."""
     sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
     for source in sources:
         if not isinstance(source, yaml.MappingNode):
@@ -422,6 +417,5 @@ def _read_text(node: yaml.Node) -> str:
 
 
 def _line(place: yaml.Node | yaml.Event) -> int:
-    """Return the line that a node or an event begins on."""
     mark = place.start_mark
     return mark.line + 1 if mark else 0

@@ -48,7 +48,6 @@ def make_item_schema(section: str) -> Schema:
 
 
 def make_json_schema() -> Schema:
-    """Return the schema as plain data."""
     schema = Config.model_json_schema(by_alias=True)
     for name, section in (("Config", schema), *schema["$defs"].items()):
         if "properties" in section:

@@ -97,7 +97,6 @@ class LoadedConfig:
     """As in a document: where what stands elsewhere in its file is written."""
 
     def resolve(self, path: Path) -> Path:
-        """Return the absolute path of one that the configuration names."""
         return self.folder / path
 
     def line(self, *path: str | int) -> int:
@@ -121,7 +120,6 @@ class LoadedConfig:
         return self.place(*path).file.startswith("../")
 
     def show_key(self, *path: str | int) -> str:
-        """Return a key as messages name it."""
         return show_path(written_path(self.written, path))
 
     def where(self, *path: str | int) -> str:

@@ -435,7 +435,6 @@ class Config(ConfigSection):
         return any(each.application is None for model in self.models for each in model.scenarios)
 
     def application(self, name: str | None) -> Application | None:
-        """Return the application of that name, or None."""
         return next((each for each in self.applications if each.name == name), None)
 
     def _programs(self) -> tuple[str, ...]:

@@ -77,14 +77,12 @@ class PerfConfig(ConfigSection):
 
     @property
     def criterion(self) -> Criterion:
-        """What counts as a change."""
         return Criterion(
             threshold=self.threshold, floor_ms=self.floor_ms, other_load=self.other_load
         )
 
     @property
     def contest_budget(self) -> ContestBudget:
-        """What one comparison may take."""
         asked = self.budget
         rounds = ContestBudget().rounds if asked.rounds is None else asked.rounds
         return ContestBudget(rounds=rounds, limit_s=asked.time_s)

@@ -24,8 +24,6 @@ _CLOSE = 0.61
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A line of a file of the configuration."""
-
     file: str
     """Relative to the folder of megtrim.yaml."""
     line: int

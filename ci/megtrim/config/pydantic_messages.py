@@ -67,7 +67,6 @@ def _problem(details: ErrorDetails, document: Document, model: type[BaseModel]) 
 
 
 def _keys(section: type[BaseModel], path: KeyPath) -> list[str]:
-    """Return the keys of what is at ``path`` in a section."""
     for part in path:
         if isinstance(part, str):
             section = next(

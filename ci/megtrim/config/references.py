@@ -66,8 +66,6 @@ _OF_ALL_KINDS = ("name", "kind", "class", "runner", "toolchains")
 
 
 class Mistake(NamedTuple):
-    """One mistake, where it is written."""
-
     path: KeyPath
     found: str
     expected: str

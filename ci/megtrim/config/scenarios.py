@@ -55,7 +55,6 @@ def all_scenarios(config: Config) -> Iterator[Scenario]:
 
 
 def without_device(config: Config) -> Iterator[Scenario]:
-    """Yield the scenarios whose class has no device."""
     served = {device.class_ for device in config.devices}
     return (each for each in all_scenarios(config) if each.cpu_class.name not in served)
 

@@ -120,8 +120,6 @@ jobs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
-    """Which kit is called."""
-
     repository: str
     sha: str
     version: str

@@ -20,8 +20,6 @@ _FOLDERS = ("lib", "lib64", "usr/lib", "usr/lib64")
 
 
 class UnsupportedRelocations(InputError):
-    """The device's C library is too old for how the programs were linked."""
-
     def __init__(self, device: str) -> None:
         super().__init__(
             f"device {device}: its C library is older than glibc 2.36, and cannot load packed "

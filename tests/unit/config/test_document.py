@@ -11,7 +11,6 @@ DATA: dict[str, object] = {"list": [{"a": 1}, 2, {"b": 3}], "text": "list", "map
 
 
 def test_entries_have_their_paths() -> None:
-    """Below the path that is given."""
     assert list(items(DATA, "list", ("top", 0))) == [
         (("top", 0, "list", 0), {"a": 1}),
         (("top", 0, "list", 1), 2),
@@ -20,13 +19,11 @@ def test_entries_have_their_paths() -> None:
 
 
 def test_sections_are_the_mappings() -> None:
-    """Their index is that of the whole list."""
     assert list(sections(DATA, "list")) == [(("list", 0), {"a": 1}), (("list", 2), {"b": 3})]
 
 
 @pytest.mark.parametrize("key", ["text", "mapping", "absent"])
 def test_what_is_no_list_has_no_entries(key: str) -> None:
-    """The model reports it."""
     assert list(items(DATA, key)) == []
 
 

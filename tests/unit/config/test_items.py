@@ -197,7 +197,6 @@ def test_a_pattern_that_finds_nothing_is_refused(tmp_path: Path, pattern: str) -
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before they are read."""
     monkeypatch.setattr(items, "MOST_ITEMS", 1)
 
     assert "models: found 'models/*.yaml', expected a list" in refused(tmp_path, {})
@@ -235,7 +234,6 @@ def test_the_digest_is_that_of_all_files(tmp_path: Path) -> None:
 
 
 def test_all_files_are_shown_sorted(tmp_path: Path) -> None:
-    """By file, then by line."""
     wrong = {name: f"{text}x: 1\n" for name, text in FILES.items()}
     with pytest.raises(ConfigError) as caught:
         load_files(tmp_path, wrong)

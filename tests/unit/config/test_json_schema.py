@@ -266,7 +266,6 @@ def test_what_is_wrong_is_refused_by_both(
 
 
 def test_there_are_many_wrong_files() -> None:
-    """And none is there twice."""
     assert len({(section, value) for section, value, _ in WRONG}) == len(WRONG) >= 60
 
 
@@ -291,7 +290,6 @@ def test_the_examples_are_taken(file: Path) -> None:
 
 
 def test_it_is_a_schema_and_the_same_every_time() -> None:
-    """So that a published copy can be compared."""
     Draft202012Validator.check_schema(make_json_schema())
 
     assert json.dumps(make_json_schema()) == json.dumps(make_json_schema())

@@ -84,7 +84,6 @@ def test_a_loaded_file_knows_where_it_is(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
-    """Some editors write one."""
     assert load(tmp_path, "\ufeff" + SMALL).config.version == 1
 
 
@@ -144,7 +143,6 @@ def test_the_engine_can_be_somewhere_else(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_an_engine_that_is_not_there_is_shown_by_its_path(tmp_path: Path) -> None:
-    """Also when it came from the command line."""
     load(tmp_path, SMALL)
     with pytest.raises(ConfigError, match=r"found '/no/such/engine', no such folder"):
         load_config(tmp_path / "megtrim.yaml", engine_source=Path("/no/such/engine"))
@@ -210,7 +208,6 @@ def test_a_message_stays_readable(tmp_path: Path) -> None:
 
 
 def test_the_example_for_the_engine_loads(tmp_path: Path) -> None:
-    """It needs nothing but a checkout."""
     loaded = load_config(EXAMPLES / "megengine-linux-arm64.yaml", engine_source=tmp_path)
 
     assert [(each.name, each.fast_run) for each in loaded.config.models[0].scenarios] == [

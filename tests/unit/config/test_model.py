@@ -267,7 +267,6 @@ def test_a_budget_is_called_by_its_artifact() -> None:
 
 @pytest.mark.parametrize("section", ["engine", "trim", "verify"])
 def test_a_configuration_cannot_be_changed(tmp_path: Path, section: str) -> None:
-    """Equal configurations stay equal."""
     config: Config = load(tmp_path, SMALL).config
 
     with pytest.raises(ValidationError, match="frozen"):
@@ -404,7 +403,6 @@ def test_a_run_is_bound_to_the_application_by_its_words(tmp_path: Path) -> None:
 
 
 def test_an_application_is_found_by_its_name(tmp_path: Path) -> None:
-    """And nothing by no name."""
     found = load_applications(tmp_path, APPLICATIONS + MODEL)
 
     assert found.application("served") == found.applications[1]

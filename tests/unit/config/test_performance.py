@@ -49,7 +49,6 @@ def test_other_programs_may_take_any_share(tmp_path: Path) -> None:
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:
-    """With units."""
     text = (
         "perf:\n"
         "  experiments: [nchw88]\n"

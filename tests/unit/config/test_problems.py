@@ -52,7 +52,6 @@ def test_problems_come_by_line_and_are_counted_where_there_are_too_many() -> Non
     ],
 )
 def test_a_value_is_described_in_a_few_words(value: object, shown: str) -> None:
-    """As it is written in the file."""
     assert show(value) == shown
 
 
@@ -61,11 +60,9 @@ def test_a_value_is_described_in_a_few_words(value: object, shown: str) -> None:
     [("arguments", "args"), ("perf", ""), ("ags", "args"), (3, ""), ("verifi", "verify")],
 )
 def test_a_suggestion_is_close(wrong: object, meant: str) -> None:
-    """Or there is none."""
     assert closest(wrong, ["verify", "args"]) == meant
 
 
 def test_choices_keep_their_order() -> None:
-    """As the documentation has them."""
     assert listing(["b", "a", "c"]) == "b, a or c"
     assert listing(iter(["a"])) == "a"

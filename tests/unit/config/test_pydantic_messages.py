@@ -14,7 +14,6 @@ MODELS = "models:\n- {name: m, file: f, scenarios: [{name: s}]}\n"
 
 
 def problems(text: str) -> list[str]:
-    """Return what the model says of a text."""
     document = parse_document(text.encode(), file="f")
     with pytest.raises(ValidationError) as caught:
         Config.model_validate(document.data)

@@ -281,7 +281,6 @@ def test_a_scenario_is_refused(tmp_path: Path, keys: str, problem: str) -> None:
     ],
 )
 def test_what_fits_together_is_accepted(tmp_path: Path, text: str) -> None:
-    """Without a message."""
     assert load(tmp_path, text).warnings == ()
 
 

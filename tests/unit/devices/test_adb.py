@@ -71,7 +71,6 @@ def calls(client: Path) -> list[str]:
 
 
 def test_what_is_attached(spec: DeviceSpec, server: Server) -> None:
-    """With properties, of those that answer."""
     server.answers["host:devices"] = "B\tunauthorized\nA1\tdevice\n"
     assert adb.list_phones(spec.processes) == (
         adb.AttachedPhone(
@@ -85,7 +84,6 @@ def test_what_is_attached(spec: DeviceSpec, server: Server) -> None:
 
 
 def test_by_a_serial_that_is_not_attached_now(spec: DeviceSpec) -> None:
-    """It may come back."""
     power = PowerPort(hub="1-1", port=2)
     (phone,) = adb.find(named(spec, serial="Z", power=power))
     assert (phone.name, phone.key, phone.kind) == ("pixel-6", "adb:Z", "adb")
@@ -239,7 +237,6 @@ def test_facts(spec: DeviceSpec) -> None:
 
 
 def test_every_call_names_its_phone(spec: DeviceSpec, client: Path, tmp_path: Path) -> None:
-    """And the server's address."""
     (phone,) = adb.find(named(spec, serial="A1"))
     (tmp_path / "source").write_text("x")
     phone.link.push(tmp_path / "source", str(tmp_path / "there"), timeout_s=5)

@@ -28,7 +28,6 @@ def test_a_frozen_machine_is_noticed_within_half_a_minute() -> None:
 
 
 def test_a_link_that_is_lost_for_half_a_minute_is_outlived() -> None:
-    """Without a person."""
     assert Timeouts().reconnect_s > 30
 
 
@@ -38,7 +37,6 @@ def test_a_transfer_is_waited_for_by_its_size() -> None:
 
 
 def test_scaling_leaves_the_speed_of_links_alone() -> None:
-    """It is no time."""
     scaled = Timeouts().scale(0.1)
 
     assert (scaled.call_s, scaled.boot_s) == (1.0, 18.0)
@@ -68,7 +66,6 @@ def test_machines_that_others_use_are_pools(tmp_path: Path, kind: str) -> None:
 
 
 def test_names_are_sorted() -> None:
-    """Devices list them in any order."""
     assert sort_printable_names("dump", ["b", "ü", "a"]) == ("a", "b", "ü")
 
 

@@ -199,7 +199,6 @@ def test_a_file_that_cannot_be_copied_is_named(device: Local, tmp_path: Path) ->
 
 
 def test_it_gives_out_itself(device: Local) -> None:
-    """To any number of jobs at once."""
     with device.reserve() as first, device.reserve() as second:
         assert (first.name, second.name, device.retries) == ("here", "here", 0)
 
@@ -220,7 +219,6 @@ def test_a_link_is_not_written_through(device: Local, tmp_path: Path) -> None:
 
 
 def test_a_daemon_does_not_outlive_the_job(device: Local, tmp_path: Path) -> None:
-    """Also one that left the program's session."""
     program = script(tmp_path, "setsid sh -c 'echo $$ > pid; exec sleep 60' &\nsleep 0.3")
     with device.open() as directory:
         directory.put(program, "run")

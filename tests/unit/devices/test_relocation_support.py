@@ -107,5 +107,4 @@ def test_a_loader_that_refuses_is_reported() -> None:
     ],
 )
 def test_any_other_end_is_the_program_s(rc: int, stderr: str) -> None:
-    """A program that ran was loaded."""
     relocation_support.expect_loaded("board", run(rc, stderr))

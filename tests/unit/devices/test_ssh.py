@@ -72,7 +72,6 @@ def test_a_connection_that_breaks_is_a_reboot(
 
 
 def test_what_this_machine_has(tmp_path: Path) -> None:
-    """For the doctor."""
     assert "apt-get install openssh-client" in ssh.missing(ProcessRunner({"PATH": str(tmp_path)}))
     assert ssh.missing(ProcessRunner(os.environ)) == ""
     assert ssh.describe_tools(ProcessRunner(os.environ)).startswith("OpenSSH_")

@@ -60,7 +60,6 @@ class DeviceSelector:
         return take_stock(config, scratch, open_processes(), console, read_now)
 
     def select_rows(self, stock: Inventory, names: Sequence[str]) -> tuple[InventoryRow, ...]:
-        """Return the machines that fit."""
         return choose(stock, names, self.match, self.cpu_class)
 
     @property

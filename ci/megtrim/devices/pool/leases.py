@@ -157,8 +157,6 @@ _Text = Annotated[str, StringConstraints(max_length=5000)]
 
 
 class Holder(StateFile):
-    """Who holds a machine."""
-
     version: Literal[2] = 2
     pid: int
     since: AwareDatetime

@@ -32,8 +32,6 @@ _Text = Annotated[str, StringConstraints(min_length=1, max_length=_LONGEST_REASO
 
 
 class Author(StrEnum):
-    """Who put a machine in quarantine."""
-
     MACHINE = "megtrim"
     PERSON = "person"
 

@@ -198,7 +198,6 @@ class AdbTransport:
     def push(
         self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
     ) -> None:
-        """Copy a file to the phone."""
         outcome = self.command("push", str(source), target, timeout_s=timeout_s, abort=abort)
         step = f"pushing {source.name}"
         expect_pushed(outcome, label=self.label, step=step, timeout_s=timeout_s)
@@ -206,7 +205,6 @@ class AdbTransport:
     def pull(
         self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
     ) -> None:
-        """Fetch a file from the phone."""
         outcome = self.command("pull", source, str(target), timeout_s=timeout_s, abort=abort)
         step = f"fetching {source.rpartition('/')[2]}"
         expect_transferred(outcome, label=self.label, step=step, timeout_s=timeout_s)

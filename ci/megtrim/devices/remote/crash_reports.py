@@ -112,7 +112,6 @@ def local_evidence(run: ProgramRun, *, launcher: Sequence[str] = ()) -> str:
 
 
 def describe_signal(number: int) -> str:
-    """Return the line that names a signal."""
     try:
         return f"ended by signal {number} ({signal.Signals(number).name})"
     except ValueError:

@@ -97,11 +97,9 @@ class RunFiles:
         self._present: dict[str, bool] = {}
 
     def has(self, name: str) -> bool:
-        """Tell whether a file of that name was put."""
         return name in self._put
 
     def make(self, name: str) -> None:
-        """Request an empty folder."""
         self._folders.append(_check_name(name))
 
     def put(self, source: Path, name: str) -> None:
@@ -313,7 +311,6 @@ class RemoteDirectory:
         self._files.put(source, name)
 
     def make(self, name: str) -> None:
-        """Make an empty folder."""
         self._files.make(name)
 
     def run(
@@ -488,7 +485,6 @@ class RemoteMachine:
         return reply == f"{word}\n"
 
     def open(self) -> AbstractContextManager[RemoteDirectory]:
-        """Give out a run directory."""
         return open_directory(self._link, self._spec, root=self.root)
 
     def clean(self) -> None:

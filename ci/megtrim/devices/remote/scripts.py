@@ -32,8 +32,6 @@ _ALGORITHMS = {"sha256sum": "sha256", "sha1sum": "sha1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupReply:
-    """What the set-up of a run directory found."""
-
     root: str
     program: str
     """The machine's program for digests, such as ``sha256sum``."""
@@ -48,8 +46,6 @@ class SetupReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFile:
-    """A file on the machine."""
-
     size_bytes: int
     digest: str
     """Empty for a file that is too large to be fetched."""
@@ -57,8 +53,6 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExitReport:
-    """How a program ended on the machine."""
-
     rc: int
     late: bool
     pid: int | None

@@ -136,7 +136,6 @@ def unframe_outcome(
 
 
 def step_of(script: str) -> str:
-    """Return a description of what a script does, from its marker."""
     mark = _MARK.search(script)
     return _STEPS.get(mark[1] if mark else "", "talking to it")
 
@@ -147,7 +146,6 @@ def make_lost_error(label: str, step: str, output: str) -> ConnectionLost:
 
 
 def make_timeout_error(label: str, step: str, waited_s: float) -> ConnectionLost:
-    """Return the failure for a machine that did not answer in time."""
     return ConnectionLost(f"{label}: no answer within {waited_s:.0f} s while {step}")
 
 
@@ -169,12 +167,10 @@ def expect_pushed(outcome: CompletedCommand, *, label: str, step: str, timeout_s
 
 
 def is_out_of_space(output: str) -> bool:
-    """Tell whether a tool reported a full disk."""
     return bool(_NO_SPACE.search(output))
 
 
 def make_no_space_error(label: str, step: str) -> NoSpace:
-    """Return the failure for a machine whose disk is full."""
     msg = f"{label}: no space left while {step}"
     return NoSpace(msg, hint="free some space on it; `megtrim devices check` shows how much it has")
 
@@ -212,8 +208,6 @@ def free_kb(text: str) -> int | None:
 
 
 class Heartbeat:
-    """Probes the machine at intervals."""
-
     def __init__(self, link: Transport, timeouts: Timeouts, root: str) -> None:
         self._link = link
         self._timeouts = timeouts

@@ -39,7 +39,6 @@ def test_options_are_passed_on_as_one_value(arguments: tuple[str, ...], said: st
 
 
 def test_a_command_keeps_its_name_and_help() -> None:
-    """With the options of all."""
     text = CliRunner().invoke(command, ["--help"]).output
 
     assert command.name == "command"

@@ -287,13 +287,11 @@ def test_cpus_that_are_not_there_are_reported_once(link: ShellLink, said: Said) 
     ("cpus", "mask"), [("", ""), ("0", "1"), ("4-7", "f0"), ("0,2-3", "d"), ("255", "8" + "0" * 63)]
 )
 def test_cpus_become_a_mask(cpus: str, mask: str) -> None:
-    """In hex, as taskset reads it."""
     assert cpu_mask(cpus) == mask
 
 
 @pytest.mark.parametrize("cpus", ["7-4", "256", "0,9999"])
 def test_other_cpus_are_refused(cpus: str) -> None:
-    """With what is expected."""
     with pytest.raises(InputError, match="expected numbers below 256, such as 4-7"):
         cpu_mask(cpus)
 
