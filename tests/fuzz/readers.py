@@ -19,9 +19,15 @@ from megtrim.evidence.bundle import JobPurpose, dump_bundle, parse_bundle
 from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
 from megtrim.evidence.times import dump_record, expect_of, parse_record
-from megtrim.functions.function_list import FunctionList, dump_list, parse_list
 from megtrim.functions.link_map import parse_map
-from megtrim.functions.observables import Observables, dump_observables, parse_observables
+from megtrim.functions.observables import (
+    FunctionList,
+    Observables,
+    dump_list,
+    dump_observables,
+    parse_list,
+    parse_observables,
+)
 from megtrim.load_and_run.npy import NpyMutation, apply_change
 from megtrim.models.operators import parse_operator_json
 from megtrim.models.reader import parse_model

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from images.conftest import opened
-from megtrim.build.images import container_owner
+from megtrim.build.images import container_runner
 from megtrim.build.images.container_runner import ContainerRunner
 from megtrim.build.images.docker import DockerClient
 from megtrim.util.errors import InfrastructureFailure, InputError
@@ -201,20 +201,20 @@ def test_nothing_is_left_of_a_megtrim_that_is_ended(
         os.kill(run.pid, number)
         until(lambda: not run.alive(), "its end", 60)
         if number == signal.SIGKILL and script == STUBBORN:
-            container_owner.end_abandoned(docker)
+            container_runner.end_abandoned(docker)
         until(lambda: ours(run.pid) == [], "the container", 60)
 
 
 def test_what_others_hold_is_left_alone(docker: DockerClient, inside: ContainerRunner) -> None:
     """A container of a megtrim that lives, or of another machine, is not ours to end."""
     name = "megtrim-test-of-another-machine"
-    label = f"{container_owner.LABEL}=another-boot/pid:[1]/1/1"
+    label = f"{container_runner.LABEL}=another-boot/pid:[1]/1/1"
     docker.check_output("create", "--name", name, "--label", label, inside.image.id, "true")
     try:
         done = threading.Event()
 
         def while_running(_line: str) -> None:
-            container_owner.end_abandoned(docker)
+            container_runner.end_abandoned(docker)
             done.set()
 
         command = Command(

@@ -11,8 +11,7 @@ from integration.links import KINDS, Lease, lease
 from megtrim.build_spec import LinkSpec
 from megtrim.elf.symbol_table import FunctionTable, read_table
 from megtrim.functions import link_map, probes, qemu_log
-from megtrim.functions.function_list import function_list
-from megtrim.functions.observables import Observables, observables
+from megtrim.functions.observables import Observables, function_list, observables
 from megtrim.util.process import Command, CompletedCommand
 from unit.build.engines.support import write
 

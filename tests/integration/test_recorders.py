@@ -19,8 +19,7 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.local import Local
 from megtrim.elf.symbol_table import read_table
 from megtrim.functions import linker_script
-from megtrim.functions.function_list import read_list
-from megtrim.functions.observables import read_observables
+from megtrim.functions.observables import read_list, read_observables
 from megtrim.trim.builds import links as linking
 from support.megtrim_cli import Project
 

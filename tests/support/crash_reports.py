@@ -19,9 +19,8 @@ from megtrim.crashes.trimmed_programs import FinishedTrim
 from megtrim.elf.symbol_names import readable
 from megtrim.elf.symbol_table import Function
 from megtrim.functions.linker_script import STUB, is_stub
-from megtrim.regions.grammar import parse_demangled
 from megtrim.regions.header import LEFT_OUT
-from megtrim.regions.region import Region
+from megtrim.regions.region import Region, parse_demangled
 from megtrim.util.errors import InputError
 from unit.crashes.reports import tombstone
 

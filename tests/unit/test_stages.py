@@ -10,9 +10,8 @@ import pytest
 
 from megtrim import stages
 from megtrim.chain import store as stores
-from megtrim.chain.durations import DurationLog
 from megtrim.chain.graph import PROFILE, Stage, Task
-from megtrim.chain.session import Session
+from megtrim.chain.session import DurationLog, Session
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.staleness import PlanStep, TaskState
 from megtrim.chain.store import StageFolder

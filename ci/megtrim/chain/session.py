@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from megtrim.build.engines import Engine
 from megtrim.build.engines.builder import Builder
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build_spec import Origin, Toolchain
-from megtrim.chain.durations import DurationLog
 from megtrim.chain.graph import Task, tasks
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import StageFolder, Store
@@ -22,10 +22,75 @@ from megtrim.config.load import LoadedConfig
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Device
+from megtrim.devices.pool.leases import state_folder
 from megtrim.size.history import SizeTrend
-from megtrim.util.console import Console
+from megtrim.util.console import Console, show_time
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
-from megtrim.util.files import sha256_file
+from megtrim.util.files import sha256_file, write_atomically
+from megtrim.util.input_files import read_text
+from megtrim.util.strict_json import dump, load
+
+_FILE = "durations.json"
+_VERSION: Literal[3] = 3
+_MOST = 500
+"""Tasks that are kept: the last ones."""
+_LARGEST_BYTES = 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Duration:
+    task: str
+    """Its setting and its id."""
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    version: Literal[3]
+    durations: tuple[_Duration, ...]
+
+
+class DurationLog:
+    """The last durations of tasks in one setting: engine, toolchain and compilers at once."""
+
+    def __init__(self, file: Path, setting: str) -> None:
+        self._file = file
+        self._setting = setting
+
+    def add(self, task: str, time_s: float) -> None:
+        """Remember how long a task took."""
+        name = f"{self._setting} {task}"
+        others = {former: took for former, took in self._read().items() if former != name}
+        rows = tuple(_Duration(task=k, time_s=v) for k, v in {**others, name: time_s}.items())
+        document = _Document(version=_VERSION, durations=rows[-_MOST:])
+        with suppress(InfrastructureFailure):
+            write_atomically(self._file, dump(document))
+
+    def describe(self, tasks: Sequence[str]) -> str:
+        """Say what tasks took last time; empty if there are none, or one was never done here."""
+        former = self._read()
+        took = [former.get(f"{self._setting} {task}") for task in tasks]
+        known = [each for each in took if each is not None]
+        if not known or len(known) < len(took):
+            return ""
+        return f"{show_time(sum(known))} when these tasks were last done on this machine"
+
+    def _read(self) -> dict[str, float]:
+        try:
+            text = read_text(self._file, most_bytes=_LARGEST_BYTES, expected="durations")
+            found = load(_Document, text, source=str(self._file), version=_VERSION, hint="")
+        except InputError:
+            return {}
+        return {each.task: each.time_s for each in found.durations}
+
+
+def open_durations(env: Mapping[str, str], setting: str) -> DurationLog | None:
+    """Return the durations of this user on this machine; None where there is no home for them."""
+    try:
+        return DurationLog(state_folder(env) / _FILE, setting)
+    except InputError:
+        return None
+
 
 if TYPE_CHECKING:
     from megtrim.evidence.evidence import DeviceResult

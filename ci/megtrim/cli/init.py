@@ -11,9 +11,8 @@ from pathlib import Path
 
 import click
 
-from megtrim.build.images.reference import is_fixed
-from megtrim.build.sources.default_branch import find_default_branch
-from megtrim.build.sources.kit_versions import expect_version, list_versions
+from megtrim.build.images.docker import is_fixed
+from megtrim.build.sources.git import expect_version, find_default_branch, list_versions
 from megtrim.checks.invocation import Invocation
 from megtrim.cli.echo import show
 from megtrim.cli.environment import is_in_job, open_processes, read_git_ceilings

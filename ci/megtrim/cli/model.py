@@ -10,8 +10,8 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.cli.options import PATH
+from megtrim.models.facts import describe
 from megtrim.models.reader import read_model
-from megtrim.models.show import describe
 from megtrim.util.errors import EXIT_PASS
 from megtrim.util.files import sha256_file
 

@@ -21,9 +21,8 @@ from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import SIGNALS, CrashReport
 from megtrim.elf.symbol_names import readable
 from megtrim.functions.linker_script import is_stub
-from megtrim.regions.grammar import GrammarError, parse_demangled
 from megtrim.regions.header import LEFT_OUT
-from megtrim.regions.region import Region
+from megtrim.regions.region import GrammarError, Region, parse_demangled
 from megtrim.util.errors import InputError
 
 _PAGE_BYTES = 4096

@@ -12,28 +12,66 @@ same for every recorder.
     _ZN3mgb5GraphC1Ev _ZN3mgb5GraphC2Ev
 
 One group a line, sorted. The file is sent to device jobs, so each name must be allowed in a linker
-script. Pure.
+script. The functions of these that ran are listed alike, one name a line, under the heading
+``megtrim functions v1``. Pure.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from megtrim.elf.symbol_names import is_linkable
 from megtrim.elf.symbol_table import COLD, FunctionTable, link_identity
-from megtrim.functions.link_files import (
-    FIRST,
-    MAX_BYTES,
-    check_names,
-    dump_lines,
-    parse_lines,
-    refusal,
-)
+from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.input_files import read_bytes
+
+MAX_BYTES = 256 * 1024 * 1024
+FIRST = 3
+"""Number of the first line after the header."""
+_LINK = re.compile(r"link ([0-9a-f]{64})")
+
+
+def dump_lines(magic: str, link_sha256: str, lines: Iterable[str]) -> str:
+    """Return a file's text."""
+    return "\n".join([magic, f"link {link_sha256}", *lines, ""])
+
+
+def parse_lines(data: bytes, *, magic: str, source: str, hint: str) -> tuple[str, list[str]]:
+    """Return the link that a file belongs to, and its lines.
+
+    Raises InputError naming ``source:line`` for a file of another kind, or a truncated one.
+    """
+    if len(data) > MAX_BYTES:
+        raise refusal(source, 1, f"more than {MAX_BYTES} bytes", hint)
+    # Names are ASCII; anything else is escaped for the message.
+    lines = data.decode("ascii", "backslashreplace").split("\n")
+    if lines[0] != magic:
+        raise refusal(source, 1, f"found {lines[0][:80]!r}, expected {magic!r}", hint)
+    link = _LINK.fullmatch(lines[1]) if len(lines) > 1 else None
+    if link is None:
+        raise refusal(source, 2, "expected the word link and a sha256", hint)
+    if lines[-1]:
+        problem = "the last line does not end with a newline: is the file truncated?"
+        raise refusal(source, len(lines), problem, hint)
+    return link[1], lines[FIRST - 1 : -1]
+
+
+def check_names(names: Sequence[str], *, source: str, line: int, hint: str) -> None:
+    """Raise InputError for a name that is not allowed in a linker script."""
+    for name in names:
+        if not is_linkable(name):
+            raise refusal(source, line, f"found {name[:80]!r}, expected a linkage name", hint)
+
+
+def refusal(source: str, line: int, problem: str, hint: str) -> InputError:
+    """Return the error for one line of a file."""
+    return InputError(f"{source}:{line}: {problem}", hint=hint)
+
 
 MAGIC = "megtrim observables v1"
 _HINT = "it is written with each link: trim again"
@@ -123,6 +161,13 @@ def _sharing_code(table: FunctionTable) -> Iterable[tuple[str, ...]]:
     return map(tuple, found.values())
 
 
+def _expect_ascending(rows: Sequence[str | tuple[str, ...]], *, source: str, hint: str) -> None:
+    for number, (before, after) in enumerate(pairwise(rows), FIRST + 1):
+        if before >= after:
+            row = after if isinstance(after, str) else " ".join(after)
+            raise refusal(source, number, f"{row[:80]!r} does not come after the line before", hint)
+
+
 def dump_observables(found: Observables) -> str:
     """Return the text of the file. Equal values give equal text."""
     return dump_lines(MAGIC, found.link_sha256, map(" ".join, found.groups))
@@ -147,7 +192,54 @@ def parse_observables(data: bytes, *, source: str) -> Observables:
         known.update(group)
         if list(group) != sorted(group):
             raise refusal(source, number, "its names are not sorted", _HINT)
-    for number, (before, after) in enumerate(pairwise(groups), FIRST + 1):
-        if before >= after:
-            raise refusal(source, number, "does not come after the line before", _HINT)
+    _expect_ascending(groups, source=source, hint=_HINT)
     return Observables(link_sha256=link, groups=groups)
+
+
+LIST_MAGIC = "megtrim functions v1"
+_LIST_HINT = "record the functions again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionList:
+    """The functions that ran in one run of one link."""
+
+    link_sha256: str
+    """The link identity, see :func:`megtrim.elf.symbol_table.link_identity`."""
+    names: tuple[str, ...]
+    """Linkage names, sorted and unique, at least one; also of local functions."""
+
+
+def function_list(observables: Observables, ran: Iterable[str]) -> FunctionList:
+    """Return the list for a run of the functions ``ran``: the same for every recorder.
+
+    Raises ProductFailure if it would be empty: a build from it would keep nothing.
+    """
+    needed = observables.ran(ran)
+    if not needed:
+        msg = "no function of the list ran, so nothing would be kept for it"
+        raise ProductFailure(msg, hint=_LIST_HINT)
+    return FunctionList(link_sha256=observables.link_sha256, names=needed)
+
+
+def dump_list(functions: FunctionList) -> str:
+    """Return the text of a list. Equal values give equal text."""
+    return dump_lines(LIST_MAGIC, functions.link_sha256, functions.names)
+
+
+def read_list(path: Path) -> FunctionList:
+    """Read a list's file. Raises InputError."""
+    expected = "a list of functions"
+    data = read_bytes(path, most_bytes=MAX_BYTES, expected=expected, hint=_LIST_HINT)
+    return parse_list(data, source=str(path))
+
+
+def parse_list(data: bytes, *, source: str) -> FunctionList:
+    """Parse what ``dump_list`` wrote. Raises InputError naming ``source:line``."""
+    link, names = parse_lines(data, magic=LIST_MAGIC, source=source, hint=_LIST_HINT)
+    if not names:
+        raise refusal(source, FIRST, "a list without any function", _LIST_HINT)
+    for number, name in enumerate(names, FIRST):
+        check_names((name,), source=source, line=number, hint=_LIST_HINT)
+    _expect_ascending(names, source=source, hint=_LIST_HINT)
+    return FunctionList(link_sha256=link, names=tuple(names))

@@ -48,8 +48,7 @@ from megtrim.evidence.times import (
 )
 from megtrim.experiments.contest import ContestResult, PerformanceStatus
 from megtrim.experiments.situation import describe_lacking
-from megtrim.functions.function_list import dump_list
-from megtrim.functions.observables import read_observables
+from megtrim.functions.observables import dump_list, read_observables
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.perf.measuring.timing import measure
 from megtrim.perf.measuring.timing_runs import ContestFiles
@@ -58,7 +57,7 @@ from megtrim.proof.trap_diagnosis import SymbolizingLink, read_named
 from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.regions.keepset import read_keep_set
 from megtrim.regions.trace import TraceFailure, TraceProblem
-from megtrim.trim.runs import function_coverage, tracing
+from megtrim.trim.runs import tracing
 from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
@@ -215,7 +214,7 @@ class _Worker:
             case JobPurpose.TRACE:
                 return self._trace(scenario, self._make_spec(scenario, Variant.PLAIN), lease)
             case _:
-                link = function_coverage.link_for(lease)
+                link = tracing.link_for(lease)
                 if self.job.bundle.program(link, scenario.application) is None:
                     msg = f"{lease.name} ({lease.kind}): the bundle holds no {link} program"
                     raise InputError(msg, hint="name the device in megtrim.yaml, and pack again")
@@ -273,7 +272,7 @@ class _Worker:
         listed = self.job.bundle.program(OBSERVABLES, scenario.application) or ""
         observables = read_observables(self._take(listed, "observables.txt"))
         try:
-            found, ran = function_coverage.ran(
+            found, ran = tracing.ran(
                 scenario.id,
                 spec,
                 lease,

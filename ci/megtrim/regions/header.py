@@ -17,9 +17,8 @@ from importlib.resources import files as package_files
 from itertools import groupby
 
 from megtrim.models.operators import OperatorNeeds
-from megtrim.regions.grammar import is_identifier
 from megtrim.regions.keepset import KeepSet
-from megtrim.regions.region import Region
+from megtrim.regions.region import Region, is_identifier
 from megtrim.regions.scoped_headers import (
     ELEMWISE_MODES,
     GENERATION,

@@ -18,9 +18,16 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from megtrim.regions.demangle import PREFIX, demangle, problem
-from megtrim.regions.grammar import MAX_NAME, GrammarError, parse_demangled
-from megtrim.regions.region import Region, order
+from megtrim.regions.region import (
+    MAX_NAME,
+    PREFIX,
+    GrammarError,
+    Region,
+    demangle,
+    order,
+    parse_demangled,
+    problem,
+)
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.input_files import read_bytes
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.chain.durations import DurationLog, open_durations
+from megtrim.chain.session import DurationLog, open_durations
 
 
 def test_what_each_task_took_last_is_summed_up(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.chain.manifest import FileFacts, Manifest, dump_manifest, parse_manifest
+from megtrim.chain.store import FileFacts, Manifest, dump_manifest, parse_manifest
 from megtrim.util.errors import InputError
 
 FACTS = FileFacts(sha256="a" * 64, size_bytes=7)

@@ -18,11 +18,18 @@ from pathlib import Path
 import pytest
 from filelock import FileLock, Timeout
 
-from megtrim.chain import manifest as manifests
+from megtrim.chain import store as manifests
 from megtrim.chain import store as stores
-from megtrim.chain.manifest import dump_manifest, parse_manifest
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import MANIFEST, StageFolder, Store, code_digest, key_of
+from megtrim.chain.store import (
+    MANIFEST,
+    StageFolder,
+    Store,
+    code_digest,
+    dump_manifest,
+    key_of,
+    parse_manifest,
+)
 from megtrim.util import integrity
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.files import sha256_file, write_atomically

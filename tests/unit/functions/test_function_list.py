@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.functions.function_list import (
+from megtrim.functions.observables import (
     FunctionList,
+    Observables,
     dump_list,
     function_list,
     parse_list,
     read_list,
 )
-from megtrim.functions.observables import Observables
 from megtrim.util.errors import InputError, ProductFailure
 
 LINK = "6e" * 32
@@ -100,7 +100,7 @@ def test_what_is_no_list_is_refused_with_file_and_line(
 
 def test_a_list_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it is looked into."""
-    monkeypatch.setattr("megtrim.functions.link_files.MAX_BYTES", len(TEXT) - 1)
+    monkeypatch.setattr("megtrim.functions.observables.MAX_BYTES", len(TEXT) - 1)
 
     with pytest.raises(InputError, match=r"f\.txt:1: more than"):
         parse_list(TEXT.encode(), source="f.txt")

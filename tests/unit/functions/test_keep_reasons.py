@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from megtrim.elf.symbol_table import Function, FunctionTable
-from megtrim.functions.keep_patterns import KeepPattern
-from megtrim.functions.keep_reasons import KeepReason, KeepRule, KeptFunctions
+from megtrim.functions.keep_patterns import KeepPattern, KeepReason, KeepRule, KeptFunctions
 from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables
 

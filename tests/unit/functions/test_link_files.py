@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.functions.link_files import check_names, dump_lines, parse_lines
+from megtrim.functions.observables import check_names, dump_lines, parse_lines
 from megtrim.util.errors import InputError
 
 LINK = "6e" * 32
@@ -47,7 +47,7 @@ def test_another_file_is_refused(old: str, new: str, line: int, said: str) -> No
 
 def test_a_file_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it is looked into."""
-    monkeypatch.setattr("megtrim.functions.link_files.MAX_BYTES", len(TEXT) - 1)
+    monkeypatch.setattr("megtrim.functions.observables.MAX_BYTES", len(TEXT) - 1)
 
     with pytest.raises(InputError, match=r"f\.txt:1: more than"):
         parsed(TEXT.encode())

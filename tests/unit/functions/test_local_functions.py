@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from megtrim.build_spec import StubForm
-from megtrim.functions import local_functions, stub_code
+from megtrim.functions import local_functions
 from megtrim.util.errors import InputError
 from unit.elf.made_objects import (
     AARCH64,
@@ -81,7 +81,7 @@ TWO = object_file(
 @pytest.mark.parametrize("machine", [AARCH64, X86_64])
 def test_a_function_becomes_a_trap(machine: int) -> None:
     """Its section, its symbol, what it refers to and its alignment go down with it."""
-    trap = stub_code.trap(machine)
+    trap = local_functions.trap(machine)
     call = (8, CALL[machine], "two", 0 if machine == AARCH64 else -4)
     parts = [function("one", call), function("two", call)]
     data = object_file(parts, [symbol("one"), symbol("two")], machine=machine)
@@ -185,7 +185,7 @@ def test_what_is_entered_behind_its_beginning_stays(
 
     assert (emptied(data, "two") != data) == emptied_as_well
     assert {sizes(read(emptied(data, "one", "two")))[f".text.{name}"] for name in
-            ("one", "two")} == {len(stub_code.trap(machine))}  # fmt: skip
+            ("one", "two")} == {len(local_functions.trap(machine))}  # fmt: skip
 
 
 def test_what_stays_keeps_what_it_enters_in_turn() -> None:
@@ -276,9 +276,9 @@ def test_functions_tell_their_places_among_the_names() -> None:
     )
     made = read(emptied(data, "two", "three", "one", form=StubForm.REPORTING))
 
-    assert made.sections[".text.one"][1] == stub_code.report_and_trap(AARCH64, 2)
-    assert made.sections[".text.two"][1] == stub_code.report_and_trap(AARCH64, 0)
-    assert made.symbols["one"] == len(stub_code.report_and_trap(AARCH64, 2))
+    assert made.sections[".text.one"][1] == local_functions.report_and_trap(AARCH64, 2)
+    assert made.sections[".text.two"][1] == local_functions.report_and_trap(AARCH64, 0)
+    assert made.symbols["one"] == len(local_functions.report_and_trap(AARCH64, 2))
 
 
 def test_sections_beyond_those_that_a_symbol_can_count() -> None:

@@ -135,7 +135,7 @@ def test_a_file_holds_one_group_a_line(tmp_path: Path) -> None:
         ("main", "_Z3fooC2v", 5, "a name occurs twice"),
         ("_Z3fooC1v _Z3fooC2v", "_Z3fooC1v _Z3fooC1v", 4, "a name occurs twice"),
         ("_Z3fooC1v _Z3fooC2v", "_Z3fooC2v _Z3fooC1v", 4, "its names are not sorted"),
-        ("main", "_A", 5, "does not come after the line before"),
+        ("main", "_A", 5, "'_A' does not come after the line before"),
         ("main\n", "main", 5, "the last line does not end with a newline: is the file truncated?"),
     ],
 )

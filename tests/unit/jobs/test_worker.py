@@ -24,7 +24,7 @@ from megtrim.jobs.worker import DeviceJob, JobResult, run, take
 from megtrim.load_and_run.parity import EXACT, OutputResult, Tolerance
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.regions.keepset import dump_keep_set
-from megtrim.trim.runs import function_coverage
+from megtrim.trim.runs import tracing
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.evidence.support import BUNDLE, bundle, device, scenario
@@ -283,7 +283,7 @@ OBSERVABLES = f"megtrim observables v1\nlink {'7' * 64}\nlogged\none\ntwo\n"
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a twin leaves is a list of names here."""
-    monkeypatch.setattr(function_coverage, "read_table", lambda _path: None)
+    monkeypatch.setattr(tracing, "read_table", lambda _path: None)
     for read in ((probes, "parse_record"), (qemu_log, "ran_in_log")):
         monkeypatch.setattr(*read, lambda data, _table, source: data.decode().split())
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable
-from megtrim.models.needs import load_needs
-from megtrim.models.show import describe
+from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable, describe
+from megtrim.models.reader import load_needs
 from megtrim.util.errors import InputError
 from unit.models.flatbuild import mge_v2
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.models.sample import parse_sample_model
+from megtrim.models.reader import parse_sample_model
 from megtrim.util.errors import InputError
 from unit.sample_engine.engine_scripts import ENGINE, sample_writer, write_models
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from megtrim.models.facts import ModelFacts, Parameters, Variable
-from megtrim.models.show import describe
+from megtrim.models.facts import ModelFacts, Parameters, Variable, describe
 
 FACTS = ModelFacts(
     format="mge v2",

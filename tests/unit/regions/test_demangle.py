@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.regions.demangle import demangle, problem
-from megtrim.regions.grammar import MAX_NAME
+from megtrim.regions.region import MAX_NAME, demangle, problem
 
 NAME = "N6midout6RegionINS_4tags1xEJSt17integral_constantIiLi7EEEEE"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.regions.demangle import demangle
-from megtrim.regions.grammar import (
+from megtrim.regions.region import (
     MAX_NAME,
     GrammarError,
+    demangle,
     is_identifier,
     parse_canonical,
     parse_demangled,

@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.models.operators import OperatorNeeds, merge, parse_operator_json
 from megtrim.regions.json_lines import LineReader, dump_entries
-from megtrim.regions.operator_lines import OPERATOR_KINDS, dump_operators, parse_operators, which
+from megtrim.regions.keepset import OPERATOR_KINDS, dump_operators, parse_operators, which
 from megtrim.util.errors import InputError
 
 STRIP_INFO = Path(__file__).parents[2] / "data" / "strip-info"

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.regions.grammar import GrammarError, is_identifier, parse_demangled
-from megtrim.regions.region import Region
+from megtrim.regions.region import GrammarError, Region, is_identifier, parse_demangled
 from megtrim.util.errors import InputError
 
 IDENTIFIERS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True).filter(is_identifier)

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.regions import demangle as demangle_module
-from megtrim.regions.demangle import demangle, problem
-from megtrim.regions.region import Region
+from megtrim.regions import region as demangle_module
+from megtrim.regions.region import Region, demangle, problem
 from megtrim.regions.trace import (
     MAX_TRACE_BYTES,
     TraceFailure,

@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.models.facts import operator_info
 from megtrim.models.operators import parse_operator_json
-from megtrim.models.sample import parse_sample_model
+from megtrim.models.reader import parse_sample_model
 from unit.sample_engine.engine_scripts import ENGINE, write_models
 
 NAMES = ("tiny-mobile", "tiny-quant", "tiny-vgg")

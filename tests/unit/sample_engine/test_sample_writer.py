@@ -8,7 +8,7 @@ import struct
 import numpy as np
 
 from megtrim.models.facts import Parameters, Variable
-from megtrim.models.sample import parse_sample_model
+from megtrim.models.reader import parse_sample_model
 from unit.sample_engine.engine_scripts import ENGINE, ModelWriter, Noise, sample_writer
 
 

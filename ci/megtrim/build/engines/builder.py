@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build.engines import application, header_check, source_copy
+from megtrim.build.engines import application, source_copy
 from megtrim.build.engines.application import ApplicationSpec, BuildEnvironment
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.cmake import (
@@ -173,7 +173,7 @@ class Builder:
         folder: Path,
         applications: tuple[ApplicationSpec, ...],
         progress: Progress,
-    ) -> tuple[header_check.HeaderProof, RebuiltSources, Mapping[str, Path]]:
+    ) -> tuple[build_records.HeaderProof, RebuiltSources, Mapping[str, Path]]:
         """Build everything; return what the records prove, and the applications' programs."""
         driver.forget_build(tree)
         source_copy.update(spec, tree, self._checkout)
@@ -270,11 +270,11 @@ class Builder:
             "CCACHE_COMPILERCHECK": self._toolchain.compiler_check,
         }
 
-    def _prove(self, spec: BuildSpec, tree: WorkTree) -> header_check.HeaderProof:
+    def _prove(self, spec: BuildSpec, tree: WorkTree) -> build_records.HeaderProof:
         """Check that the generated header was compiled in, if there is one."""
         if spec.forced_header is None:
-            return header_check.HeaderProof(units=0, with_header=0, with_regions=0)
-        found = header_check.prove(
+            return build_records.HeaderProof(units=0, with_header=0, with_regions=0)
+        found = build_records.prove(
             build_records.read_commands(tree.build),
             build_records.read_dependencies(tree.build, self._processes),
             header=tree.source / spec.forced_header,

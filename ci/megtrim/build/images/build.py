@@ -11,8 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from megtrim.build.images.docker import DockerClient, Image, expect_daemon
-from megtrim.build.images.reference import is_fixed
+from megtrim.build.images.docker import DockerClient, Image, expect_daemon, is_fixed
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import read_text
 from megtrim.util.process import Command, CompletedCommand

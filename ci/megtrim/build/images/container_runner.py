@@ -19,10 +19,89 @@ from itertools import count
 from pathlib import Path
 from typing import NoReturn
 
-from megtrim.build.images import cache, container_owner
 from megtrim.build.images.docker import DockerClient, Image, expect_daemon, last_line
 from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import LARGEST_READ_BYTES, Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import (
+    LARGEST_READ_BYTES,
+    Command,
+    CompletedCommand,
+    ProcessRunner,
+    is_there,
+)
+
+VARIABLE = "CCACHE_DIR"
+REMOTE = "CCACHE_REMOTE_STORAGE"
+
+
+def folder(env: Mapping[str, str], *, otherwise: Path) -> Path:
+    """Return the folder that ccache itself would use; ``otherwise`` if there is no home."""
+    if env.get(VARIABLE):
+        return Path(env[VARIABLE]).absolute()
+    if not env.get("HOME"):
+        return otherwise
+    home = Path(env["HOME"]).absolute()
+    if (home / ".ccache").is_dir():
+        return home / ".ccache"
+    return Path(env.get("XDG_CACHE_HOME") or home / ".cache").absolute() / "ccache"
+
+
+LABEL = "megtrim.holder"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_PID = re.compile(r"[1-9][0-9]{0,8}")
+
+
+def me() -> str:
+    """Return this process's identity: boot, namespace, process ID and start time."""
+    return f"{_here()}/{os.getpid()}/{_read_start_time(os.getpid()) or ''}"
+
+
+def end_abandoned(docker: DockerClient) -> None:
+    """Remove the containers whose process ran on this machine and has ended."""
+    shown = ("--all", "--no-trunc", "--format", f'{{{{.ID}}}} {{{{.Label "{LABEL}"}}}}')
+    listed = docker.check_output("ps", "--filter", f"label={LABEL}", *shown)
+    pairs = (line.partition(" ")[::2] for line in listed.splitlines())
+    abandoned = [container for container, holder in pairs if _is_gone(holder)]
+    if abandoned:
+        docker.remove(*abandoned)
+
+
+def _is_gone(holder: str) -> bool:
+    rest, _, started = holder.rpartition("/")
+    here, _, pid = rest.rpartition("/")
+    # Processes of another machine or namespace are not known here.
+    if here != _here() or not _PID.fullmatch(pid):
+        return False
+    now = _read_start_time(int(pid))
+    return not is_there(int(pid)) if now is None else now != started
+
+
+def _here() -> str:
+    return f"{_read(_BOOT)}/{_link(Path('/proc/self/ns/pid'))}"
+
+
+def _read_start_time(pid: int) -> str | None:
+    """Return a process's start in ticks since the boot; empty if it ended, None if unknown."""
+    stat = _read(Path(f"/proc/{pid}/stat"))
+    if not stat:
+        return None
+    # The name in the second field may contain anything, even spaces and brackets.
+    fields = stat.rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _link(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except OSError:
+        return ""
+
 
 HOME = "/tmp"  # noqa: S108 - the container's own, which is removed with it
 _LOOK_TIMEOUT_S = 120.0
@@ -61,7 +140,7 @@ class ContainerRunner(ProcessRunner):
         self._mounts = mounts
         # A rootless daemon's root is the user who runs it; other IDs belong to someone else.
         self._user = "0:0" if docker.rootless() else f"{os.getuid()}:{os.getgid()}"
-        self._holder = container_owner.me()
+        self._holder = me()
         self._programs: dict[str, str] | None = None
         for folder in mounts.writable:
             folder.mkdir(parents=True, exist_ok=True)
@@ -160,7 +239,7 @@ class ContainerRunner(ProcessRunner):
     def bring_out(self, path: Path, folder: Path) -> None:
         """Copy a folder of the image to this machine, for use on machines without Docker."""
         name = _new_name()
-        label = ("--label", f"{container_owner.LABEL}={self._holder}", "--pull", "never")
+        label = ("--label", f"{LABEL}={self._holder}", "--pull", "never")
         self._docker.check_output("create", "--name", name, *label, self.image.id, "true")
         try:
             copied = self._docker.call(
@@ -174,10 +253,10 @@ class ContainerRunner(ProcessRunner):
 
     def _options(self, name: str, command: Command) -> tuple[str, ...]:
         # The storage may be on any host that this machine reaches, or on itself.
-        network = "host" if command.env.get(cache.REMOTE) else "none"
+        network = "host" if command.env.get(REMOTE) else "none"
         return (
             *("--rm", "--init", "--pull", "never", "--log-driver", "none"),
-            *("--name", name, "--label", f"{container_owner.LABEL}={self._holder}"),
+            *("--name", name, "--label", f"{LABEL}={self._holder}"),
             *("--network", network, "--user", self._user, "--cap-drop", "ALL"),
             *("--security-opt", "no-new-privileges"),
             # An image may define an entrypoint.

@@ -8,12 +8,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+
+_FIXED = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._/:-]{0,400}@)?sha256:[0-9a-f]{64}")
+
+
+def is_fixed(reference: str) -> bool:
+    """Return whether it is NAME@sha256:DIGEST, or the ID of an image."""
+    return _FIXED.fullmatch(reference) is not None
+
+
+def expect_fixed(reference: str, *, source: str) -> None:
+    """Raise InputError for a tag, which may become another image without any commit."""
+    if not is_fixed(reference):
+        msg = f"{source}: found {reference[:120]!r}, expected NAME@sha256:DIGEST in a job of CI"
+        raise InputError(
+            msg, hint="`docker image inspect --format '{{.RepoDigests}}' NAME` prints it"
+        )
+
 
 PROGRAM = "docker"
 _CALL_TIMEOUT_S = 120.0
@@ -174,3 +193,40 @@ def _first(text: str) -> dict[str, Any]:
         msg = f"docker image inspect: the answer cannot be read: {text[:80]!r}"
         raise InfrastructureFailure(msg) from None
     return dict(found)
+
+
+ARCHIVE = "image.tar"
+_TIMEOUT_S = 1800.0
+
+
+def load(docker: DockerClient, folder: Path, tag: str) -> Image | None:
+    """Return the image of the folder's archive; None if there is none, or it is damaged."""
+    archive = folder / ARCHIVE
+    if not archive.is_file():
+        return None
+    if not docker.call("load", "--quiet", "--input", str(archive), timeout_s=_TIMEOUT_S).ok:
+        return None
+    return docker.find(tag)
+
+
+def save(docker: DockerClient, folder: Path, tag: str, warn: Callable[[str], None]) -> bool:
+    """Save the image to the folder's archive, and return whether that succeeded.
+
+    A failure is only a warning: the image itself exists, and the next job builds it again.
+    """
+    archive = folder / ARCHIVE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        archive.unlink(missing_ok=True)
+        done = docker.call("save", "--output", str(archive), tag, timeout_s=_TIMEOUT_S)
+        reason = "" if done.ok else last_line(done.stderr)
+    except OSError as error:
+        reason = str(error)
+    except InfrastructureFailure as failure:
+        reason = failure.message
+    if not reason:
+        return True
+    with suppress(OSError):
+        archive.unlink(missing_ok=True)
+    warn(f"the image is not kept for later jobs: {archive} cannot be written: {reason}")
+    return False

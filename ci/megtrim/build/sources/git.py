@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,3 +199,76 @@ def _make_failure(
         return InputError(msg, hint="name the server's key in the input engine-host-keys")
     hint = "may the key read it?" if keyed else "is it private? The secret engine-key reads one"
     return InputError(msg, hint=f"{hint}; and is the commit pushed?")
+
+
+_BRANCH_TIMEOUT_S = 30.0
+_REMOTE = "refs/remotes/origin/"
+
+
+def find_default_branch(top: Path, processes: ProcessRunner) -> str:
+    """Return what ``origin`` calls its default branch; without a remote, the current branch.
+
+    Raises InputError where git knows neither.
+    """
+    for reference in (f"{_REMOTE}HEAD", "HEAD"):
+        argv = ("git", "-C", str(top), "symbolic-ref", "--quiet", reference)
+        answer = processes.run(Command(argv=argv, timeout_s=_BRANCH_TIMEOUT_S))
+        name = answer.stdout.strip().removeprefix(_REMOTE).removeprefix("refs/heads/")
+        if answer.ok and name:
+            return name
+    msg = f"the default branch of {top} is not known: no remote names it, and HEAD is detached"
+    raise InputError(msg, hint="name it: --branch NAME")
+
+
+_TAG = re.compile(r"([0-9a-f]{40})\trefs/tags/(v[0-9]+\.[0-9]+\.[0-9]+)(\^\{\})?")
+_KIT_TIMEOUT_S = 60.0
+_KIT_ENV = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+_MOST_NAMED = 5
+
+
+def list_versions(url: str, processes: ProcessRunner) -> dict[str, str]:
+    """Return the commit of each tag ``vX.Y.Z``, the newest version first.
+
+    Raises InputError if there is no such repository for this person, else InfrastructureFailure.
+    """
+    argv = ("git", "ls-remote", "--tags", "--", url, "refs/tags/v*")
+    answer = processes.run(Command(argv=argv, timeout_s=_KIT_TIMEOUT_S, env=_KIT_ENV))
+    if not answer.ok:
+        raise _make_kit_failure(url, answer.stderr, timed_out=answer.timed_out)
+    found: dict[str, str] = {}
+    for line in answer.stdout.splitlines():
+        match = _TAG.fullmatch(line)
+        # The tag's own object comes first where it has a text; the commit is what it leads to.
+        if match and (match[3] or match[2] not in found):
+            found[match[2]] = match[1]
+    return {version: found[version] for version in sorted(found, key=_order, reverse=True)}
+
+
+def expect_version(repository: str, version: str, sha: str, known: Mapping[str, str]) -> None:
+    """Raise InputError unless the kit has ``version``, and it is the commit ``sha``."""
+    if version not in known:
+        msg = f"--kit-version: {repository} has no tag {version}"
+        newest = ", ".join([*known][:_MOST_NAMED])
+        hint = f"its newest: {newest}" if newest else "it has no tag vX.Y.Z: is it the kit?"
+        raise InputError(msg, hint=hint)
+    if known[version] != sha:
+        msg = f"--kit-sha: found {sha}, expected {known[version]}, the commit of {version}"
+        raise InputError(
+            msg, hint="which of the two did you review? Name that one's tag and commit"
+        )
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.removeprefix("v").split("."))
+
+
+def _make_kit_failure(
+    url: str, said: str, *, timed_out: bool
+) -> InputError | InfrastructureFailure:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    refused = [line for line in lines if any(word in line for word in REFUSALS)]
+    reason = "no answer in time" if timed_out else (refused or lines or ["no message"])[0]
+    msg = f"the versions of the kit cannot be read from {url}: {reason[:300]}"
+    if refused and not timed_out:
+        return InputError(msg, hint="is --kit right? A private kit needs git to have its key")
+    return InfrastructureFailure(msg, hint="is it reachable from this machine? then run this again")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from megtrim.build.engines.cmake import compiler_cache
 from megtrim.build.engines.cmake.compiler_cache import CompilerCache
-from megtrim.build.images import cache, container_owner
+from megtrim.build.images import container_runner
 from megtrim.build.images.container_runner import ContainerRunner, Mounts
 from megtrim.build.images.docker import DockerClient
 from megtrim.build_spec import Toolchain
@@ -49,12 +49,12 @@ def open_place(
     docker = DockerClient(processes)
     docker.version()
     image = docker.image(reference)
-    container_owner.end_abandoned(docker)
-    kept = cache.folder(processes.env, otherwise=results / "ccache")
+    container_runner.end_abandoned(docker)
+    kept = container_runner.folder(processes.env, otherwise=results / "ccache")
     seen = Mounts(
         writable=(results, kept),
         readable=tuple(sorted(each for each in {*readable} if each.is_dir() and not _hides(each))),
-        env={cache.VARIABLE: str(kept)},
+        env={container_runner.VARIABLE: str(kept)},
     )
     return ContainerRunner(docker, image, seen)
 

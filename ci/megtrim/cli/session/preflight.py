@@ -18,10 +18,8 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.load_and_run import npy
 from megtrim.load_and_run.app_outputs import NPY
 from megtrim.load_and_run.arguments import INPUT_SUFFIXES, check_arguments
-from megtrim.models.facts import ModelFacts, UnknownFormat, Variable
-from megtrim.models.needs import load_needs, load_operator_json
-from megtrim.models.reader import read_model, read_whole
-from megtrim.models.show import describe_variable
+from megtrim.models.facts import ModelFacts, UnknownFormat, Variable, describe_variable
+from megtrim.models.reader import load_needs, load_operator_json, read_model, read_whole
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import open_plain_file
 

@@ -13,11 +13,10 @@ from megtrim.build.engines.build_paths import expect_plain
 from megtrim.build.engines.builder import Builder
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.sample import find_embedded_source
-from megtrim.build.images.reference import expect_fixed
+from megtrim.build.images.docker import expect_fixed
 from megtrim.build_spec import Origin, Relocations, Toolchain, Variant
-from megtrim.chain.durations import open_durations
 from megtrim.chain.graph import PLAIN, Stage, task_name
-from megtrim.chain.session import Services, Session, TaskResults, TrimRequest
+from megtrim.chain.session import Services, Session, TaskResults, TrimRequest, open_durations
 from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import open_console
@@ -63,7 +62,7 @@ from megtrim.perf.plan import BASE
 from megtrim.size import stage as size
 from megtrim.size.history import SIZE_FILES, SizeTrend, make_trends
 from megtrim.trim import committed_keepset
-from megtrim.trim.builds import programs, size_options, switch_checks
+from megtrim.trim.builds import programs, size_options, variants
 from megtrim.trim.results import BuildResult
 from megtrim.util.console import Console
 from megtrim.util.environment import describe_ignored
@@ -132,7 +131,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     for warning in (*warnings, *programs.warn_unweighed(session)):
         console.warn(warning)
     pack.expect_packable(session)
-    switch_checks.expect_switchable(session)
+    variants.expect_switchable(session)
     size_options.expect_usable(session)
     return session
 

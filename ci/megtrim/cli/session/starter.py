@@ -27,9 +27,8 @@ from megtrim.config.templates import (
 )
 from megtrim.load_and_run import npy
 from megtrim.load_and_run.app_outputs import NPY
-from megtrim.models.facts import ModelFacts, Variable
+from megtrim.models.facts import ModelFacts, Variable, describe_variable
 from megtrim.models.reader import read_model
-from megtrim.models.show import describe_variable
 from megtrim.util.errors import NO_ROOM, InputError
 from megtrim.util.files import cannot_write
 from megtrim.util.input_files import kind_at, read_text

@@ -35,8 +35,7 @@ from megtrim.size.prices.price_list import (
 from megtrim.size.references import read_links as references
 from megtrim.size.references.graph import find_dominators
 from megtrim.trim.builds import links as linking
-from megtrim.trim.builds import shipped_links
-from megtrim.trim.builds.shipped_links import UntrimmedProgram
+from megtrim.trim.builds.links import UntrimmedProgram
 from megtrim.util.errors import InputError
 
 
@@ -86,7 +85,7 @@ def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
         place = linking.locate_unstripped(Link.REFERENCED, name)
         if place not in folder.files:
             continue
-        untrimmed = shipped_links.read_program(name, session) if name in linked_again else None
+        untrimmed = linking.read_program(name, session) if name in linked_again else None
         dropped = untrimmed.trim(keep).dropped if untrimmed else ()
         yield PricedArtifact(
             name=name,

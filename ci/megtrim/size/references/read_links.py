@@ -12,11 +12,10 @@ from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import StageFolder
 from megtrim.elf.symbol_table import read_linked
-from megtrim.functions.keep_reasons import KeptFunctions
+from megtrim.functions.keep_patterns import KeptFunctions
 from megtrim.functions.link_map import read_map
 from megtrim.regions.keepset import KeepSet, read_keep_set
 from megtrim.trim.builds import links as linking
-from megtrim.trim.builds import shipped_links
 
 if TYPE_CHECKING:
     from megtrim.size.references.linked_file import LinkedFile
@@ -44,7 +43,7 @@ def read_dropped(name: str, session: Session) -> tuple[str, ...]:
 
 def read_kept_functions(name: str, session: Session) -> KeptFunctions:
     """Read what decides which functions of a program stay, where functions are trimmed."""
-    program = shipped_links.read_program(name, session)
+    program = linking.read_program(name, session)
     return KeptFunctions(
         ran=read_keep(session).functions(),
         table=program.unfolded.table,

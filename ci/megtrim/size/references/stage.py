@@ -25,7 +25,7 @@ from megtrim.chain.result_content import content_of
 from megtrim.chain.session import Session
 from megtrim.size.references.read_links import ReferencesResult
 from megtrim.trim.builds import links as linking
-from megtrim.trim.builds import programs, shipped_links, size_options, variants
+from megtrim.trim.builds import programs, size_options, variants
 
 _WITH_RELOCATIONS = ("-Wl,--emit-relocs",)
 
@@ -69,8 +69,8 @@ def _specify(task: Task, session: Session) -> tuple[BuildSpec, tuple[LinkSpec, .
     if trims_functions(session.request.config) and not profile:
         spec = linking.make_base_spec(session)
         if shipped:
-            trimmed = shipped_links.find_programs(session)
-            return spec, tuple(shipped_links.specify_link(each, session) for each in trimmed)
+            trimmed = linking.find_programs(session)
+            return spec, tuple(linking.specify_link(each, session) for each in trimmed)
         flags = size_options.unfolded_flags(session)
         return spec, tuple(
             LinkSpec(target=each, label=Link.UNFOLDED, unfolded=True, flags=flags)

@@ -6,15 +6,19 @@ which has nothing but a bundle, share it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from megtrim.build_spec import Variant
+from megtrim.build_spec import Link, Variant
 from megtrim.devices import Lease
+from megtrim.elf.symbol_table import read_table
+from megtrim.functions import probes, qemu_log
+from megtrim.functions.observables import FunctionList, Observables, function_list
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.regions.trace import Trace, check_trace, parse_announced_count
 from megtrim.trim.runs import execution
 from megtrim.trim.runs.execution import RunResult, RunSpec
-from megtrim.util.errors import ProductFailure
+from megtrim.util.errors import InfrastructureFailure, ProductFailure
 
 Note = Callable[[RunResult], None]
 """Called with each run that was made, before it is judged."""
@@ -56,3 +60,90 @@ def _expect_success(scenario: str, run: ProgramRun, variant: Variant) -> None:
     said = error_message(run.stderr) or "it said nothing"
     msg = f"{scenario}: the {variant} build ended with {run.rc} ({how}): {said}"
     raise ProductFailure(msg, hint="the model, its arguments or its inputs do not work untrimmed")
+
+
+EMULATED = "qemu"
+"""Kind of the devices whose emulator logs what it translated."""
+_LOGGED = (qemu_log.LOG_FILE, qemu_log.ENVIRONMENT)
+_PROBED = (probes.RECORD_FILE, probes.ENVIRONMENT)
+_UNKNOWN_FLAG = "--no-such-flag"
+_LONG = "a-name-that-no-short-string-holds-"
+FORM = "3"
+"""What a list depends on besides its inputs: how links are made and what else runs."""
+
+
+def link_for(lease: Lease) -> Link:
+    """Return which link shows its functions there."""
+    return Link.UNFOLDED if lease.kind == EMULATED else Link.PROBED
+
+
+def ran(
+    scenario: str,
+    spec: RunSpec,
+    lease: Lease,
+    note: Note,
+    *,
+    observables: Observables,
+    speaks: bool,
+) -> tuple[FunctionList, ProgramRun]:
+    """Return the list of functions that ran, and the run that was asked for.
+
+    ``spec`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
+    those of the unfolded link, and make the list the same, whoever records. ``speaks``: the
+    program has words for what goes wrong, so they are kept. Raises ProductFailure where the run
+    fails, InfrastructureFailure where nothing was recorded.
+    """
+    emulated = lease.kind == EMULATED
+    record, variables = _LOGGED if emulated else _PROBED
+    wanted = replace(spec, recorded=record, environment={**spec.environment, **variables})
+    read = qemu_log.ran_in_log if emulated else probes.parse_record
+    table = read_table(spec.program)
+    asked = _run_checked(scenario, wanted, lease, note)
+    found = [asked, _run_checked(scenario, _long_names(wanted), lease, note)]
+    complaints = _complaints(wanted) if speaks else ()
+    found += [_run(scenario, each, lease, note) for each in complaints]
+    names: set[str] = set()
+    for each in found:
+        if not each.recorded:
+            lost = f"left no {wanted.recorded}, so its functions are not known"
+            msg = f"{scenario}: {lease.name} {lost}"
+            raise InfrastructureFailure(msg, hint="run it again, or on another device")
+        names.update(read(each.recorded, table, source=f"{wanted.recorded} of {scenario}"))
+    return function_list(observables, names), asked.run
+
+
+def _long_names(spec: RunSpec) -> RunSpec:
+    """Return the same run with longer names, as users have them.
+
+    A string copies those by other functions than names that fit into the string itself.
+    """
+    return replace(spec, prefix=_LONG)
+
+
+def _complaints(spec: RunSpec) -> Iterator[RunSpec]:
+    """Yield what goes wrong most often, so that a trimmed program still says it in words."""
+    if spec.application:
+        return  # its words are its own: a scenario of its own keeps them
+    yield replace(spec, without_model=True)
+    yield replace(spec, arguments=(*spec.arguments, _UNKNOWN_FLAG))
+
+
+def _run_checked(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> RunResult:
+    """Return what came of a run that is to end well."""
+    found = _run(scenario, spec, lease, note)
+    how = ending(found.run)
+    if how is not RunOutcome.PASSED:
+        said = error_message(found.run.stderr) or "it said nothing"
+        ended = f"ended with {found.run.rc} ({how}): {said}"
+        msg = f"{scenario}: the link that shows its functions {ended}"
+        raise ProductFailure(msg, hint="does the scenario run on the plain build?")
+    return found
+
+
+def _run(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> RunResult:
+    found = execution.run_on(lease, spec)
+    note(found)
+    if refused := probes.refusal(found.run.stderr):
+        msg = f"{scenario}: {lease.name}: {refused}"
+        raise InfrastructureFailure(msg, hint="record the functions on an emulator: a class of it")
+    return found

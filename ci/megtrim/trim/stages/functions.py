@@ -34,18 +34,16 @@ from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.evidence import LARGEST_LIST, DeviceResult
 from megtrim.evidence.imported import expect_fitting, find_brought
 from megtrim.functions import link_map, probes
-from megtrim.functions.function_list import (
-    FunctionList,
-    dump_list,
-    function_list,
-    parse_list,
-    read_list,
-)
 from megtrim.functions.keep_patterns import matching, without_chance
 from megtrim.functions.observables import (
+    FunctionList,
     Observables,
+    dump_list,
     dump_observables,
+    function_list,
     observables,
+    parse_list,
+    read_list,
     read_observables,
 )
 from megtrim.regions.keepset import (
@@ -60,7 +58,7 @@ from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import programs, size_options, variants
 from megtrim.trim.committed_keepset import read_committed
 from megtrim.trim.results import FunctionsKeepSetResult, RecordResult, UnfoldedLinksResult
-from megtrim.trim.runs import function_coverage
+from megtrim.trim.runs import tracing
 from megtrim.trim.runs.scenario_runs import (
     binding_of,
     cache_of,
@@ -111,7 +109,7 @@ def _needs_probes(session: Session) -> bool:
     here = (device.kind for device in session.services.devices.values())
     there = (device.kind for device in session.request.config.devices if device.runner)
     asked = here if session.request.options.quick else (*here, *there)
-    return any(kind != function_coverage.EMULATED for kind in asked)
+    return any(kind != tracing.EMULATED for kind in asked)
 
 
 def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
@@ -197,7 +195,7 @@ def _link_of(scenario: Scenario, session: Session) -> str:
 
 
 def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    named = scenario_inputs(scenario, session) | {"form": function_coverage.FORM}
+    named = scenario_inputs(scenario, session) | {"form": tracing.FORM}
     if scenario.searches:
         named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
     return named
@@ -226,9 +224,9 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
     observed = read_observables(links.file(linking.observables(name)))
 
     def attempt(lease: Lease) -> tuple[FunctionList, float]:
-        program = links.file(linking.locate_unstripped(function_coverage.link_for(lease), name))
+        program = links.file(linking.locate_unstripped(tracing.link_for(lease), name))
         spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
-        found, run = function_coverage.ran(
+        found, run = tracing.ran(
             scenario.id,
             spec,
             lease,

@@ -15,16 +15,17 @@ from megtrim.chain.graph import Task, trace_task
 from megtrim.chain.session import Session, TrimRequest
 from megtrim.config.model import ModelConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.models.needs import load_needs
 from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge
+from megtrim.models.reader import load_needs
+from megtrim.regions.header import Layout, render
 from megtrim.regions.keepset import (
     KeepSet,
     ScenarioRecord,
     build_keep_set,
     dump_keep_set,
 )
+from megtrim.regions.scoped_headers import Scopes
 from megtrim.regions.trace import read_trace
-from megtrim.trim.builds import generated_headers
 from megtrim.trim.committed_keepset import read_committed
 from megtrim.trim.results import HeaderResult
 from megtrim.trim.runs.scenario_runs import binding_of, record_of
@@ -38,7 +39,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         "generation": str(session.services.engine.identity().generation),
         "layout": config.trim.layout,
         "elementwise modes": str(session.services.engine.elemwise_modes()),
-        "files of their own": str(generated_headers.scopes(session)),
+        "files of their own": str(scopes(session)),
         **({"crash ids": "each region"} if config.trim.crash_ids else {}),
     }
     if session.request.options.committed:
@@ -71,7 +72,7 @@ def work(task: Task, session: Session, folder: Path) -> HeaderResult:
         else _build_from_traces(session)
     )
     (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
-    for name, content in generated_headers.files(keep, session).items():
+    for name, content in files(keep, session).items():
         path = folder / "include" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
@@ -123,3 +124,21 @@ def _model_needs(
 def _record(scenario: Scenario, session: Session) -> ScenarioRecord:
     trace = read_trace(session.results.done[trace_task(scenario)].file(TRACE_FILE))
     return record_of(scenario, session, trace)
+
+
+def files(keep: KeepSet, session: Session) -> dict[str, str]:
+    """Return the generated files, name and text."""
+    rendered = render(
+        keep,
+        layout=Layout(session.request.config.trim.layout),
+        elemwise_modes=session.services.engine.elemwise_modes(),
+        scopes=scopes(session),
+        crash_ids=session.request.config.trim.crash_ids,
+    )
+    return dict(rendered.files)
+
+
+def scopes(session: Session) -> Scopes:
+    """Return what of a keep set has files of its own: nothing in the upstream layout."""
+    layout = Layout(session.request.config.trim.layout)
+    return session.services.engine.scopes() if layout is Layout.SCOPED else Scopes()

@@ -29,8 +29,8 @@ from megtrim.elf.symbol_table import read_registrations, read_table
 from megtrim.functions import link_proof, linker_script
 from megtrim.size.byte_tables import leave_symbols
 from megtrim.trim.builds import links as linking
-from megtrim.trim.builds import shipped_links, size_options, variants
-from megtrim.trim.builds.shipped_links import RelinkedProgram
+from megtrim.trim.builds import size_options, variants
+from megtrim.trim.builds.links import RelinkedProgram
 from megtrim.trim.results import (
     BuildResult,
     BuildSummary,
@@ -77,15 +77,15 @@ def _is_link(task: Task, request: TrimRequest) -> bool:
 
 def _link(session: Session, folder: Path) -> ReduceResult:
     """Link without what never ran, prove it, and take what is linked as it is from the base."""
-    programs = shipped_links.find_programs(session)
+    programs = linking.find_programs(session)
     base = session.results.done[base_task(session.request.config)]
     built = _build_summary(base)
     whole = sorted({*built.artifacts} - {each.target for each in programs})
     # The plain build has no build ids: what ships of it as it is, is linked with one.
     whole = whole if trims_plain_build(session.request.config) else []
     specs = (
-        *(shipped_links.specify_link(each, session) for each in programs),
-        *(shipped_links.specify_whole_link(each) for each in whole),
+        *(linking.specify_link(each, session) for each in programs),
+        *(linking.specify_whole_link(each) for each in whole),
     )
     variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:
@@ -103,7 +103,7 @@ def _link(session: Session, folder: Path) -> ReduceResult:
 
 def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
     """Link the same so that a function that is not kept says its number."""
-    programs = shipped_links.find_programs(session)
+    programs = linking.find_programs(session)
     specs = tuple(_specify_named_link(each, session) for each in programs)
     variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:
@@ -139,7 +139,7 @@ def _collect(
 
 def _specify_named_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     return replace(
-        shipped_links.specify_link(program, session),
+        linking.specify_link(program, session),
         label=Link.NAMED,
         unfolded=True,
         flags=(*size_options.relink_flags(session), *size_options.unfolded_flags(session)),

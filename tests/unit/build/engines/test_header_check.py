@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.engines.header_check import HeaderProof, prove
+from megtrim.build.engines.cmake.build_records import HeaderProof, prove
 from megtrim.util.errors import ProductFailure
 
 BUILD = Path("/somewhere/x/build")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from megtrim.build.images import cache
+from megtrim.build.images import container_runner
 
 
 def test_where_it_is(tmp_path: Path) -> None:
@@ -12,11 +12,11 @@ def test_where_it_is(tmp_path: Path) -> None:
     other = tmp_path / "results"
     home = {"HOME": str(tmp_path)}
 
-    assert cache.folder({"CCACHE_DIR": "/c", **home}, otherwise=other) == Path("/c")
-    assert cache.folder({"CCACHE_DIR": "c"}, otherwise=other) == Path.cwd() / "c"
-    assert cache.folder(home, otherwise=other) == tmp_path / ".cache" / "ccache"
+    assert container_runner.folder({"CCACHE_DIR": "/c", **home}, otherwise=other) == Path("/c")
+    assert container_runner.folder({"CCACHE_DIR": "c"}, otherwise=other) == Path.cwd() / "c"
+    assert container_runner.folder(home, otherwise=other) == tmp_path / ".cache" / "ccache"
     named = {"XDG_CACHE_HOME": "/x", **home}
-    assert cache.folder(named, otherwise=other) == Path("/x/ccache")
-    assert cache.folder({}, otherwise=other) == other
+    assert container_runner.folder(named, otherwise=other) == Path("/x/ccache")
+    assert container_runner.folder({}, otherwise=other) == other
     (tmp_path / ".ccache").mkdir()
-    assert cache.folder(named, otherwise=other) == tmp_path / ".ccache"
+    assert container_runner.folder(named, otherwise=other) == tmp_path / ".ccache"

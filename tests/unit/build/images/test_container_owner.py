@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.images import container_owner
+from megtrim.build.images import container_runner
 from megtrim.build.images.docker import DockerClient
 from megtrim.util.process import Command, ProcessRunner
 from unit.build.images.stub import Stub
@@ -22,7 +22,7 @@ def dead() -> int:
 
 def test_only_the_abandoned_are_ended(tmp_path: Path) -> None:
     """A process that is gone, or whose number another has now; no one of another machine's."""
-    mine = container_owner.me()
+    mine = container_runner.me()
     here, pid, started = mine.rsplit("/", 2)
     holders = {
         "alive": mine,
@@ -38,7 +38,7 @@ def test_only_the_abandoned_are_ended(tmp_path: Path) -> None:
     stub = Stub.make(tmp_path)
     listed = "".join(f"{name} {value}\n" for name, value in holders.items())
     stub.answer((["ps"], 0, listed, ""))
-    container_owner.end_abandoned(DockerClient(stub.processes))
+    container_runner.end_abandoned(DockerClient(stub.processes))
 
     assert (pid, started.isdigit()) == (str(os.getpid()), True)
     assert stub.calls("rm") == [["rm", "--force", "--volumes", "gone", "reused"]]
@@ -47,33 +47,33 @@ def test_only_the_abandoned_are_ended(tmp_path: Path) -> None:
 
 def test_processes_that_are_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system shows nothing of another's process, the kernel still reports that it is."""
-    here, pid, _ = container_owner.me().rsplit("/", 2)
-    monkeypatch.setattr(container_owner, "_read_start_time", lambda _: None)
+    here, pid, _ = container_runner.me().rsplit("/", 2)
+    monkeypatch.setattr(container_runner, "_read_start_time", lambda _: None)
     stub = Stub.make(tmp_path)
     listed = f"mine {here}/{pid}/1\nroots {here}/1/1\ngone {here}/{dead()}/1\n"
     stub.answer((["ps"], 0, listed, ""))
-    container_owner.end_abandoned(DockerClient(stub.processes))
+    container_runner.end_abandoned(DockerClient(stub.processes))
     assert stub.calls("rm") == [["rm", "--force", "--volumes", "gone"]]
 
 
 def test_a_process_of_someone_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It may not be signalled, so there is one."""
-    here = container_owner.me().rsplit("/", 2)[0]
+    here = container_runner.me().rsplit("/", 2)[0]
 
     def refuse(_pid: int, _signal: int) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(container_owner, "_read_start_time", lambda _: None)
+    monkeypatch.setattr(container_runner, "_read_start_time", lambda _: None)
     monkeypatch.setattr(os, "kill", refuse)
     stub = Stub.make(tmp_path)
     stub.answer((["ps"], 0, f"roots {here}/1/1\n", ""))
-    container_owner.end_abandoned(DockerClient(stub.processes))
+    container_runner.end_abandoned(DockerClient(stub.processes))
     assert stub.calls("rm") == []
 
 
 def test_nothing_to_end(tmp_path: Path) -> None:
     """Docker is not bothered."""
     stub = Stub.make(tmp_path)
-    stub.answer((["ps"], 0, f"alive {container_owner.me()}\n", ""))
-    container_owner.end_abandoned(DockerClient(stub.processes))
+    stub.answer((["ps"], 0, f"alive {container_runner.me()}\n", ""))
+    container_runner.end_abandoned(DockerClient(stub.processes))
     assert stub.calls("rm") == []

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.images.docker import DockerClient
-from megtrim.build.images.image_archive import ARCHIVE, load, save
+from megtrim.build.images.docker import ARCHIVE, DockerClient, load, save
 from unit.build.images.stub import ID, Stub
 
 TAG = "megtrim/android-arm64"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.build.images.reference import expect_fixed, is_fixed
+from megtrim.build.images.docker import expect_fixed, is_fixed
 from megtrim.util.errors import InputError
 
 DIGEST = f"sha256:{'0a' * 32}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.sources.kit_versions import expect_version, list_versions
+from megtrim.build.sources.git import expect_version, list_versions
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
 from support.source_forge import KIT, KIT_SHA, make_kit

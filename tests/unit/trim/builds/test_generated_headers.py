@@ -10,7 +10,7 @@ import pytest
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.chain.session import Session
 from megtrim.regions.scoped_headers import Scopes
-from megtrim.trim.builds import generated_headers
+from megtrim.trim.stages import header
 from megtrim.util.process import ProcessRunner
 from unit.trim.stages.support import changed, keep_set, open_session
 
@@ -31,10 +31,10 @@ def layout(session: Session, name: str) -> Session:
 def test_scoped_facts_have_files_of_their_own(session: Session) -> None:
     """A source is compiled again only if one of its own facts changed."""
     scoped = layout(session, "scoped")
-    one = generated_headers.files(keep_set(1), scoped)
-    two = generated_headers.files(keep_set(1, 2), scoped)
+    one = header.files(keep_set(1), scoped)
+    two = header.files(keep_set(1, 2), scoped)
 
-    assert generated_headers.scopes(scoped) == session.services.engine.scopes()
+    assert header.scopes(scoped) == session.services.engine.scopes()
     assert len(one) > 20
     assert one.keys() == two.keys()
 
@@ -42,9 +42,9 @@ def test_scoped_facts_have_files_of_their_own(session: Session) -> None:
 def test_the_upstream_layout_is_one_header(session: Session) -> None:
     """Every source sees all regions, as with upstream's own script."""
     upstream = layout(session, "upstream")
-    files = generated_headers.files(keep_set(1, 2), upstream)
+    files = header.files(keep_set(1, 2), upstream)
 
-    assert generated_headers.scopes(upstream) == Scopes()
-    assert len(files) < len(generated_headers.files(keep_set(1, 2), layout(session, "scoped")))
+    assert header.scopes(upstream) == Scopes()
+    assert len(files) < len(header.files(keep_set(1, 2), layout(session, "scoped")))
     assert any("kern" in text for text in files.values())
-    assert files != generated_headers.files(keep_set(1), upstream)
+    assert files != header.files(keep_set(1), upstream)

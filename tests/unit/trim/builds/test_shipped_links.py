@@ -7,8 +7,7 @@ import pytest
 from megtrim.functions.keep_patterns import KeepPattern
 from megtrim.functions.observables import Observables
 from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
-from megtrim.trim.builds.links import UnfoldedLink
-from megtrim.trim.builds.shipped_links import UntrimmedProgram
+from megtrim.trim.builds.links import UnfoldedLink, UntrimmedProgram
 from megtrim.util.errors import InputError
 from unit.functions.test_keep_patterns import (
     FORMAT,

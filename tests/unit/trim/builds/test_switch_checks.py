@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.trim.builds import switch_checks
+from megtrim.trim.builds import variants
 from megtrim.util.errors import InputError
 from unit.trim.stages.support import changed
 from unit.trim.stages.switch_builds import made
@@ -40,7 +40,7 @@ def test_what_cannot_be_had_is_refused(tmp_path: Path, trim: str, kind: str, rep
     ready = made(tmp_path, trim, kind=kind)
 
     with pytest.raises(InputError) as caught:
-        switch_checks.expect_switchable(ready)
+        variants.expect_switchable(ready)
 
     assert caught.value.message == f"{tmp_path}/{reported}".format(engine=tmp_path / "engine")
 
@@ -51,7 +51,7 @@ def test_a_model_in_flatbuffers_keeps_them(tmp_path: Path, name: str) -> None:
     ready = made(tmp_path, "{switches: {flatbuffers: false}}", kind="megengine", model=name)
 
     with pytest.raises(InputError) as caught:
-        switch_checks.expect_switchable(ready)
+        variants.expect_switchable(ready)
 
     assert caught.value.message == (
         f"{tmp_path}/megtrim.yaml:5: trim.switches.flatbuffers: the model m (m.mge) is FlatBuffers"
@@ -65,7 +65,7 @@ def test_a_model_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     warned: list[str] = []
     spoken = changed(ready, console=cast(Any, SimpleNamespace(warn=warned.append)))
 
-    switch_checks.expect_switchable(spoken)
+    variants.expect_switchable(spoken)
 
     assert len(warned) == 1
     assert "m.mge is in a format that megtrim cannot read" in warned[0]
@@ -75,4 +75,4 @@ def test_a_model_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
         kind="megengine",
         model="resnet18-s.mge",
     )
-    switch_checks.expect_switchable(on)
+    variants.expect_switchable(on)

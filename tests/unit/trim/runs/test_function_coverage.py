@@ -12,7 +12,7 @@ from megtrim.elf.symbol_table import FunctionTable
 from megtrim.functions import probes, qemu_log
 from megtrim.functions.observables import Observables
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.trim.runs import function_coverage
+from megtrim.trim.runs import tracing
 from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.errors import InfrastructureFailure, ProductFailure
 from unit.trim.stages.fake_device import FakeDevice, Fickle
@@ -41,7 +41,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
         assert source.endswith(f" of {ID}")
         return tuple(data.decode().split())
 
-    monkeypatch.setattr(function_coverage, "read_table", lambda _path: TABLE)
+    monkeypatch.setattr(tracing, "read_table", lambda _path: TABLE)
     monkeypatch.setattr(probes, "parse_record", read)
     monkeypatch.setattr(qemu_log, "ran_in_log", read)
 
@@ -62,9 +62,7 @@ def recorded(
         timeout_s=60,
         application=application,
     )
-    found, run = function_coverage.ran(
-        ID, spec, device, noted.append, observables=OBSERVABLES, speaks=speaks
-    )
+    found, run = tracing.ran(ID, spec, device, noted.append, observables=OBSERVABLES, speaks=speaks)
     assert found.link_sha256 == OBSERVABLES.link_sha256
     return found.names, run, noted
 
@@ -107,8 +105,8 @@ def test_an_emulator_reports_it_of_the_unfolded_link(tmp_path: Path) -> None:
     """Anything else runs the probed twin."""
     emulated, elsewhere = FakeDevice(kind="qemu"), FakeDevice(kind="adb")
 
-    assert function_coverage.link_for(emulated) is Link.UNFOLDED
-    assert function_coverage.link_for(elsewhere) is Link.PROBED
+    assert tracing.link_for(emulated) is Link.UNFOLDED
+    assert tracing.link_for(elsewhere) is Link.PROBED
     assert recorded(tmp_path, emulated, speaks=False)[0] == ("logged", "main")
     assert recorded(tmp_path, elsewhere, speaks=False)[0] == ("main",)
 

@@ -394,7 +394,7 @@ EDITED: tuple[Fact, ...] = (
 VERSIONS: tuple[Fact, ...] = (
     Fact(
         name="recording.FORM",
-        change=lambda world: world.patched(**{"megtrim.trim.runs.function_coverage.FORM": "0"}),
+        change=lambda world: world.patched(**{"megtrim.trim.runs.tracing.FORM": "0"}),
         rest="functions/*/*",
     ),
     Fact(

@@ -16,7 +16,7 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import all_scenarios
 from megtrim.evidence.bundle import binding
-from megtrim.functions.function_list import FunctionList, dump_list
+from megtrim.functions.observables import FunctionList, dump_list
 from megtrim.regions.keepset import KeepSet, dump_keep_set
 from megtrim.regions.trace import TraceFailure
 from megtrim.trim.builds import links

@@ -7,9 +7,7 @@ from pathlib import Path
 import click
 
 from megtrim.build.images import build as builds
-from megtrim.build.images import image_archive
-from megtrim.build.images.docker import DockerClient
-from megtrim.build.images.reference import expect_fixed, is_fixed
+from megtrim.build.images.docker import DockerClient, expect_fixed, is_fixed
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.config.load import load_config
@@ -104,11 +102,11 @@ def _of_recipe(recipe: str, folder: Path, docker: DockerClient) -> tuple[bool, s
     """Return whether the folder holds an image that was built now, and the image's ID."""
     builds.expect_recipe(recipe)
     tag = builds.default_tag(recipe)
-    found = image_archive.load(docker, folder, tag)
+    found = docker.load(docker, folder, tag)
     if found is not None:
         show(f"image {tag}, ID {found.id}: as an earlier job built it")
         return False, found.id
     console = open_console()
     made = builds.build(recipe, docker, console.progress(f"building {recipe}"))
     show(f"image {tag}, ID {made.id}: built now")
-    return image_archive.save(docker, folder, tag, console.warn), made.id
+    return docker.save(docker, folder, tag, console.warn), made.id

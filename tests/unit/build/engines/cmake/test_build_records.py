@@ -16,7 +16,7 @@ def test_units_are_found_by_their_objects() -> None:
     new = {"file": "/src/a.cpp", "command": "c++ -c /src/a.cpp", "output": "CMakeFiles/a.o"}
     old = {"file": "../src/b.cpp", "command": "c++ -o 'my b.o' -c ../src/b.cpp"}
 
-    assert build_records.units(json.dumps([new, old]), BUILD) == {
+    assert build_records.parse_units(json.dumps([new, old]), BUILD) == {
         BUILD / "CMakeFiles/a.o": TranslationUnit(
             source=Path("/src/a.cpp"), command=new["command"]
         ),
