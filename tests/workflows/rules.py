@@ -34,9 +34,6 @@ OF_DEFAULT_BRANCH = (
 )
 _KEPT = ".github/actions/"
 _PINNED = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
-_OUTPUT = re.compile(r"\bneeds\.([\w-]+)\.outputs\.([\w-]+)")
-_RESULT = re.compile(r"\bneeds\.([\w-]+)\.result")
-_STEP = re.compile(r"\bsteps\.([\w-]+)\.")
 
 
 def only_known_events(document: Document) -> Iterator[str]:
@@ -182,24 +179,6 @@ def kit_known_first(document: Document) -> Iterator[str]:
 _ALLOWED = re.compile(r"\$\{\{ contains\(fromJSON\('(\[.*\])'\), github\.event_name\) \}\}")
 
 
-def references_lead_somewhere(document: Document) -> Iterator[str]:
-    """A name that no one sets is an empty text on GitHub, not an error."""
-    for job_id, job in document.jobs.items():
-        text = repr(job)
-        needs = job.get("needs", [])
-        needs = [needs] if isinstance(needs, str) else needs
-        for other, output in sorted(set(_OUTPUT.findall(text))):
-            if other in needs and "uses" in document.jobs[other]:
-                continue  # the called workflow's
-            if other not in needs or output not in document.jobs[other].get("outputs", {}):
-                yield f"{job_id}: needs.{other}.outputs.{output}"
-        for other in sorted(set(_RESULT.findall(text)) - set(needs)):
-            yield f"{job_id}: needs.{other}.result"
-        ids = {step["id"] for step in job.get("steps", ()) if "id" in step}
-        for step_id in sorted(set(_STEP.findall(text)) - ids):
-            yield f"{job_id}: steps.{step_id}"
-
-
 def empty_matrix_guarded(document: Document) -> Iterator[str]:
     """An empty matrix is an error on GitHub: the job is left out, and the expression holds."""
     for job_id, job in document.jobs.items():
@@ -217,15 +196,6 @@ def empty_matrix_guarded(document: Document) -> Iterator[str]:
 
 
 _EMPTY = re.escape('{"include":[]}')
-
-
-def secrets_by_name(document: Document) -> Iterator[str]:
-    """Secrets are handed on one by one, and never as a whole."""
-    for job_id, job in document.jobs.items():
-        if job.get("secrets") == "inherit":
-            yield f"{job_id}: inherits secrets"
-    if re.search(r"\b(?:toJSON|fromJSON)\(\s*secrets", document.text):
-        yield "secrets as a whole"
 
 
 def no_way_around(document: Document) -> Iterator[str]:
@@ -376,9 +346,7 @@ RULES: tuple[Rule, ...] = (
     everything_has_a_name,
     checkouts_keep_nothing,
     kit_known_first,
-    references_lead_somewhere,
     empty_matrix_guarded,
-    secrets_by_name,
     no_way_around,
     cache_in_one_place,
     images_by_digest,

@@ -224,19 +224,6 @@ DEFECTS = [
         "one: does not check out its kit",
     ),
     (
-        "references_lead_somewhere",
-        "      list-jobs: ${{ steps.plan.outputs.list-jobs }}\n",
-        "",
-        "two: needs.one.outputs.list-jobs",
-    ),
-    ("references_lead_somewhere", "        id: plan\n", "", "one: steps.plan"),
-    (
-        "references_lead_somewhere",
-        "    needs: one\n    if: needs.one",
-        "    needs: one\n    if: needs.three.result == '' && needs.one",
-        "two: needs.three.result",
-    ),
-    (
         "empty_matrix_guarded",
         """ || '{"include":[]}'""",
         "",
@@ -254,13 +241,6 @@ DEFECTS = [
         "",
         "two: one failing entry ends the others",
     ),
-    (
-        "secrets_by_name",
-        "    name: two",
-        "    name: two\n    secrets: inherit",
-        "two: inherits secrets",
-    ),
-    ("secrets_by_name", "'a;b'", "${{ toJSON(secrets) }}", "secrets as a whole"),
     ("no_way_around", PLAN, 'tee "$GITHUB_ENV"', "GITHUB_ENV is used"),
     ("no_way_around", PLAN, "curl example.org", "curl is used"),
     ("no_way_around", CHECKOUT, "docker://debian", "docker:// is used"),
