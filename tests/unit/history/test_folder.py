@@ -1,17 +1,20 @@
-"""The history in a folder."""
+"""The history in a folder: its files, and what they have in common."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from megtrim.history.entries import parse_time
 from megtrim.history.folder import append_to_folder, read_folder
 from megtrim.perf.nights.history import RUN_FILES
+from megtrim.size.history import SIZE_FILES
 from megtrim.util.errors import InfrastructureFailure, InputError
-from support.history_entries import make_run
+from support.history_entries import make_run, make_sizes
 
 RUNS = tuple(make_run(night) for night in range(40))
 
@@ -74,3 +77,27 @@ def test_no_folder_is_an_input_error(tmp_path: Path) -> None:
     """It is a misspelt name, rather than a history without a run."""
     with pytest.raises(InputError, match="found no folder"):
         read_folder(tmp_path / "nowhere", RUN_FILES)
+
+
+@pytest.mark.parametrize("text", ["2026-1-4T02:00:00Z", "2026-01-04T02:00:00+00:00", "", "now"])
+def test_only_one_way_to_write_a_time(text: str) -> None:
+    """Names are sorted as texts."""
+    with pytest.raises(ValueError, match="expected a time"):
+        parse_time("measured_at", text)
+
+
+def test_kinds_keep_apart() -> None:
+    """A history holds several; each reads its own folder."""
+    run, sizes = make_run(), make_sizes(1, 100)
+
+    assert RUN_FILES.select([run.path, sizes.path]) == (run.path,)
+    assert SIZE_FILES.select([run.path, sizes.path]) == (sizes.path,)
+
+
+def test_too_many_files_ask_for_a_first_day() -> None:
+    """They are not opened."""
+    few = replace(SIZE_FILES, most=1)
+
+    with pytest.raises(InputError, match="found 2 commits in a history, expected at most 1") as e:
+        few.select([make_sizes(1, 1).path, make_sizes(2, 1).path])
+    assert "--since" in e.value.hint

@@ -1,4 +1,4 @@
-"""The latency checks: one for each row of times. Pure; part of the verdict room.
+"""The latency checks: one for each row of times. Pure.
 
 A time is never a pass by default: what was not decided is *unproven*, and a fast run with wrong
 outputs is a failure.

@@ -1,4 +1,4 @@
-"""What a verdict holds about times, as frozen values. Pure; part of the verdict room.
+"""What a verdict holds about times, as frozen values. Pure.
 
 Whoever measured decides ``different`` and ``exceeds``; this module only refuses rows that
 contradict themselves.

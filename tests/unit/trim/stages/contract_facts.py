@@ -544,7 +544,7 @@ NO_FACTS: Mapping[str, str] = {
     "neighbours": "asks for tasks of their own",
     "options": "is a value of all options",
     "private": "shortens what a failed task says, which is named as it is then",
-    "timed": "what counts of it is named by its bytes: tests/unit/perf/test_stage_evidence.py",
+    "timed": "what counts of it is named by its bytes: tests/unit/perf/test_stage.py",
     "done": "see LEFT",
 }
 """Fields of a session that no key depends on, and why."""
