@@ -84,49 +84,34 @@ def test_a_list_says_of_each_verb_what_its_help_begins_with() -> None:
             assert group.members[name][1] == command.get_short_help_str(limit=1000), name
 
 
-@pytest.mark.parametrize(
-    "words", ["--version", "--help", "perf --help", "ci github --help", "ci evidence --help"]
-)
-def test_a_list_of_verbs_imports_none_of_what_they_need(
-    processes: ProcessRunner, words: str
-) -> None:
-    """Each of these libraries takes a tenth of a second, or a whole one."""
-    assert list_heavy(processes, words) == []
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        *("perf run --help", "perf list", "perf history --help", "trim -h"),
-        *("ci evidence run --help", "ci evidence join --help"),
-    ],
-)
-def test_a_verb_imports_statistics_and_templates_only_to_use_them(
-    processes: ProcessRunner, words: str
-) -> None:
-    """They take longer than all else that a verb imports."""
-    assert list_heavy(processes, words) == (["numpy"] if "history" in words else [])
-
-
 _CHAIN = ("megtrim.stages", "megtrim.devices")
 
 
 @pytest.mark.parametrize(
-    ("words", "more"),
+    ("words", "more", "needed"),
     [
-        ("ci github names", (*_CHAIN, "megtrim.verdict.model", "megtrim.config.model", "yaml")),
-        ("ci github logs --help", (*_CHAIN, "megtrim.verdict.model", "requests")),
-        ("ci github wait --help", _CHAIN),
-        ("ci github publish --help", _CHAIN),
-        ("ci github image --help", _CHAIN),
-        ("ci sources fetch --help", (*_CHAIN, "megtrim.verdict.model")),
+        *((words, (), []) for words in ("--version", "--help", "perf --help", "trim -h")),
+        *((words, (), []) for words in ("ci github --help", "ci evidence --help", "perf list")),
+        *((f"{verb} --help", (), []) for verb in ("perf run", "ci evidence run")),
+        ("ci evidence join --help", (), []),
+        ("perf history --help", (), ["numpy"]),
+        ("ci github names", (*_CHAIN, "megtrim.verdict.model", "megtrim.config.model", "yaml"), []),
+        ("ci github logs --help", (*_CHAIN, "megtrim.verdict.model", "requests"), []),
+        ("ci github wait --help", _CHAIN, []),
+        ("ci github publish --help", _CHAIN, []),
+        ("ci github image --help", _CHAIN, []),
+        ("ci sources fetch --help", (*_CHAIN, "megtrim.verdict.model"), []),
     ],
 )
-def test_a_small_step_of_a_job_imports_little(
-    processes: ProcessRunner, words: str, more: tuple[str, ...]
+def test_a_call_imports_what_it_uses(
+    processes: ProcessRunner, words: str, more: tuple[str, ...], needed: list[str]
 ) -> None:
-    """Each job of a workflow has some: none waits for what a trim needs."""
-    assert list_heavy(processes, words, *more) == []
+    """A list imports no verb, a verb statistics and templates only to use them.
+
+    Each of these libraries takes a tenth of a second, or a whole one. Each job of a workflow has
+    some small steps: none waits for what a trim needs.
+    """
+    assert list_heavy(processes, words, *more) == needed
 
 
 def test_the_gate_imports_no_schema(processes: ProcessRunner, tmp_path: Path) -> None:
