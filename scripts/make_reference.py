@@ -64,9 +64,10 @@ _WORDS = {"string": "text", "boolean": "true or false", "integer": "whole number
 _CONFIGURATION = """\
 # Configuration
 
-The keys of `megtrim.yaml`. Paths are relative to the file itself. Every mistake is reported at
-once, each with its file, line and key, what was found and what was expected; an unknown key is a
-mistake. `megtrim ci schema` prints the same as JSON Schema, for editors.
+The keys of `megtrim.yaml`. Paths are relative to the file itself. Each mistake is reported with its
+file, line and key, what was found and what was expected: first all keys that are wrong by
+themselves, then all that contradict each other. An unknown key is a mistake. `megtrim ci schema`
+prints the same as JSON Schema, for editors.
 """
 _STARTER = """\
 ## A starter

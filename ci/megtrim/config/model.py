@@ -8,6 +8,7 @@ added here only when the product obeys it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, model_validator
@@ -396,7 +397,7 @@ class Config(ConfigSection):
     """Models that the trimmed engine must run, at least one: a list, or a pattern of files with
     one each, such as megtrim/models/*.yaml; paths in files of a pattern that begins with ../ are
     relative to the folder that it climbs to."""
-    keep_set: FilePath = Field(default="megtrim/keepset", validate_default=True)
+    keep_set: FilePath = Path("megtrim/keepset")
     """The folder that a team commits: what is kept, with a file for each scenario. With toolchains,
     each has a folder of its name in it."""
     verify: VerifyConfig = VerifyConfig()
