@@ -23,10 +23,9 @@ ACTING = (
     *("__main__", "stages", "cli/*", "github/*", "jobs/*", "build/*", "devices/*", "*/stage"),
     *("history/branch", "history/folder", "chain/durations", "chain/result_content"),
     *("chain/session", "chain/store", "crashes/trimmed_programs", "perf/measuring/*"),
-    *("perf/rows/outcomes", "perf/tuning", "proof/last_proof", "proof/neighbours/requests"),
-    *("proof/neighbours/runs", "proof/neighbours/summary", "proof/scenario_results"),
+    *("perf/rows/outcomes", "perf/tuning", "proof/neighbours/requests"),
+    *("proof/neighbours/summary", "proof/scenario_results"),
     *(
-        "proof/symbolizing_link",
         "proof/trap_diagnosis",
         "proof/verification",
         "release/archive",

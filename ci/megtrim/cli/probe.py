@@ -24,8 +24,7 @@ from megtrim.load_and_run.arguments import check_arguments
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.models.operators import strip_version
 from megtrim.models.reader import read_model
-from megtrim.proof.symbolizing_link import named_program
-from megtrim.proof.trap_diagnosis import Diagnosis, diagnose, why_not_kept
+from megtrim.proof.trap_diagnosis import Diagnosis, diagnose, named_program, why_not_kept
 from megtrim.regions.keepset import KeepSet, read_keep_set
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.execution import RunResult, RunSpec, run_on

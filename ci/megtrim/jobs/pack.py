@@ -56,7 +56,7 @@ from megtrim.perf.measuring.contest_plan import plan_for_runner
 from megtrim.perf.plan import BASE, perf_tasks
 from megtrim.perf.rows.rows import NOT_HELD, status_of_failure
 from megtrim.proof import stage as verify
-from megtrim.proof import symbolizing_link
+from megtrim.proof import trap_diagnosis
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
@@ -321,7 +321,7 @@ def _forms(
     if purpose is not JobPurpose.VERIFY or Variant.REDUCED not in builds:
         return
     # A device cannot ask for the link where a trap wants it.
-    if files := symbolizing_link.named_files(name, session):
+    if files := trap_diagnosis.named_files(name, session):
         yield from zip((Link.NAMED, DROPPED), map(put, files), strict=True)
 
 

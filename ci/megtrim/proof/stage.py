@@ -32,7 +32,7 @@ from megtrim.devices import Lease
 from megtrim.devices.retry import keep_first_failure, run_with_retries
 from megtrim.evidence.bundle import binding
 from megtrim.proof.results import VerificationOutcome, VerifyResult
-from megtrim.proof.symbolizing_link import ensure_named_program
+from megtrim.proof.trap_diagnosis import ensure_named_program
 from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.regions.keepset import read_keep_set
 from megtrim.trim.builds import programs

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
+from megtrim.chain.filenames import DROPPED_FILE
+from megtrim.chain.graph import NAMED, trims_functions
+from megtrim.chain.session import Session
 from megtrim.checks.statuses import ScenarioStatus
+from megtrim.config.scenarios import Scenario
 from megtrim.elf.symbol_names import readable
 from megtrim.evidence.limits import read_text
 from megtrim.functions import linker_script
@@ -19,6 +23,7 @@ from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, err
 from megtrim.regions.keepset import KeepSet, missing
 from megtrim.regions.region import Region
 from megtrim.regions.trace import parse_trace
+from megtrim.trim.builds import links, programs
 from megtrim.trim.runs.execution import RunResult
 from megtrim.util.errors import InputError, MegtrimError
 from megtrim.util.wording import count
@@ -176,3 +181,23 @@ def _how(run: ProgramRun) -> str:
             return f"it did not end within {run.wall_s:.0f} s"
         case _:
             return f"it ended with {run.rc}"
+
+
+def ensure_named_program(scenario: Scenario, session: Session) -> SymbolizingLink | None:
+    """Return the scenario's named program, linked now if need be; None: no function is trimmed."""
+    return named_program(programs.name_of(scenario, session.request), session)
+
+
+def named_program(name: str, session: Session) -> SymbolizingLink | None:
+    """Return the same of the program called ``name``."""
+    files = named_files(name, session)
+    return read_named(*files) if files else None
+
+
+def named_files(name: str, session: Session) -> tuple[Path, Path] | None:
+    """Return that program's file and the file of its list, linked now if need be."""
+    listed = DROPPED_FILE.format(target=name)
+    made = session.results.obtain(NAMED) if trims_functions(session.request.config) else None
+    if made is None or listed not in made.files:
+        return None
+    return made.file(links.locate_unstripped(Link.NAMED, name)), made.file(listed)

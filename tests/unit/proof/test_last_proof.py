@@ -14,8 +14,8 @@ from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import all_scenarios
-from megtrim.proof.last_proof import LastProof, ahead, find_expired, last_proofs
 from megtrim.proof.results import VerifyResult
+from megtrim.proof.scenario_results import LastProof, ahead, find_expired, last_proofs
 from megtrim.trim.builds import programs
 from unit.trim.stages.built import built
 from unit.trim.stages.results import OUTCOME, sample

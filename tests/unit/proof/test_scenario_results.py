@@ -20,8 +20,7 @@ from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import Contradiction, ScenarioStatus
 from megtrim.config.scenarios import all_scenarios
 from megtrim.load_and_run.parity import OutputResult
-from megtrim.proof.last_proof import LastProof
-from megtrim.proof.scenario_results import scenario_result
+from megtrim.proof.scenario_results import LastProof, scenario_result
 from megtrim.regions.trace import TraceFailure, TraceProblem
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.verdict import stage as verdict

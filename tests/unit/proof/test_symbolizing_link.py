@@ -8,7 +8,7 @@ from megtrim.chain.filenames import DROPPED_FILE
 from megtrim.chain.graph import NAMED
 from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder
-from megtrim.proof.symbolizing_link import named_files, named_program
+from megtrim.proof.trap_diagnosis import named_files, named_program
 from unit.trim.stages.built import built, finish, linked
 from unit.trim.stages.support import changed
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 from megtrim.chain.session import Session, TrimRequest
 from megtrim.config.scenarios import Scenario
-from megtrim.load_and_run import npy
+from megtrim.load_and_run import application, npy
 from megtrim.load_and_run.app_outputs import NPY
+from megtrim.load_and_run.arguments import Flag, flags, is_on, render_flags, set_flag, without
+from megtrim.load_and_run.dialects import Dialect
 from megtrim.load_and_run.npy import NpyMutation
 from megtrim.models.reader import read_model
-from megtrim.proof.neighbours.plan import Neighbour, NeighbourKind, neighbours
 from megtrim.trim.runs.execution import RunSpec
 from megtrim.trim.runs.scenario_runs import cache_of, make_run_spec
 from megtrim.util.errors import InputError
@@ -97,3 +100,239 @@ def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
 def complains(neighbour: Neighbour) -> bool:
     """Tell whether the program is to say something, not to compute."""
     return neighbour.kind is NeighbourKind.COMPLAINT
+
+
+class NeighbourKind(StrEnum):
+    """What differs from the scenario."""
+
+    ITERATIONS = "iterations"
+    WARM_UP = "warm-up"
+    THREADS = "threads"
+    BATCH = "batch"
+    VALUES = "values"
+    SIZE = "size"
+    FLAGS = "flags"
+    FORMAT = "format"
+    COMPLAINT = "complaint"
+    """The program is made to print an error message, or its usage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """A run that differs from its scenario in one respect."""
+
+    name: str
+    kind: NeighbourKind
+    what: str
+    """What differs, in one line."""
+    arguments: tuple[str, ...]
+    threads: int
+    model: Path | None
+    """None: the program gets the name of a file that does not exist."""
+    change: NpyMutation | None = None
+    """The change of every input that can be changed so."""
+    cached: bool = True
+    """Whether the scenario's algorithm cache is used, if it has one."""
+    searches: bool = False
+    """Whether the engine chooses what it measures as fastest; that may change the order of sums."""
+
+    @property
+    def run(self) -> tuple[object, ...]:
+        """All that determines the run: equal for equal runs, whatever their names."""
+        return (self.arguments, self.threads, self.model, self.change, self.cached)
+
+
+_NUMBERS = (
+    ("iter", "iter", NeighbourKind.ITERATIONS, (1, 3, 12), 10),
+    ("warmup_iter", "warm-up", NeighbourKind.WARM_UP, (0, 1, 3), 1),
+    ("batch_size", "batch-size", NeighbourKind.BATCH, (2,), None),
+)
+"""Flag, its name here, its kind, the values to try, and the default of every release."""
+_THREADS = (1, 2, 4)
+_CPUS, _SEARCHES = ("cpu", "cpu_default"), ("fast_run", "full_run")
+_THREAD_FLAGS = ("multithread", "multithread_default")
+_LAYOUTS = ("enable_nchw44", "enable_nchw44_dot", "enable_nchw88")
+_RECORDS = ("record_comp_seq", "record_comp_seq2")
+_SWITCHES = (
+    *("weight_preprocess", "winograd_transform", *_LAYOUTS, "enable_ioc16"),
+    *("enable_fuse_preprocess", "enable_fuse_conv_bias_nonlinearity"),
+    *("enable_fuse_conv_bias_with_z", "optimize_for_inference", "enable_jit"),
+    *(*_RECORDS, "fake_first", "const_shape", "share_param_mem", "disable_mem_opt"),
+    *("no_sanity_check", "reproducible", "copy_to_host", "lite", "cpu_default", *_SEARCHES),
+)
+"""Switches of every release that change how a CPU computes, but not what."""
+_INSTEAD: Mapping[str, tuple[str, ...]] = {
+    name: group for group in (_CPUS, _SEARCHES, _LAYOUTS, _RECORDS) for name in group
+}
+"""A run has at most one switch of each group."""
+_ALONG = {"record_comp_seq2": "no_sanity_check"}
+"""Switches that the program accepts only with another one."""
+_UNKNOWN = "--megtrim-asks-for-an-unknown-flag"
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]")
+_OF_INPUTS = {
+    NpyMutation.VALUES: (
+        "other-values",
+        NeighbourKind.VALUES,
+        "the inputs' numbers in reverse order",
+    ),
+    NpyMutation.BATCH: ("batch-2", NeighbourKind.BATCH, "every input twice, as a batch"),
+    NpyMutation.SMALLER: (
+        "smaller-input",
+        NeighbourKind.SIZE,
+        "inputs of half the height and width",
+    ),
+    NpyMutation.LARGER: (
+        "larger-input",
+        NeighbourKind.SIZE,
+        "inputs of twice the height and width",
+    ),
+}
+
+
+def neighbours(
+    scenario: Scenario, *, dialect: Dialect, changes: Collection[NpyMutation]
+) -> tuple[Neighbour, ...]:
+    """Return a scenario's neighbours. ``changes``: how its inputs can be changed."""
+    own = _itself(scenario, dialect)
+    by_engine = scenario.settings.application is None
+    candidates = _of_engine(scenario, own, dialect) if by_engine else _of_application(scenario, own)
+    found: dict[tuple[object, ...], Neighbour] = {own.run: own}
+    names: set[str] = set()
+    for each in (*candidates, *_of_inputs(own, changes)):
+        if each.run not in found:
+            found[each.run] = replace(each, name=_unique(each.name, names))
+            names.add(found[each.run].name)
+    order = list(NeighbourKind)
+    rest = [each for each in found.values() if each is not own]
+    return tuple(sorted(rest, key=lambda each: order.index(each.kind)))
+
+
+def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
+    """Return the scenario itself as a neighbour, from which the others are derived."""
+    settings = scenario.settings
+    arguments, threads = settings.args, settings.threads
+    if settings.application is None:
+        given = flags(arguments, dialect=dialect, source=scenario.id)
+        # Flags override the number of threads, as on the scenario's own command line.
+        values = [flag.value for flag in given if flag.name in _THREAD_FLAGS and flag.value]
+        threads = int(values[-1]) if values and values[-1].isdecimal() else threads
+        arguments = render_flags(given, dialect)
+    return Neighbour(
+        name="",
+        kind=NeighbourKind.FLAGS,
+        what="",
+        arguments=arguments,
+        threads=threads,
+        model=scenario.model.file,
+    )
+
+
+def _of_engine(scenario: Scenario, own: Neighbour, dialect: Dialect) -> Iterator[Neighbour]:
+    """Yield the neighbours for the engine's own program."""
+    given = flags(own.arguments, dialect=dialect, source=scenario.id)
+    yield from _of_numbers(own, given, dialect)
+    alone = render_flags(without(given, *_THREAD_FLAGS), dialect)
+    for each in _of_threads(own):
+        if each.threads != own.threads:
+            yield replace(each, arguments=alone)
+    for switch in _switches(scenario, dialect):
+        yield _toggle_switch(own, given, switch, dialect)
+    if _has_cache(scenario):
+        what = "without the algorithm cache"
+        other = replace(own, name="without-algo-cache", kind=NeighbourKind.FLAGS, what=what)
+        yield replace(other, cached=False, searches=True)
+    yield from _of_model(scenario, own)
+    complaint = replace(own, kind=NeighbourKind.COMPLAINT, what="a flag that does not exist")
+    yield replace(complaint, name="unknown-flag", arguments=(*own.arguments, _UNKNOWN))
+    if dialect.is_switch("help"):
+        yield replace(complaint, name="help", what="--help", arguments=(*own.arguments, "--help"))
+
+
+def _of_numbers(own: Neighbour, given: Sequence[Flag], dialect: Dialect) -> Iterator[Neighbour]:
+    """Yield the runs with other numbers, except the program's default."""
+    values = {flag.name for flag in given}
+    for flag, name, kind, counts, default in _NUMBERS:
+        for count in counts if flag in dialect.values else ():
+            if count == default and flag not in values:
+                continue
+            what = f"--{flag.replace('_', '-')} {count}"
+            arguments = render_flags(set_flag(given, flag, str(count)), dialect)
+            yield replace(own, name=f"{name}-{count}", kind=kind, what=what, arguments=arguments)
+
+
+def _of_threads(own: Neighbour) -> Iterator[Neighbour]:
+    for count in _THREADS:
+        what = "1 thread" if count == 1 else f"{count} threads"
+        yield replace(
+            own, name=f"threads-{count}", kind=NeighbourKind.THREADS, what=what, threads=count
+        )
+
+
+def _switches(scenario: Scenario, dialect: Dialect) -> Iterator[str]:
+    """Yield the switches of this program; a search would ignore the cache that is given."""
+    for switch in _SWITCHES:
+        other = dialect.other_names.get(switch, "")
+        # The oldest releases accept both names of one switch.
+        listed_as_other = other in dialect.switches and other < switch
+        in_vain = switch in _SEARCHES and _has_cache(scenario)
+        if switch in dialect.switches and not listed_as_other and not in_vain:
+            yield switch
+
+
+def _toggle_switch(
+    own: Neighbour, given: Sequence[Flag], switch: str, dialect: Dialect
+) -> Neighbour:
+    """Return the run with a switch off, or on instead of the other one of its group."""
+    shown = switch.replace("_", "-")
+    if is_on(given, switch, dialect):
+        name, what, turned = f"without-{shown}", f"without --{shown}", without(given, switch)
+    else:
+        turned = without(given, *_INSTEAD.get(switch, ()))
+        along = _ALONG.get(switch, "")
+        if along in dialect.switches:
+            turned = set_flag(turned, along, None)
+        name, what, turned = shown, f"--{shown}", set_flag(turned, switch, None)
+    return replace(
+        own,
+        name=name,
+        kind=NeighbourKind.FLAGS,
+        what=what,
+        arguments=render_flags(turned, dialect),
+        searches=switch in _SEARCHES,
+    )
+
+
+def _of_application(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
+    """Yield the neighbours for a team's program, of which only the placeholders are known."""
+    used = application.names_in(own.arguments)
+    yield from _of_threads(own) if application.THREADS in used else ()
+    yield from _of_model(scenario, own) if application.MODEL in used else ()
+
+
+def _of_model(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
+    """Yield the same run with the model's other dumps, and with a missing model file."""
+    for path in scenario.model.also:
+        name = f"model-{_NOT_IN_A_NAME.sub('-', path.name)}"
+        yield replace(
+            own, name=name, kind=NeighbourKind.FORMAT, what=f"the dump {path}", model=path
+        )
+    what = "a model file that does not exist"
+    yield replace(own, name="no-model", kind=NeighbourKind.COMPLAINT, what=what, model=None)
+
+
+def _of_inputs(own: Neighbour, changes: Collection[NpyMutation]) -> Iterator[Neighbour]:
+    for change, (name, kind, what) in _OF_INPUTS.items():
+        if change in changes:
+            yield replace(own, name=name, kind=kind, what=what, change=change)
+
+
+def _has_cache(scenario: Scenario) -> bool:
+    return scenario.settings.fast_run or scenario.settings.algo_cache is not None
+
+
+def _unique(name: str, taken: Collection[str]) -> str:
+    number, unique = 1, name
+    while unique in taken:
+        number += 1
+        unique = f"{name}-{number}"
+    return unique

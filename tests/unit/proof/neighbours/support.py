@@ -17,7 +17,7 @@ from megtrim.load_and_run.dialects import LITE
 from megtrim.proof.neighbours import requests as neighbour_plan
 from megtrim.proof.neighbours import stage as neighbours
 from megtrim.proof.neighbours.model import NeighboursResult
-from megtrim.proof.neighbours.plan import Neighbour
+from megtrim.proof.neighbours.requests import Neighbour
 from megtrim.regions.keepset import dump_keep_set
 from unit.trim.stages.built import built
 from unit.trim.stages.fake_device import GOOD, Fickle

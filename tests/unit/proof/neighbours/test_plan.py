@@ -13,7 +13,7 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.load_and_run.arguments import flags
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.load_and_run.npy import NpyMutation
-from megtrim.proof.neighbours.plan import Neighbour, NeighbourKind, neighbours
+from megtrim.proof.neighbours.requests import Neighbour, NeighbourKind, neighbours
 from unit.chain.support import config, model
 
 FEW = LITE.of_tree(frozenset({"cpu", "enable_nchw44"}), frozenset({"iter", "warmup_iter"}))

@@ -14,7 +14,7 @@ from megtrim.devices import Lease
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import EXACT
 from megtrim.proof.neighbours.model import NeighbourOutcome
-from megtrim.proof.neighbours.runs import (
+from megtrim.proof.neighbours.stage import (
     Attempt,
     Build,
     RunObservation,
@@ -209,7 +209,7 @@ def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
         waited.append(spec.timeout_s)
         return replace(COMPUTED, run=replace(COMPUTED.run, wall_s=wall_s))
 
-    monkeypatch.setattr("megtrim.proof.neighbours.runs.run_on", ran)
+    monkeypatch.setattr("megtrim.proof.neighbours.stage.run_on", ran)
     wanted = replace(
         COMPUTES,
         spec=replace(ORDER, timeout_s=allowed_s),
