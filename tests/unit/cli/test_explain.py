@@ -19,7 +19,7 @@ from unit.chain.made_trims import trim_by_functions
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered
 from unit.crashes.reports import tombstone
-from unit.release.made_releases import write_release
+from unit.release.examples import write_release
 from unit.trim.stages.support import CONFIG, keep_set
 from unit.verdict.examples import TUNED, facts, trapped
 

@@ -165,70 +165,53 @@ def test_programs_see_the_names_that_they_see_elsewhere(place: Place) -> None:
     }
 
 
-def test_a_trap_is_evidence(place: Place) -> None:
-    """With the regions that are missing, where the bundle has the profile program."""
-    found = place.run(place.bundle(plain=GOOD, reduced=TRAPS, profile=PROFILE))
+NAMES = "exit 133\nstderr megtrim: function #1 is not kept\n"
+LISTED = "_ZN2ns3oneEv\n_ZN2ns3twoEv\n"
+NAMED = {"named": NAMES, "dropped": LISTED}
+EXPLAINED = "it trapped: 1 region it needs are not in the keep set"
+
+
+@pytest.mark.parametrize(
+    ("programs", "missing", "text", "ran"),
+    [
+        ({"profile": PROFILE}, ("kern<7>",), EXPLAINED, [GOOD, TRAPS, PROFILE]),
+        ({}, (), "it trapped; no profile build is at hand", [GOOD, TRAPS]),
+        # The named link is asked first, and if it names something, last.
+        (
+            {**NAMED, "profile": PROFILE},
+            (),
+            "it trapped: the function ns::two() is not kept, for the keep set does not list it",
+            [GOOD, TRAPS, NAMES],
+        ),
+        (
+            {**NAMED, "named": TRAPS, "profile": PROFILE},
+            ("kern<7>",),
+            EXPLAINED,
+            [GOOD, TRAPS, TRAPS, PROFILE],
+        ),
+    ],
+)
+def test_a_trap_is_evidence(
+    place: Place, programs: dict[str, str], missing: tuple[str, ...], text: str, ran: list[str]
+) -> None:
+    """With what is missing, where the bundle has a program that tells."""
+    found = place.run(place.bundle(plain=GOOD, reduced=TRAPS, **programs))
     (result,) = only(found).results
 
-    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ("kern<7>",))
-    assert result.text == "it trapped: 1 region it needs are not in the keep set"
+    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, missing)
+    assert result.text.startswith(text)
+    assert [put["load_and_run"].decode() for put in place.device.put] == ran
     assert found.lost == 0
 
 
-def test_a_trap_without_a_profile_program_is_evidence_too(place: Place) -> None:
-    """It says that nothing is named."""
-    (result,) = only(place.run(place.bundle(plain=GOOD, reduced=TRAPS))).results
-
-    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ())
-    assert result.text.startswith("it trapped; no profile build is at hand")
-
-
-NAMES = "exit 133\nstderr megtrim: function #1 is not kept\n"
-LISTED = "_ZN2ns3oneEv\n_ZN2ns3twoEv\n"
-
-
-def test_a_trap_names_its_function(place: Place) -> None:
-    """By the link that the build left for it: the first thing that is asked, and the last."""
-    programs = {"plain": GOOD, "reduced": TRAPS, "named": NAMES, "dropped": LISTED}
-    (result,) = only(place.run(place.bundle(**programs, profile=PROFILE))).results
-
-    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ())
-    assert result.text == (
-        "it trapped: the function ns::two() is not kept, for the keep set does not list it"
-    )
-    ran = [put["load_and_run"].decode() for put in place.device.put]
-    assert ran == [GOOD, TRAPS, NAMES]
-
-
-def test_a_trap_that_is_no_function_s_is_a_region_s(place: Place) -> None:
-    """The named link traps as well, and says nothing."""
-    programs = {"plain": GOOD, "reduced": TRAPS, "named": TRAPS, "dropped": LISTED}
-    (result,) = only(place.run(place.bundle(**programs, profile=PROFILE))).results
-
-    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ("kern<7>",))
-
-
-@pytest.mark.parametrize("then", [[GOOD, GOOD], ["lose the phone\n"]])
-def test_a_trap_stays_seen_where_the_device_fails_while_its_function_is_asked(
-    place: Place, then: list[str]
-) -> None:
-    """As where the profile build explains it."""
-    device = Fickle(retries=1, plays=[GOOD, TRAPS, "lose the phone\n", *then])
-    bundle = place.bundle(plain=GOOD, reduced=TRAPS, named=NAMES, dropped=LISTED)
-    found = place.run(bundle, lambda: device)
-    (result,) = only(found).results
-
-    assert (result.status, found.lost, device.plays) == (ScenarioStatus.TRAP, 0, [])
-    assert result.text == "it trapped; what it needs is not known: adb: the phone is gone"
-
-
+@pytest.mark.parametrize("programs", [NAMED, {"profile": PROFILE}])
 @pytest.mark.parametrize("then", [[GOOD, GOOD], ["lose the phone\n"]])
 def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
-    place: Place, then: list[str]
+    place: Place, programs: dict[str, str], then: list[str]
 ) -> None:
     """Tried again it passes, or nothing more is to be known: it trapped all the same."""
     device = Fickle(retries=1, plays=[GOOD, TRAPS, "lose the phone\n", *then])
-    bundle = place.bundle(plain=GOOD, reduced=TRAPS, profile=PROFILE)
+    bundle = place.bundle(plain=GOOD, reduced=TRAPS, **programs)
     found = place.run(bundle, lambda: device)
     (result,) = only(found).results
 

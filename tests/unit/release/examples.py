@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+from megtrim.build.engines import checkout
+from megtrim.build_spec import EngineLibrary, Linkage, Origin
+from megtrim.chain.graph import HEADER, REDUCED, REPORT, SIZE, VERDICT
+from megtrim.chain.session import Session
 from megtrim.checks.check import ToolchainIdentity
+from megtrim.crashes.program import TrimmedProgram, dump_left_out
 from megtrim.regions.keepset import KeepSet, ScenarioRecord, dump_keep_set
 from megtrim.regions.region import Region
 from megtrim.release.aar import CONFIG_PATH, collect_aar, render_config
@@ -18,11 +25,18 @@ from megtrim.release.contents import (
     ReleaseContents,
     ThirdParty,
     find_plain_sizes,
+    locate_left_out,
     make_contents,
 )
 from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS, dump_checksums, seal
-from megtrim.verdict.model import Verdict
+from megtrim.size.baseline import dump_sizes
+from megtrim.trim.usage import FunctionsUse
+from megtrim.util.files import sha256_file
+from megtrim.util.process import ProcessRunner
+from megtrim.verdict.model import Verdict, to_json
 from unit.evidence.support import evidence, result, written
+from unit.trim.stages.built import built, finish
+from unit.trim.stages.support import changed
 from unit.verdict.examples import passing
 
 MODELS = {"resnet18-s": "1" * 64, "mobilenet-s": "2" * 64}
@@ -181,3 +195,95 @@ def for_other_engine() -> ReleaseContents:
     """Return what a release of another commit says."""
     said = contents()
     return replace(said, engine=replace(said.engine, digest="e" * 64, commit="d" * 40))
+
+
+NAME = "app"
+
+
+def write_release(
+    folder: Path, made: TrimmedProgram, *, symbols: bool = True, left_out: str | None = None
+) -> Path:
+    """Write the release of one program; ``left_out``: another list than its own, empty: none."""
+    sha256 = hashlib.sha256(made.shipped).hexdigest()
+    artifact = ReleaseArtifact(
+        name=NAME,
+        kind=ArtifactKind.PROGRAM,
+        sha256=sha256,
+        size_bytes=len(made.shipped),
+        plain_bytes=None,
+    )
+    count = len(made.left_out.names)
+    functions = (FunctionsUse(artifact=NAME, held=count + 2, kept=2),) if count else ()
+    said = replace(contents(), artifacts=(artifact,), functions=functions)
+    text = dump_left_out(made.left_out, program_sha256=sha256) if left_out is None else left_out
+    files = [
+        ReleaseFile(path=f"bin/{NAME}", source=made.shipped, sha256=sha256),
+        *(from_text(path, each) for path, each in documents().items() if path.startswith("share/")),
+        from_text(CONFIG_PATH, render_config(library="", programs=[NAME])),
+        *([ReleaseFile(path=f"symbols/{NAME}", source=made.shipped, sha256=sha256)] * symbols),
+        *([from_text(locate_left_out(NAME), text)] * bool(text)),
+    ]
+    digests = {each.path: each.sha256 for each in files}
+    texts = seal(said, digests, stages=STAGES, megtrim="0.1.0")
+    assert texts.keys() == DOCUMENTS
+    write_folder((*files, *(from_text(path, each) for path, each in texts.items())), folder)
+    return folder
+
+
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+models:
+- {name: resnet18-s, file: m.mge, scenarios: [{name: default, algo_cache: fast.cache}]}
+- {name: mobilenet-s, file: d.npy, scenarios: megtrim/*.yaml}
+"""
+TREE = {
+    "LICENSE": "Apache-2.0",
+    "third_party/flat/COPYING.txt": "BSD",
+    "lite/include/lite/network.h": "#pragma once",
+    "lite/include/lite/notes.md": "no header",
+    "src/inner.h": "private",
+    "src/license_manager.cpp": "private",
+    "src/Notice.H": "private",
+}
+ENGINE_LIBRARY = EngineLibrary(
+    linkage=Linkage.SHARED,
+    file="libengine.so",
+    include=("lite/include",),
+    copies=(
+        ("lite/c/network.h", "lite/include/lite/network.h"),
+        ("lite/network.h", "src/inner.h"),  # one of that name is there
+        ("lite/c/none.h", "lite/include/lite/none.h"),
+    ),
+)
+BUILT = {"bin/load_and_run": "reduced", "bin/libengine.so": "library", "build.log": "slow"}
+
+
+def make_session(
+    folder: Path, verdict: Verdict, *, bins: dict[str, str] = BUILT, config: str = CONFIG
+) -> Session:
+    """Return a session whose chain is done, as on any day."""
+    tree = folder / "engine"
+    for name, text in TREE.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text, encoding="utf-8")
+    (tree / "LICENSE.link").symlink_to("/etc/hostname")
+    (folder / "megtrim").mkdir()
+    (folder / "megtrim/other.yaml").write_text("name: default\n", encoding="utf-8")
+    (folder / "fast.cache").write_text("algorithms", encoding="utf-8")
+    made = built(folder, config=config)
+    taken = checkout.take(tree, ProcessRunner({}))
+    engine = SimpleNamespace(
+        checkout=taken, library=lambda *_: ENGINE_LIBRARY, identity=lambda: verdict.engine
+    )
+    toolchain = SimpleNamespace(**asdict(verdict.toolchain))
+    made = changed(made, engine=cast("Any", engine), toolchain=cast("Any", toolchain))
+    models = {name: sha256_file(folder / file) for name, file in
+              (("resnet18-s", "m.mge"), ("mobilenet-s", "d.npy"))}  # fmt: skip
+    finish(made, HEADER, {"keepset.json": keep_set(verdict, models=models)})
+    finish(made, REDUCED, bins)
+    sizes = dump_sizes({("load_and_run", "reduced"): 7}, origin=Origin(project=str(folder)))
+    finish(made, SIZE, {"sizes.json": sizes})
+    finish(made, VERDICT, {"verdict.json": to_json(verdict)})
+    finish(made, REPORT, {"index.html": "<p>took 3 s", "report.md": "took 3 s"})
+    return made

@@ -38,8 +38,8 @@ from unit.release.examples import (
     sum_up,
     write,
     write_for_android,
+    write_release,
 )
-from unit.release.made_releases import write_release
 from unit.verdict.examples import RESNET, facts, passing, scenario
 
 WHOLE = documents()

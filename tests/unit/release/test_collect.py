@@ -25,7 +25,7 @@ from megtrim.util.console import Console
 from megtrim.util.errors import InputError
 from megtrim.verdict.join import join
 from unit.elf.made_objects import shared_library
-from unit.release.made_sessions import BUILT, make_session
+from unit.release.examples import BUILT, make_session
 from unit.trim.stages.built import finish
 from unit.trim.stages.support import changed
 from unit.verdict.examples import RESNET, facts, passing, scenario

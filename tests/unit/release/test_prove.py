@@ -26,16 +26,18 @@ from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict, to_json
 from unit.crashes.made_programs import ID, numbered, program
 from unit.release.examples import (
+    BUILT,
+    CONFIG,
     MODELS,
     contents,
     documents,
     keep_set,
+    make_session,
     proofs_of,
     sha,
     write,
+    write_release,
 )
-from unit.release.made_releases import write_release
-from unit.release.made_sessions import BUILT, CONFIG, make_session
 from unit.verdict.examples import RESNET, facts, passing, scenario
 
 BINDING = "b" * 64
