@@ -12,10 +12,11 @@ from pathlib import Path
 import click
 
 from megtrim.chain.store import MANIFEST, code_digest
+from megtrim.cli.ci.github.client import config_path_option
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_cache_variables
 from megtrim.cli.options import out_option
-from megtrim.config.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, split, suffix_of
+from megtrim.config.config_id import id_of, infix_of, is_inside, split, suffix_of
 from megtrim.github.runner import write_output
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.files import write_atomically
@@ -48,13 +49,7 @@ Outputs of the step:
   release  the file of a release, such as app-v1.2.3.tar.gz; empty if the run is for no tag
 """
 )
-@click.option(
-    "--config",
-    "-c",
-    default=DEFAULT_CONFIG,
-    show_default=True,
-    help="The configuration, from the top of the repository.",
-)
+@config_path_option()
 def names(config: str) -> int:
     """Print how the names of this configuration differ from those of others in the repository.
 

@@ -17,12 +17,11 @@ from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE
 from megtrim.chain.graph import SIZE, Stage, tasks_up_to
 from megtrim.checks.invocation import Options
-from megtrim.cli.ci.github.client import open_api
+from megtrim.cli.ci.github.client import config_path_option, open_api
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import common, out_option
 from megtrim.cli.session.setup import describe, open_session
-from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.baselines import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.event import read_event
@@ -67,13 +66,7 @@ which needs `permissions: actions: read, contents: read`.
 """,
 )
 @out_option("Folder of results.")
-@click.option(
-    "--config",
-    "-c",
-    default=DEFAULT_CONFIG,
-    show_default=True,
-    help="The configuration, from the top of the repository; proofs of others are refused.",
-)
+@config_path_option("proofs of others are refused")
 @click.option(
     "--artifact",
     default="megtrim-baseline",

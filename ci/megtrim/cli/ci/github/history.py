@@ -14,11 +14,16 @@ import click
 
 from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.cli.ci.evidence.join import links, write_forms
-from megtrim.cli.ci.github.client import expect_default_branch, open_api, read_runs, read_verdict
+from megtrim.cli.ci.github.client import (
+    config_path_option,
+    expect_default_branch,
+    open_api,
+    read_runs,
+    read_verdict,
+)
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes, read_now
 from megtrim.cli.perf.history import load_run
-from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.github.commits import fetch_commit, fetch_start, list_rewrites
 from megtrim.github.event import Event, read_event
 from megtrim.github.runner import annotation
@@ -156,13 +161,7 @@ which needs `permissions: contents: write`.
 """
 )
 @click.argument("baseline", type=_PATH)
-@click.option(
-    "--config",
-    "-c",
-    default=DEFAULT_CONFIG,
-    show_default=True,
-    help="The configuration, from the top of the repository; sizes of others are refused.",
-)
+@config_path_option("sizes of others are refused")
 @_branch_options
 def push_sizes(baseline: Path, config: str, branch: str, repository: Path) -> int:
     """Append the sizes in BASELINE to the history's branch of this run's repository.

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from megtrim.build.images import build as builds
+from megtrim.build.images import docker as images
 from megtrim.build.images.docker import DockerClient, expect_fixed, is_fixed
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
@@ -102,11 +103,11 @@ def _of_recipe(recipe: str, folder: Path, docker: DockerClient) -> tuple[bool, s
     """Return whether the folder holds an image that was built now, and the image's ID."""
     builds.expect_recipe(recipe)
     tag = builds.default_tag(recipe)
-    found = docker.load(docker, folder, tag)
+    found = images.load(docker, folder, tag)
     if found is not None:
         show(f"image {tag}, ID {found.id}: as an earlier job built it")
         return False, found.id
     console = open_console()
     made = builds.build(recipe, docker, console.progress(f"building {recipe}"))
     show(f"image {tag}, ID {made.id}: built now")
-    return docker.save(docker, folder, tag, console.warn), made.id
+    return images.save(docker, folder, tag, console.warn), made.id

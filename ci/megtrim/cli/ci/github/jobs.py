@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from megtrim.checks.invocation import Invocation
-from megtrim.cli.ci.github.client import open_api, read_verdict
+from megtrim.cli.ci.github.client import config_path_option, open_api, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.config.config_id import DEFAULT_CONFIG, id_of
+from megtrim.config.config_id import id_of
 from megtrim.evidence.evidence import PendingReason, expect_configuration
 from megtrim.github.event import Event, read_event
 from megtrim.github.jobs import PollingLimits, WaitResult
@@ -92,13 +92,7 @@ which needs `permissions: actions: read`.
     metavar="MINUTES",
     help="Longest that all jobs together may take.",
 )
-@click.option(
-    "--config",
-    "-c",
-    default=DEFAULT_CONFIG,
-    show_default=True,
-    help="The configuration, from the top of the repository; jobs of others are not waited for.",
-)
+@config_path_option("jobs of others are not waited for")
 def wait(jobs: int, pickup: float, run_minutes: float, config: str) -> int:
     """Wait for this run's device jobs, up to the timeouts.
 

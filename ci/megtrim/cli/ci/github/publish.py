@@ -16,12 +16,12 @@ import click
 from megtrim.checks.invocation import REPORT_ARTIFACT
 from megtrim.checks.statuses import exit_code
 from megtrim.cli.ci.gate import read_ending, read_report
-from megtrim.cli.ci.github.client import open_api
+from megtrim.cli.ci.github.client import config_path_option, open_api
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
-from megtrim.config.config_id import DEFAULT_CONFIG, choose, split, suffix_of
+from megtrim.config.config_id import choose, split, suffix_of
 from megtrim.evidence import limits
 from megtrim.evidence.evidence import expect_configuration
 from megtrim.github import runner
@@ -92,13 +92,7 @@ Examples:
 """
 )
 @click.argument("report", type=click.Path(path_type=Path))
-@click.option(
-    "--config",
-    "-c",
-    default="megtrim.yaml",
-    show_default=True,
-    help="The configuration, relative to the top of the repository; each has a comment of its own.",
-)
+@config_path_option("each has a comment of its own")
 @click.option(
     "--pull-request",
     default="",
@@ -193,13 +187,7 @@ Output of the step:
 """
 )
 @click.argument("reports", type=click.Path(path_type=Path))
-@click.option(
-    "--config",
-    "-c",
-    default=DEFAULT_CONFIG,
-    show_default=True,
-    help="The file with the toolchains, from the top of the repository.",
-)
+@config_path_option("it names the toolchains")
 @click.option("--names", required=True, help="Names of the toolchains, separated by spaces.")
 @click.option(
     "--to",

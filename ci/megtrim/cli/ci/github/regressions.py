@@ -8,7 +8,13 @@ from typing import TypeVar
 
 import click
 
-from megtrim.cli.ci.github.client import expect_default_branch, open_api, read_runs, read_verdict
+from megtrim.cli.ci.github.client import (
+    config_path_option,
+    expect_default_branch,
+    open_api,
+    read_runs,
+    read_verdict,
+)
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.github.api import Api
@@ -55,13 +61,7 @@ def _common_options(command: Command) -> Command:
             show_default=True,
             help="Folder of the history; it may be missing.",
         ),
-        click.option(
-            "--config",
-            "-c",
-            default="megtrim.yaml",
-            show_default=True,
-            help="The configuration, from the top of the repository; each has issues of its own.",
-        ),
+        config_path_option("each has issues of its own"),
     ):
         command = option(command)
     return command
