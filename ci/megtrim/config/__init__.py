@@ -1,1 +1,1 @@
-"""megtrim.yaml: from bytes to a checked value; every key has a line, errors come all at once."""
+"""megtrim.yaml: from bytes to a checked value; every key has a line, errors come together."""

@@ -26,14 +26,14 @@ class Measure(StrEnum):
 
 
 def name_measure(
-    size: object, *, section: object = None, component: object = None, model: object = None
+    size: str, *, section: str | None = None, component: str | None = None, model: str | None = None
 ) -> str:
     """Return the measure that a budget's keys say; of several kinds of part, the first."""
     parts = ((Measure.SECTION, section), (Measure.COMPONENT, component), (Measure.MODEL, model))
     for kind, name in parts:
         if name is not None:
             return f"{kind} {name}"
-    return str(size) if size in (Measure.LOADED, Measure.DEFLATED) else STRIPPED
+    return size if size in (Measure.LOADED, Measure.DEFLATED) else STRIPPED
 
 
 def name_budget(artifact: str, variant: str, measure: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.config.measure_names import name_budget, name_measure
 from megtrim.config.model import Budget
 
 
@@ -22,9 +21,3 @@ from megtrim.config.model import Budget
 def test_the_name_of_a_budget(keys: dict[str, str], expected: str) -> None:
     """The kind is part of it: a component that is called like a model is still another."""
     assert Budget.model_validate({"artifact": "load_and_run", "max": 1, **keys}).id == expected
-
-
-def test_values_of_another_type_have_a_name_too() -> None:
-    """Mistakes are looked for before the types are known to be right."""
-    assert name_measure(["loaded"], section=5) == "section 5"
-    assert name_budget("a", "reduced", name_measure(None)) == "a"
