@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from megtrim.chain.filenames import CACHE_FILE, TRACE_FILE
 from megtrim.devices import Lease, RunDirectory, relocation_support
 from megtrim.devices.retry import expect_not_killed
 from megtrim.load_and_run import application
@@ -17,9 +18,7 @@ from megtrim.load_and_run.arguments import ProgramArguments, compose
 from megtrim.load_and_run.exit_status import ProgramRun
 
 MODEL = "model.mge"
-CACHE = "algo.cache"
 DUMP = "dump"
-TRACE = "trace.txt"
 TRACE_VARIABLE = "MIDOUT_OUTPUT"
 
 
@@ -91,25 +90,25 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
         for name, path in spec.inputs.items():
             directory.put(path, inputs[name])
         if spec.cache is not None:
-            directory.put(spec.cache, spec.prefix + CACHE)
+            directory.put(spec.cache, spec.prefix + CACHE_FILE)
         directory.make(spec.prefix + DUMP)
         argv = _command(spec, program, inputs)
-        env = {**spec.environment, TRACE_VARIABLE: TRACE}
+        env = {**spec.environment, TRACE_VARIABLE: TRACE_FILE}
         run = directory.run(argv, timeout_s=spec.timeout_s, env=env)
         relocation_support.expect_loaded(lease.name, run)
         expect_not_killed(lease.name, run)
         outputs = _outputs(spec, directory, run)
         return RunResult(
             run=run,
-            trace=directory.get(TRACE),
-            cache=directory.get(spec.prefix + CACHE) if spec.search else None,
+            trace=directory.get(TRACE_FILE),
+            cache=directory.get(spec.prefix + CACHE_FILE) if spec.search else None,
             outputs=outputs,
             recorded=directory.get(spec.recorded) if spec.recorded else None,
         )
 
 
 def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
-    cache = spec.prefix + CACHE if spec.cache is not None or spec.search else None
+    cache = spec.prefix + CACHE_FILE if spec.cache is not None or spec.search else None
     model, dump = spec.prefix + MODEL, spec.prefix + DUMP
     if spec.application:
         places = application.Places(

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from megtrim.chain.filenames import CACHE_FILE
 from megtrim.chain.graph import Task, search_task
 from megtrim.chain.session import Session, TrimRequest
 from megtrim.config.load import LoadedConfig
@@ -14,7 +15,7 @@ from megtrim.models.reader import digest_model_graph
 from megtrim.regions.keepset import KeepSet, ScenarioRecord, differing
 from megtrim.regions.trace import Trace, TraceFailure, TraceProblem
 from megtrim.trim.builds import programs
-from megtrim.trim.runs.execution import CACHE, RunSpec
+from megtrim.trim.runs.execution import RunSpec
 from megtrim.util.errors import ACCEPT, InputError, MegtrimError
 from megtrim.util.files import sha256_file
 
@@ -36,7 +37,7 @@ def cache_of(scenario: Scenario, session: Session) -> Path | None:
     if scenario.settings.algo_cache is not None:
         return session.request.path(scenario.settings.algo_cache)
     if scenario.searches:
-        return session.results.done[search_task(scenario)].file(CACHE)
+        return session.results.done[search_task(scenario)].file(CACHE_FILE)
     return None
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.devices.retry import ProgramKilled
 from megtrim.load_and_run.app_outputs import PRINTED
-from megtrim.trim.runs.execution import TRACE, TRACE_VARIABLE, RunSpec, run_on
+from megtrim.trim.runs.execution import TRACE_FILE, TRACE_VARIABLE, RunSpec, run_on
 from unit.trim.stages.fake_device import FakeDevice
 from unit.trim.stages.support import floats, trace
 
@@ -128,4 +128,4 @@ def test_a_scenarios_variables_reach_the_program(spec: RunSpec) -> None:
     device = FakeDevice()
     run_on(device, replace(spec, environment={"OMP_NUM_THREADS": "2", TRACE_VARIABLE: "mine"}))
 
-    assert device.environments == [{"OMP_NUM_THREADS": "2", TRACE_VARIABLE: TRACE}]
+    assert device.environments == [{"OMP_NUM_THREADS": "2", TRACE_VARIABLE: TRACE_FILE}]
