@@ -224,6 +224,13 @@ def test_a_failed_stage_keeps_its_logs_and_is_redone(tmp_path: Path, store: Stor
     assert sorted(file.name for file in folder.path.iterdir()) == [MANIFEST, "sub"]
 
 
+def replace_by_link(path: Path) -> None:
+    """What it leads to may change without anybody's notice, even if it is the right one now."""
+    elsewhere = path.with_name(f"{path.name}-elsewhere")
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -375,13 +382,6 @@ def settle(folder: StageFolder, by_s: int = 100) -> None:
         assert Store(folder.path.parents[1]).find(folder.stage, folder.key, Count) is not None
     finally:
         integrity.time.time_ns = real  # type: ignore[attr-defined]
-
-
-def replace_by_link(path: Path) -> None:
-    """What it leads to may change without anybody's notice, even if it is the right one now."""
-    elsewhere = path.with_name(f"{path.name}-elsewhere")
-    path.rename(elsewhere)
-    path.symlink_to(elsewhere)
 
 
 def flip(path: Path) -> None:

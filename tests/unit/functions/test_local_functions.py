@@ -126,19 +126,49 @@ def test_all_names_of_a_function_must_be_given_up() -> None:
     assert read(emptied(data, "alias", "one")).symbols == {"one": 4, "alias": 4}
 
 
-@pytest.mark.parametrize(
-    "second",
-    [
-        symbol("second", at=16, size=16, part=".text.one"),
-        symbol("label", at=8, size=0, kind=NO_TYPE, part=".text.one"),
-        symbol("table", at=24, size=8, kind=DATA, part=".text.one"),
-        symbol("chosen", kind=IFUNC, part=".text.one"),
-    ],
-)
-def test_a_section_with_more_in_it_stays(second: Named) -> None:
-    """Whatever it is, and whether it is given up or not: what lies behind would be gone."""
-    data = object_file([function("one")], [symbol("one"), second])
-    assert emptied(data, "one", second.name) == data
+def beside(second: Named) -> bytes:
+    """Return an object whose one section has another symbol in it."""
+    return object_file([function("one")], [symbol("one"), second])
+
+
+def alone(part: Part, size: int) -> bytes:
+    """Return an object with one function in this section."""
+    return object_file([part], [symbol("one", size=size, part=part.name)])
+
+
+def with_part(part: Part) -> bytes:
+    """Return an object with a further section."""
+    return object_file([function("one"), part], [symbol("one")])
+
+
+PLAIN = object_file([function("one")], [symbol("one")])
+STAYS = {
+    # What lies behind would be gone, whatever it is, and whether it is given up or not.
+    "another function": beside(symbol("second", at=16, size=16, part=".text.one")),
+    "a label": beside(symbol("second", at=8, size=0, kind=NO_TYPE, part=".text.one")),
+    "a table": beside(symbol("second", at=24, size=8, kind=DATA, part=".text.one")),
+    "an ifunc": beside(symbol("second", kind=IFUNC, part=".text.one")),
+    # No section of the function's own: code behind it, pieces that make a function, data, no room.
+    "code behind it": alone(Part(name=".text.one", content=BODY), 16),
+    "no size": alone(Part(name=".text.one", content=BODY), 0),
+    "pieces": alone(Part(name=".init", content=BODY), 32),
+    "data": alone(Part(name=".text.one", content=BODY, flags=ALLOC | WRITE), 32),
+    "no room": alone(Part(name=".text.one", content=BODY[:2]), 2),
+    # Linked files, other machines, what GCC compiles at the link, scripts.
+    "shared": object_file([function("one")], [symbol("one")], kind=3),
+    "arm": object_file([function("one")], [symbol("one")], machine=40),
+    "32 bits": PLAIN.replace(b"\x7fELF\x02", b"\x7fELF\x01"),
+    "lto": with_part(Part(name=".gnu.lto_one", content=b"x", flags=0)),
+    "other relocations": with_part(Part(name=".rel.x", content=b"x", flags=0, kind=9)),
+    "a script": b"INPUT(-lc++_static)",
+}
+
+
+@pytest.mark.parametrize("what", STAYS)
+def test_what_stays_as_it_is(what: str) -> None:
+    """No byte is changed, although both names are given up."""
+    for unwind_tables in (True, False):
+        assert emptied(STAYS[what], "one", "second", unwind_tables=unwind_tables) == STAYS[what]
 
 
 def test_signs_of_code_and_data_are_no_names() -> None:
@@ -147,22 +177,6 @@ def test_signs_of_code_and_data_are_no_names() -> None:
     data = object_file([function("one")], [*marks, symbol("one")])
 
     assert read(emptied(data, "one")).symbols == {"$x": 0, "$d.4": 0, "one": 4}
-
-
-@pytest.mark.parametrize(
-    ("part", "size"),
-    [
-        (Part(name=".text.one", content=BODY), 16),
-        (Part(name=".text.one", content=BODY), 0),
-        (Part(name=".init", content=BODY), 32),
-        (Part(name=".text.one", content=BODY, flags=ALLOC | WRITE), 32),
-        (Part(name=".text.one", content=BODY[:2]), 2),
-    ],
-)
-def test_what_is_not_a_functions_own_section_stays(part: Part, size: int) -> None:
-    """Code behind the function, pieces that make a function together, data, and no room."""
-    data = object_file([part], [symbol("one", size=size, part=part.name)])
-    assert emptied(data, "one") == data
 
 
 def test_padding_behind_a_function_is_no_code() -> None:
@@ -285,25 +299,6 @@ def test_sections_beyond_those_that_a_symbol_can_count() -> None:
     """Symbols of large objects have their sections in a table of their own."""
     data = object_file([function("one")], [symbol("one")], extended=True)
     assert sizes(read(emptied(data, "one"))) == {".text.one": 4}
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        object_file([function("one")], [symbol("one")], kind=3),
-        object_file([function("one")], [symbol("one")], machine=40),
-        object_file([function("one")], [symbol("one")]).replace(b"\x7fELF\x02", b"\x7fELF\x01"),
-        object_file([function("one"), Part(name=".gnu.lto_one", content=b"x", flags=0)],
-                    [symbol("one")]),
-        object_file([function("one"), Part(name=".rel.x", content=b"x", flags=0, kind=9)],
-                    [symbol("one")]),
-        b"INPUT(-lc++_static)",
-    ],
-    ids=["shared", "arm", "32 bits", "lto", "other relocations", "script"],
-)  # fmt: skip
-def test_what_is_left_as_it_is(data: bytes) -> None:
-    """Linked files, other machines, what GCC compiles at the link, scripts."""
-    assert emptied(data, "one", unwind_tables=False) == data
 
 
 @pytest.mark.parametrize("size", [4, 20, 63, 64, 300, len(TWO) - 1])
