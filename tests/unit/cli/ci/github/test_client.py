@@ -16,15 +16,6 @@ from support.history_entries import make_run
 from unit.cli.ci.github.job import Job
 
 
-def test_the_event_is_that_of_the_job(job: Job) -> None:
-    """Outside of a job, what is missing is named."""
-    event = read_event(os.environ)
-
-    assert event.api_url == job.github.url
-    with pytest.raises(InputError, match="GITHUB_"):
-        read_event({})
-
-
 def test_the_api_is_asked_with_the_jobs_token(job: Job) -> None:
     """As it was pasted into a secret, with a line end; without it GitHub refuses."""
     event = read_event(os.environ)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 import pytest
-from werkzeug import Request, Response
 
 from megtrim.build_spec import Origin
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
 from megtrim.report.comment import Links, render
 from megtrim.util.errors import InputError
-from megtrim.util.process import Command, ProcessRunner
 from megtrim.verdict.model import Verdict, to_json
 from support.github_double import GithubDouble
 from support.github_state import Repository
@@ -43,19 +38,6 @@ def shown(
     """Return the text of a verdict on pull request 17 of the repository acme/phone."""
     origin = Origin(project="phone", config=config, commit=commit, pull_request=17)
     return render(replace(verdict, origin=verdict.origin.confirm(origin)), links=links)
-
-
-class Meeting(GithubDouble):
-    """Lets two writers meet: neither's comment is taken before both wanted to write one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.both = threading.Barrier(2)
-
-    def dispatch(self, request: Request) -> Response:
-        if request.method == "POST":
-            self.both.wait(timeout=25)
-        return super().dispatch(request)
 
 
 class Job:
@@ -401,30 +383,3 @@ def test_a_summary_that_cannot_be_written_is_a_warning(job: Job) -> None:
     assert answer.status == 0
     assert "cannot be written: Is a directory" in answer.err
     assert len(job.comments) == 1
-
-
-def test_two_processes_at_once_and_the_run_after_them(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, processes: ProcessRunner
-) -> None:
-    """Both find no comment and write one; the next run leaves the older, with its own text."""
-    with Meeting() as github:
-        job = Job(shell, github, monkeypatch)
-        job.leave("verdict.json", to_json(passing()))
-        publish = Command(
-            argv=(sys.executable, "-m", "megtrim", "ci", "github", "publish", "report"),
-            timeout_s=60,
-            cwd=shell.folder,
-            env=job.env,
-        )
-        with ThreadPoolExecutor() as pool:
-            running = [pool.submit(processes.run, publish) for _ in range(2)]
-            outcomes = [each.result() for each in running]
-        assert [outcome.rc for outcome in outcomes] == [0, 0]
-        assert len(job.comments) == 2
-        older, _ = job.repository.comments
-
-        job.leave("verdict.json", to_json(failing()))
-        assert job().out.endswith("comment on pull request 17: updated\n")
-
-        assert job.comments == [f"{shown(failing()).rstrip()}\n\n{MARK}"]
-        assert list(job.repository.comments) == [older]
