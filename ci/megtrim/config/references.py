@@ -429,14 +429,14 @@ def _check_measure(path: KeyPath, budget: Budget) -> Mistakes:
 def _check_limits(document: Document, path: KeyPath, budget: Budget) -> Mistakes:
     """Yield budgets without a limit, and limits that are of nothing or never reached."""
 
-    def written(key: str) -> str:
+    def show_written(key: str) -> str:
         return show(document.value((*path, key)))
 
     most, warn, growth = budget.max_size, budget.warn, budget.growth
     if not any((most, warn, growth, budget.warn_growth)):
         yield Mistake(path, "a budget without a limit", listing(LIMITS))
     if most is None and warn is not None and warn.share:
-        found = f"a share, {written('warn')}, of no limit"
+        found = f"a share, {show_written('warn')}, of no limit"
         yield Mistake((*path, "warn"), found, "a size, or max as well")
     if most is None and budget.ratchet is not None:
         expected = "max, the size that it lowers"
@@ -445,12 +445,12 @@ def _check_limits(document: Document, path: KeyPath, budget: Budget) -> Mistakes
         by_name = next((key for key in OF_TRIMMED if getattr(budget, key) is not None), None)
         whole = "itself" if budget.variant is Variant.PLAIN else ""
         if by_name or whole:
-            found = f"{written('max')} of {f'a {by_name}' if by_name else whole}"
+            found = f"{show_written('max')} of {f'a {by_name}' if by_name else whole}"
             expected = "a size such as 2.5 MiB: the share is of the plain build"
             yield Mistake((*path, "max"), found, expected)
     # A warning is of use only before the failure, as far as the file says.
     if warn and most and not most.share and warn.limit_bytes(most.size_bytes) >= most.size_bytes:
-        found = f"{written('warn')}, which is not below max"
+        found = f"{show_written('warn')}, which is not below max"
         yield Mistake((*path, "warn"), found, "a size below max, or a share of it")
     soft = budget.warn_growth
     if (
@@ -459,7 +459,7 @@ def _check_limits(document: Document, path: KeyPath, budget: Budget) -> Mistakes
         and bool(soft.share) is bool(growth.share)
         and (soft.share, soft.size_bytes) >= (growth.share, growth.size_bytes)
     ):
-        found = f"{written('warn_growth')}, which is not below growth"
+        found = f"{show_written('warn_growth')}, which is not below growth"
         yield Mistake((*path, "warn_growth"), found, "a size below growth")
 
 

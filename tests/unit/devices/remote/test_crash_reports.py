@@ -194,8 +194,8 @@ def test_no_answer_breaks_it(first: str, second: str, argv: list[str]) -> None:
 
     assert LIBC[41:120] in found
     run = replace(RUN, argv=(*argv, first))
-    told = local_evidence(run, launcher=(second,))
-    assert clean_log(told) == told
+    shown = local_evidence(run, launcher=(second,))
+    assert clean_log(shown) == shown
 
 
 def test_evidence_is_bounded(link: ShellLink) -> None:

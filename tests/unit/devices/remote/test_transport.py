@@ -243,7 +243,7 @@ def test_a_call_that_must_succeed_says_why_it_did_not(link: FolderLink) -> None:
 
 
 def test_signs_of_life(processes: ProcessRunner, tmp_path: Path) -> None:
-    """A lost link is none, and is told once; only the very word is an answer."""
+    """A lost link is none, and is reported once; only the very word is an answer."""
     said: list[str] = []
     link = FolderLink(processes)
     machine = RemoteMachine(make_spec(tmp_path, said=said), link, ("fake:1",))
