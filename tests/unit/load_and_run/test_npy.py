@@ -32,7 +32,7 @@ def test_a_header_says_type_and_shape() -> None:
     """As NumPy wrote it, and as a person reads it."""
     found = parse_header(written(np.zeros((1, 3, 4), "<f8")), source="x")
 
-    assert (found.element, found.shape, found.by_columns) == ("<f8", (1, 3, 4), False)
+    assert (found.element.str, found.shape, found.by_columns) == ("<f8", (1, 3, 4), False)
     assert str(found) == "float64 (1, 3, 4)"
     assert str(parse_header(written(np.zeros((2, 3), order="F")), source="x")) == (
         "float64 (2, 3), by columns"
