@@ -28,7 +28,7 @@ from megtrim.crashes.lookup import CrashCause, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
 from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
-from megtrim.release.released_programs import read_release
+from megtrim.release.prove import read_release
 from support.crash_reports import (
     PlantedCrash,
     fill_layouts,

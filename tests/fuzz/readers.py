@@ -38,7 +38,7 @@ from megtrim.release.documents import (
     CHECKSUMS_FILE,
     STATEMENT_FILE,
     parse_checksums,
-    parse_statement,
+    read_statement,
 )
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes
@@ -159,7 +159,7 @@ READERS = (
     FileReader(
         STATEMENT_FILE,
         (_RELEASE[STATEMENT_FILE],),
-        _text(lambda text: parse_statement(text, source="p")),
+        _text(lambda text: read_statement(text, source="p")),
     ),
     FileReader(
         CHECKSUMS_FILE,

@@ -163,8 +163,8 @@ def _sharing_code(table: FunctionTable) -> Iterable[tuple[str, ...]]:
 
 def _expect_ascending(rows: Sequence[str | tuple[str, ...]], *, source: str, hint: str) -> None:
     for number, (before, after) in enumerate(pairwise(rows), FIRST + 1):
-        if before >= after:
-            row = after if isinstance(after, str) else " ".join(after)
+        row = after if isinstance(after, str) else " ".join(after)
+        if (before if isinstance(before, str) else " ".join(before)) >= row:
             raise refusal(source, number, f"{row[:80]!r} does not come after the line before", hint)
 
 
