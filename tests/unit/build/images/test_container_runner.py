@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.build.images import container_runner
 from megtrim.build.images.container_runner import ContainerRunner, Mounts
 from megtrim.build.images.docker import DockerClient
 from megtrim.util.errors import InfrastructureFailure, InputError
@@ -262,3 +263,18 @@ def test_the_images_variables_are_its_environment(inside: ContainerRunner) -> No
     """A toolchain learns there where its NDK is."""
     assert inside.env == {"PATH": "/opt/bin:/usr/bin", "ANDROID_NDK_ROOT": "/opt/ndk"}
     assert inside.where == "image team/android:r21"
+
+
+def test_where_it_is(tmp_path: Path) -> None:
+    """Named; in the user's cache; where older ones had it; or next to the results."""
+    other = tmp_path / "results"
+    home = {"HOME": str(tmp_path)}
+
+    assert container_runner.folder({"CCACHE_DIR": "/c", **home}, otherwise=other) == Path("/c")
+    assert container_runner.folder({"CCACHE_DIR": "c"}, otherwise=other) == Path.cwd() / "c"
+    assert container_runner.folder(home, otherwise=other) == tmp_path / ".cache" / "ccache"
+    named = {"XDG_CACHE_HOME": "/x", **home}
+    assert container_runner.folder(named, otherwise=other) == Path("/x/ccache")
+    assert container_runner.folder({}, otherwise=other) == other
+    (tmp_path / ".ccache").mkdir()
+    assert container_runner.folder(named, otherwise=other) == tmp_path / ".ccache"
