@@ -539,7 +539,6 @@ NO_FACTS: Mapping[str, str] = {
     "store": "holds results",
     "console": "says what is done",
     "durations": "remembers how long tasks took",
-    "full": "is looked at by a quick trim, and what it finds is named by its bytes",
     "make": "makes tasks",
     "neighbours": "asks for tasks of their own",
     "options": "is a value of all options",

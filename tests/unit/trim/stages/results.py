@@ -139,9 +139,7 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             subject="record-1",
             device=DEVICE,
             contest=CONTEST,
-            measured=ContestResult(
-                status=PerformanceStatus.MEASURED, samples=(SAMPLE,), time_s=2.5
-            ),
+            measured=ContestResult(status=PerformanceStatus.FAILED, samples=(SAMPLE,), time_s=2.5),
         ),
         VerdictResult(verdict=VerdictKind.PASS),
         ReportResult(),
