@@ -161,11 +161,11 @@ def _sharing_code(table: FunctionTable) -> Iterable[tuple[str, ...]]:
     return map(tuple, found.values())
 
 
-def _expect_ascending(rows: Sequence[str | tuple[str, ...]], *, source: str, hint: str) -> None:
-    for number, (before, after) in enumerate(pairwise(rows), FIRST + 1):
-        row = after if isinstance(after, str) else " ".join(after)
-        if (before if isinstance(before, str) else " ".join(before)) >= row:
-            raise refusal(source, number, f"{row[:80]!r} does not come after the line before", hint)
+def _expect_ascending(lines: Sequence[str], *, source: str, hint: str) -> None:
+    for number, (before, after) in enumerate(pairwise(lines), FIRST + 1):
+        if before >= after:
+            problem = f"{after[:80]!r} does not come after the line before"
+            raise refusal(source, number, problem, hint)
 
 
 def dump_observables(found: Observables) -> str:
@@ -192,7 +192,7 @@ def parse_observables(data: bytes, *, source: str) -> Observables:
         known.update(group)
         if list(group) != sorted(group):
             raise refusal(source, number, "its names are not sorted", _HINT)
-    _expect_ascending(groups, source=source, hint=_HINT)
+    _expect_ascending(lines, source=source, hint=_HINT)
     return Observables(link_sha256=link, groups=groups)
 
 
