@@ -25,14 +25,14 @@ from latency import ROUNDS, SECONDS, Compared, Run, compare
 from sides import Sides, forget, run
 
 from megtrim import stages
-from megtrim.chain.filenames import DROPPED_FILE
+from megtrim.chain.filenames import CACHE_FILE, DROPPED_FILE
 from megtrim.chain.graph import PLAIN, REDUCED, verify_task
 from megtrim.chain.session import Session, TaskResults, binary
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.devices import Lease, RunDirectory
 from megtrim.load_and_run.arguments import ProgramArguments, compose
 from megtrim.proof.results import VerifyResult
-from megtrim.trim.runs.execution import CACHE, MODEL
+from megtrim.trim.runs.execution import MODEL
 from megtrim.trim.runs.scenario_runs import cache_of
 from megtrim.util.errors import ProductFailure
 
@@ -146,7 +146,7 @@ def _runner(
     names = {name: f"input{i}{path.suffix}" for i, (name, path) in enumerate(inputs.items())}
     files |= {names[name]: path for name, path in inputs.items()}
     if cache := cache_of(scenario, session):
-        files[CACHE] = cache
+        files[CACHE_FILE] = cache
     for name, path in files.items():
         directory.put(path, name)
 
@@ -158,7 +158,7 @@ def _runner(
             arguments=(*settings.args, "--iter", str(iterations)),
             inputs=tuple(names.items()),
             threads=settings.threads,
-            algo_cache=CACHE if cache else None,
+            algo_cache=CACHE_FILE if cache else None,
         )
         ended = directory.run(compose(invocation), timeout_s=settings.timeout_s)
         if ended.rc != 0:

@@ -151,7 +151,6 @@ def joined(world: World, stored: Checks, changed: Chapter) -> Chapter:
 
 
 def test_each_stores_a_baseline(stored: Checks) -> None:
-    """No job has replaced what another one uploaded."""
     kinds = ("baseline", "proofs", "report", "results")
     assert sorted(stored.files.artifacts) == sorted(
         [

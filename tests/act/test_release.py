@@ -52,7 +52,6 @@ def downloaded(world: World, released: Run, tmp_path_factory: pytest.TempPathFac
 
 
 def test_a_tag_becomes_a_release(world: World, released: Run) -> None:
-    """Published once, with notes and all files."""
     assert released.conclusions == JOBS
     (release,) = world.forge.api.releases.values()
 

@@ -182,7 +182,6 @@ def test_a_fork_gets_no_key_and_says_so(team: Team, stored: Run) -> None:
 
 
 def test_a_change_of_where_the_engine_is_from_is_refused(team: Team, stored: Run) -> None:
-    """Its key does not follow."""
     other = team.sources.commit("mallory", {"a": "\n"})
     modules = f'[submodule "{ENGINE}"]\n\tpath = {ENGINE}\n\turl = ../../{OWNER}/mallory.git\n'
     team.forge.code.git("checkout", "--quiet", "-B", "elsewhere", "main")

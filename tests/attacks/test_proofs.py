@@ -149,12 +149,11 @@ ATTEMPTS: dict[str, tuple[Callable[[Pull], None], ...]] = {
 JOINED = {
     *("a_proof_of_another_program", "a_proof_of_a_device_that_is_gone", "a_proof_of_an_emulator"),
 }
-"""What is joined as well, without a word of any device."""
+"""What is joined as well, without a result of any device."""
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_attempt(pull: Pull, attempt: str) -> None:
-    """A device is asked, whatever was proven before."""
     whole = pull.file.read_text(encoding="utf-8")
     for change in ATTEMPTS[attempt]:
         pull.file.write_text(whole, encoding="utf-8")

@@ -27,7 +27,6 @@ class Report:
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
         return self.arena.root / "report"
 
     @property

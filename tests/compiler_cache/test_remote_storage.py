@@ -83,7 +83,6 @@ def test_the_server_keeps_others_from_writing(bench: Bench, plain: Built, tmp_pa
 
 
 def test_a_web_servers_token(bench: Bench, plain: Built) -> None:
-    """Whoever has none reads only."""
     with Web(token=PASSWORD) as web:
         stranger = bench.build(web.url)
         assert web.entries == {}
@@ -110,7 +109,6 @@ def test_a_wrong_password_costs_only_time(bench: Bench, plain: Built, redis: Red
 
 @pytest.mark.parametrize("scheme", ["redis", "http"])
 def test_a_dead_server_is_left_out(bench: Bench, plain: Built, scheme: str) -> None:
-    """One question, one warning; no compilation asks again."""
     url = f"{scheme}://127.0.0.1:{free_port()}"
 
     built = bench.build(url)

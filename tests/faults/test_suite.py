@@ -85,7 +85,6 @@ def test_every_other_verdict_is_wrong(way: Way, verdict: Verdict) -> None:
 def test_a_right_verdict_needs_its_evidence(
     purpose: str, plant: str, hollow: dict[str, object], said: str
 ) -> None:
-    """A word alone proves nothing."""
     way = Way(purpose=Purpose(purpose), plant=Plant(plant), spare=False, lasting=False)
     seen = replace(GOOD, verdict=truth(way))
     assert judge(case(way), seen).wrong == ()
@@ -176,7 +175,6 @@ def _record() -> dict[str, Any]:
 
 
 def test_page_is_that_of_the_record() -> None:
-    """Write both again: `nox -s faults -- --publish`."""
     assert page(_record()) == (ROOT / PAGE).read_text(encoding="utf-8")
 
 

@@ -228,6 +228,5 @@ def test_what_others_hold_is_left_alone(docker: DockerClient, inside: ContainerR
 
 
 def test_nothing_runs_next_to_megtrim(inside: ContainerRunner) -> None:
-    """No one would wait for it."""
     with pytest.raises(InputError, match=r"^adb cannot run in the background"):
         inside.background(Command(argv=("adb",), timeout_s=0))

@@ -200,7 +200,6 @@ def _without_times(path: Path) -> str:
 def test_a_verification_that_only_took_another_time_makes_nothing_again(
     make_project: MakeProject, tmp_path: Path, shared_out: Path
 ) -> None:
-    """Times, logs and conditions are no result."""
     project = make_project("tiny-mobile")
     # Another worker's project of the same model must not verify in between.
     project.out = tmp_path / "out"

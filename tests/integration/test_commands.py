@@ -224,7 +224,6 @@ def test_growth(team: Team, tmp_path: Path, in_ci: bool) -> None:
 
 
 def test_outputs_that_differ(team: Team) -> None:
-    """A probe would compare none, and pass."""
     _plant(team, "out.back() ^= 1;")
 
     again = _seen_again(team, team.trim(), f"parity:{SCENARIO}")

@@ -133,7 +133,6 @@ def test_a_remote_that_is_gone_is_an_infrastructure_failure(tmp_path: Path) -> N
 
 
 def test_a_remote_that_refuses_is_not_asked_again(tmp_path: Path, remote: Path) -> None:
-    """A rule of the server is no race."""
     hook = remote / "hooks/pre-receive"
     words = "GH006: Protected branch update failed.\\n\\n\\033[31mpush a pull request"
     hook.write_text(f"#!/bin/sh\nprintf '{words}\\n'\nexit 1\n", encoding="utf-8")

@@ -18,7 +18,6 @@ def team(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Place:
 @pytest.mark.unit
 @pytest.mark.parametrize("block", blocks_in("unit"), ids=str)
 def test_before_there_is_a_configuration(block: Block, tmp_path: Path) -> None:
-    """Looking at a model, and the first configuration."""
     reported = new_folder(tmp_path).type(block)
 
     assert reported.rc == block.status, reported.stdout + reported.stderr

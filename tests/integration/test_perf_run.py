@@ -147,7 +147,6 @@ def test_what_trimming_does_to_speed(project: Project) -> None:
 def test_what_cannot_be_measured_is_refused(
     project: Project, words: tuple[str, ...], said: str
 ) -> None:
-    """At once, by name."""
     refused = project.run("perf run", *words)
 
     assert refused.rc == 2

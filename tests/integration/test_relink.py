@@ -284,7 +284,6 @@ def test_a_response_file_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.chain
 def test_a_shared_object_is_linked_again(tmp_path: Path) -> None:
-    """As a program is: what it exports stays."""
     made = of_parts("host", tmp_path, "libwhole.so", "program")
     spec = LinkSpec(
         target="libwhole.so", label="shipped", sources=linker_script.SOURCES, script=OTHER

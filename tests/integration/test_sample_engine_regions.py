@@ -84,7 +84,6 @@ def test_every_region_is_executed_by_somerun(bench: _Bench) -> None:
 
 
 def test_a_convolution_is_what_its_definition_says(bench: _Bench) -> None:
-    """Checked against sums that are written out here."""
     model, noise = ModelWriter(), Noise(11)
     weights, biases = noise.uniform(4, 3, 3, 3), noise.uniform(4)
     image = model.input("data", (1, 3, 9, 9))

@@ -23,7 +23,6 @@ _INTERRUPTED = 130
 
 
 def main() -> int:
-    """Return the exit status."""
     parser = _parser()
     options = parser.parse_args()
     try:

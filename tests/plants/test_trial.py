@@ -85,7 +85,6 @@ def test_tests_that_fail_anyway_say_nothing(settings: Settings) -> None:
 
 
 def test_tests_that_are_not_there_say_nothing(settings: Settings) -> None:
-    """Someone renamed one."""
     fate, text = fates(settings, replace(PLANT, tests=("tests/test_sums.py::test_gone",)))[
         PLANT.name
     ]

@@ -107,7 +107,6 @@ def create_issue(asked: Asked) -> Response:
 
 
 def edit_issue(asked: Asked, number: int) -> Response:
-    """Change title, body or state."""
     issue = asked.repository.issues.get(number)
     if issue is None:
         raise Refused(404, "Not Found")
@@ -199,7 +198,6 @@ _NO_FILTER = (("head", ""), ("base", ""))
 
 
 def _label(end: dict[str, Any]) -> str:
-    """Return OWNER:BRANCH."""
     owner = end["repo"]["full_name"].partition("/")[0]
     return f"{owner}:{end['ref']}"
 
@@ -231,7 +229,6 @@ def get_pull(asked: Asked, number: int) -> Response:
 
 
 def edit_pull(asked: Asked, number: int) -> Response:
-    """Change title, body or state."""
     pull = _pull(asked, number)
     _text(asked.body.get("body", ""))
     pull |= {key: asked.body[key] for key in ("title", "body", "state") if key in asked.body}
@@ -239,7 +236,6 @@ def edit_pull(asked: Asked, number: int) -> Response:
 
 
 def get_ref(asked: Asked, branch: str) -> Response:
-    """Return where a branch stands."""
     if branch not in asked.repository.heads:
         raise Refused(404, "Not Found")
     return as_json(_ref(branch, asked.repository.heads[branch]))

@@ -52,7 +52,6 @@ def make_row(
 def make_lost_row(
     status: PerformanceStatus, reason: str, *, scenario: str = SCENARIO
 ) -> HistoryRow:
-    """Return a row without times."""
     return HistoryRow(
         scenario=scenario,
         contestant="reduced",

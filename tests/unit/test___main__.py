@@ -27,7 +27,6 @@ class Started:
     err: Path
 
     def status(self) -> int:
-        """Wait for its end."""
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
@@ -132,7 +131,6 @@ def test_ctrl_c_is_quiet_also_while_modules_load(
 
 
 def test_the_command_begins_where_ctrl_c_is_caught() -> None:
-    """As ``python -m megtrim`` does."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
 
     assert project["project"]["scripts"]["megtrim"] == "megtrim.__main__:run"

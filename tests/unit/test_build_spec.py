@@ -43,7 +43,6 @@ def test_what_enters_a_key() -> None:
 
 
 def test_further_options_override_the_specs_own() -> None:
-    """Truth and numbers are written as CMake does."""
     spec = SPEC.with_options({"B": True, "C": 3, "D": False, "E": "text"})
 
     assert spec.options == (("A", "1"), ("B", "ON"), ("C", "3"), ("D", "OFF"), ("E", "text"))
@@ -59,7 +58,6 @@ def test_the_headers_entry_is_its_path_in_the_tree() -> None:
 
 @pytest.mark.parametrize(("header", "option"), [(None, "HEADER"), ("a.h", "")])
 def test_an_engine_that_knows_the_path_needs_no_entry(header: str | None, option: str) -> None:
-    """Nor does a build without a header."""
     spec = BuildSpec(
         variant=Variant.PLAIN, targets=(), options=(), forced_header=header, header_option=option
     )
@@ -68,7 +66,6 @@ def test_an_engine_that_knows_the_path_needs_no_entry(header: str | None, option
 
 
 def test_further_options_win() -> None:
-    """Over the engine's own, as CMake spells them."""
     begin = BuildSpec(variant=Variant.PLAIN, targets=(), options=(("A", "1"), ("B", "ON")))
 
     made = begin.with_options({"B": False, "C": True, "D": 3, "E": "x"})
@@ -86,13 +83,11 @@ def test_further_options_win() -> None:
     ],
 )
 def test_what_git_would_not_say_is_refused(name: str, text: str) -> None:
-    """Reports show it without a second look."""
     with pytest.raises(ValueError, match=f"^{name}: found '.*', expected a"):
         replace(ORIGIN, **{name: text})  # type: ignore[arg-type]
 
 
 def test_nothing_needs_to_be_known() -> None:
-    """Who learns nothing keeps what was known."""
     assert ORIGIN.confirm(Origin()) == ORIGIN
     assert Origin().confirm(ORIGIN) == ORIGIN
 

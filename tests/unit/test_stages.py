@@ -76,7 +76,6 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
 
 
 def test_every_task_runs_once(fake: Fake, tmp_path: Path) -> None:
-    """In order; the second run finds everything."""
     first, said = open_session(tmp_path)
     assert stages.run(TASKS, first) == (5, [0] * 5)
     assert fake.worked == [task.id for task in TASKS]
@@ -105,7 +104,6 @@ def test_what_is_to_be_done_took_some_time_before(fake: Fake, tmp_path: Path) ->
 
 
 def test_a_changed_input_redoes_what_depends_on_it(fake: Fake, tmp_path: Path) -> None:
-    """And nothing else."""
     stages.run(TASKS, open_session(tmp_path)[0])
     fake.named[TRACE.id] = {"arguments": "--cpu"}
     fake.worked.clear()
@@ -136,7 +134,6 @@ def test_a_failure_ends_what_depends_on_it(
 
 
 def test_what_failed_is_tried_again(fake: Fake, tmp_path: Path) -> None:
-    """A failure is no result."""
     fake.does[TRACE.id] = ProductFailure("once")
     stages.run(TASKS, open_session(tmp_path)[0])
     fake.does.clear()
@@ -210,7 +207,6 @@ def test_a_plan_runs_nothing(fake: Fake, tmp_path: Path) -> None:
 
 
 def test_a_plan_says_why(fake: Fake, tmp_path: Path) -> None:
-    """By the inputs of the last result."""
     stages.run(TASKS, open_session(tmp_path)[0])
     fake.named[TRACE.id] = {"version": "2"}
 
@@ -226,7 +222,6 @@ def test_a_plan_says_why(fake: Fake, tmp_path: Path) -> None:
 def test_a_plan_knows_results_of_another_megtrim(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are there, and not read."""
     stages.run(TASKS, open_session(tmp_path)[0])
     monkeypatch.setattr(stores, "code_digest", lambda: "another")
 
@@ -236,7 +231,6 @@ def test_a_plan_knows_results_of_another_megtrim(
 
 
 def test_a_plan_names_the_folders_of_what_is_done(fake: Fake, tmp_path: Path) -> None:
-    """Relative to the folder of results."""
     made, _ = open_session(tmp_path)
     stages.run((BUILD,), made)
     key = made.results.done[BUILD.id].key
@@ -256,8 +250,6 @@ def test_a_plan_names_the_folders_of_what_is_done(fake: Fake, tmp_path: Path) ->
 def test_a_plan_goes_on_where_inputs_cannot_be_named(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says why instead."""
-
     def refuse(task: Task, session: Session) -> dict[str, str]:
         msg = "m.mge cannot be read"
         raise InputError(msg)
@@ -320,7 +312,6 @@ def test_what_is_there_is_not_made_again(
 def test_what_is_asked_for_brings_what_it_depends_on(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A trace needs the profile build."""
     got = asking(fake, monkeypatch, "profile/m/s@any")
     made, _ = open_session(tmp_path)
     verify = replace(VERIFY, needs=())
@@ -353,7 +344,6 @@ def test_what_is_asked_for_may_fail(
 
 
 def test_without_a_chain_nothing_is_made(fake: Fake, tmp_path: Path) -> None:
-    """What is there already is given out."""
     made, _ = open_session(tmp_path)
     assert made.results.obtain(BUILD.id) is None
     assert fake.worked == []

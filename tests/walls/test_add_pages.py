@@ -118,7 +118,6 @@ def test_what_the_pages_add_is_clean(checker: str, tree: Tree) -> None:
 
 
 def test_what_the_pages_add_keeps_the_walls(tree: Tree) -> None:
-    """No import goes upwards."""
     outcome = lint_imports(tree.root)
 
     assert outcome.ok, outcome.stdout
@@ -151,6 +150,5 @@ def test_changes_are_applied(text: str, diff: str, result: str) -> None:
 
 @pytest.mark.parametrize("text", ["a\na\n", "b\n"])
 def test_a_change_that_does_not_fit_is_seen(text: str) -> None:
-    """Or fits twice."""
     with pytest.raises(AssertionError, match=r"found \d times, expected once"):
         edit(text, "-a\n+c\n")

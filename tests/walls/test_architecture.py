@@ -110,7 +110,6 @@ FOUND_IN = {
 
 @pytest.mark.parametrize("pattern", FOUND_IN)
 def test_text_is_found_only_where_it_may_be(pattern: str) -> None:
-    """What each is, and why, stands with it."""
     found = {_id(path) for path in MODULES if re.search(pattern, path.read_text(encoding="utf-8"))}
 
     assert re.search(_POSSESSIVE, r"(?:a|b)*+")

@@ -25,7 +25,6 @@ WALLS = {f"tests/walls/test_{wall}.py" for wall in check_changes.WALLS}
     ],
 )
 def test_a_file_calls_for_the_tests_that_mirror_it(changed: str, selected: set[str]) -> None:
-    """And for the walls, whatever it is."""
     assert set(check_changes.select_tests([changed], ROOT)) == WALLS | selected
 
 
@@ -53,8 +52,6 @@ def test_every_wall_is_there() -> None:
 
 
 def test_changes_are_edits_and_new_files(tmp_path: Path, processes: ProcessRunner) -> None:
-    """Those that git ignores are not."""
-
     def git(*words: str) -> None:
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
         assert processes.run(Command(argv=("git", *who, *words), cwd=tmp_path, timeout_s=60)).ok

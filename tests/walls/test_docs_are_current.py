@@ -31,7 +31,6 @@ REFERENCE: dict[str, str] = _generator().pages()
 
 @pytest.mark.parametrize("name", sorted(REFERENCE))
 def test_reference_is_what_the_code_says(name: str) -> None:
-    """Write them again: `nox -s docs`."""
     assert REFERENCE[name] == (ROOT / name).read_text(encoding="utf-8")
 
 

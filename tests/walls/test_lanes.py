@@ -43,7 +43,6 @@ def test_what_counts_as_a_start(line: str, expected: str | None) -> None:
 
 
 def test_a_lane_that_starts_more_than_is_held_is_named() -> None:
-    """What is not held is only printed."""
     held = {"act": {"megtrim": 2}}
 
     assert find_excess({"act": Counter(megtrim=2, image=9), "unit": Counter(act=9)}, held) == []

@@ -96,7 +96,6 @@ def test_a_message_has_an_entry(message: str) -> None:
 
 @pytest.mark.parametrize("words", ENTRIES)
 def test_an_entry_is_of_a_message(words: str) -> None:
-    """One that no message has any more goes."""
     assert any(ENTRIES[words].search(message) for message in MESSAGES)
 
 

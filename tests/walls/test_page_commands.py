@@ -51,7 +51,6 @@ def test_a_mark_that_is_missing_or_wrong_is_seen(page: str, said: str) -> None:
 
 
 def test_a_block_is_what_a_reader_types() -> None:
-    """Without prompts and answers; other blocks are none."""
     page = (
         "text `megtrim plan` text\n\n"
         "```text\nls\n```\n\n"

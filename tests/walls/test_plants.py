@@ -28,7 +28,6 @@ def test_it_applies(plant: Plant) -> None:
 
 
 def test_no_defect_is_planted_twice() -> None:
-    """A plant counts once."""
     assert len({(plant.file, plant.old, plant.new) for plant in PLANTS}) == len(PLANTS)
 
 

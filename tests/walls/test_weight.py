@@ -29,7 +29,6 @@ def test_the_tree_weighs_no_more_than_is_held(what: str, weights: dict[str, int]
 
 
 def test_everything_that_is_counted_is_held() -> None:
-    """A count without a number could grow."""
     assert count({}).keys() == HELD.keys()
 
 

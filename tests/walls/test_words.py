@@ -75,7 +75,6 @@ def test_a_page_uses_the_words_of_the_glossary(page: Path) -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda each: str(each.relative_to(ROOT)))
 def test_a_module_uses_the_words_of_the_glossary(module: Path) -> None:
-    """Docstrings, comments, messages, and names of all kinds."""
     assert find_unwanted_in_source(module.read_text(encoding="utf-8")) == set()
 
 
@@ -140,7 +139,6 @@ def test_an_unwanted_word_of_a_source_is_seen(source: str) -> None:
 
 
 def test_other_words_of_a_source_are_not_seen() -> None:
-    """A word is not part of another."""
     assert find_unwanted_in_source("untold = besides('retells', 'slacks')\n") == set()
 
 

@@ -65,10 +65,8 @@ def action(name: str) -> Document:
 
 
 def workflows() -> list[Document]:
-    """Read all workflows."""
     return [read(path) for path in sorted(WORKFLOWS.iterdir())]
 
 
 def actions() -> list[Document]:
-    """Read all composite actions."""
     return [read(path) for path in sorted(ACTIONS.glob("*/action.yml"))]

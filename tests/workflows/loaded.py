@@ -9,7 +9,6 @@ from workflows.documents import ROOT
 
 
 def script(name: str) -> ModuleType:
-    """Load scripts/NAME.py without running it."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

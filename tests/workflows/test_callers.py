@@ -63,7 +63,6 @@ def main_job(path: str) -> dict[str, Any]:
 @pytest.mark.parametrize("path", CALLED)
 @pytest.mark.parametrize("rule", _CALLER_RULES, ids=lambda rule: rule.__name__)
 def test_a_caller_keeps_the_rules(rule: Rule, path: str) -> None:
-    """Those that the kit keeps."""
     assert list(rule(caller(path))) == []
 
 
@@ -100,7 +99,6 @@ def test_events_of_the_size_check() -> None:
 
 
 def test_events_of_the_refresh() -> None:
-    """Once a week, and by hand."""
     events = caller(REFRESH).events
 
     assert sorted(events) == ["schedule", "workflow_dispatch"]
@@ -108,7 +106,6 @@ def test_events_of_the_refresh() -> None:
 
 
 def test_events_of_the_night() -> None:
-    """Every night, and by hand."""
     events = caller(NIGHT).events
 
     assert sorted(events) == ["schedule", "workflow_dispatch"]
@@ -116,7 +113,6 @@ def test_events_of_the_night() -> None:
 
 
 def test_events_of_a_release() -> None:
-    """Tags of versions, and by hand."""
     events = caller(RELEASE).events
 
     assert sorted(events) == ["push", "workflow_dispatch"]
@@ -124,14 +120,12 @@ def test_events_of_a_release() -> None:
 
 
 def test_the_required_check_is_the_documented_one() -> None:
-    """`<caller job> / verdict`."""
     job = main_job(SIZE_CHECK)
 
     assert f"{job['name']} / {workflow('size-check').jobs['verdict']['name']}" == "size / verdict"
 
 
 def test_the_refresh_starts_the_caller_of_the_size_check() -> None:
-    """By the name of its file."""
     inputs = workflow("trace-refresh").events["workflow_call"]["inputs"]
 
     assert inputs["size-check"]["default"] == SIZE_CHECK.rpartition("/")[2]

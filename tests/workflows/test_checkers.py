@@ -123,7 +123,6 @@ def test_actionlint_is_at_work(processes: ProcessRunner, team: Path, reference: 
     ],
 )
 def test_every_suppression_has_its_reason(name: str, key: str) -> None:
-    """A comment stands above or next to it."""
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     places = [i for i, line in enumerate(lines) if re.match(rf" +{key}", line)]
 
@@ -133,7 +132,6 @@ def test_every_suppression_has_its_reason(name: str, key: str) -> None:
 
 
 def test_nothing_is_suppressed_in_the_files_themselves() -> None:
-    """All of it stands in one place."""
     found = [
         path.name
         for path in sorted((ROOT / ".github").rglob("*.yml"))

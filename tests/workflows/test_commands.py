@@ -39,7 +39,6 @@ def test_the_command_line_takes_it(run: str) -> None:
 
 
 def test_steps_were_found() -> None:
-    """All verbs of the flow."""
     verbs = {
         " ".join(w for w in shlex.split(run)[1:4] if not w.startswith("-")) for run in COMMANDS
     }

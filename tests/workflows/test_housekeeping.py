@@ -48,7 +48,6 @@ def test_ci_installs_what_the_lanes_need() -> None:
 
 
 def test_ci_runs_what_people_run() -> None:
-    """Sessions that exist, and every lane required."""
     ci = workflow("ci")
     sessions = ci.jobs["checks"]["strategy"]["matrix"]["session"]
     noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
@@ -74,7 +73,6 @@ def test_one_python_everywhere() -> None:
 
 
 def test_a_team_is_shown_what_to_set() -> None:
-    """SECURITY.md names what no file can do."""
     text = Path(ROOT, "SECURITY.md").read_text(encoding="utf-8")
 
     for word in ("megtrim-devices", "size / verdict", "pull_request_target", "actions/*"):

@@ -110,7 +110,6 @@ def test_another_place_has_libraries_of_its_own(
 
 
 def test_another_lock_has_other_libraries(installer: Installer, lock: Path, tmp_path: Path) -> None:
-    """A folder never changes what it holds."""
     before = kit.libraries(lock, tmp_path)
     lock.write_text("click==9 --hash=sha256:00\n", encoding="utf-8")
 
@@ -154,7 +153,6 @@ def test_half_made_libraries_are_made_again(
 def test_libraries_of_a_python_that_is_gone_are_made_again(
     installer: Installer, lock: Path, tmp_path: Path
 ) -> None:
-    """A machine's Python is updated under them."""
     python = kit.libraries(lock, tmp_path)
     python.unlink()
     python.symlink_to(tmp_path / "gone")
@@ -181,7 +179,6 @@ def test_libraries_are_not_ready_while_they_are_made(
 def test_another_python_has_libraries_of_its_own(
     installer: Installer, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wheels are made for one version."""
     before = kit.libraries(lock, tmp_path)
     monkeypatch.setattr(sys, "version", "3.99.0")
 
@@ -223,7 +220,6 @@ def test_the_launcher_runs_the_checkout(checkout: Path, processes: ProcessRunner
 
 
 def test_an_environment_of_someone_is_left_alone(checkout: Path) -> None:
-    """A developer's own `.venv` in the same place."""
     (checkout / ".venv").mkdir()
     (checkout / ".venv" / "pyvenv.cfg").touch()
 
@@ -262,7 +258,6 @@ def test_only_missing_packages_are_brought(
 
 @pytest.mark.parametrize("name", ["a;b", "-o", "A", "$(id)", "git=1"])
 def test_what_is_no_package_is_refused(installer: Installer, name: str) -> None:
-    """An input never becomes an option of apt."""
     with pytest.raises(kit.Refusal, match="--apt: found") as refusal:
         kit.bring(["git", name], {"PATH": ""})
     assert refusal.value.rc == 2
@@ -293,7 +288,6 @@ def test_no_job_of_a_lasting_runner_finds_libraries_of_another(
 
 
 def test_a_refusal_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """And an exit status."""
     assert kit.main(["--apt", "a;b"]) == 2
     assert capsys.readouterr().err == (
         "kit.py: --apt: found 'a;b', expected the name of a Debian package\n"

@@ -106,7 +106,6 @@ def test_a_changelog_that_does_not_fit_is_refused(
     ("version", "status"), [("0.1.0", 1), ("1", 2), ("v0.2.0", 2), ("0.2.0 ", 2)]
 )
 def test_what_cannot_be_cut_changes_nothing(checkout: Path, version: str, status: int) -> None:
-    """A version that is there, or is none."""
     with pytest.raises(kit_release.kit.Refusal) as caught:
         kit_release.cut(checkout, version, DAY)
     assert caught.value.rc == status
@@ -114,7 +113,6 @@ def test_what_cannot_be_cut_changes_nothing(checkout: Path, version: str, status
 
 
 def test_nothing_to_release_is_refused(checkout: Path) -> None:
-    """A release without changes would say nothing."""
     kit_release.cut(checkout, "0.2.0", DAY)
 
     with pytest.raises(kit_release.Refused, match="nothing under"):
@@ -122,7 +120,6 @@ def test_nothing_to_release_is_refused(checkout: Path) -> None:
 
 
 def test_a_version_that_was_withdrawn_is_still_one(checkout: Path) -> None:
-    """Its number is never used again."""
     path = checkout / "CHANGELOG.md"
     path.write_text(CHANGES.replace("-11-21", "-11-21 [YANKED]"), encoding="utf-8")
 
@@ -189,7 +186,6 @@ def test_what_differs_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_modes_and_times_in_a_source_archive_are_named(tmp_path: Path) -> None:
-    """The usual reasons for two builds to differ."""
     for folder, mode in (("one", 0o644), ("two", 0o600)):
         (tmp_path / folder).mkdir()
         with tarfile.open(tmp_path / folder / "megtrim.tar.gz", "w:gz") as tree:
@@ -203,7 +199,6 @@ def test_modes_and_times_in_a_source_archive_are_named(tmp_path: Path) -> None:
 
 
 def test_two_empty_builds_are_none(tmp_path: Path) -> None:
-    """Nothing equals nothing."""
     with pytest.raises(kit_release.Refused):
         kit_release.compare(tmp_path, tmp_path)
 

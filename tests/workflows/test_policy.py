@@ -91,7 +91,6 @@ def _text(value: Any) -> str:
 @pytest.mark.parametrize("document", [*workflows(), *actions()], ids=lambda d: d.name)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_rule_is_kept(rule: Rule, document: Document) -> None:
-    """See rules.py for each."""
     assert list(rule(document)) == []
 
 

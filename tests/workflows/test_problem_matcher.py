@@ -32,7 +32,6 @@ def match(line: str) -> tuple[str, str, str] | None:
     ],
 )  # fmt: skip
 def test_errors_with_a_place_are_found(line: str, expected: str) -> None:
-    """However many there are, each is a line."""
     found = match(line)
 
     assert found is not None

@@ -57,7 +57,6 @@ def test_the_second_build_is_somewhere_else() -> None:
 
 
 def test_both_are_compared_and_one_is_tried() -> None:
-    """The one that is published."""
     assert steps("try")[-2:] == ["compare dist again", "try dist"]
 
 
@@ -74,7 +73,6 @@ def test_what_was_built_is_taken_by_its_id(name: str) -> None:
 
 
 def test_the_job_that_signs_has_no_code_at_all() -> None:
-    """It downloads, and lets GitHub attest."""
     assert steps("attest") == ["actions/download-artifact", "actions/attest"]
     assert JOBS["attest"]["steps"][1]["with"] == {"subject-checksums": "dist/SHA256SUMS"}
 
@@ -90,5 +88,4 @@ def test_the_job_that_writes_builds_nothing() -> None:
 
 
 def test_nothing_is_taken_from_a_cache() -> None:
-    """What another run stored cannot be in it."""
     assert "cache" not in workflow("release-kit").text

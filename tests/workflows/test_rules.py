@@ -355,12 +355,10 @@ def test_a_proper_workflow_breaks_no_rule(rule: rules.Rule) -> None:
 
 @pytest.mark.parametrize(("rule", "old", "new", "found"), DEFECTS)
 def test_a_rule_finds_its_defect(rule: str, old: str, new: str, found: str) -> None:
-    """One defect, one line that names the job."""
     assert old in PROPER
 
     assert found in list(getattr(rules, rule)(parse(PROPER.replace(old, new, 1))))
 
 
 def test_every_rule_is_shown_at_work() -> None:
-    """A new rule comes with a defect."""
     assert {rule for rule, *_ in DEFECTS} == {rule.__name__ for rule in rules.RULES}

@@ -126,7 +126,6 @@ def test_a_cool_phone_gives_valid_times(phone: ConnectedPhone, program: Path) ->
 
 
 def test_a_phone_that_gets_hot_in_a_run_is_marked(phone: ConnectedPhone, program: Path) -> None:
-    """What was measured before does not hide it."""
     phone.control.fault("hot", 82.0, moment="run")
     ran, _ = run(phone, program)
 
@@ -136,7 +135,6 @@ def test_a_phone_that_gets_hot_in_a_run_is_marked(phone: ConnectedPhone, program
 
 
 def test_a_hot_phone_is_waited_for(phone: ConnectedPhone, program: Path) -> None:
-    """Bounded; the wait is shown."""
     phone.control.fault("hot", 82.0)
     phone.control.fault("cool", delay_s=2.5)
     settings = DeviceSettings(cool_down=CoolDown.model_construct(below_c=45.0, within_s=30.0))

@@ -198,7 +198,6 @@ def test_output_that_looks_like_the_devices_own_words(rig: Rig) -> None:
 
 
 def test_much_output(rig: Rig) -> None:
-    """Several MiB on both streams at once."""
     with rig.open() as directory:
         run = do(directory, "print", "4000000", "3000000")
 
@@ -236,7 +235,6 @@ def test_many_arguments(rig: Rig) -> None:
 
 
 def test_variables_arrive_unchanged(rig: Rig) -> None:
-    """Those that were given, for this run alone."""
     with rig.open() as directory:
         for word in ODD_WORDS:
             run = do(directory, "variable", "MIDOUT_OUTPUT", env={"MIDOUT_OUTPUT": word})

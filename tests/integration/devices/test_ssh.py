@@ -131,7 +131,6 @@ def test_a_board_with_another_key(make_spec: MakeSpec, board: Sshd) -> None:
 
 
 def test_a_board_that_refuses_our_key(make_spec: MakeSpec, board: Sshd) -> None:
-    """No password is asked for."""
     key = board.new_key("refused key")
     failure = failure_of(only(make_spec(key=key)))
 
@@ -142,13 +141,11 @@ def test_a_board_that_refuses_our_key(make_spec: MakeSpec, board: Sshd) -> None:
 def test_another_key_does_not_use_the_connection_of_the_first(
     make_spec: MakeSpec, board: Sshd
 ) -> None:
-    """A connection proves one set of settings only."""
     assert only(make_spec()).alive()
     assert not only(make_spec(key=board.new_key("refused key"))).alive()
 
 
 def test_a_board_that_is_not_there(make_spec: MakeSpec) -> None:
-    """Refused, or a name that no one knows."""
     for settings in ({"port": 1}, {"host": "no-such-board.invalid"}):
         one = only(make_spec(**settings))
         assert failure_of(one).hint.startswith("is the board on, is `host` right")

@@ -95,7 +95,6 @@ def test_androids_programs(phone: ConnectedPhone) -> None:
 
 
 def test_a_rooted_phone_lets_governors_be_set(start_phone: StartPhone) -> None:
-    """One that is not does not."""
     governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
     script = f"echo performance > {governor}; cat {governor}; id -u"
     assert start_phone(rooted=True).shell(script).stdout == "performance\n0\n"

@@ -169,7 +169,6 @@ def test_names(places: dict[str, str], tmp_path: Path, name: str) -> None:
 
 
 def test_odd_requests_are_refused(phone: ConnectedPhone) -> None:
-    """The supervisor answers every line, and goes on."""
     import socket
 
     for line in (b"\n", b"{}\n", b"[]\n", b'{"do": "dance"}\n', b'{"do": "fault", "request": 3}\n'):

@@ -147,7 +147,6 @@ def test_a_committed_keep_set_needs_no_trace() -> None:
     ("variant", "profiled"), [("plain", False), ("profile", True), ("reduced", False)]
 )
 def test_a_budget_of_the_profile_build_has_it_made(variant: str, profiled: bool) -> None:
-    """It is measured only on request."""
     budget = {"artifact": "load_and_run", "variant": variant, "max": "9 MiB"}
     every = by_id(tasks(config(model("m"), budgets=[budget]), committed=True))
 
@@ -189,12 +188,10 @@ def test_what_some_tasks_rest_on() -> None:
     ],
 )
 def test_a_stage_runs_with_what_it_depends_on(stage: Stage, expected: list[str]) -> None:
-    """And with nothing else."""
     assert [task.id for task in tasks_up_to(stage, tasks(TWO))] == expected
 
 
 def test_a_header_without_a_search_needs_no_plain_build() -> None:
-    """What nothing depends on is not built."""
     every = tasks(config(model("m")))
 
     assert [task.id for task in tasks_up_to(Stage.HEADER, every)] == [
@@ -208,7 +205,6 @@ def test_a_header_without_a_search_needs_no_plain_build() -> None:
 
 
 def test_the_report_depends_on_everything() -> None:
-    """Through the verdict, which wants it."""
     every = tasks(TWO)
 
     assert tasks_up_to(Stage.REPORT, every) == every
@@ -243,7 +239,6 @@ def test_where_functions_are_trimmed_the_base_is_linked_again() -> None:
 
 
 def test_functions_alone_need_neither_profile_build_nor_header() -> None:
-    """One build, and links of its objects."""
     every = tasks(config(model("a"), trim={"level": "function", "base": "plain"}))
 
     assert [task.id for task in every] == [

@@ -35,7 +35,6 @@ def sealed(**changes: Any) -> str:
 
 
 def test_what_was_written_is_read_back() -> None:
-    """Text and value say the same."""
     assert parse_manifest(dump_manifest(MANIFEST)) == MANIFEST
     assert parse_manifest(sealed()) == MANIFEST
 

@@ -18,7 +18,6 @@ def reported(counts: dict[str, int], per_job: int = 20) -> list[str]:
 
 
 def test_an_entry_is_what_a_workflow_reads() -> None:
-    """Name, class, shard and artifact."""
     assert [
         each.as_json() for each in entries({"pixel": 21}, per_job=20, artifact="megtrim-e")
     ] == [
@@ -90,7 +89,6 @@ def test_the_limit_holds(sizes: list[int], per_job: int) -> None:
 
 
 def test_more_classes_than_jobs_are_refused() -> None:
-    """There would be scenarios that no job runs."""
     assert len(reported({f"c{number}": 1 for number in range(256)})) == 256
     with pytest.raises(InputError, match="found 257 CPU classes, expected at most 256"):
         reported({f"c{number}": 1 for number in range(257)})
@@ -104,7 +102,6 @@ def test_a_class_that_could_be_more_than_a_name_is_refused(name: str) -> None:
 
 
 def test_a_shard_is_read_as_it_is_written() -> None:
-    """I of N, from 1."""
     assert Shard.parse("2/3") == Shard(index=2, count=3)
     assert str(Shard.parse("256/256")) == "256/256"
     assert Shard.parse("2/3").of("abcdefg") == ("b", "e")

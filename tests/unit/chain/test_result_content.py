@@ -52,7 +52,6 @@ def of_neighbour(**changes: Any) -> NeighbourRunResult:
     ],
 )
 def test_what_was_found_is_its_content(other: VerifyResult) -> None:
-    """At any depth."""
     assert content_of(folder(other)) != content_of(folder(RESULT))
 
 
@@ -67,12 +66,10 @@ def test_what_was_found_is_its_content(other: VerifyResult) -> None:
     ],
 )
 def test_what_is_measured_is_not(other: VerifyResult) -> None:
-    """It differs where the same is done again."""
     assert content_of(folder(other)) == content_of(folder(RESULT))
 
 
 def test_what_is_measured_in_a_row_is_not_either() -> None:
-    """At any depth."""
     same = content_of(folder(of_neighbour()))
 
     assert content_of(folder(of_neighbour(time_s=9.0))) == same
@@ -89,7 +86,6 @@ def test_files_are_and_logs_are_not() -> None:
 
 
 def test_a_failure_is_known_by_all_that_is_shown_of_it() -> None:
-    """Kind, words, hint and every attempt."""
     failures: tuple[MegtrimError, ...] = (
         InfrastructureFailure("no phone"),
         InfrastructureFailure("no phone", attempts=("link lost",)),

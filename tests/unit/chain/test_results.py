@@ -19,7 +19,6 @@ from unit.trim.stages.results import BUDGET, OUTCOME, SAMPLES, sample
 
 @pytest.mark.parametrize("kind", SAMPLES, ids=lambda each: each.__name__)
 def test_a_result_is_read_back_as_it_was_written(kind: type[StageResult]) -> None:
-    """Whatever its type holds."""
     result = SAMPLES[kind]
 
     assert parse_result(kind, dump_result(result)) == result
@@ -42,5 +41,4 @@ def test_a_result_is_read_back_as_it_was_written(kind: type[StageResult]) -> Non
 def test_a_result_that_is_a_product_failure_exits_with_1(
     kind: type[StageResult], changes: dict[str, Any], status: int
 ) -> None:
-    """The stage succeeded in finding it."""
     assert sample(kind, **changes).exit_code == status

@@ -25,7 +25,6 @@ from unit.trim.stages.support import open_session
 
 
 def test_paths_of_the_configuration_are_relative_to_its_file(tmp_path: Path) -> None:
-    """Absolute ones stay what they are."""
     session, _ = open_session(tmp_path)
 
     assert session.request.path(Path("m.mge")) == tmp_path / "m.mge"
@@ -33,7 +32,6 @@ def test_paths_of_the_configuration_are_relative_to_its_file(tmp_path: Path) -> 
 
 
 def test_a_scenario_has_the_device_of_its_class(tmp_path: Path) -> None:
-    """Without one, the message names the class."""
     session = built(tmp_path)
     here, big, *_ = all_scenarios(session.request.config)
 
@@ -44,7 +42,6 @@ def test_a_scenario_has_the_device_of_its_class(tmp_path: Path) -> None:
 
 
 def test_a_program_of_a_build_has_a_path_and_a_digest(tmp_path: Path) -> None:
-    """Below the build's folder."""
     session = built(tmp_path)
     folder = session.results.done[PLAIN]
 
@@ -119,7 +116,6 @@ def test_a_file_that_cannot_be_used_counts_as_none(tmp_path: Path) -> None:
 
 
 def test_the_last_500_tasks_are_kept(tmp_path: Path) -> None:
-    """The file does not grow without bounds."""
     log = DurationLog(tmp_path / "d.json", "s")
     log.add("first", 1)
     document = json.loads((tmp_path / "d.json").read_text(encoding="utf-8"))
@@ -135,7 +131,6 @@ def test_the_last_500_tasks_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "there"), [("MEGTRIM_STATE", True), ("NONE", False)])
 def test_a_user_without_a_home_has_none(tmp_path: Path, name: str, there: bool) -> None:
-    """With one, the file is there."""
     log = open_durations({name: str(tmp_path)}, "s")
 
     assert (log is not None) is there

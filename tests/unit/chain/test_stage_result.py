@@ -18,7 +18,6 @@ ODD: tuple[Any, ...] = (None, True, -1, 1.5, "x", [], {}, [[]], {"x": 1})
 
 @pytest.mark.parametrize("result", SAMPLES.values(), ids=lambda each: type(each).__name__)
 def test_what_was_written_is_read_back(result: StageResult) -> None:
-    """By way of JSON, as in a manifest."""
     data = json.loads(json.dumps(dump_result(result), allow_nan=False))
 
     assert parse_result(type(result), data) == result
@@ -51,7 +50,6 @@ def test_a_result_is_plain_json() -> None:
     ],
 )
 def test_the_first_wrong_entry_is_named(path: tuple[Any, ...], value: object, said: str) -> None:
-    """At any depth, with what is expected there."""
     data: Any = dump_result(sample(VerifyResult))
     inner = data
     for step in path[:-1]:

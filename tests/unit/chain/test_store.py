@@ -81,7 +81,6 @@ def store(tmp_path: Path, said: list[str]) -> Store:
 
 @pytest.fixture
 def folder(store: Store) -> StageFolder:
-    """A result in it."""
     return ensure(store)[0]
 
 
@@ -111,7 +110,6 @@ def test_the_key_is_a_function_of_the_inputs() -> None:
 def test_anything_that_differs_is_another_key(
     stage: str, name: str, inputs: dict[str, str]
 ) -> None:
-    """Stage, name, labels and values."""
     assert key_of(stage, name, inputs) != key_of("build", "plain", {"a": "1"})
 
 
@@ -149,7 +147,6 @@ def test_results_stay_out_of_git(tmp_path: Path) -> None:
 
 
 def test_other_inputs_are_another_folder(store: Store) -> None:
-    """And the former result stays."""
     one, _ = store.ensure("build", "plain", INPUTS, Producer("1"), Count)
     two, fresh = store.ensure("build", "plain", INPUTS | {"model": "bb"}, Producer("2"), Count)
 
@@ -207,7 +204,6 @@ def test_the_manifest_is_written_last(tmp_path: Path, store: Store) -> None:
 
 
 def test_a_failed_stage_keeps_its_logs_and_is_redone(tmp_path: Path, store: Store) -> None:
-    """The next run begins with an empty folder."""
     path = tmp_path / "build" / key_of("build", "plain", INPUTS)
 
     def fail(folder: Path) -> Count:
@@ -282,7 +278,6 @@ def test_another_megtrim_does_not_take_a_result(
 def test_a_damaged_result_is_not_of_another_megtrim(
     text: str, store: Store, folder: StageFolder
 ) -> None:
-    """Nor is one of this megtrim."""
     assert not store.holds_foreign("build")
     (folder.path / MANIFEST).write_text(text.replace("KEY", folder.key), encoding="utf-8")
 
@@ -454,7 +449,6 @@ def test_what_is_remembered_is_not_read_again(
     ids=range(8),
 )
 def test_a_damaged_memory_is_of_no_account(memory: str, store: Store, folder: StageFolder) -> None:
-    """All is read again."""
     (folder.path / integrity.MEMORY).write_text(memory, encoding="utf-8")
 
     assert store.find("build", folder.key, Count) == folder
@@ -476,7 +470,6 @@ def test_a_memory_of_other_files_is_of_no_account(tmp_path: Path, folder: StageF
 def test_a_pipe_in_a_files_place_does_not_hang(
     name: str, store: Store, folder: StageFolder
 ) -> None:
-    """No one may ever write to it."""
     (folder.path / name).unlink(missing_ok=True)
     os.mkfifo(folder.path / name)
 
@@ -516,7 +509,6 @@ def test_previous_is_the_newest_of_that_name(store: Store) -> None:
 
 
 def test_discard_drops_one_stage_or_one_name(store: Store) -> None:
-    """Its results are made again, the others stay."""
     built, _ = ensure(store)
     measured, _ = store.ensure("size", "artifacts", INPUTS, Producer(), Count)
     other, _ = store.ensure("size", "other", INPUTS, Producer(), Count)
@@ -584,7 +576,6 @@ def test_a_lock_is_one_file_for_all_processes(tmp_path: Path) -> None:
 
 
 def test_a_free_lock_is_not_talked_about(tmp_path: Path) -> None:
-    """And it is free again after an error."""
     said: list[str] = []
     store = Store(tmp_path, say=said.append)
 
@@ -757,7 +748,6 @@ def test_other_errors_of_a_stage_stay_what_they_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("root", ["a-file/out", "a-file"])
 def test_a_folder_that_cannot_be_made_is_shown(tmp_path: Path, root: str) -> None:
-    """``--out`` below a file, say."""
     (tmp_path / "a-file").write_text("x", encoding="utf-8")
 
     with pytest.raises(InfrastructureFailure, match="cannot be written: ") as caught:
@@ -808,8 +798,6 @@ def test_a_folder_that_is_removed_meanwhile_is_infrastructure(
 
 
 def test_what_fails_in_a_folder_that_stays_is_shown_as_it_is(tmp_path: Path) -> None:
-    """A product's failure is one."""
-
     def produce(folder: Path) -> Count:
         msg = "the engine does not compile"
         raise ProductFailure(msg)

@@ -36,7 +36,6 @@ EVERYTHING = Invocation(
 
 
 def test_a_command_says_everything_that_was_asked() -> None:
-    """And names a foreign text as one word."""
     words = shlex.split(EVERYTHING.verify("m/s@any"))
 
     assert words == [
@@ -87,7 +86,6 @@ def test_a_committed_keep_set_that_does_not_fit_is_accepted_and_committed(
 
 
 def test_everything_without_in_the_committed_file_ends_the_same_way() -> None:
-    """A stale file and a probe."""
     assert suggest_for_keep_set(COMMITTED).endswith(WAY_OUT)
     assert suggest_for_probe(COMMITTED) == (
         f"if people may run it so, add it to trim/a.yaml as a scenario and {WAY_OUT}"
@@ -115,7 +113,6 @@ def test_nothing_leaves_a_person_without_a_step(kind: ScenarioKind, invocation: 
 
 
 def test_a_waiver_that_lapsed_is_its_owners_to_renew() -> None:
-    """Another one next to it would hide it."""
     assert "renew" in suggest_for_budget(lapsed=True)
     assert "add a waiver" in suggest_for_budget(lapsed=False)
 

@@ -13,6 +13,5 @@ from unit.cli.support import Shell
 def shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Shell:
-    """Stand in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return Shell(tmp_path, capsys)

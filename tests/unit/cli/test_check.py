@@ -60,7 +60,6 @@ def committed(team: Shell) -> Path:
 
 
 def test_what_is_right_is_fine(team: Shell, committed: Path) -> None:
-    """Nothing is written."""
     before = sorted(team.folder.rglob("*"))
     answer = team("check")
 

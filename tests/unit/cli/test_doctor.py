@@ -44,7 +44,6 @@ def test_each_kind_of_device_is_shown(shell: Shell, monkeypatch: pytest.MonkeyPa
 
 
 def test_doctor_says_what_is_there(shell: Shell) -> None:
-    """One line each; text and JSON agree."""
     text, data = shell("doctor"), shell("doctor", "--json")
 
     findings = json.loads(data.out)

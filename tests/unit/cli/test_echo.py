@@ -18,7 +18,6 @@ PRINTS = (
 
 
 def test_a_result_is_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    """With its line end."""
     show("a result")
 
     assert capsys.readouterr() == ("a result\n", "")
@@ -37,7 +36,6 @@ def test_a_result_is_made_printable(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_reader_that_ends_does_not_change_the_exit_status() -> None:
-    """``| head`` is no error of the command."""
     script = f'{sys.executable} -c "$1" | head -n 1; exit ${{PIPESTATUS[0]}}'
     outcome = ProcessRunner(os.environ).run(
         Command(argv=("bash", "-c", script, "bash", PRINTS), timeout_s=60)
@@ -50,7 +48,6 @@ def test_a_reader_that_ends_does_not_change_the_exit_status() -> None:
     ("quiet", "said"), [(False, "one\nwarning: two\n"), (True, "warning: two\n")]
 )
 def test_it_speaks_on_stderr(capsys: pytest.CaptureFixture[str], quiet: bool, said: str) -> None:
-    """Results alone are on stdout."""
     console = open_console(quiet=quiet)
     console.say("one")
     console.warn("two")
@@ -59,7 +56,6 @@ def test_it_speaks_on_stderr(capsys: pytest.CaptureFixture[str], quiet: bool, sa
 
 
 def test_its_heartbeat_ends_with_the_command() -> None:
-    """Nothing is written after the last line."""
     before = threading.active_count()
     with click.Context(click.Command("verb")):
         open_console(quiet=False)

@@ -54,7 +54,6 @@ def test_explain_reports_of_a_model_and_a_scenario(project: Shell, thing: str) -
 def test_explain_reports_of_a_tag_and_a_region(
     project: Shell, thing: str, regions: list[int]
 ) -> None:
-    """Who needs it."""
     answer = project("explain", "--json", thing)
 
     assert answer.status == 0
@@ -100,7 +99,6 @@ def test_explain_knows_what_trapped(project: Shell, thing: str) -> None:
 
 
 def test_explain_does_not_know_everything(project: Shell) -> None:
-    """Each with what to do."""
     unknown = project("explain", "nothing")
     verdict = project("explain", "verdict")
     (project.folder / "megtrim" / "keepset" / "m" / "s@any.json").unlink()
@@ -160,7 +158,6 @@ def test_a_certain_name_and_what_to_do(crashed: Shell) -> None:
 
 
 def test_the_command_runs_what_the_scenario_runs(crashed: Shell) -> None:
-    """Also where that is an application."""
     config = CONFIG.replace("{name: s}", '{name: s, application: a, args: ["{model}"]}')
     (crashed.folder / "app").mkdir()
     (crashed.folder / "app/CMakeLists.txt").touch()
@@ -221,7 +218,6 @@ def test_a_crash_that_names_nothing_to_add(
 
 
 def test_an_address_is_not_certain(crashed: Shell) -> None:
-    """Anyone can mistake a build for another."""
     facts = ask(crashed, "--address", hex(STUB_AT))
 
     assert (facts["certain"], facts["candidates"]) == (False, ["the function first()"])
@@ -274,7 +270,6 @@ def test_what_a_release_does_not_answer(shell: Shell) -> None:
     ],
 )
 def test_what_cannot_be_looked_up(crashed: Shell, words: tuple[str, ...], message: str) -> None:
-    """Exit status 2, and what to do."""
     answer = crashed("explain", *words)
 
     assert answer.status == 2

@@ -82,7 +82,6 @@ def test_a_name_that_no_file_has_is_an_input_error(
     monkeypatch: pytest.MonkeyPatch,
     call: tuple[str, ...],
 ) -> None:
-    """Whatever else the call needs."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.chdir(project)
     shell, bugs = Shell(project, capsys), []
@@ -110,7 +109,6 @@ def test_a_name_that_no_file_has_is_an_input_error(
 def test_a_name_in_the_configuration_is_an_input_error(
     shell: Shell, verb: str, line: str, names: str
 ) -> None:
-    """It is shown, or its key is."""
     settle_in(shell.folder)
     config = shell.folder / "megtrim.yaml"
     key = line.partition(":")[0]

@@ -14,7 +14,6 @@ from unit.cli.support import Shell
 
 
 def test_a_folder_is_read_unless_a_branch_is_named(tmp_path: Path) -> None:
-    """What is appended is found again."""
     selector = HistorySelector(folder=tmp_path, branch="", remote="origin", repository=tmp_path)
 
     assert selector.append([make_run()]) == str(tmp_path)
@@ -22,7 +21,6 @@ def test_a_folder_is_read_unless_a_branch_is_named(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The others are read."""
     names = append_to_folder(tmp_path, [make_run(0), make_run(1)])
     (tmp_path / names[0]).write_text("{", encoding="utf-8")
     selector = HistorySelector(folder=tmp_path, branch="", remote="origin", repository=tmp_path)

@@ -71,7 +71,6 @@ def test_a_model_of_the_sample_engine_needs_no_checkout(shell: Shell) -> None:
 
 
 def test_init_writes_paths_relative_to_the_configuration(team: Shell) -> None:
-    """Wherever that lies; its folder is made."""
     team.model("resnet18-s.mge")
 
     answer = team("init", "-c", "trim/m.yaml", "resnet18-s.mge", "--engine", "../MegEngine")
@@ -131,7 +130,6 @@ def test_a_model_is_added_by_files_of_its_own(team: Shell, config: str) -> None:
 
 
 def refused(shell: Shell, *arguments: str) -> str:
-    """Return why nothing was written."""
     before = {path: path.is_file() and path.read_bytes() for path in shell.folder.rglob("*")}
     answer = shell("init", *arguments)
     assert answer.status == 2
@@ -205,7 +203,6 @@ def test_what_cannot_be_trimmed_is_refused(
 def test_a_model_that_cannot_be_added_is_refused(
     team: Shell, words: tuple[str, ...], message: str
 ) -> None:
-    """With what to do; nothing is written."""
     team.model(RESNET)
     team.sample(SAMPLE)
     assert team("init", RESNET).status == 0
@@ -216,7 +213,6 @@ def test_a_model_that_cannot_be_added_is_refused(
 def test_without_an_engine_nothing_is_written(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another engine would not run the model."""
     project = shell.folder / "a" / "b" / "project"
     project.mkdir(parents=True)
     monkeypatch.chdir(project)

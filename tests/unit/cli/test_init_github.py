@@ -67,7 +67,6 @@ def given(folder: Path, name: str) -> dict[str, str]:
 
 
 def test_everything_at_once(team: Shell) -> None:
-    """Configuration and callers."""
     answer = team("init", "tiny-vgg.sample", *KIT)
 
     assert (answer.status, answer.err) == (0, "")
@@ -87,7 +86,6 @@ def test_everything_at_once(team: Shell) -> None:
 
 
 def test_the_caller_of_releases_is_written_if_it_is_asked_for(team: Shell) -> None:
-    """Also later, next to the others, which stay."""
     assert team("init", "tiny-vgg.sample", *KIT).status == 0
     answer = team("init", *KIT, "--release")
 
@@ -287,7 +285,6 @@ def write_several(team: Shell) -> None:
 
 
 def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None:
-    """What each needs is given to its leg."""
     write_several(team)
     answer = team("init", *KIT)
 
@@ -315,7 +312,6 @@ def test_a_toolchain_named_like_a_number_is_a_name(team: Shell) -> None:
 
 
 def test_one_of_several_toolchains_may_have_callers_of_its_own(team: Shell) -> None:
-    """Where the others have none."""
     write_several(team)
     chosen = team("init", "-c", "megtrim.yaml#desk", *KIT)
 

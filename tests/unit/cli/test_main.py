@@ -46,7 +46,6 @@ def test_the_first_page_lists_what_people_use() -> None:
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 def test_every_verb_has_help_with_an_example(shell: Shell, verb: tuple[str, ...]) -> None:
-    """That begins with the verb itself."""
     answer = shell(*verb, "--help")
 
     assert (answer.status, answer.err) == (0, "")
@@ -58,7 +57,6 @@ def test_every_verb_has_help_with_an_example(shell: Shell, verb: tuple[str, ...]
 
 
 def test_the_first_page_says_where_to_start_and_how_it_ends(shell: Shell) -> None:
-    """With every exit status."""
     answer = shell("--help")
 
     assert answer.status == 0
@@ -83,7 +81,6 @@ def test_the_first_page_says_where_to_start_and_how_it_ends(shell: Shell) -> Non
     ],
 )
 def test_bad_usage_is_2(shell: Shell, arguments: tuple[str, ...], said: str) -> None:
-    """Shown on standard error."""
     answer = shell(*arguments)
 
     assert (answer.status, answer.out) == (2, "")
@@ -92,7 +89,6 @@ def test_bad_usage_is_2(shell: Shell, arguments: tuple[str, ...], said: str) -> 
 
 @pytest.mark.parametrize("verb", ["trim", "plan", "stage build", "verify", "explain verdict"])
 def test_no_configuration_is_2(shell: Shell, verb: str) -> None:
-    """And nothing is written."""
     answer = shell(*verb.split())
 
     assert answer.status == 2
@@ -128,7 +124,6 @@ _STOPPED = "interrupted; what is finished is kept"
 def test_every_kind_of_failure_has_its_status(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, text: str
 ) -> None:
-    """Message and hint, no traceback."""
     raising(monkeypatch, error)
 
     answer = shell("doctor")
@@ -137,7 +132,6 @@ def test_every_kind_of_failure_has_its_status(
 
 
 def test_a_bug_leaves_a_report(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ready to be pasted: version, platform, arguments, traceback."""
     raising(monkeypatch, ZeroDivisionError("by zero"))
 
     answer = shell("doctor", "--json")
@@ -155,7 +149,6 @@ def test_a_bug_leaves_a_report(shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_bug_is_shown_also_where_no_report_can_be_left(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder of that name, say."""
     raising(monkeypatch, ZeroDivisionError())
     (shell.folder / "megtrim-crash.md").mkdir()
 
@@ -166,7 +159,6 @@ def test_a_bug_is_shown_also_where_no_report_can_be_left(
 
 
 def test_a_bug_is_shown_with_arguments_that_are_no_text(shell: Shell) -> None:
-    """Whatever bytes they hold."""
     assert entry._bug(["explain", "\udcff"]) == 70
 
     report = (shell.folder / "megtrim-crash.md").read_text(encoding="utf-8")

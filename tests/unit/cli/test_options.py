@@ -33,7 +33,6 @@ def command(out: Path) -> None:
 def test_the_folder_has_a_default_and_a_name(
     arguments: tuple[str, ...], status: int, said: str
 ) -> None:
-    """An empty name would be the current folder."""
     answer = CliRunner().invoke(command, arguments)
 
     assert answer.exit_code == status
@@ -42,7 +41,6 @@ def test_the_folder_has_a_default_and_a_name(
 
 @pytest.mark.parametrize("name", ["out", "out/deeper/still", "."])
 def test_a_folder_that_can_be_made_is_accepted(tmp_path: Path, name: str) -> None:
-    """Nothing is left there."""
     expect_writable(tmp_path / name)
 
     assert list(tmp_path.iterdir()) == []
@@ -58,7 +56,6 @@ def test_a_folder_that_can_be_made_is_accepted(tmp_path: Path, name: str) -> Non
     ],
 )
 def test_what_cannot_be_a_folder_is_refused(tmp_path: Path, name: str, reason: str) -> None:
-    """As a mistake of whoever gave the name."""
     (tmp_path / "file").touch()
     (tmp_path / "circle").symlink_to(tmp_path / "back")
     (tmp_path / "back").symlink_to(tmp_path / "circle")
@@ -72,7 +69,6 @@ def test_what_cannot_be_a_folder_is_refused(tmp_path: Path, name: str, reason: s
 
 
 def test_results_are_spelled_without_detours(tmp_path: Path) -> None:
-    """As compilers spell them in their records."""
     assert Options(out=tmp_path / "project" / ".." / "out").results == tmp_path / "out"
 
 

@@ -44,7 +44,6 @@ def test_why_adds_a_reason_to_each(team: Shell) -> None:
 
 
 def test_a_plan_is_data_too(team: Shell) -> None:
-    """The same tasks in the same order."""
     steps = json.loads(team("plan", "--json").out)
     lines = team("plan").out.splitlines()[:-1]
 

@@ -21,7 +21,6 @@ from unit.trim.stages.support import changed, open_session
 
 @pytest.mark.parametrize("text", ["data", "data=", "=a.npy", "", "="])
 def test_an_input_without_name_or_file_is_refused(shell: Shell, text: str) -> None:
-    """At once, before anything is built."""
     answer = shell("probe", "m.mge", "--input", text)
 
     assert answer.status == 2

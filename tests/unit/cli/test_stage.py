@@ -27,7 +27,6 @@ from unit.trim.stages.results import SAMPLES
 
 @pytest.mark.parametrize("stage", Stage)
 def test_a_stage_names_its_command(shell: Shell, stage: Stage) -> None:
-    """Which errors and reports tell people to run."""
     answer = shell(*stage.verb.split(), "--help")
 
     assert answer.status == 0
@@ -35,7 +34,6 @@ def test_a_stage_names_its_command(shell: Shell, stage: Stage) -> None:
 
 
 def test_an_old_report_is_removed_with_the_results_that_it_described(tmp_path: Path) -> None:
-    """And nothing happens where there is none."""
     (tmp_path / "final").mkdir()
     (tmp_path / "final" / "verdict.json").touch()
     clear_final(Store(tmp_path))
@@ -65,7 +63,6 @@ def test_each_kind_of_result_fits_the_schema(kind: type[StageResult]) -> None:
 
 
 def test_what_a_chain_prints_fits_the_schema() -> None:
-    """Of one that failed, too."""
     failed = TaskResults(failed={VERDICT: ProductFailure("it does not compile")})
 
     assert find_errors(json.loads(render_results(failed))) == []

@@ -102,7 +102,6 @@ def test_different_paths_have_different_names(one: str, other: str) -> None:
 
 @given(st.lists(PATHS.filter(is_inside), max_size=20))
 def test_only_one_path_has_an_id(paths: list[str]) -> None:
-    """Whatever folders and files are called."""
     different = {PurePosixPath(path) for path in paths}
 
     assert len({id_of(path) for path in paths}) == len(different)

@@ -124,7 +124,6 @@ def test_settings_are_written_as_megtrim_yaml_writes_them() -> None:
 
 
 def test_a_cool_down_is_ten_minutes_at_most_where_nothing_is_said() -> None:
-    """As the documentation says."""
     assert CoolDown.model_validate({"below": 38}).within_s == 600.0
 
 

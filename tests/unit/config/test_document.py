@@ -96,7 +96,6 @@ def test_an_alias_has_the_lines_of_what_it_stands_for() -> None:
 
 
 def test_of_merged_mappings_the_first_counts_and_own_keys_win() -> None:
-    """Wherever the merge stands."""
     text = b"a: &a {k: 1, l: 1}\nb: &b {k: 2, l: 2, m: 2}\n"
     text += b"c: {<<: [*a, *b], l: 3}\nd:\n  <<: *a\n  <<: *b\n"
     data = parse_document(text, file="f").data
@@ -106,7 +105,6 @@ def test_of_merged_mappings_the_first_counts_and_own_keys_win() -> None:
 
 
 def test_depth_is_bounded() -> None:
-    """The deepest that is read, and one more."""
     assert _value("[" * DEEPEST + "]" * DEEPEST) is not None
     assert DEEPEST == 24
     with pytest.raises(ConfigError, match=r"^f:1: found lists or mappings nested too deep"):
@@ -122,7 +120,6 @@ def test_the_number_of_values_is_bounded() -> None:
 
 
 def test_an_alias_counts_as_what_it_stands_for() -> None:
-    """Ten values three thousand times are thirty thousand."""
     ten = "a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\n"
     assert parse_document(f"{ten}b: [{'*a,' * 1998}]\n".encode(), file="f").lines[("b", 1997, 8)]
     with pytest.raises(ConfigError, match="aliases counted"):
@@ -154,7 +151,6 @@ def test_what_no_configuration_needs_is_refused(text: str, said: str) -> None:
 
 
 def test_a_key_twice_is_remembered_and_the_first_one_counts() -> None:
-    """Once, however often an alias reads it again."""
     document = parse_document(b"a: &a\n  b: 1\n  b: 2\nc: *a\nd: {<<: *a}\n", file="f")
 
     assert document.data == {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1}}
@@ -165,7 +161,6 @@ def test_a_key_twice_is_remembered_and_the_first_one_counts() -> None:
 
 @pytest.mark.parametrize("character", [r"\0", r"\x1b", r"\x7f", r"\ud800", r"\r"])
 def test_control_characters_and_halves_of_characters_are_refused(character: str) -> None:
-    """They would reach file names and terminals."""
     with pytest.raises(ConfigError, match=r"^f:1: found a control character"):
         _value(f'"a{character}b"')
 

@@ -138,7 +138,6 @@ def test_each_file_is_an_item(tmp_path: Path) -> None:
 
 
 def test_every_key_has_its_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For messages, annotations, and edits."""
     load_files(tmp_path)
     monkeypatch.chdir(tmp_path.parent)
     loaded = load_config(Path(tmp_path.name, "megtrim.yaml"))
@@ -160,7 +159,6 @@ def test_every_key_has_its_file_and_line(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_mistakes_are_named_where_they_are(tmp_path: Path) -> None:
-    """All at once, over all files."""
     wrong = {"models/a/one.yaml": "name: one\nthread: 2\n", "models/b.yaml": "name: b\nname: c\n"}
 
     lines = refused(tmp_path, wrong).splitlines()
@@ -212,12 +210,10 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_file_that_is_no_item_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    """By its own name."""
     assert refused(tmp_path, {"models/b.yaml": text}).startswith(said)
 
 
 def test_a_folder_in_a_file_s_place_is_refused(tmp_path: Path) -> None:
-    """The pattern finds it."""
     (tmp_path / "models/c.yaml").mkdir(parents=True)
 
     assert refused(tmp_path, {}) == (

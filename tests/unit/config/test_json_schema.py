@@ -282,7 +282,6 @@ def test_what_is_right_is_taken_by_both(tmp_path: Path, section: str, value: str
     "file", sorted(EXAMPLES.rglob("*megtrim*.yaml")) + sorted(EXAMPLES.glob("*.yaml")), ids=str
 )
 def test_the_examples_are_taken(file: Path) -> None:
-    """Patterns of files read or not."""
     document = parse_document(file.read_bytes(), file=str(file))
 
     assert list(VALIDATOR.iter_errors(document.data)) == []

@@ -45,7 +45,6 @@ def test_a_wrong_file_is_shown_exactly_so(case: Path) -> None:
 
 @pytest.mark.parametrize("case", FAILING, ids=lambda case: case.name)
 def test_no_message_speaks_of_the_libraries(case: Path) -> None:
-    """A user has not heard of pydantic."""
     text = (case / "expected.txt").read_text(encoding="utf-8").lower()
 
     assert not [word for word in ("pydantic", "input should", "https:", "loc=") if word in text]
@@ -53,7 +52,6 @@ def test_no_message_speaks_of_the_libraries(case: Path) -> None:
 
 
 def test_there_are_cases() -> None:
-    """An empty folder would pass every test above."""
     assert len(FAILING) >= 40
 
 
@@ -149,7 +147,6 @@ def test_an_engine_that_is_not_there_is_shown_by_its_path(tmp_path: Path) -> Non
 
 
 def test_a_file_that_is_not_there_comes_with_a_way_out(tmp_path: Path) -> None:
-    """So does a folder in its place."""
     with pytest.raises(ConfigError) as caught:
         load_config(tmp_path / "none.yaml")
 
@@ -273,7 +270,6 @@ def test_any_bytes_load_or_are_refused(tmp_path: Path, raw: bytes) -> None:
 @QUICK
 @given(text=st.text("ab:-?,[]{}#&*!|>'\"%@`<.~0 \n\t\\\u2028xuU", max_size=60))
 def test_any_text_of_yaml_characters_loads_or_is_refused(tmp_path: Path, text: str) -> None:
-    """Nor with the characters that mean something."""
     _loads_or_refuses(tmp_path, text.encode())
 
 

@@ -285,7 +285,6 @@ def test_every_program_that_runs_is_measured(
 
 
 def test_a_budget_may_be_an_applications(tmp_path: Path) -> None:
-    """Also where no one lists artifacts."""
     text = APPLICATIONS + OWN + "budgets:\n  - {artifact: classify, max: 1 MiB}\n"
 
     assert str(load_applications(tmp_path, text).budgets[0].max_size) == "1048576 B"

@@ -73,7 +73,6 @@ def test_a_board_that_the_owner_does_not_name_is_refused(machine: OwnedDevices, 
 def test_the_power_of_a_phone_is_switched_where_its_owner_says(
     machine: OwnedDevices, settings: DeviceSettings, power: str | None
 ) -> None:
-    """Another port may be another team's."""
     settled = machine.settle("rock-5", "adb", settings)
     assert (settled.power and settled.power.hub) == power
     assert settled.serial == settings.serial
@@ -92,7 +91,6 @@ def test_the_power_of_a_phone_is_switched_where_its_owner_says(
     ],
 )
 def test_a_mistake_of_the_owner_is_named(tmp_path: Path, text: str, message: str) -> None:
-    """With the file and the line."""
     path = tmp_path / "boards.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):

@@ -14,7 +14,6 @@ from unit.config.support import SMALL, load
 
 
 def test_without_the_key_everything_is_measured(tmp_path: Path) -> None:
-    """At one percent, in forty pairs."""
     perf = load(tmp_path, SMALL).config.perf
 
     assert perf.names == tuple(each.name for each in EXPERIMENTS)
@@ -42,7 +41,6 @@ def test_whatever_is_measured_is_compared_with_the_baseline(
 
 
 def test_other_programs_may_take_any_share(tmp_path: Path) -> None:
-    """For a runner that is never alone."""
     perf = load(tmp_path, f"{SMALL}perf: {{other_load: any}}\n").config.perf
 
     assert perf.criterion.other_load == 1.0

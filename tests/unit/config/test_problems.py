@@ -19,7 +19,6 @@ def problem(line: int = 3, key: str = "a.b", suggestion: str = "") -> Problem:
 
 
 def test_a_problem_names_what_it_knows() -> None:
-    """Line, key and suggestion may be unknown."""
     assert str(problem(suggestion="z")) == "f:3: a.b: found x, expected y (did you mean z?)"
     assert str(problem(line=0, key="")) == "f: found x, expected y"
 

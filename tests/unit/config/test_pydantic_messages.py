@@ -52,7 +52,6 @@ def test_a_mistake_has_its_line_and_what_was_expected(line: str, problem: str) -
 
 
 def test_the_keys_of_a_section_in_a_list_are_its_own() -> None:
-    """A suggestion comes from them."""
     [problem] = problems(
         f"{HEAD}models:\n- {{name: m, fiel: f, file: f, scenarios: [{{name: s}}]}}\n"
     )
@@ -73,7 +72,6 @@ def test_a_list_of_wrong_entries_is_not_called_empty() -> None:
 
 
 def test_a_single_path_that_counts_as_a_list_has_the_line_of_its_key() -> None:
-    """There is no entry 0 in the file."""
     [problem] = problems(
         f"{HEAD}models:\n- name: m\n  file: f\n  also: 3\n  scenarios: [{{name: s}}]\n"
     )

@@ -336,7 +336,6 @@ def test_every_file_of_a_model_is_looked_for(tmp_path: Path) -> None:
     ],
 )
 def test_an_engine_but_the_sample_has_a_folder(tmp_path: Path, engine: str, found: str) -> None:
-    """The command line can name it, too."""
     text = SMALL.replace("{kind: sample}", engine)
     if not found:
         assert load(tmp_path, text).config.engine.source == Path()

@@ -27,7 +27,6 @@ models:
 
 
 def test_an_id_is_model_scenario_class() -> None:
-    """The spelling that reports and keep sets share."""
     assert scenario_id("m", "s", "c") == "m/s@c"
 
 
@@ -49,7 +48,6 @@ def test_scenarios_come_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 
 def test_scenarios_without_a_device_are_known(tmp_path: Path) -> None:
-    """Those that no device can verify."""
     config = load(tmp_path, TEXT).config
 
     assert [each.id for each in without_device(config)] == ["z/two@a", "z/one@a"]

@@ -39,7 +39,6 @@ CALLERS = Callers(
 
 
 def test_all_callers_are_written() -> None:
-    """In the folder where GitHub looks for them."""
     texts = workflows(replace(CALLERS, config="megtrim.yaml"))
 
     assert list(texts) == [SIZE_CHECK, REFRESH, NIGHT]
@@ -76,7 +75,6 @@ def test_names_follow_the_configuration() -> None:
 
 
 def test_releases_are_made_where_they_are_asked_for() -> None:
-    """Each configuration has tags of its own."""
     default = workflows(replace(CALLERS, config="megtrim.yaml", releases=True))
     android = workflows(replace(CALLERS, config="android/megtrim.yaml", releases=True))
 
@@ -86,7 +84,6 @@ def test_releases_are_made_where_they_are_asked_for() -> None:
 
 
 def test_two_configurations_share_no_file() -> None:
-    """Whatever their folders are called."""
     folders = ("refresh", "night", "android")
     configs = ("megtrim.yaml", *(f"{folder}/megtrim.yaml" for folder in folders))
     paths = [path for config in configs for path in workflows(replace(CALLERS, config=config))]
@@ -116,14 +113,12 @@ def test_what_a_caller_says() -> None:
 
 
 def test_a_recipe_is_named_where_there_is_one() -> None:
-    """In each: all of them build."""
     for text in workflows(replace(CALLERS, recipe="android-arm64")).values():
         job = next(iter(yaml.safe_load(text)["jobs"].values()))
         assert job["with"]["image-recipe"] == "android-arm64"
 
 
 def test_packages_are_named_where_there_are_some() -> None:
-    """In each: all of them build."""
     texts = workflows(replace(CALLERS, packages="clang-14 g++-aarch64-linux-gnu"))
 
     for text in texts.values():
@@ -183,7 +178,6 @@ def _load(folder: Path, texts: dict[str, str]) -> LoadedConfig:
 
 @pytest.mark.parametrize("kind", ["megengine", "sample"])
 def test_the_starter_loads_as_it_is(tmp_path: Path, kind: Literal["megengine", "sample"]) -> None:
-    """Filled with what was given."""
     config = _load(tmp_path, _texts(kind, "host")).config
     scenario = config.models[0].scenarios[0]
 
@@ -219,7 +213,6 @@ def test_all_that_it_shows_commented_out_loads_too(
 
 
 def test_models_get_names_of_their_own() -> None:
-    """From the file's name, made fit and unique."""
     files = ["m.mge", "sub/m.mge", "été 1.mge", "---.mge", "2024.mge", "true.mge"]
     texts = model_files([StarterModel(file=file) for file in files])
     names = ["m", "m-2", "t-1", "model", "2024", "true"]
@@ -243,7 +236,6 @@ def test_a_path_that_yaml_cannot_hold_is_refused() -> None:
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(file=st.text(min_size=1, max_size=20), source=st.text(min_size=1, max_size=20))
 def test_paths_are_written_so_that_they_read_back(file: str, source: str) -> None:
-    """Whatever their characters mean to YAML."""
     try:
         main = starter("megengine", source=source)
         model, _ = model_files([StarterModel(file=file)]).values()

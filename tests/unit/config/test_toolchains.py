@@ -134,7 +134,6 @@ def test_places_are_those_of_the_file(tmp_path: Path) -> None:
 def test_a_mistake_is_reported_once_where_it_is(
     tmp_path: Path, old: str, new: str, expected: str
 ) -> None:
-    """As if there were no other toolchain."""
     assert old in WHOLE
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, WHOLE.replace(old, new), "desk")
@@ -153,7 +152,6 @@ def test_a_mistake_is_reported_once_where_it_is(
 def test_a_file_with_several_is_used_with_one(
     tmp_path: Path, toolchain: str, found: str, expected: str
 ) -> None:
-    """Whoever forgets is shown what to type."""
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, WHOLE, toolchain)
 
@@ -171,7 +169,6 @@ def test_a_file_with_one_has_no_choice(tmp_path: Path) -> None:
 
 
 def test_a_toolchain_without_a_model_is_refused(tmp_path: Path) -> None:
-    """There would be nothing to trim for."""
     alone = SMALL.replace("name: s", "{name: s, toolchains: [b]}")
     with pytest.raises(ConfigError, match="models: found an empty list"):
         load(tmp_path, alone + "toolchains: [{name: a}, {name: b}]\n", "a")

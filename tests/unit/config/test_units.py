@@ -47,7 +47,6 @@ from megtrim.util.errors import InputError
     ],
 )
 def test_sizes_are_read_as_people_write_them(written: object, size_bytes: int) -> None:
-    """1000- and 1024-based units, thousands' commas, plain numbers."""
     assert size_bytes == parse_bytes(written)
 
 
@@ -65,7 +64,6 @@ def test_unreadable_sizes_are_refused(written: object) -> None:
 
 
 def test_a_message_does_not_repeat_a_whole_file() -> None:
-    """What was found is cut."""
     with pytest.raises(InputError) as caught:
         parse_bytes("x" * 10_000)
 
@@ -99,7 +97,6 @@ def test_sizes_are_written_in_the_largest_unit_they_fill(size_bytes: int, text: 
     ("difference_bytes", "text"), [(16_384, "+16 KiB"), (0, "0 B"), (-1_258_291, "-1.2 MiB")]
 )
 def test_growth_has_a_sign(difference_bytes: int, text: str) -> None:
-    """Growth and shrinking are distinguished at a glance."""
     assert text == format_growth(difference_bytes)
 
 
@@ -117,7 +114,6 @@ def test_growth_is_a_size_or_a_share(text: object, limit_bytes: int, written: st
 
 @pytest.mark.parametrize("text", ["0%", "100%", "-1%", "1 %%", "%", -1, True, 1.5, None])
 def test_growth_of_another_form_is_refused(text: object) -> None:
-    """A share of nothing is a size: 0."""
     with pytest.raises(InputError, match="expected a size such as 16 KiB, or a share such as 1%"):
         parse_growth(text)
 
@@ -133,7 +129,6 @@ def test_a_written_size_reads_back_within_its_last_place(size_bytes: int) -> Non
 
 @given(st.integers(0, LARGEST_BYTES))
 def test_plain_and_grouped_numbers_are_bytes(size_bytes: int) -> None:
-    """Every whole number reads back exactly."""
     read = {parse_bytes(size_bytes), parse_bytes(str(size_bytes)), parse_bytes(f"{size_bytes:,}")}
 
     assert {size_bytes} == read
@@ -162,7 +157,6 @@ def test_plain_and_grouped_numbers_are_bytes(size_bytes: int) -> None:
     ],
 )
 def test_durations_are_read_into_seconds(written: object, seconds: float) -> None:
-    """A number alone is seconds."""
     assert seconds == parse_duration(written)
 
 
@@ -178,7 +172,6 @@ def test_unreadable_durations_are_refused(written: object) -> None:
 
 @given(st.text() | st.integers() | st.floats() | st.none() | st.binary())
 def test_anything_is_read_or_refused(written: object) -> None:
-    """No value raises anything but an input error."""
     for parse in (parse_bytes, parse_duration):
         try:
             assert parse(written) >= 0
@@ -205,5 +198,4 @@ def test_a_duration_is_written_as_it_is_read(number: object, unit: str) -> None:
     [(0.0, "0 s"), (600.0, "600 s"), (0.5, "0.5 s"), (1e-9, "0.000000001 s")],
 )
 def test_a_duration_reads_well(duration_s: float, text: str) -> None:
-    """Without decimals that say nothing."""
     assert format_duration(duration_s) == text

@@ -71,7 +71,6 @@ def read(kind: str, value: object) -> Any:
     ],
 )
 def test_a_value_is_read(kind: str, value: object, result: object) -> None:
-    """As what it means, with its type."""
     found = read(kind, value)
 
     assert (found, type(found)) == (result, type(result))
@@ -154,7 +153,6 @@ def test_thousands_may_stand_apart(value: object, number: int | None) -> None:
 
 
 def test_a_wait_in_a_document_can_be_read_again() -> None:
-    """As text with its unit."""
     adapter: TypeAdapter[float] = TypeAdapter(value_types.WaitS)
 
     assert adapter.dump_python(90.0, mode="json") == "90 s"
@@ -178,7 +176,6 @@ def test_a_wait_in_a_document_can_be_read_again() -> None:
     ],
 )
 def test_a_tolerance_is_a_number_that_can_be_kept(kind: str, value: object) -> None:
-    """One that allows everything would prove nothing."""
     with pytest.raises(ValidationError):
         read(kind, value)
 
@@ -219,7 +216,6 @@ def test_empty_keys_hide_no_mistake(data: object, problem: str) -> None:
 
 
 def test_a_section_does_not_change() -> None:
-    """It is the key of what is built."""
     with pytest.raises(ValidationError, match="frozen"):
         Inner().name = "other"  # type: ignore[misc]
 

@@ -28,12 +28,10 @@ def bl(at: int, to: int) -> int:
 
 
 def words(*values: int) -> bytes:
-    """Return instructions."""
     return struct.pack(f"<{len(values)}I", *values)
 
 
 def symbol(name: str, at: int, size: int = 16) -> Symbol:
-    """Return a function's symbol."""
     return Symbol(name=name, at=at, size=size)
 
 

@@ -52,7 +52,6 @@ def test_the_nearest_scenario() -> None:
 
 
 def test_lines_that_keep_functions() -> None:
-    """As patterns, in which brackets have a meaning."""
     region = CrashCandidate(kind=CandidateKind.REGION, name="kern<3>")
     name = "a::operator[](int*)"
     function = CrashCandidate(kind=CandidateKind.FUNCTION, name=name, linkage_name="_Zx")

@@ -200,7 +200,6 @@ def test_a_trap_below_what_a_report_shows_first(text: str) -> None:
 
 
 def test_of_several_crashes_what_was_left_out_counts() -> None:
-    """Wherever it stands in the log."""
     texts = [
         tombstone([(0x1234, "/lib/libc.so")], build_id="ff" * 20, signal=6),
         tombstone([(STUB_AT, "/data/lib/app")], build_id=ID),
@@ -275,7 +274,6 @@ def test_code_that_was_kept_may_be_the_same_instruction() -> None:
 
 
 def test_a_region_and_a_function_at_one_place_are_both_candidates() -> None:
-    """Whatever a linker folds."""
     table = numbered().table
     region = replace(table.functions[-1], address=STUB_AT)
     functions = sorted((*table.functions[:-1], region), key=lambda each: each.address)
@@ -286,12 +284,10 @@ def test_a_region_and_a_function_at_one_place_are_both_candidates() -> None:
 
 
 def test_a_file_that_was_renamed_is_known_by_its_build_id() -> None:
-    """Apps name their libraries as they like."""
     assert found(numbered(), STUB_AT, file="/data/libbrand.so").cause is CrashCause.LEFT_OUT
 
 
 def test_an_address_may_be_of_any_program() -> None:
-    """Those of all that trap there."""
     programs = [numbered(), program(name="libapp.so")]
 
     finding = look_up(parse_address(hex(STUB_AT)), programs)

@@ -42,7 +42,6 @@ def test_a_program_knows_its_traps() -> None:
 
 
 def test_the_traps_of_x86_64() -> None:
-    """ud2 and ud1, at any byte."""
     data = linked((), code=b"\x90\x0f\x0b\x90\x0f\xb9\x80\x01\x00\x00\x00", machine=X86_64)
 
     assert program(shipped=data).traps == (STAYS + 1, STAYS + 4)
@@ -73,7 +72,6 @@ def test_words_of_an_unfolded_link() -> None:
 
 
 def test_a_damaged_file_is_refused() -> None:
-    """It names the file."""
     with pytest.raises(InputError, match="app: a damaged ELF file"):
         _ = program(shipped=b"\x7fELF").code
 
@@ -138,8 +136,6 @@ def test_where_it_cannot_be_known_all_remain() -> None:
 
 
 def test_x86_64() -> None:
-    """Call has five bytes; lea computes an address."""
-
     def call(at: int, to: int) -> bytes:
         return b"\xe8" + struct.pack("<i", to - at - 5)
 

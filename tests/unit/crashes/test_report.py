@@ -81,7 +81,6 @@ def test_what_a_report_leaves_open(text: str, doubt: str) -> None:
 
 
 def test_the_thread_that_crashed_counts() -> None:
-    """Wherever it stands."""
     text = (
         "Thread 0\n 0  b.so + 0x1\nThread 3 (crashed)\n 0  a.so + 0x1234\nThread 4\n 0  c.so + 0x2"
     )
@@ -92,7 +91,6 @@ def test_the_thread_that_crashed_counts() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])
 def test_any_encoding(encoding: str) -> None:
-    """Of phones, editors and Windows."""
     data = tombstone([(0x1234, LIBRARY)], build_id=ID).decode().replace("\n", "\r\n")
     assert parse_report(data.encode(encoding), source="t").frames[0].build_id == ID
 
@@ -134,7 +132,6 @@ def test_a_report_without_a_place(text: str, words: str) -> None:
 
 
 def test_an_address() -> None:
-    """In hexadecimal, as everything prints it."""
     assert parse_address(" 0x1A2b4 ").frames[0].pc == 0x1A2B4
     for wrong in ("1a2b4", "0x", "0x" + "1" * 17, "main"):
         with pytest.raises(InputError, match="--address: found"):

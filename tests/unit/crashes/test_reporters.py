@@ -44,5 +44,4 @@ def test_nothing_is_certain_and_wrong() -> None:
 
 @pytest.mark.parametrize("report", [e for e in REPORTS if e.whole], ids=lambda each: each.title)
 def test_a_whole_frame_with_a_build_id_is_certain(report: FieldReport) -> None:
-    """Of each reporter."""
     assert judge(report.place, report.text.encode(), [PROGRAM]) == (True, False)

@@ -83,6 +83,5 @@ def test_a_program_without_symbols_among_others(tmp_path: Path) -> None:
 
 
 def test_no_twin(tmp_path: Path) -> None:
-    """Without names, an address means nothing."""
     with pytest.raises(InputError, match="no program has a twin with symbols"):
         read_newest(trim_by_functions(tmp_path, twin=False))

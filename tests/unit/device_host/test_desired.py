@@ -153,7 +153,6 @@ def test_what_lies_around_decides_what_else_is_needed(
 
 
 def test_a_drained_host_has_no_running_runner() -> None:
-    """The adb server stays."""
     drained = items(state=dataclasses.replace(STATE, is_drained=True))
     running = [name for name, item in drained.items() if "now" in (item.desired or {})]
 
@@ -165,7 +164,6 @@ def test_only_a_person_provides_the_token() -> None:
 
 
 def test_a_template_with_an_unknown_place_is_our_mistake() -> None:
-    """It must not reach a machine."""
     assert fill("a @user@ megtrim-jit@%i @system-service\n\n", {"user": "lab"}) == (
         "a lab megtrim-jit@%i @system-service\n"
     )

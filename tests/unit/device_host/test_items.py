@@ -68,7 +68,6 @@ def test_a_file_gets_content_and_mode_and_replaces_a_link(tmp_path: Path) -> Non
 
 
 def test_a_file_that_cannot_be_put_leaves_nothing_behind(tmp_path: Path) -> None:
-    """The old one stays whole."""
     path = tmp_path / "file"
     path.mkdir()
     with pytest.raises(OSError, match="file"):

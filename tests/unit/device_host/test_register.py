@@ -97,7 +97,6 @@ def test_refusals_say_what_to_do(
 
 
 def test_a_redirect_does_not_get_the_token(httpserver: HTTPServer, unit: Path) -> None:
-    """Whoever it leads to would have it."""
     there = {"Location": httpserver.url_for("/elsewhere")}
     httpserver.expect_request(PATH).respond_with_data("", status=307, headers=there)
 
@@ -116,7 +115,6 @@ def test_no_answer(unit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_that_holds_no_token(
     unit: Path, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Said before anybody is asked."""
     (unit.parent / "github-token").write_text(token, encoding="ascii")
 
     assert register.main(["1", str(unit)]) == 2

@@ -65,7 +65,6 @@ def test_an_order_may_stand_in_a_file(tmp_path: Path) -> None:
 
 
 def test_an_organisation_needs_a_runner_group() -> None:
-    """Its default group is open to every repository."""
     words = [word for pair in REQUIRED.items() if pair[0] != "--repository" for word in pair]
     with pytest.raises(argparse.ArgumentTypeError, match="--runner-group"):
         _order([*words, "--organisation", "team"])

@@ -64,7 +64,6 @@ class Server:
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """Listen while the block runs."""
     server = Server()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server.port = listener.getsockname()[1]

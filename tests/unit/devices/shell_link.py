@@ -84,6 +84,5 @@ class ShellLink:
         return self.write(f"{folder}/scaling_governor", f"{governor}\n")
 
     def zone(self, number: int, kind: str, temp: str) -> None:
-        """Give the machine a temperature."""
         self.write(f"sys/class/thermal/thermal_zone{number}/type", f"{kind}\n")
         self.write(f"sys/class/thermal/thermal_zone{number}/temp", f"{temp}\n")

@@ -172,7 +172,6 @@ def test_one_phone_has_one_row_whatever_its_addresses(
     ],
 )
 def test_a_phone_is_called_by_each_of_its_addresses(address: str, called: bool) -> None:
-    """However they are spelt."""
     keys = ("S", "10.0.0.7:5555", "rack.lan:5555", "[::1]:5555")
     tls = "adb-S-aBcDeF._adb-tls-connect._tcp."
     phone = adb.AttachedPhone(

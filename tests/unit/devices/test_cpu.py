@@ -48,7 +48,6 @@ def test_what_was_not_counted_is_not_known(after: str) -> None:
 
 
 def test_a_shell_says_what_its_programs_used() -> None:
-    """Its name may look like anything."""
     line = "7 (a (b) 1 2) S 1 7 7 0 -1 4194304 1 2 3 4 11 12 150 25 20 0 1 0 5"
 
     assert parse_children_s(line) == pytest.approx(1.75)
@@ -59,7 +58,6 @@ def test_a_shell_says_what_its_programs_used() -> None:
 
 @given(st.text(), st.text(), st.floats(0, 1e6))
 def test_nonsense_is_no_load(before: str, after: str, own_s: float) -> None:
-    """A machine may print anything."""
     assert share_of_others(before, f"cpu {after}", own_s) is None or "cpu  " in before
     parse_children_s(after)
 
@@ -75,7 +73,6 @@ def test_nonsense_is_no_load(before: str, after: str, own_s: float) -> None:
     ],
 )
 def test_features_that_all_cpus_have(text: str, expected: set[str] | None) -> None:
-    """A program may run on any of them."""
     assert parse_features(text) == expected
 
 

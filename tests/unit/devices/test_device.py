@@ -44,12 +44,10 @@ def test_scaling_leaves_the_speed_of_links_alone() -> None:
 
 
 def test_every_kind_that_can_be_configured_can_be_made() -> None:
-    """``auto`` is none of its own."""
     assert set(settings.KINDS) == {"auto", *devices.KINDS}
 
 
 def test_auto_runs_natively_where_it_can(tmp_path: Path) -> None:
-    """Else it emulates, which needs qemu."""
     spec = make_spec(tmp_path, path="/nowhere")
 
     assert isinstance(devices.make("auto", spec, native=spec.machine), Local)
@@ -71,7 +69,6 @@ def test_names_are_sorted() -> None:
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[31m", "a\N{REPLACEMENT CHARACTER}", "\ud800"])
 def test_a_name_that_is_not_text_is_the_programs_fault(name: str) -> None:
-    """It could change what a terminal shows."""
     with pytest.raises(ProductFailure, match="whose name is not text") as failed:
         sort_printable_names("dump", ["a", name])
 
@@ -79,7 +76,6 @@ def test_a_name_that_is_not_text_is_the_programs_fault(name: str) -> None:
 
 
 def test_a_file_that_is_too_large_is_named_with_both_sizes() -> None:
-    """A broken program may write without end."""
     failure = make_too_large_error("dump/o", LARGEST_FETCHED_BYTES + 1)
 
     assert failure.message == (

@@ -129,7 +129,6 @@ def test_every_job_has_its_own_folder(device: Local, tmp_path: Path) -> None:
 def test_nothing_is_left_after_an_error(
     device: Local, tmp_path: Path, error: BaseException
 ) -> None:
-    """Whatever happened, and whatever the program made read-only."""
     program = script(tmp_path, "mkdir -p a/b; touch a/b/c; ln -s /etc a/etc; chmod 0 a/b")
     with pytest.raises(type(error)), device.open() as directory:
         directory.put(program, "program")
@@ -162,7 +161,6 @@ def test_a_link_that_a_program_wrote_is_not_followed(device: Local, tmp_path: Pa
 
 
 def test_a_pipe_is_not_waited_for(device: Local, tmp_path: Path) -> None:
-    """No one would ever write into it."""
     with device.open() as directory:
         directory.put(script(tmp_path, "mkfifo pipe"), "program")
         directory.run(("program",), timeout_s=5)
@@ -173,7 +171,6 @@ def test_a_pipe_is_not_waited_for(device: Local, tmp_path: Path) -> None:
 def test_a_scratch_folder_that_cannot_be_made_is_infrastructure(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """No space, or a file in its place."""
     (tmp_path / "file").touch()
     device = Local("here", processes, tmp_path / "file" / "runs")
 
@@ -182,7 +179,6 @@ def test_a_scratch_folder_that_cannot_be_made_is_infrastructure(
 
 
 def test_it_says_what_it_is(device: Local) -> None:
-    """The architecture enters keys, the name does not."""
     assert device.name == "here"
     assert set(device.identity()) == {"kind", "machine"}
     assert device.identity()["kind"] == "local"
@@ -190,7 +186,6 @@ def test_it_says_what_it_is(device: Local) -> None:
 
 
 def test_a_file_that_cannot_be_copied_is_named(device: Local, tmp_path: Path) -> None:
-    """Not the folder of runs, which is well."""
     with device.open() as directory, pytest.raises(InfrastructureFailure) as caught:
         directory.put(tmp_path / "gone", "model.mge")
 

@@ -75,7 +75,6 @@ def test_it_says_what_it_is(emulated: ProcessRunner, tmp_path: Path) -> None:
 def test_a_cpu_that_qemu_does_not_know_is_an_input_error(
     emulated: ProcessRunner, tmp_path: Path, cpu: str
 ) -> None:
-    """With the command that lists those it knows."""
     with pytest.raises(InputError) as caught:
         find(emulated, tmp_path, cpu, None)
 
@@ -121,7 +120,6 @@ def test_auto_runs_natively_where_it_can(
 
 @pytest.mark.chain
 def test_the_real_qemu_knows_its_cpus(processes: ProcessRunner, tmp_path: Path) -> None:
-    """The list of the real program is read."""
     device = find(processes, tmp_path, "cortex-a76", None)
 
     assert "version" in device.facts()["emulator"]

@@ -111,7 +111,6 @@ def test_a_file_without_an_end_is_the_programs_fault(
 def test_nor_is_it_read_where_programs_run_on_this_machine(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """Which would take all of its memory."""
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\ntruncate -s 8T trace\n")
     with Local("here", processes, tmp_path / "runs").open() as directory:

@@ -67,7 +67,6 @@ def test_a_run_that_filled_the_disk_is_no_run(
 
 
 def test_a_wipe_leaves_nothing_of_ours(link: FolderLink, root: Path, tmp_path: Path) -> None:
-    """Also where there never was anything."""
     wipe(link, root=str(root), timeouts=TIMEOUTS)
     (tmp_path / "m").write_bytes(b"")
     with opened(link, root) as directory:

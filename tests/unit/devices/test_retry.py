@@ -36,7 +36,6 @@ class Pool(FakeDevice):
 
 
 def work(lease: Lease) -> str:
-    """Fail on a dead machine."""
     if getattr(lease, "interrupt", False):
         msg = "the link was lost"
         raise InfrastructureFailure(msg, hint="look at its cable")
@@ -44,7 +43,6 @@ def work(lease: Lease) -> str:
 
 
 def test_work_is_delivered_by_the_first_machine_that_is_well() -> None:
-    """The dead ones before it are reported."""
     said: list[str] = []
 
     assert run_with_retries(Pool(dead=2, retries=2), work, say=said.append) == "phone-3"
@@ -55,7 +53,6 @@ def test_work_is_delivered_by_the_first_machine_that_is_well() -> None:
 
 
 def test_the_last_failure_knows_all_attempts() -> None:
-    """In order, each with its machine."""
     with pytest.raises(InfrastructureFailure) as caught:
         run_with_retries(Pool(dead=9, retries=2), work, say=lambda _text: None)
 
@@ -145,8 +142,6 @@ def test_a_device_that_gives_out_nothing_is_tried_again_too() -> None:
 
 
 def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
-    """What was tried before is kept."""
-
     class Last(Pool):
         @contextmanager
         def reserve(self) -> Iterator[FakeDevice]:

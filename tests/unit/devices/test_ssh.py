@@ -29,7 +29,6 @@ def make_spec(processes: ProcessRunner, tmp_path: Path, settings: DeviceSettings
 
 
 def test_what_an_entry_must_name(tmp_path: Path) -> None:
-    """A host, and files that are there."""
     processes = Recorder({"MEGTRIM_STATE": str(tmp_path)})
     with pytest.raises(InputError, match="device rock: kind ssh needs the host"):
         ssh.find(make_spec(processes, tmp_path, DeviceSettings()))
@@ -41,7 +40,6 @@ def test_what_an_entry_must_name(tmp_path: Path) -> None:
 
 
 def test_a_board_is_one_machine_whatever_its_user(tmp_path: Path) -> None:
-    """So that two jobs never meet on it."""
     processes = Recorder({"MEGTRIM_STATE": str(tmp_path)})
     power = PowerPort(hub="1-1", port=2)
     settings = DeviceSettings(host="Rock.LAN", port=2222, user="me", power=power)
@@ -63,7 +61,6 @@ def test_a_board_that_does_not_answer_is_not_asked_to_reboot(tmp_path: Path) -> 
 def test_a_connection_that_breaks_is_a_reboot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The board is gone before it can answer."""
     broken = Recorder({"MEGTRIM_STATE": str(tmp_path)}, stderr="Connection reset by peer", rc=255)
     (board,) = ssh.find(make_spec(broken, tmp_path, SETTINGS))
     monkeypatch.setattr(board, "alive", lambda: True)

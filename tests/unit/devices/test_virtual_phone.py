@@ -68,7 +68,6 @@ def test_without_qemu(tmp_path: Path) -> None:
 
 
 def test_a_cpu_that_qemu_does_not_know(tmp_path: Path) -> None:
-    """Is refused before any phone is started."""
     has_qemu(tmp_path)
     with pytest.raises(InputError, match="device rehearsal: this qemu does not know the CPU 'z80'"):
         virtual_phone.find(make_spec(tmp_path, cpu="z80"), native="x86_64")
@@ -110,7 +109,6 @@ def test_a_phone_that_cannot_be_started(tmp_path: Path) -> None:
 
 
 def test_what_is_missing(tmp_path: Path) -> None:
-    """First adb, then what the program itself needs."""
     processes = ProcessRunner({"PATH": str(tmp_path), "HOME": str(tmp_path)})
     assert virtual_phone.missing(processes).startswith("there is no program 'adb'; on Debian: ")
 

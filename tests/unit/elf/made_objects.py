@@ -168,7 +168,6 @@ class Read:
 
 
 def read(data: bytes) -> Read:
-    """Read an object back."""
     elf = ELFFile(io.BytesIO(data))
     found = Read()
     table: Any = elf.get_section_by_name(".symtab")

@@ -39,7 +39,6 @@ def header_of_32_bits(machine: int = 40) -> bytes:
 
 
 def test_sections_are_those_that_another_reader_finds() -> None:
-    """Names, flags and contents."""
     layout, other = ElfLayout(OBJECT), read(OBJECT)
 
     found = {
@@ -53,7 +52,6 @@ def test_sections_are_those_that_another_reader_finds() -> None:
 
 
 def test_marks_of_the_assembler_are_no_symbols() -> None:
-    """They say what follows: instructions or data."""
     names = {each.name for each in ElfLayout(OBJECT).sections}
 
     assert {".text.one", ".rodata"} <= names
@@ -86,7 +84,6 @@ def test_a_file_for_32_bits_is_read() -> None:
 
 @pytest.mark.parametrize("length", [0, 3, 15, 40, 63, 64, 200, len(OBJECT) - 1])
 def test_a_truncated_file_is_an_error(length: int) -> None:
-    """By one of three exceptions, whatever is missing."""
     with pytest.raises((ValueError, IndexError, struct.error)):
         ElfLayout(OBJECT[:length])
 
@@ -120,7 +117,6 @@ def test_content_is_found_by_address() -> None:
 
 
 def test_a_file_without_dynamic_symbols_exports_nothing() -> None:
-    """Those of its symbol table are for debuggers."""
     assert list(ElfLayout(OBJECT).dynamic_symbols()) == []
 
 
@@ -139,7 +135,6 @@ def with_segments(*headers: Segment, at: int = 64) -> bytes:
 
 @pytest.mark.parametrize(("headers", "at"), [((NAME, CODE), 64), ((CODE,), 4096), ((), 64)])
 def test_every_segment_is_read_in_order(headers: tuple[Segment, ...], at: int) -> None:
-    """Wherever their headers begin."""
     assert segments(with_segments(*headers, at=at), source="p") == headers
 
 

@@ -62,7 +62,6 @@ def elf(
 
 
 def make(folder: Path, files: dict[str, bytes]) -> Path:
-    """Write files below a folder."""
     for name, data in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +118,6 @@ def test_what_needs_no_loader(tmp_path: Path, data: bytes) -> None:
 
 
 def test_a_library_that_is_missing_is_named(tmp_path: Path, sysroot: Path) -> None:
-    """With who needs it, and what to do."""
     make(sysroot, {"lib/liba.so": elf("libb.so.2")})
 
     with pytest.raises(InputError) as direct:
@@ -260,7 +258,6 @@ def test_a_program_without_end(tmp_path: Path, sysroot: Path) -> None:
 
 
 def test_a_program_that_cannot_be_read(tmp_path: Path) -> None:
-    """It is named, whatever lies in its place."""
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(InputError) as refused:
             read_loader(path)
@@ -301,7 +298,6 @@ def test_a_hidden_runtime() -> None:
 
 
 def test_the_runtime_of_the_app() -> None:
-    """The library names it."""
     data = elf("libc.so", "libc++_shared.so")
 
     assert find(data) == CxxRuntime(link=RuntimeLink.SHARED)
@@ -309,6 +305,5 @@ def test_the_runtime_of_the_app() -> None:
 
 @pytest.mark.parametrize("data", [b"the library\n", shared_library("f")[:-70]])
 def test_what_is_no_library_is_an_error(data: bytes) -> None:
-    """It names the file."""
     with pytest.raises(InputError, match=r"lib\.so: a damaged ELF file"):
         find(data)

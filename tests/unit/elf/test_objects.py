@@ -32,7 +32,6 @@ def found(data: bytes) -> list[bytes]:
 
 
 def test_an_object_is_its_own_only_member() -> None:
-    """All of it."""
     assert found(OBJECT) == [OBJECT]
 
 
@@ -44,7 +43,6 @@ def test_an_archive_has_objects_among_other_members() -> None:
 
 
 def test_the_long_name_of_bsd_lies_before_the_member() -> None:
-    """And is none of its bytes."""
     assert found(archive({"#1/12": b"longer-name\0" + OBJECT})) == [OBJECT]
 
 
@@ -130,7 +128,6 @@ def test_an_entry_names_nothing_afterwards(machine: int) -> None:
 
 
 def test_all_entries_can_be_removed() -> None:
-    """Then no relocation of the table names anything."""
     after = read(edited(made(), everything=True))
 
     assert {target for _, target in after.relocations[TABLE]} == {""}
@@ -181,7 +178,6 @@ def test_long_names_are_in_a_member_of_their_own() -> None:
 
 
 def test_a_long_name_may_precede_the_content() -> None:
-    """BSD's form."""
     data = archive({"#1/8": b"name.o\0\0content"})
 
     (found,) = iter_members(data)
@@ -202,7 +198,6 @@ def test_a_long_name_may_precede_the_content() -> None:
     ],
 )
 def test_a_damaged_archive_is_an_error(data: bytes) -> None:
-    """Thin ones too: their members are elsewhere."""
     with pytest.raises((ValueError, struct.error)):
         list(iter_members(data))
 

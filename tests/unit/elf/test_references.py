@@ -103,7 +103,6 @@ def test_instructions_refer_to_addresses(
 
 
 def test_another_machine_has_none() -> None:
-    """Its instructions are not known."""
     part = Part(name=".text", content=b"\xe8\0\0\0\0" * 4, address=0x1000)
 
     assert read_code(ElfLayout(object_file((part,), (), kind=2, machine=243))).places.tolist() == []
@@ -141,7 +140,6 @@ def _with_exceptions() -> bytes:
 
 
 def test_an_entry_names_its_function() -> None:
-    """Its size is that of the whole entry."""
     assert _read_table(_entry(_common(b"zR", b"\x1b"), None)) == [UnwindEntry(_FUNCTION, 20, ())]
 
 
@@ -155,7 +153,6 @@ def test_an_entry_refers_to_its_exceptions_and_their_routine() -> None:
 
 
 def test_tables_of_several_objects_may_follow_each_other() -> None:
-    """Each may end with zeros."""
     content = _entry(_common(b"zR", b"\x1b"), None)
 
     assert len(_read_table(content + bytes(4))) == 1

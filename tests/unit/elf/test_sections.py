@@ -123,7 +123,6 @@ def test_stripped(section: Section, stripped: bool) -> None:
     ],
 )
 def test_machine(number: int, machine: str) -> None:
-    """The word that the toolchains use."""
     assert parse_elf(elf(machine=number), source="x").machine == machine
 
 
@@ -149,7 +148,6 @@ def test_other_files_are_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize("kept", [4, 16, 40, 63, 100])
 def test_cut_off_file_is_refused(kept: int) -> None:
-    """One clear message, whatever the reader trips over."""
     data = elf((".text", PROGBITS, A | X, 40))[:kept]
 
     with pytest.raises(InputError) as caught:
@@ -186,14 +184,12 @@ WHOLE = elf(
 
 
 def test_whole_file_of_the_damaged_ones() -> None:
-    """What is damaged below is whole before."""
     assert not parse_elf(WHOLE, source="x").stripped
 
 
 @settings(deadline=2000)
 @given(st.lists(st.tuples(st.integers(4, len(WHOLE) - 1), st.integers(0, 255)), max_size=8))
 def test_damaged_files_are_read_or_refused(changes: list[tuple[int, int]]) -> None:
-    """Any byte may be wrong."""
     data = bytearray(WHOLE)
     for at, value in changes:
         data[at] = value

@@ -26,7 +26,6 @@ from megtrim.elf.symbol_names import (
     ["main", "_ZN3mgb3fooEv", "_ZZ4mainENK3$_0clEv", "f.constprop.0", ".Lx", "$x", "a" * MAX_NAME],
 )
 def test_names_that_a_script_can_hold(name: str) -> None:
-    """Letters, digits, and what compilers add to them."""
     assert is_linkable(name)
 
 
@@ -153,7 +152,6 @@ def test_a_name_that_unfolds_without_bounds_stays_as_it_is() -> None:
 
 @given(st.text("_ZNSTIE0123456789abcdKL$.", max_size=60))
 def test_any_name_is_read_or_left(tail: str) -> None:
-    """Never a traceback, never without an end."""
     name = f"_Z{tail}"
     is_local_name(name)
     identifiers([name])
@@ -188,12 +186,10 @@ def test_instances_and_copies_have_one_family(name: str, family: str) -> None:
     ],
 )
 def test_names_that_follow_each_other(name: str, at: int, names: list[str]) -> None:
-    """From one place on, up to arguments."""
     assert [*iter_names(name, at)] == names
 
 
 def test_words_that_names_are_made_of() -> None:
-    """A C function's name is one word."""
     assert identifiers(["_ZN3mgb7Session4loadERKSs", "main", "_ZN3mgb2T14helpEv"]) == {
         *("mgb", "Session", "load", "main", "T1", "help"),
     }

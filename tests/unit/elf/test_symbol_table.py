@@ -63,7 +63,6 @@ def test_functions_are_listed_by_address_under_all_of_their_names() -> None:
 
 
 def test_what_a_file_shares_with_others_is_shown() -> None:
-    """By its dynamic symbols, functions or not."""
     found = table(
         Symbol(name="mine"),
         dynamic=(
@@ -79,12 +78,10 @@ def test_what_a_file_shares_with_others_is_shown() -> None:
 
 
 def test_what_is_called_before_main_is_counted() -> None:
-    """Both arrays together."""
     assert table(Symbol(name="f"), registered=(2, 40)).registrations == 42
 
 
 def test_registrations_are_counted_in_a_stripped_file_too(tmp_path: Path) -> None:
-    """They stand in arrays, not among the symbols."""
     program = tmp_path / "lar"
     program.write_bytes(linked(None, registered=(2, 40)))
 
@@ -168,7 +165,6 @@ def test_what_holds_addresses_is_what_holds_each(
 
 
 def test_a_function_that_holds_all_others_costs_no_time() -> None:
-    """Nothing is looked at again and again."""
     many = [(f"f{number}", 4 * number, 4) for number in range(30_000)]
     found = functions(("all", 0, 1 << 40), *many)
     started = time.process_time()
@@ -178,7 +174,6 @@ def test_a_function_that_holds_all_others_costs_no_time() -> None:
 
 
 def test_both_machines_are_read() -> None:
-    """Whatever the machine, the file is the same."""
     assert table(Symbol(name="f"), machine=X86_64).machine == "x86_64"
 
 
@@ -210,7 +205,6 @@ def test_names_that_are_no_text_are_read() -> None:
 
 
 def test_a_name_without_an_end_is_refused() -> None:
-    """It would reach into whatever comes next."""
     data = linked([Symbol(name="abcdef")], dynamic=()).replace(b"abcdef\0", b"abcdefg")
 
     with pytest.raises(InputError, match="a damaged ELF file"):
@@ -274,7 +268,6 @@ def test_damaged_files_are_read_or_refused(changes: list[tuple[int, int]]) -> No
 
 @given(st.integers(0, len(WHOLE) - 1))
 def test_cut_off_files_are_refused(kept: int) -> None:
-    """Its table of sections stands at the end."""
     with pytest.raises(InputError):
         parse_table(WHOLE[:kept], source="x")
 

@@ -164,7 +164,6 @@ def put(*path: str | int, value: Any) -> Change:
 
 
 def write_evidence(folder: Path, text: str, files: dict[str, bytes] | None = None) -> Path:
-    """Write a folder of evidence."""
     (folder / "files").mkdir(parents=True)
     (folder / "evidence.json").write_text(text, encoding="utf-8")
     for name, data in (files or {}).items():

@@ -132,7 +132,6 @@ def refused(name: str, change: Change) -> str:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_bundle_comes_back_as_it_went(name: str) -> None:
-    """To the last byte."""
     text = dump_bundle(WHOLE[name])
 
     assert parse_bundle(text, source="x") == WHOLE[name]
@@ -446,7 +445,6 @@ def test_what_comes_twice_or_in_masses_is_refused(make: Any, said: str) -> None:
 
 
 def test_counts_are_bounded() -> None:
-    """Ten thousand scenarios are more than anybody has."""
     rows = [{"id": f"m{n}/s@any", "class": "any", "binding": "b" * 64} for n in range(10_001)]
     assert "found" in refused("proven", put("proven", value=rows))
     many = bundle(scenarios=(), proven=tuple(proven(row["id"]) for row in rows[:10_000]))
@@ -542,7 +540,6 @@ def test_a_folder_is_read_by_its_digest(tmp_path: Path) -> None:
 def test_a_folder_without_a_whole_document_is_refused(
     tmp_path: Path, data: bytes | None, said: str
 ) -> None:
-    """With its path."""
     path = tmp_path / "bundle.json"
     if data is not None:
         path.write_bytes(data)

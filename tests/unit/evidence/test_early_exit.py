@@ -13,7 +13,6 @@ ENDING = EarlyExit(exit=2, message="megtrim.yaml: no models", hint="add one")
 
 
 def test_an_ending_comes_back_as_it_went() -> None:
-    """With its message and hint."""
     what = {"exit": 2, "message": "megtrim.yaml: no models", "hint": "add one"}
     text = json.dumps({"version": 2, "config": "megtrim.yaml", **what}, indent=1) + "\n"
 

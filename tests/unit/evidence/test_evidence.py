@@ -128,12 +128,10 @@ def _hostile() -> Iterable[tuple[Change, str]]:
     ],
 )
 def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:
-    """One clear message."""
     assert said in refused(changed(TEXT, change))
 
 
 def test_a_job_has_a_thousand_results_at_most() -> None:
-    """Each of another scenario."""
     results = [result(scenario=f"m{number}/s@any") for number in range(1001)]
 
     parse_set(written(evidence(*results[:1000])), source="x")
@@ -249,7 +247,6 @@ def test_evidence_of_another_configuration_is_refused() -> None:
 def test_proofs_that_are_none_are_refused(
     tmp_path: Path, entry: Evidence | None, found: str
 ) -> None:
-    """A trap among them would be passed over."""
     path = tmp_path / "evidence.json"
     path.write_text(dump_set(proofs(evidence(), *([entry] if entry else []))), encoding="utf-8")
     if entry is None:

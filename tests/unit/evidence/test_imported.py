@@ -63,7 +63,6 @@ def test_a_trace_is_given_with_all_that_binds_it(tmp_path: Path) -> None:
 
 
 def test_scenarios_are_sorted(tmp_path: Path) -> None:
-    """Whatever the folders are called."""
     folder(tmp_path / "a", scenario="z/s@any")
     folder(tmp_path / "b", scenario="b/s@any")
 
@@ -88,7 +87,6 @@ def test_the_same_twice_is_one(tmp_path: Path) -> None:
     ],
 )
 def test_two_different_traces_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
-    """Which one counted would be chance."""
     folder(tmp_path / "a")
     folder(tmp_path / "b", **change)
 
@@ -100,7 +98,6 @@ def test_two_different_traces_are_refused(tmp_path: Path, change: dict[str, Any]
 
 
 def test_evidence_of_a_verification_is_no_trace(tmp_path: Path) -> None:
-    """Its folder is named."""
     write_evidence(tmp_path / "a", written(evidence()))
 
     with pytest.raises(InputError) as caught:
@@ -111,7 +108,6 @@ def test_evidence_of_a_verification_is_no_trace(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_evidence_is_refused(tmp_path: Path) -> None:
-    """Else the profile build would silently run here."""
     with pytest.raises(InputError) as caught:
         read_traces((tmp_path,))
     assert caught.value.message == (f"{tmp_path}: found no evidence.json there or one folder below")
@@ -153,7 +149,6 @@ def test_two_different_lists_are_refused(tmp_path: Path) -> None:
 
 
 def test_traces_of_another_configuration_are_refused(tmp_path: Path) -> None:
-    """Scenarios may be called the same."""
     folder(tmp_path / "a")
 
     with pytest.raises(InputError, match="by pixel-6 is of the configuration megtrim"):

@@ -107,7 +107,6 @@ def test_what_the_device_brought_counts(tmp_path: Path, brought: Any) -> None:
 
 
 def test_two_jobs_bring_their_parts(tmp_path: Path) -> None:
-    """Each from a folder of its own."""
     write_times(tmp_path / "1", record())
     write_times(tmp_path / "2", record(contest=OTHER, result=SLOW))
 
@@ -124,7 +123,6 @@ def test_the_same_twice_is_one(tmp_path: Path) -> None:
 
 
 def test_two_different_results_are_none(tmp_path: Path) -> None:
-    """Which one counted would be chance, or choice."""
     write_times(tmp_path / "1", record())
     write_times(tmp_path / "2", record(result=SLOW))
 
@@ -135,7 +133,6 @@ def test_two_different_results_are_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("names", [("1", "2"), ("2", "1")])
 def test_a_failure_is_not_outvoted(tmp_path: Path, names: tuple[str, str]) -> None:
-    """In whatever order they are read."""
     write_times(tmp_path / names[0], record())
     write_times(tmp_path / names[1], record(result=WRONG))
 
@@ -196,7 +193,6 @@ def test_nothing_else_is_skipped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("day", ["2027-01-30", "2027-02-01"])
 def test_a_night_has_two_days(tmp_path: Path, day: str) -> None:
-    """And the clocks of two machines differ."""
     write_times(tmp_path / "1", record(), day=day)
 
     assert choose(tmp_path).result == contest_result()
@@ -213,7 +209,6 @@ def test_a_night_has_two_days(tmp_path: Path, day: str) -> None:
 def test_a_device_that_did_not_come_is_reported(
     tmp_path: Path, pending: PendingReason, said: str
 ) -> None:
-    """What others of that night brought counts."""
     assert lost(tmp_path, pending=pending).startswith(said)
     if pending is not PendingReason.FORK:
         assert choose(tmp_path, OTHER, pending=pending).result == contest_result()
@@ -227,7 +222,6 @@ def test_a_fork_brings_nothing_that_counts(tmp_path: Path) -> None:
 
 
 def test_every_attempt_of_a_lost_device_is_reported(tmp_path: Path) -> None:
-    """As where it is lost here."""
     lose(tmp_path / "1")
     with pytest.raises(InfrastructureFailure) as caught:
         choose(tmp_path)
@@ -236,7 +230,6 @@ def test_every_attempt_of_a_lost_device_is_reported(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
-    """A line for each folder."""
     not_json(tmp_path / "a")
     verification(tmp_path / "b")
     write_times(tmp_path / "c", record())
@@ -294,12 +287,10 @@ def expect_fits(result: ContestResult, asked: Contest | None = None) -> None:
     ],
 )
 def test_what_a_run_leaves_fits(result: ContestResult) -> None:
-    """However it ended; marked samples are brought, too."""
     expect_fits(result)
 
 
 def test_a_contestant_alone_fits() -> None:
-    """There is nothing to compare its outputs with."""
     alone = tuple(each for each in samples() if each.contestant == REFERENCE)
     expect_fits(contest_result(samples=alone, outputs=""), contest(rival=None))
 
@@ -358,7 +349,6 @@ def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
 def test_samples_of_no_run_are_refused(
     change: Callable[[list[Sample]], list[Sample]], said: str
 ) -> None:
-    """Above all those that someone chose among."""
     assert said in objection(contest_result(samples=tuple(change(samples()))))
 
 
@@ -378,7 +368,6 @@ def test_a_result_that_contradicts_itself_is_refused(changes: dict[str, Any], sa
 
 
 def test_fewer_iterations_than_asked_are_refused() -> None:
-    """More are made where one takes little time."""
     few = [replace(each, iterations_ms=each.iterations_ms[:9]) for each in samples()]
     more = [replace(each, iterations_ms=each.iterations_ms * 2) for each in samples()]
 
@@ -422,19 +411,16 @@ def test_samples_of_another_contest_are_refused(changes: dict[str, str], found: 
     ],
 )
 def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:
-    """One clear message."""
     assert said in refused(change)
 
 
 @pytest.mark.parametrize("digest", HOSTILE_DIGESTS)
 def test_a_record_is_bound_by_a_digest(digest: str) -> None:
-    """As every result is."""
     assert refused(put("binding", value=digest)).endswith("expected a sha256 of 64 hex digits")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "NaN", '{"a": 1, "a": 1}', "null"])
 def test_what_is_no_record_at_all_is_refused(text: str) -> None:
-    """Nested as deep as one likes."""
     with pytest.raises(InputError, match=r"^record:1: "):
         parse_record(text, source="record")
 

@@ -64,7 +64,6 @@ def test_the_recipe_for_x86() -> None:
 
 
 def test_the_recipe_for_arm_ends_in_the_calling_thread() -> None:
-    """``--cpu-default``, or with threads ``--multithread-default``."""
     assert " --cpu-default " in lines("recipe-arm", machine="aarch64")[2]
     last = lines("recipe-arm", machine="aarch64", threads=2)[2]
     assert " --multithread-default 2 " in last
@@ -82,7 +81,6 @@ def test_threads_are_asked_for_once() -> None:
     [("x86_64", "x86 "), ("aarch64", "arm "), ("arm", "arm "), ("riscv64", "--"), (None, "--")],
 )
 def test_targets_of_layouts_up_to_1_6(machine: str | None, target: str) -> None:
-    """1.6 names the CPU's architecture, or tries all."""
     assert f" --layout-transform {target}" in lines("layout-online", SDK, machine=machine)[0]
 
 
@@ -97,7 +95,6 @@ def test_a_gpu_has_a_flag_from_1_7_on() -> None:
 
 
 def test_a_tree_that_calls_it_winograd_transform() -> None:
-    """It gets the name that it knows."""
     old = replace(SDK, switches=SDK.switches - {"weight_preprocess"})
     assert "--winograd-transform" in lines("weight-preprocess", old)[0]
     assert "--winograd-transform" not in lines("weight-preprocess", SDK)[0]
@@ -128,7 +125,6 @@ def test_each_command_is_one_that_the_program_takes(
 
 
 def test_a_flag_that_the_program_does_not_know() -> None:
-    """It is named, before anything runs."""
     old = replace(SDK, switches=SDK.switches - {"full_run"})
     with pytest.raises(InputError, match="full-run: the flag --full-run is unknown to this engine"):
         lines("full-run", old)

@@ -75,7 +75,6 @@ def test_a_worker_next_to_the_main_thread_needs_a_cpu_of_its_own() -> None:
 
 
 def test_inputs_keep_their_suffix_in_the_order_of_their_names() -> None:
-    """The program reads the format from it."""
     names = name_files(Side.RIVAL, inputs={"im_info": ".json", "data": ".npy"})
 
     assert names.inputs == (("data", "input0.npy"), ("im_info", "input1.json"))
@@ -86,7 +85,6 @@ def test_inputs_keep_their_suffix_in_the_order_of_their_names() -> None:
     [(8, (8,)), (12, (12,)), (14, (12, 14)), (40, (12, 16, 24, 40)), (60, (12, 16, 24, 40, 60))],
 )
 def test_the_last_look_is_at_the_end_of_the_budget(rounds: int, looks: tuple[int, ...]) -> None:
-    """Looks are fixed before the first run."""
     assert ContestBudget(rounds=rounds).plan.looks == looks
 
 
@@ -123,13 +121,11 @@ def test_the_last_look_is_at_the_end_of_the_budget(rounds: int, looks: tuple[int
     ],
 )
 def test_what_decides_nothing_is_refused(make: Callable[[], object], message: str) -> None:
-    """Before anything is measured with it."""
     with pytest.raises((ValueError, InputError), match=message):
         make()
 
 
 def test_a_contest_has_one_side_or_two() -> None:
-    """The reference first."""
     assert [each[0] for each in CONTEST.sides] == list(Side)
     assert len(replace(CONTEST, rival=None).sides) == 1
 
@@ -147,7 +143,6 @@ def test_a_contestant_searches_unless_an_earlier_step_did(experiment: str, searc
 
 
 def test_contests_travel_as_data() -> None:
-    """Device jobs get and bring them."""
     sample = Sample(
         contestant="baseline",
         round_number=0,

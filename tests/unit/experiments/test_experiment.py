@@ -53,7 +53,6 @@ def test_what_is_made() -> None:
 
 
 def test_changes_are_in_the_order_of_the_columns() -> None:
-    """However they are written."""
     found = replace(make(Step()), slower=(TimeStage.INFERENCE,), faster=(TimeStage.PREPARE,))
 
     assert found.changes == (TimeStage.PREPARE, TimeStage.INFERENCE)

@@ -61,14 +61,12 @@ def test_reasons(name: str, situation: Situation, expected: str | None) -> None:
 
 
 def test_what_is_not_known_is_held_against_none() -> None:
-    """Only flags and the GPU then decide."""
     unknown = Situation(dialect=LITE, architecture=None)
     reasons = {why_not(each, unknown) for each in EXPERIMENTS}
     assert reasons == {None, NO_GPU}
 
 
 def test_every_experiment_can_run_somewhere() -> None:
-    """No needs exclude each other."""
     for each in EXPERIMENTS:
         needs = each.needs
         situation = Situation(
@@ -82,7 +80,6 @@ def test_every_experiment_can_run_somewhere() -> None:
 
 
 def test_the_backend_of_an_experiment() -> None:
-    """The one asked for, if it has it."""
     (both, cpu, cuda) = find_experiments(["baseline", "nchw44", "nchw4"])
     gpu = replace(X86, backend=Backend.CUDA)
     assert [choose_backend(each, X86) for each in (both, cpu, cuda)] == ["cpu", "cpu", "cuda"]
@@ -106,7 +103,6 @@ def test_data_type_of_a_model(names: tuple[str, ...], expected: DataType | None)
 
 
 def test_needs_in_words() -> None:
-    """One phrase for each."""
     (both, dot, cuda, cpu) = find_experiments(["baseline", "fake-first", "nchw44-dot", "nchw64"])
     assert describe_needs(both) == ()
     assert describe_needs(cpu) == ("a CPU",)

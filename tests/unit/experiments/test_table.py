@@ -34,7 +34,6 @@ def flags_of(name: str) -> list[set[str]]:
 
 
 def test_every_experiment_has_its_name() -> None:
-    """Names are stable: histories refer to them."""
     assert tuple(each.name for each in EXPERIMENTS) == NAMES
 
 
@@ -78,7 +77,6 @@ def test_the_search_is_not_measured_with_its_cache() -> None:
 
 
 def test_recipes_have_three_steps() -> None:
-    """Dump the layouts, search, run."""
     for name in ("recipe-x86", "recipe-arm", "recipe-nvidia"):
         (found,) = find_experiments([name])
         assert len(found.steps) == 3
@@ -96,8 +94,6 @@ def test_what_must_be_equal_to_the_last_bit() -> None:
 
 
 def test_what_needs_a_gpu() -> None:
-    """The layouts for tensor cores, and NVIDIA's recipe."""
-
     def only_cuda(each: Experiment) -> bool:
         return each.needs.backends == (Backend.CUDA,)
 
@@ -131,14 +127,12 @@ def test_steps_in_words() -> None:
 
 
 def test_effects_in_words() -> None:
-    """In the order of the document's columns."""
     (baseline, nchw88) = find_experiments(["baseline", "nchw88"])
     assert describe_effects(baseline) == ""
     assert describe_effects(nchw88) == "prepare slower, warm-up faster, inference faster"
 
 
 def test_no_commands_of_an_unknown_flag() -> None:
-    """The reason why it cannot run says which."""
     (full,) = find_experiments(["full-run"])
     without = replace(LITE, switches=LITE.switches - {"full_run"})
     shown = show_commands(full, dialect=LITE, backend=Backend.CPU, architecture=None)

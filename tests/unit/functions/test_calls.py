@@ -19,7 +19,6 @@ NAMES = ("a", "b", "c", "d", "__throw_e")
 
 
 def bl(at: int, to: int, *, link: bool = True) -> bytes:
-    """Return aarch64's call or jump."""
     return struct.pack("<I", (0x94000000 if link else 0x14000000) | ((to - at) // 4 & 0x3FFFFFF))
 
 
@@ -51,7 +50,6 @@ def test_what_functions_call_is_reached(jumps: bool) -> None:
 
 
 def test_what_ran_is_not_followed() -> None:
-    """It is there, with all that it called."""
     made = code({"a": ["b", "d"], "b": ["c"]})
 
     assert made.find_reachable(["a"], ran=["b"]) == ("a", "d")
@@ -59,7 +57,6 @@ def test_what_ran_is_not_followed() -> None:
 
 
 def test_containers_that_fail_are_not_followed() -> None:
-    """Not each report is to bring exceptions along."""
     assert code({"a": ["__throw_e"], "__throw_e": ["d"]}).find_reachable(["a"], ran=()) == ("a",)
 
 
@@ -70,7 +67,6 @@ def test_a_function_is_reached_under_all_of_its_names() -> None:
 
 
 def test_who_calls() -> None:
-    """Directly, among those that are asked for."""
     made = code({"a": ["c"], "b": ["d"], "d": ["c"]})
 
     assert made.callers(["c"], NAMES) == ("a", "c", "d")
@@ -103,7 +99,6 @@ def test_a_cut_off_file_is_refused(kept: int) -> None:
 
 @given(st.binary(min_size=64, max_size=64), st.sampled_from([183, X86_64]))
 def test_any_code_is_read(content: bytes, machine: int) -> None:
-    """Data may stand between instructions."""
     symbols = [Symbol(name=name, at=STEP * at, size=STEP) for at, name in enumerate("abcd")]
     data = linked(symbols, code=content, machine=machine)
     made = parse_code(data, parse_table(data, source="x"), source="x")

@@ -28,7 +28,6 @@ def observed(*names: str) -> Observables:
 
 
 def test_names_stand_sorted_behind_their_link() -> None:
-    """Each once, on its line."""
     found = function_list(
         observed("_Z3barv", "_Z3foov", "main"), ["main", "_Z3foov", "_Z3barv", "main"]
     )
@@ -47,7 +46,6 @@ def test_a_list_is_the_same_whoever_recorded_the_run() -> None:
 
 
 def test_a_run_of_no_function_is_a_named_failure() -> None:
-    """A build from it would keep nothing."""
     with pytest.raises(ProductFailure, match="no function of the list ran"):
         function_list(observed("main"), ["_Exit"])
 
@@ -57,7 +55,6 @@ NAMES = st.from_regex(r"[A-Za-z_.$][A-Za-z0-9_.$]{0,12}", fullmatch=True)
 
 @given(st.sets(NAMES, min_size=1, max_size=20))
 def test_any_list_survives_its_file(names: set[str]) -> None:
-    """Equal lists have equal bytes."""
     seen = observed(*sorted(names))
     found = function_list(seen, names)
 
@@ -87,7 +84,6 @@ def test_any_list_survives_its_file(names: set[str]) -> None:
 def test_what_is_no_list_is_refused_with_file_and_line(
     old: str, new: str, line: int, said: str
 ) -> None:
-    """One message that says where and what."""
     text = TEXT.replace(old, new, 1)
     assert text != TEXT
 
@@ -99,7 +95,6 @@ def test_what_is_no_list_is_refused_with_file_and_line(
 
 
 def test_a_list_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before it is looked into."""
     monkeypatch.setattr("megtrim.functions.observables.MAX_BYTES", len(TEXT) - 1)
 
     with pytest.raises(InputError, match=r"f\.txt:1: more than"):
@@ -108,7 +103,6 @@ def test_a_list_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 @given(st.integers(0, len(TEXT)), st.binary(max_size=8))
 def test_a_damaged_list_is_read_or_refused(at: int, noise: bytes) -> None:
-    """Whatever stands in it."""
     data = TEXT.encode()
     try:
         found = parse_list(data[:at] + noise + data[at + len(noise) :], source="x")
@@ -119,7 +113,6 @@ def test_a_damaged_list_is_read_or_refused(at: int, noise: bytes) -> None:
 
 
 def test_a_list_is_read_by_its_path(tmp_path: Path) -> None:
-    """And a missing one is named."""
     (tmp_path / "f.txt").write_text(TEXT, encoding="utf-8")
 
     assert read_list(tmp_path / "f.txt").names == ("_Z3barv", "_Z3foov", "main")

@@ -156,7 +156,6 @@ def test_a_pattern_that_matches_nothing_is_refused(pattern: str, near: str) -> N
 
 
 def test_all_patterns_that_match_nothing_are_shown_at_once() -> None:
-    """A link later is late for the second."""
     with pytest.raises(InputError) as caught:
         kept("no::such", "my::log::*", "nowhere/")
 
@@ -173,7 +172,6 @@ def test_no_one_minds_if_an_engine_misses_what_is_kept_by_default() -> None:
 
 @given(st.text("my:logSesion*?[]!()~_<> &,0", min_size=1, max_size=20))
 def test_any_pattern_matches_or_is_refused(pattern: str) -> None:
-    """Never anything else, and soon."""
     try:
         found = kept(pattern)
     except InputError:

@@ -59,7 +59,6 @@ def test_the_first_rule_that_applies_is_the_reason(
 
 
 def test_what_the_link_does_not_have_has_no_reason() -> None:
-    """Data, or code that a relink added."""
     assert KEPT.find_reason("table") is None
 
 

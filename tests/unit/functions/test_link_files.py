@@ -16,7 +16,6 @@ def parsed(data: bytes) -> tuple[str, list[str]]:
 
 
 def test_lines_follow_what_the_file_is() -> None:
-    """Whatever they are; there may be none."""
     assert dump_lines("megtrim things v1", LINK, ["one", "two three"]) == TEXT
     assert parsed(TEXT.encode()) == (LINK, ["one", "two three"])
     assert parsed(dump_lines("megtrim things v1", LINK, ()).encode()) == (LINK, [])
@@ -37,7 +36,6 @@ def test_lines_follow_what_the_file_is() -> None:
     ],
 )
 def test_another_file_is_refused(old: str, new: str, line: int, said: str) -> None:
-    """With its line, and what to do."""
     with pytest.raises(InputError) as caught:
         parsed(TEXT.replace(old, new, 1).encode())
 
@@ -46,7 +44,6 @@ def test_another_file_is_refused(old: str, new: str, line: int, said: str) -> No
 
 
 def test_a_file_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before it is looked into."""
     monkeypatch.setattr("megtrim.functions.observables.MAX_BYTES", len(TEXT) - 1)
 
     with pytest.raises(InputError, match=r"f\.txt:1: more than"):
@@ -55,7 +52,6 @@ def test_a_file_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("name", ["ma in", '"', "", "main\r"])
 def test_names_are_those_of_a_linker(name: str) -> None:
-    """Anything else could mean more there."""
     check_names(["_Z3foov", "f.cold"], source="f.txt", line=7, hint="")
     with pytest.raises(InputError, match=r"f\.txt:7: found .*, expected a linkage name"):
         check_names(["_Z3foov", name], source="f.txt", line=7, hint="")

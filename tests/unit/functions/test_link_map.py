@@ -81,7 +81,6 @@ def test_what_is_not_in_memory_is_nowhere(text: bytes) -> None:
 
 @pytest.mark.parametrize("text", [LLD, GNU])
 def test_functions_of_the_platform(text: bytes) -> None:
-    """What begins a program, and its C library."""
     assert platform_names(parse_map(text, source="x"), PROGRAM) == {"_start", "memcpy"}
 
 
@@ -114,14 +113,12 @@ def test_which_files_are_the_platform(file: str, platform: bool) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"hello\n", LLD.splitlines()[0], bytes(50)])
 def test_what_reports_no_origin_is_refused(data: bytes) -> None:
-    """Some linkers write maps of other kinds."""
     with pytest.raises(InputError, match=r"p\.map: contains no file that a part of the program"):
         parse_map(data, source="p.map")
 
 
 @given(st.sampled_from([LLD, GNU]), st.integers(0, 800), st.binary(max_size=8))
 def test_a_damaged_map_is_read_or_refused(text: bytes, at: int, noise: bytes) -> None:
-    """Numbers and paths may be anything."""
     try:
         origins = parse_map(text[:at] + noise + text[at + len(noise) :], source="x")
     except InputError:
@@ -131,7 +128,6 @@ def test_a_damaged_map_is_read_or_refused(text: bytes, at: int, noise: bytes) ->
 
 
 def test_a_map_is_read_by_its_path(tmp_path: Path) -> None:
-    """And a missing one is named."""
     (tmp_path / "p.map").write_bytes(LLD)
 
     assert read_map(tmp_path / "p.map") == parse_map(LLD, source="x")

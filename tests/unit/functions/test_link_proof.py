@@ -82,7 +82,6 @@ def test_an_emptied_function_is_smaller_on_x86_64() -> None:
 
 
 def test_a_demangler_leads_to_its_substitute() -> None:
-    """It is no trap, but no demangler either."""
     before = functions(("__cxa_demangle", 0, 400), ("main", 400, 40))
     parts = (("megtrim_no_name", 220, 20), STUB, ("main", 0, 40))
     dropped = ["__cxa_demangle"]
@@ -196,7 +195,6 @@ def test_lost_registrations_are_found_out() -> None:
 
 
 def test_names_that_others_use_are_still_offered() -> None:
-    """A shared library refers to them."""
     before = replace(BEFORE, exported=frozenset({"offered", "more"}))
     after = replace(AFTER, exported=frozenset({"offered"}))
 

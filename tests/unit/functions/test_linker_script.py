@@ -80,7 +80,6 @@ def test_a_link_with_crash_ids_has_a_numbered_stub_for_each() -> None:
 
 @pytest.mark.parametrize("name", ['a"', "a\nb", "", "a b", "a;b", "ä"])
 def test_no_name_breaks_out_of_a_script(name: str) -> None:
-    """It is refused before anything is written."""
     for write in (script, named_script):
         with pytest.raises(InputError, match="expected a name that is allowed in a linker"):
             write(["fine", name])
@@ -88,7 +87,6 @@ def test_no_name_breaks_out_of_a_script(name: str) -> None:
 
 @given(st.lists(st.text(max_size=6), max_size=6))
 def test_a_script_is_assignments_alone(names: list[str]) -> None:
-    """Whatever names there are."""
     try:
         text = script(names)
     except InputError:
@@ -122,5 +120,4 @@ def test_sources_define_what_scripts_refer_to() -> None:
     ],
 )
 def test_what_a_build_for_diagnosis_says_is_read_back(stderr: str, name: str | None) -> None:
-    """A number that no function has says nothing."""
     assert not_kept(stderr, ("a", "b")) == name

@@ -34,12 +34,10 @@ BODY = bytes(range(32))
 
 
 def function(name: str, *relocations: tuple[int, int, str, int], size: int = 32) -> Part:
-    """Return a function's own section."""
     return Part(name=f".text.{name}", content=BODY[:size], relocations=relocations)
 
 
 def symbol(name: str, *, size: int = 32, kind: int = 2, at: int = 0, part: str = "") -> Named:
-    """Return a function's symbol."""
     return Named(name=name, part=part or f".text.{name}", size=size, kind=kind, at=at)
 
 
@@ -113,7 +111,6 @@ def test_every_member_of_an_archive_is_emptied_alike() -> None:
 
 
 def test_nothing_to_empty_is_no_edit() -> None:
-    """So the file itself can be linked."""
     assert local_functions.edits(TWO, local_functions.number_names(["three"]), source="x.o") == []
 
 
@@ -127,7 +124,7 @@ def test_all_names_of_a_function_must_be_given_up() -> None:
     assert read(emptied(data, "alias", "one")).symbols == {"one": 4, "alias": 4}
 
 
-def beside(second: Named) -> bytes:
+def next_to(second: Named) -> bytes:
     """Return an object whose one section has another symbol in it."""
     return object_file([function("one")], [symbol("one"), second])
 
@@ -145,10 +142,10 @@ def with_part(part: Part) -> bytes:
 PLAIN = object_file([function("one")], [symbol("one")])
 STAYS = {
     # What lies behind would be gone, whatever it is, and whether it is given up or not.
-    "another function": beside(symbol("second", at=16, size=16, part=".text.one")),
-    "a label": beside(symbol("second", at=8, size=0, kind=NO_TYPE, part=".text.one")),
-    "a table": beside(symbol("second", at=24, size=8, kind=DATA, part=".text.one")),
-    "an ifunc": beside(symbol("second", kind=IFUNC, part=".text.one")),
+    "another function": next_to(symbol("second", at=16, size=16, part=".text.one")),
+    "a label": next_to(symbol("second", at=8, size=0, kind=NO_TYPE, part=".text.one")),
+    "a table": next_to(symbol("second", at=24, size=8, kind=DATA, part=".text.one")),
+    "an ifunc": next_to(symbol("second", kind=IFUNC, part=".text.one")),
     # No section of the function's own: code behind it, pieces that make a function, data, no room.
     "code behind it": alone(Part(name=".text.one", content=BODY), 16),
     "no size": alone(Part(name=".text.one", content=BODY), 0),
@@ -173,7 +170,6 @@ def test_what_stays_as_it_is(what: str) -> None:
 
 
 def test_signs_of_code_and_data_are_no_names() -> None:
-    """The symbols ``$x`` and ``$d`` of aarch64."""
     marks = [symbol(name, size=0, kind=NO_TYPE, part=".text.one") for name in ("$x", "$d.4")]
     data = object_file([function("one")], [*marks, symbol("one")])
 
@@ -181,7 +177,6 @@ def test_signs_of_code_and_data_are_no_names() -> None:
 
 
 def test_padding_behind_a_function_is_no_code() -> None:
-    """As assemblers fill sections up to 16 bytes."""
     data = object_file([function("one")], [symbol("one", size=17)])
     assert sizes(read(emptied(data, "one"))) == {".text.one": 4}
 
@@ -204,7 +199,6 @@ def test_what_is_entered_behind_its_beginning_stays(
 
 
 def test_what_stays_keeps_what_it_enters_in_turn() -> None:
-    """``kept`` jumps into ``one``, ``one`` into ``two``."""
     parts = [
         function("kept", (8, CALL[AARCH64], ".text.one", 4)),
         function("one", (8, CALL[AARCH64], ".text.two", 4)),
@@ -304,7 +298,6 @@ def test_sections_beyond_those_that_a_symbol_can_count() -> None:
 
 @pytest.mark.parametrize("size", [4, 20, 63, 64, 300, len(TWO) - 1])
 def test_an_object_that_is_cut_off(size: int) -> None:
-    """It is refused by its name."""
     with pytest.raises(InputError) as caught:
         local_functions.edits(TWO[:size], local_functions.number_names(["two"]), source="lib/x.o")
     assert str(caught.value) == "lib/x.o: a damaged object or archive\n  build it again"
@@ -319,7 +312,6 @@ def test_an_object_that_is_cut_off(size: int) -> None:
 def test_a_damaged_object_is_refused_or_edited_within_its_bytes(
     damage: list[tuple[int, int]],
 ) -> None:
-    """Never anything else, whatever bytes it has."""
     data = bytearray(UNWOUND)
     for at, value in damage:
         data[at] = value
@@ -432,13 +424,11 @@ def places(*sizes: int, numbers: dict[int, int]) -> list[tuple[int, int, bytes]]
 
 
 def test_without_a_number_a_trap_lies_where_the_function_lay() -> None:
-    """Each in its own place."""
     trap = local_functions.trap(AARCH64)
     assert places(8, 16, numbers={}) == [(1, 64, trap), (2, 72, trap)]
 
 
 def test_each_has_a_trap_of_its_own_in_its_place() -> None:
-    """One without room for it has the shortest."""
     parts = [Part(name=f".text.f{size}", content=bytes(size)) for size in (8, 4)]
     symbols = [Named(name=f"f{size}", part=f".text.f{size}", size=size) for size in (8, 4)]
     unit = Object(memoryview(object_file(parts, symbols, machine=X86_64)))
@@ -470,6 +460,5 @@ def test_where_no_room_is_left_the_trap_of_another_does() -> None:
 
 
 def test_where_there_was_no_room_at_all_each_keeps_its_own_trap() -> None:
-    """So small functions alone have no numbers."""
     trap = local_functions.trap(AARCH64)
     assert places(8, 16, numbers={1: 0, 2: 1}) == [(1, 64, trap), (2, 72, trap)]

@@ -117,7 +117,6 @@ def test_what_is_observed_enters_the_identity() -> None:
 
 
 def test_a_file_holds_one_group_a_line(tmp_path: Path) -> None:
-    """Equal values have equal bytes."""
     assert dump_observables(FOUND) == TEXT
     assert parse_observables(TEXT.encode(), source="x") == FOUND
     (tmp_path / "f").write_text(TEXT, encoding="utf-8")
@@ -140,7 +139,6 @@ def test_a_file_holds_one_group_a_line(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_such_file_is_refused(old: str, new: str, line: int, said: str) -> None:
-    """With file and line."""
     with pytest.raises(InputError) as caught:
         parse_observables(TEXT.replace(old, new, 1).encode(), source="f.txt")
 

@@ -79,7 +79,6 @@ def _record(table: FunctionTable, marks: bytes) -> bytes:
 
 
 def test_the_runtime_and_the_patch_have_the_same_numbers() -> None:
-    """Both are written by hand, in two languages."""
     assert MAGIC[:-1].decode() in RUNTIME
     assert probes.ENVIRONMENT == {"MEGTRIM_FUNCTIONS": "functions.bin"}
     wrapped = {each.removeprefix("-Wl,--wrap=") for each in probes.FLAGS}
@@ -112,7 +111,6 @@ def test_the_patch_exchanges_first_instructions_for_traps() -> None:
 
 
 def test_a_trap_of_x86_64_is_one_byte() -> None:
-    """A function may have no more."""
     table = _table(*_at(0, "f"), Function("g", CODE_AT + 1, 1), machine="x86_64")
     twin = _patched(_program([0x90C35590]), table)
 
@@ -136,7 +134,6 @@ def test_each_piece_of_code_is_made_writable_by_itself() -> None:
 
 @pytest.mark.parametrize(("machine", "first"), [("aarch64", 0xD4207D00), ("x86_64", 0xCC)])
 def test_a_function_that_begins_with_a_trap_keeps_it(machine: str, first: int) -> None:
-    """Put back, it would trap for ever."""
     table = _table(*_at(0, "trap"), *_at(1, "f"), *_at(2, "nothing"), machine=machine)
     twin = _patched(_program([first, 0x55, 0]), table)
 
@@ -158,7 +155,6 @@ def test_what_is_no_whole_instruction_cannot_be_probed() -> None:
 
 
 def test_a_twin_without_a_function_is_refused() -> None:
-    """It would count as one that never ran."""
     with pytest.raises(InputError, match="the probed link misses 2 functions, such as g"):
         probes.patch(_program([STACK]), _table(*_at(0, "f")), {"f", "h", "g"})
 
@@ -167,13 +163,11 @@ def test_a_twin_without_a_function_is_refused() -> None:
     ("tables", "reported"), [(0, "no table"), (2, "no table of probes, or more")]
 )
 def test_a_program_without_the_one_runtime_is_refused(tables: int, reported: str) -> None:
-    """It would end at its first function."""
     with pytest.raises(InputError, match=reported):
         _patched(_program([1], tables=tables), _table(*_at(0, "f")))
 
 
 def test_more_functions_than_the_table_holds_are_refused() -> None:
-    """As many as it holds are not."""
     every = [Function("f", CODE_AT + number, 1) for number in range(CONSTANTS["CAPACITY"] + 1)]
     program = _program([1])
 
@@ -193,7 +187,6 @@ def test_functions_outside_of_the_code_are_refused() -> None:
 
 @given(st.integers(0, DATA + 200))
 def test_a_program_that_is_cut_off_is_refused(size: int) -> None:
-    """Never a traceback."""
     with pytest.raises(InputError):
         _patched(_program([1, 2])[:size], _table(*_at(0, "f")))
 
@@ -209,7 +202,6 @@ RECORDED = _table(
 
 
 def test_a_record_names_what_ran() -> None:
-    """Under all names, and what it lies in."""
     assert probes.parse_record(_record(RECORDED, b"\0\1\0\0\0\0"), RECORDED, source="r") == (
         *("alias_of_f", "f"),
     )
@@ -219,7 +211,6 @@ def test_a_record_names_what_ran() -> None:
 
 
 def test_a_record_of_nothing_is_shown() -> None:
-    """The run is at fault, not the record."""
     with pytest.raises(ProductFailure, match="r: the record is empty"):
         probes.parse_record(b"", RECORDED, source="r")
     with pytest.raises(ProductFailure, match="r: none of the program's 7 functions ran"):
@@ -251,14 +242,12 @@ def test_a_record_of_another_link_is_refused() -> None:
 
 
 def test_a_mark_is_0_or_1() -> None:
-    """Anything else was written by someone else."""
     with pytest.raises(InputError, match="a function is marked with 255"):
         probes.parse_record(_record(RECORDED, b"\0\1\xff\0\0\0"), RECORDED, source="r")
 
 
 @given(st.binary(max_size=80))
 def test_other_bytes_are_no_record(data: bytes) -> None:
-    """Whatever they are."""
     with pytest.raises(MegtrimError, match="r: "):
         probes.parse_record(data, RECORDED, source="r")
 

@@ -49,7 +49,6 @@ def test_functions_of_translated_blocks_ran() -> None:
 
 
 def test_a_function_ran_under_all_of_its_names() -> None:
-    """Which of them qemu shows does not matter."""
     assert ran(block("main", 0x1010), block("alias", 0x1070)) == ("_ZN3mgb4stopEv", "alias", "main")
 
 
@@ -59,7 +58,6 @@ def test_a_block_may_run_on_into_the_next_function() -> None:
 
 
 def test_a_program_that_is_loaded_where_it_was_linked() -> None:
-    """One that is not position-independent."""
     assert ran(block("_start", 0x1000, base=0), block("main", 0x1010, base=0)) == ("_start", "main")
 
 
@@ -97,7 +95,6 @@ def test_what_is_no_log_is_refused(data: bytes) -> None:
 
 
 def test_a_log_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is made of it."""
     monkeypatch.setattr("megtrim.functions.qemu_log.MAX_LOG_BYTES", 10)
     with pytest.raises(InputError, match="larger than 10 bytes"):
         ran(block("main", 0x1010))
@@ -108,7 +105,6 @@ WHOLE = "".join((block("_start", 0x1000), block("main", 0x1010, 0x1014))).encode
 
 @given(st.integers(0, len(WHOLE)), st.binary(max_size=12))
 def test_a_damaged_log_is_read_or_refused(at: int, noise: bytes) -> None:
-    """Names and addresses may be anything."""
     try:
         found = ran_in_log(WHOLE[:at] + noise + WHOLE[at + len(noise) :], PROGRAM, source="log")
     except (InputError, ProductFailure):

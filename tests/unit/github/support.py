@@ -88,7 +88,6 @@ def reset(connection: socket.socket) -> None:
 
 
 def sends(data: bytes) -> Callable[[socket.socket], None]:
-    """Answer with exactly these bytes."""
     return lambda connection: connection.sendall(data)
 
 

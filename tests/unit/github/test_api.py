@@ -204,7 +204,6 @@ def test_pages_end_though_the_server_does_not(httpserver: HTTPServer) -> None:
 
 @pytest.mark.parametrize("body", [{}, {"jobs": {}}, {"jobs": [1]}, [1], None, "jobs"])
 def test_a_page_that_is_no_list_of_objects_is_a_failure(httpserver: HTTPServer, body: Any) -> None:
-    """Callers may rely on what they iterate over."""
     serve(httpserver, said(body))
 
     with pytest.raises(InfrastructureFailure, match="the answer is not a list of objects"):
@@ -375,7 +374,6 @@ def test_trouble_of_the_server_is_asked_again(
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_refused_connection_is_tried_again(method: str) -> None:
-    """Nothing was done, whatever was asked."""
     base = unused_url()
     asked = asking(base)
 
@@ -512,7 +510,6 @@ def test_an_answer_that_is_too_large_is_not_read(httpserver: HTTPServer) -> None
 
 
 def test_a_body_that_lies_about_its_coding_is_a_failure(httpserver: HTTPServer) -> None:
-    """Not gzip at all."""
     serve(httpserver, Response(b"true", headers={"Content-Encoding": "gzip"}))
 
     assert failure_of(asking(url(httpserver)).api).message == f"GET {PATH}: the connection broke"
@@ -555,7 +552,6 @@ def test_a_change_follows_only_where_its_method_stays(httpserver: HTTPServer) ->
 def test_no_call_is_led_to_another_host(
     httpserver: HTTPServer, elsewhere: HTTPServer, method: str, status: int
 ) -> None:
-    """The token is for the API alone."""
     seen = serve(httpserver, moved(f"{url(elsewhere)}/steal?x=secret", status))
     asked = asking(url(httpserver))
 
@@ -688,5 +684,4 @@ def test_a_failed_download_does_not_show_where_it_lay(
     ],
 )
 def test_only_the_api_and_its_uploads_get_the_token(api: str, target: str, is_home: bool) -> None:
-    """Another port or scheme is another host."""
     assert asking(api).api._is_home(target) is is_home

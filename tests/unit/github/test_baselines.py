@@ -169,7 +169,6 @@ def test_what_the_merge_base_stored_is_the_baseline(team: Team) -> None:
     ("days", "age"), [(0, "today"), (0.99, "today"), (1, "1 day ago"), (40.5, "40 days ago")]
 )
 def test_the_age_is_shown_in_days(team: Team, days: float, age: str) -> None:
-    """A reader weighs an old baseline differently."""
     team.store(days_ago=days)
 
     assert team.find().source.endswith(f", stored {age}")
@@ -237,7 +236,6 @@ def test_which_of_several_counts(
     ],
 )
 def test_what_does_not_count_is_not_opened(team: Team, stored: dict[str, Any]) -> None:
-    """Only runs of the base branch are trusted."""
     team.store(**stored)
 
     assert (team.find().how, team.find().rebuild) == (NONE, team.base)
@@ -359,7 +357,6 @@ def test_a_configuration_may_be_written_in_several_ways(team: Team) -> None:
 
 
 def test_one_that_expires_between_list_and_download_is_none(team: Team) -> None:
-    """Then the one before it is taken."""
     team.store(archive(OTHER), days_ago=1)
     newest = team.store()
     team.github.fail("GET", f"/{newest}/zip", status=410, message="Artifact has expired")
@@ -372,7 +369,6 @@ def test_one_that_expires_between_list_and_download_is_none(team: Team) -> None:
 
 
 def test_an_archive_of_another_digest_is_not_used(team: Team) -> None:
-    """What came is not what was stored."""
     team.repository.artifacts[team.store()]["digest"] = "sha256:" + "0" * 64
 
     assert team.find().how is NONE
@@ -405,7 +401,6 @@ def test_sizes_without_usable_proofs_are_used(
 
 
 def test_it_gives_up_after_five_broken_ones(team: Team) -> None:
-    """A search is bounded, whatever is stored."""
     run = team.repository.run(team.base)
     for _ in range(7):
         team.repository.artifact(run, b"no zip")
@@ -593,7 +588,6 @@ def test_a_merge_base_that_is_no_commit_is_no_answer(team: Team) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_named(team: Team, tmp_path: Path) -> None:
-    """Newest first; each is downloaded into a folder."""
     old, new = team.store(days_ago=2), team.store(days_ago=1)
     baselines = StoredBaselines(team.asking.api, team.event)
 
@@ -644,7 +638,6 @@ def test_only_the_files_of_a_baseline_are_taken_out(others: str) -> None:
 
 
 def test_a_link_is_the_text_that_it_holds() -> None:
-    """Nothing is followed, and nothing made executable."""
     link = packed("sizes.json", data=b"/etc/passwd", kind=stat.S_IFLNK | 0o777)
 
     assert read_archive(link) == {"sizes.json": b"/etc/passwd"}
@@ -667,7 +660,6 @@ def test_a_link_is_the_text_that_it_holds() -> None:
     ],
 )
 def test_an_archive_is_read_whole_or_refused(data: bytes, problem: str) -> None:
-    """Before two hundred thousand names take a gigabyte."""
     started = time.monotonic()
 
     with pytest.raises(InputError, match=rf"^its archive: not a whole zip: .*{problem}"):
@@ -676,7 +668,6 @@ def test_an_archive_is_read_whole_or_refused(data: bytes, problem: str) -> None:
 
 
 def test_a_file_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gigabytes of zeros are not unpacked."""
     bomb = zipped({"sizes.json": bytes(2_000_000), "evidence.json": b"{}"})
     monkeypatch.setattr("megtrim.github.baselines._LARGEST_FILE_BYTES", 2_000_000)
     assert len(read_archive(bomb)["sizes.json"]) == 2_000_000

@@ -31,7 +31,6 @@ def github() -> Iterator[GithubDouble]:
 
 @pytest.fixture
 def repository(github: GithubDouble) -> Repository:
-    """What it remembers."""
     return github.repository("acme/phone")
 
 
@@ -135,7 +134,6 @@ def test_each_configuration_has_its_own(github: GithubDouble, repository: Reposi
 
 
 def test_another_pull_request_has_its_own(github: GithubDouble, repository: Repository) -> None:
-    """Comments are looked for where they belong."""
     publish(github, "17")
     upsert(ask(github).api, "acme/phone", 18, "megtrim.yaml", "18")
 
@@ -199,7 +197,6 @@ def test_a_comment_that_vanishes_is_written_again(
 def test_comments_of_deleted_accounts_do_no_harm(
     github: GithubDouble, repository: Repository
 ) -> None:
-    """They have no user."""
     repository.comment(17, f"x\n\n{MARK}")["user"] = None
     repository.comment(17, f"y\n\n{MARK}")["user"] = "github-actions[bot]"
 
@@ -243,7 +240,6 @@ def test_one_long_line_is_cut_within(github: GithubDouble, repository: Repositor
 def test_a_comment_without_a_number_is_a_failure(
     github: GithubDouble, repository: Repository, identity: Any
 ) -> None:
-    """It would become a part of a path."""
     repository.comment(17, f"x\n\n{MARK}")["id"] = identity
 
     with pytest.raises(InfrastructureFailure, match="a comment has no number"):
@@ -253,7 +249,6 @@ def test_a_comment_without_a_number_is_a_failure(
 def test_a_post_that_acted_and_broke_is_found_by_the_next_run(
     github: GithubDouble, repository: Repository
 ) -> None:
-    """Asking again would have made a second one."""
     github.fail("POST", "/comments", status=0, acts=True)
 
     with pytest.raises(InfrastructureFailure):
@@ -267,7 +262,6 @@ def test_a_post_that_acted_and_broke_is_found_by_the_next_run(
 
 
 def test_keys_are_readable() -> None:
-    """A path is its own key."""
     assert key_of("megtrim.yaml") == "megtrim.yaml"
     assert key_of("apps/camera_2/megtrim-v1.yaml") == "apps/camera_2/megtrim-v1.yaml"
     assert key_of("a b\n-->.yaml") == "a%20b%0A-%2D%3E.yaml"
@@ -286,7 +280,6 @@ def test_keys_tell_paths_apart_and_stay_inside_the_marker(one: str, other: str) 
 
 
 def test_long_keys_are_digests() -> None:
-    """Also those are different for different paths."""
     assert len(key_of("x" * 201)) == 64
     assert key_of("x" * 201) != key_of("x" * 202)
     assert key_of("x" * 200) == "x" * 200

@@ -17,18 +17,15 @@ from unit.github.support import asking
 
 @pytest.fixture
 def repository(github: GithubDouble) -> Repository:
-    """What GitHub remembers."""
     return github.repository("acme/phone", now=datetime(2027, 1, 31, 2, 3, 4, tzinfo=UTC))
 
 
 @pytest.fixture
 def api(github: GithubDouble, repository: Repository) -> Api:
-    """What asks."""
     return asking(github.url, token=github.token).api
 
 
 def test_a_commit_with_and_without_a_parent(api: Api, repository: Repository) -> None:
-    """Its first parent, and when it was committed."""
     first = repository.commit({"a": "1"}, branch="main")
     second = repository.commit({"a": "2"}, branch="main")
 
@@ -39,7 +36,6 @@ def test_a_commit_with_and_without_a_parent(api: Api, repository: Repository) ->
 
 
 def test_a_run_begins_once(api: Api, repository: Repository) -> None:
-    """However often it is attempted."""
     run = repository.run(repository.commit({"a": "1"}, branch="main"))
     repository.runs[run]["run_attempt"] = 2
 
@@ -48,7 +44,6 @@ def test_a_run_begins_once(api: Api, repository: Repository) -> None:
 
 @pytest.mark.parametrize("time", ["", "yesterday", "2027-01-31T02:03:04+01:00", None])
 def test_an_odd_time_is_a_failure(api: Api, repository: Repository, time: str | None) -> None:
-    """It would become the name of a file."""
     run = repository.run(repository.commit({"a": "1"}, branch="main"))
     repository.runs[run]["created_at"] = time
 
@@ -57,6 +52,5 @@ def test_an_odd_time_is_a_failure(api: Api, repository: Repository, time: str | 
 
 
 def test_a_commit_that_is_unknown_is_a_failure(api: Api, repository: Repository) -> None:
-    """GitHub says so."""
     with pytest.raises(InfrastructureFailure, match="404"):
         fetch_commit(api, "acme/phone", "f" * 40)

@@ -161,7 +161,6 @@ def test_variables_and_what_they_replace(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variable", ["GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH", "GITHUB_SHA"])
 def test_variables_must_be_set(tmp_path: Path, variable: str) -> None:
-    """An empty one is not set."""
     assert refusal(environment(tmp_path, "push") | {variable: ""}) == f"{variable} is not set"
 
 
@@ -183,7 +182,6 @@ def test_variables_must_be_set(tmp_path: Path, variable: str) -> None:
     ],
 )
 def test_variables_have_a_shape(tmp_path: Path, variable: str, value: str, expected: str) -> None:
-    """Every one that is used."""
     env = environment(tmp_path, "push", {}) | {variable: value}
 
     assert refusal(env) == f"{variable}: found {value!r}, expected {expected}"
@@ -258,7 +256,6 @@ def test_an_event_file_that_is_no_file(tmp_path: Path, path: str, problem: str) 
 def test_an_event_file_may_be_as_large_as_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And not a byte larger."""
     env = environment(tmp_path, "push")
     size = Path(env["GITHUB_EVENT_PATH"]).stat().st_size
 
@@ -270,7 +267,6 @@ def test_an_event_file_may_be_as_large_as_the_limit(
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"[" * 100_000, b"\xff\xfe", b"9" * 5000])
 def test_an_event_file_that_is_no_json_object(tmp_path: Path, data: bytes) -> None:
-    """Cut off, nested too deep, or bytes."""
     env = environment(tmp_path, "push")
     Path(env["GITHUB_EVENT_PATH"]).write_bytes(data)
 

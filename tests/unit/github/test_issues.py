@@ -15,20 +15,17 @@ ISSUES = "/repos/acme/phone/issues"
 
 @pytest.fixture
 def repository(github: GithubDouble) -> Repository:
-    """What GitHub remembers."""
     return github.repository("acme/phone")
 
 
 @pytest.fixture
 def tracker(github: GithubDouble, repository: Repository) -> IssueTracker:
-    """The issues with one label."""
     return IssueTracker(asking(github.url, token=github.token).api, "acme/phone", label="slow")
 
 
 def test_an_issue_is_opened_and_found_again(
     tracker: IssueTracker, github: GithubDouble, repository: Repository
 ) -> None:
-    """By its label and its author."""
     number = tracker.open("It got slower", "Why\n")
 
     assert list(tracker.list_own()) == [
@@ -53,7 +50,6 @@ def test_issues_of_others_are_not_read(tracker: IssueTracker, repository: Reposi
 def test_what_is_up_to_date_is_not_written(
     tracker: IssueTracker, github: GithubDouble, repository: Repository
 ) -> None:
-    """GitHub may have changed the line ends."""
     number = tracker.open("t", "a\nb")
     repository.issues[number]["body"] = "a\r\nb\r\n"
     (issue,) = tracker.list_own()
@@ -93,7 +89,6 @@ def test_a_person_who_closes_it_meanwhile_is_not_overruled(
 
 
 def test_many_pages_are_read(tracker: IssueTracker, repository: Repository) -> None:
-    """Issues of years."""
     for _ in range(250):
         repository.issue("t", labels=["slow"])
 
@@ -103,7 +98,6 @@ def test_many_pages_are_read(tracker: IssueTracker, repository: Repository) -> N
 def test_an_issue_whose_fate_is_unknown_is_not_opened_twice(
     tracker: IssueTracker, github: GithubDouble
 ) -> None:
-    """The next attempt finds it."""
     github.fail("POST", r"/issues$", status=502, acts=True)
 
     with pytest.raises(InfrastructureFailure):
@@ -116,7 +110,6 @@ def test_an_issue_whose_fate_is_unknown_is_not_opened_twice(
 def test_an_answer_that_is_no_issue_is_a_failure(
     tracker: IssueTracker, repository: Repository, change: dict[str, object]
 ) -> None:
-    """A proxy may answer anything."""
     tracker.open("t", "b")
     repository.issues[1] |= change
 

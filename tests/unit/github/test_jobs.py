@@ -221,7 +221,6 @@ def test_pauses_grow_to_half_a_minute(waiting: Waiting) -> None:
 
 @pytest.mark.parametrize("jobs", [pixel(QUEUED), [job("size / build", ENDED)]])
 def test_zero_minutes_ask_once(waiting: Waiting, jobs: Round) -> None:
-    """No one waits who does not want to."""
     assert waiting(jobs, pickup_s=0, run_s=0).pending is NO_RUNNER
     assert waiting.pauses == []
 

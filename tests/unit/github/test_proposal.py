@@ -97,7 +97,6 @@ def test_the_first_proposal_opens_a_pull_request(team: Team) -> None:
 
 
 def test_a_new_folder_can_be_proposed(team: Team) -> None:
-    """The first keep set of a team."""
     change = replace(CHANGE, path="new folder/ä")
     team.propose(change)
 
@@ -175,7 +174,6 @@ def test_a_base_that_moved_on_is_followed(team: Team) -> None:
 
 
 def test_a_commit_of_someone_on_the_branch_is_replaced(team: Team) -> None:
-    """The text of the pull request says so."""
     team.propose()
     team.repository.commit({"a.txt": "mine"}, branch=BRANCH)
 
@@ -215,7 +213,6 @@ def test_a_closed_pull_request_is_not_reopened(team: Team) -> None:
 
 
 def test_a_branch_without_a_pull_request_gets_one(team: Team) -> None:
-    """The run before was cut off in between."""
     team.github.fail("POST", "/pulls$", status=500)
     with pytest.raises(InfrastructureFailure):
         team.propose()
@@ -281,7 +278,6 @@ def test_a_branch_that_came_in_between_is_moved(team: Team) -> None:
 
 
 def test_a_branch_that_went_in_between_is_made(team: Team) -> None:
-    """Someone deleted it after this run had looked."""
     team.propose()
     team.repository.pulls[1]["state"] = "closed"
     team.github.fail("PATCH", "/git/refs/", status=422, message="Reference does not exist")
@@ -355,7 +351,6 @@ def test_checks_are_started_once_for_a_commit(team: Team) -> None:
 
 
 def test_runs_of_other_workflows_are_no_checks(team: Team) -> None:
-    """Another workflow was started on the same commit."""
     proposed = team.propose()
     team.repository.run(proposed.commit, event="workflow_dispatch", branch=BRANCH)
     team.repository.run(proposed.commit, event="push", branch=BRANCH)
@@ -364,12 +359,10 @@ def test_runs_of_other_workflows_are_no_checks(team: Team) -> None:
 
 
 def proposer(team: Team) -> PullRequestProposer:
-    """Return what asks."""
     return PullRequestProposer(team.asking.api, "acme/phone")
 
 
 def test_files_are_read_at_a_commit(team: Team) -> None:
-    """Those that are proposed are not downloaded."""
     large = '{"regions": "' + "x" * 1_100_000 + '"}\n'
     same = {f"{FOLDER}/n/s@c.json": CHANGE.texts["m/s@c.json"]}
     later = team.repository.commit({PATH: large, **same}, branch="main")
@@ -392,7 +385,6 @@ def test_what_is_no_folder_of_texts_has_none(team: Team) -> None:
 
 
 def test_a_tree_that_was_cut_off_is_a_failure(team: Team) -> None:
-    """Files that are not listed would look removed."""
     answer = team.github.dispatch
 
     def cuts(request):  # type: ignore[no-untyped-def]
@@ -409,7 +401,6 @@ def test_a_tree_that_was_cut_off_is_a_failure(team: Team) -> None:
 
 
 def test_heads_of_branches(team: Team) -> None:
-    """With any name that git allows."""
     team.repository.set_head("a/ü#1%", team.base)
 
     assert proposer(team).head("a/ü#1%") == team.base

@@ -18,7 +18,6 @@ PAGE = "https://github.example/acme/phone/releases/tag/v1"
 
 @pytest.fixture
 def repository(github: GithubDouble) -> Repository:
-    """A repository with a tag."""
     made = github.repository("acme/phone")
     made.tags["v1"] = {"type": "commit", "sha": COMMIT}
     return made
@@ -26,7 +25,6 @@ def repository(github: GithubDouble) -> Repository:
 
 @pytest.fixture
 def publisher(github: GithubDouble, repository: Repository) -> ReleasePublisher:
-    """The releases of that repository."""
     return ReleasePublisher(asking(github.url, token=github.token).api, "acme/phone")
 
 
@@ -42,7 +40,6 @@ def published(repository: Repository) -> list[dict[str, bytes]]:
 def test_it_is_published_with_all_of_its_files(
     publisher: ReleasePublisher, repository: Repository, github: GithubDouble
 ) -> None:
-    """In one step, after the last file."""
     assert publisher.publish(WANTED) == PAGE
     assert published(repository) == [ASSETS]
     assert [str(each) for each in github.journal if each.method in ("POST", "PATCH")][
@@ -55,7 +52,6 @@ def test_it_is_published_with_all_of_its_files(
 def test_again_it_stays_as_it_is(
     publisher: ReleasePublisher, repository: Repository, github: GithubDouble
 ) -> None:
-    """A run that is repeated writes nothing."""
     publisher.publish(WANTED)
     before = len(github.journal)
 
@@ -65,7 +61,6 @@ def test_again_it_stays_as_it_is(
 
 
 def test_an_annotated_tag_is_followed(publisher: ReleasePublisher, repository: Repository) -> None:
-    """It points to a text of its own."""
     repository.tags["v1"] = {"type": "tag", "sha": "a" * 40}
     repository.notes["a" * 40] = COMMIT
 
@@ -84,7 +79,6 @@ def test_an_annotated_tag_is_followed(publisher: ReleasePublisher, repository: R
 def test_what_is_published_is_never_changed(
     assets: dict[str, bytes], publisher: ReleasePublisher, repository: Repository
 ) -> None:
-    """Whoever has it relies on it."""
     publisher.publish(WANTED)
     other = WantedRelease(tag="v1", commit=COMMIT, notes="", assets=assets)
 
@@ -105,7 +99,6 @@ def test_a_tag_that_was_moved_is_refused(
 
 
 def test_a_draft_of_a_person_stays(publisher: ReleasePublisher, repository: Repository) -> None:
-    """It may hold what they wrote."""
     draft = {"id": 7, "tag_name": "v1", "draft": True, "body": "My words", "assets": []}
     repository.releases[7] = {**draft, "html_url": PAGE}
 

@@ -75,7 +75,6 @@ def test_no_value_makes_another_output(
 
 @pytest.mark.parametrize("name", ["", "a b", "a=b", "a\nb", "1a", "ä", "a<<b", "x" * 101])
 def test_an_output_has_a_plain_name(tmp_path: Path, name: str) -> None:
-    """Another one is a bug."""
     with pytest.raises(ValueError, match="not the name of an output"):
         write_output({"GITHUB_OUTPUT": str(tmp_path / "output")}, name, "1")
 
@@ -96,7 +95,6 @@ def test_an_output_is_bounded(tmp_path: Path) -> None:
 def test_without_a_runner_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A person runs the same command at home."""
     monkeypatch.chdir(tmp_path)
 
     write_output({}, "a", "1")
@@ -106,7 +104,6 @@ def test_without_a_runner_nothing_is_written(
 
 
 def test_a_file_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
-    """A folder is in its place."""
     with pytest.raises(InfrastructureFailure, match="cannot be written: Is a directory"):
         write_output({"GITHUB_OUTPUT": str(tmp_path)}, "a", "1")
     with pytest.raises(InfrastructureFailure, match="cannot be written: Is a directory"):
@@ -216,14 +213,12 @@ def test_any_text_stays_in_its_place(message: str, title: str, file: str) -> Non
 
 
 def test_an_annotation_is_bounded() -> None:
-    """Its message and its properties."""
     _, properties, message = read(annotation("error", "m" * 5000, title="t" * 300, file="f" * 300))
 
     assert (len(message), len(properties["title"]), len(properties["file"])) == (4000, 250, 250)
 
 
 def test_an_annotation_has_a_level() -> None:
-    """Another one would be another command."""
     with pytest.raises(ValueError, match="not a level"):
         annotation("add-mask", "x", title="t")
 
@@ -244,7 +239,6 @@ def test_it_is_one_line_and_no_command(text: str, shown: str) -> None:
 
 
 def test_it_is_bounded() -> None:
-    """What is left out shows as an ellipsis."""
     assert one_line("x" * 9, most=9) == "x" * 9
     assert one_line("x" * 10, most=9) == "x" * 8 + "…"
 
@@ -257,7 +251,6 @@ def test_it_is_bounded() -> None:
     ],
 )
 def test_a_label_or_a_list_of_labels(text: str, labels: tuple[str, ...]) -> None:
-    """As `runs-on` takes them."""
     assert parse_build_runner(text) == labels
 
 
@@ -267,13 +260,11 @@ def test_a_label_or_a_list_of_labels(text: str, labels: tuple[str, ...]) -> None
      str(["a"] * 3), "[" * 100_000, '["' + '","'.join("abcdefghijklmnopqrstu") + '"]'],
 )  # fmt: skip
 def test_anything_else_is_refused(text: str) -> None:
-    """With what was expected."""
     with pytest.raises(InputError, match="expected a label or a JSON list of labels"):
         parse_build_runner(text)
 
 
 def test_a_fork_learns_where_it_was_built() -> None:
-    """Only where the team has another runner."""
     assert describe_fork("ubuntu-24.04") == describe_fork('["ubuntu-24.04"]') == ""
     assert describe_fork('["self-hosted", "big"]') == (
         "built on ubuntu-24.04, not on self-hosted, big: "

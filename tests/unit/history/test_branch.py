@@ -13,7 +13,6 @@ from megtrim.util.process import ProcessRunner
 
 @pytest.mark.parametrize("name", ["perf-history", "data/perf", "v1.2_x"])
 def test_plain_names_are_taken(name: str) -> None:
-    """Also those with folders."""
     assert is_branch_name(name)
 
 

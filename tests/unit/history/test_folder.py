@@ -20,7 +20,6 @@ RUNS = tuple(make_run(night) for night in range(40))
 
 
 def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
-    """Oldest first, and by day."""
     append_to_folder(tmp_path, RUNS[::-1])
 
     assert read_folder(tmp_path, RUN_FILES).entries == RUNS
@@ -62,7 +61,6 @@ def test_broken_files_cost_themselves_alone(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
-    """It may lead anywhere."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "history").mkdir()
     (tmp_path / "history/runs").symlink_to(tmp_path / "elsewhere")
@@ -81,7 +79,6 @@ def test_no_folder_is_an_input_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["2026-1-4T02:00:00Z", "2026-01-04T02:00:00+00:00", "", "now"])
 def test_only_one_way_to_write_a_time(text: str) -> None:
-    """Names are sorted as texts."""
     with pytest.raises(ValueError, match="expected a time"):
         parse_time("measured_at", text)
 
@@ -95,7 +92,6 @@ def test_kinds_keep_apart() -> None:
 
 
 def test_too_many_files_ask_for_a_first_day() -> None:
-    """They are not opened."""
     few = replace(SIZE_FILES, most=1)
 
     with pytest.raises(InputError, match="found 2 commits in a history, expected at most 1") as e:

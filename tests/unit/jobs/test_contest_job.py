@@ -131,7 +131,6 @@ def test_samples_are_brought_back(place: Place) -> None:
 
 
 def test_two_contests_of_one_scenario_have_two_records(place: Place) -> None:
-    """They share its files."""
     alone = bundle_contest(contest=contest(rival=None))
     found = place.run(place.job(alone, trimming()))
     first, second = rows(found)
@@ -166,7 +165,6 @@ def test_how_a_program_fails_is_brought_back(
 
 
 def test_a_failure_costs_its_own_contest(place: Place) -> None:
-    """The next one is measured."""
     alone = bundle_contest(contest=contest(rival=None))
     found = place.run(place.job(alone, trimming(), reduced="#!/bin/sh\nexit 3\n"))
 
@@ -217,7 +215,6 @@ def test_what_a_cpu_does_not_have_is_no_failure(place: Place, machine: str, *, k
 
 
 def test_words_of_programs_are_cleaned(place: Place) -> None:
-    """They go to logs and pages."""
     program = timed_program(10, before="printf 'error: \\033[31m::error::x' >&2; exit 1")
     (row,) = rows(place.run(place.job(reduced=program)))
 
@@ -226,7 +223,6 @@ def test_words_of_programs_are_cleaned(place: Place) -> None:
 
 
 def test_a_bundle_that_is_not_whole_is_no_evidence(place: Place) -> None:
-    """Nothing of it is run."""
     job = place.job()
     for file in (place.folder / "files").iterdir():
         file.write_bytes(b"other")

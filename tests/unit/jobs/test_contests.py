@@ -108,7 +108,6 @@ def test_a_bundle_to_time(tmp_path: Path) -> None:
 
 
 def test_trimmed_programs_go_along_with_their_sizes(tmp_path: Path) -> None:
-    """Which a device does not measure."""
     session = timed(tmp_path, TRIMMING)
     packed = pack(session, JobPurpose.TIME, NONE, tmp_path / "bundle")
     (found,) = (each for each in packed.contests if each.id == f"{ANY}#trimming-reduced")
@@ -130,7 +129,6 @@ def test_trimmed_programs_go_along_with_their_sizes(tmp_path: Path) -> None:
 def test_a_program_that_is_missing_costs_its_own_rows(
     tmp_path: Path, failure: Any, status: PerformanceStatus
 ) -> None:
-    """The others are measured all the same."""
     session = timed(tmp_path, TRIMMING)
     del session.results.done[REDUCED]
     session.results.failed[REDUCED] = failure
@@ -142,7 +140,6 @@ def test_a_program_that_is_missing_costs_its_own_rows(
 
 
 def test_without_any_program_nothing_is_asked(tmp_path: Path) -> None:
-    """Every row says so."""
     session = timed(tmp_path)
     del session.results.done[PLAIN]
     packed = pack(session, JobPurpose.TIME, NONE, tmp_path / "bundle")
@@ -167,7 +164,6 @@ def test_contests_are_what_jobs_share(tmp_path: Path) -> None:
 
 
 def test_what_no_device_takes_is_refused_with_its_line(tmp_path: Path) -> None:
-    """Before anything is packed."""
     config = PERF.replace("{name: t, ", '{name: t, args: ["--warmup-iter", "5000"], ').replace(
         "experiments: [fast-run-cache]", "experiments: [baseline], trimming: true"
     )

@@ -190,7 +190,6 @@ def test_any_word_of_a_device_reports_a_joined_verdict(status: CheckStatus) -> N
 
 @pytest.mark.parametrize("status", [ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED])
 def test_a_dead_device_is_no_failure_of_the_product(status: ScenarioStatus) -> None:
-    """It leaves the verdict unverified."""
     what = seen(ran(result(status=status, text="the phone is gone")))
 
     assert only(what).status is CheckStatus.INFRASTRUCTURE
@@ -365,7 +364,6 @@ def test_what_is_known_of_a_scenario_is_its_check(
 def test_silence_is_shown_with_its_reason_and_what_to_do(
     pending: PendingReason | None, why: str, hint: str
 ) -> None:
-    """Unverified, and no one is blocked."""
     check = only(seen(pending=pending))
 
     assert check.status is CheckStatus.UNVERIFIED
@@ -437,7 +435,6 @@ def test_the_last_proof_is_shown_and_expires(
 
 
 def test_scenarios_of_classes_without_a_runner_have_no_check() -> None:
-    """Those are verified by the build alone."""
     found = checks(seen(ran(result())))
     none = bundle(devices=(device(runner=False),), scenarios=())
 
@@ -461,7 +458,6 @@ def test_the_verdict_is_decided_again() -> None:
 
 
 def test_failed_checks_are_counted_again() -> None:
-    """Those of the build and those of devices."""
     before = failing()
     joined = join(before, seen(ran(TRAP))).verdict
     failed = sum(check.status is CheckStatus.FAIL for check in joined.checks)
@@ -472,7 +468,6 @@ def test_failed_checks_are_counted_again() -> None:
 
 
 def test_without_a_bundle_no_device_is_asked_about() -> None:
-    """The build's word stands; proofs stay."""
     before = proofs(evidence())
     joined = join(passing(), seen(bundle=None, proofs=before))
 
@@ -481,7 +476,6 @@ def test_without_a_bundle_no_device_is_asked_about() -> None:
 
 
 def test_new_proofs_take_the_place_of_old_ones() -> None:
-    """Those of other scenarios stay, whatever their age."""
     old = evidence(result(), result(scenario="gone/s@any"), day="2026-01-01")
     joined = join(passing(), seen(ran(result()), proofs=proofs(old)))
 
@@ -490,7 +484,6 @@ def test_new_proofs_take_the_place_of_old_ones() -> None:
 
 
 def test_a_proof_that_is_handed_on_has_the_day_of_the_verdict() -> None:
-    """Where it is tomorrow already."""
     joined = join(passing(), seen(evidence(day="2027-02-01")))
 
     assert joined.proofs.entries == (evidence(day=DAY),)
@@ -577,7 +570,6 @@ def test_a_failure_revokes_the_proof_of_its_program(binding: str, entries: int) 
 
 
 def test_a_dead_device_revokes_nothing() -> None:
-    """Nothing was learned."""
     before = proofs(evidence(day="2027-01-30"))
     lost = ran(result(status=ScenarioStatus.INFRASTRUCTURE))
 

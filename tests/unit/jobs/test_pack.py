@@ -138,7 +138,6 @@ def test_to_verify_classes_with_a_runner_are_asked(tmp_path: Path) -> None:
 
 
 def test_to_trace_all_are_asked(tmp_path: Path) -> None:
-    """Those of other classes run emulated."""
     session = built(tmp_path)
     selected = select(session, JobPurpose.TRACE, NONE)
 
@@ -165,7 +164,6 @@ def test_a_binding_does_not_name_the_device(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lacking", [PLAIN, REDUCED, HEADER])
 def test_without_programs_nothing_is_asked(tmp_path: Path, lacking: str) -> None:
-    """The build failed, or was not made yet."""
     session = built(tmp_path)
     del session.results.done[lacking]
 
@@ -241,7 +239,6 @@ def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
 
 
 def test_a_bundle_reports_each_scenarios_tolerance(tmp_path: Path) -> None:
-    """Its own, else that of verify."""
     own = CONFIG.replace("{name: t,", "{name: t, relative_tolerance: 0.25,")
     session = built(tmp_path, config=f"{own}verify: {{tolerance: 0.5}}\n")
     packed = pack(session, JobPurpose.VERIFY, EvidenceSet(entries=()), tmp_path / "bundle")
@@ -344,7 +341,6 @@ def test_programs_with_words_are_shown_to_complain(tmp_path: Path, trim: str) ->
 
 
 def test_where_an_emulator_reports_all_there_is_no_twin(tmp_path: Path) -> None:
-    """The bundle holds what was linked."""
     session = linked(tmp_path, links={"links/unfolded/load_and_run": "unfolded", **OBSERVED})
     packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
 
@@ -385,7 +381,6 @@ def test_a_search_is_not_made_where_functions_are_recorded(tmp_path: Path) -> No
 
 
 def test_a_link_that_failed_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
-    """The step says what failed."""
     session = linked(tmp_path)
     del session.results.done[LINKED]
     packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
@@ -404,7 +399,6 @@ def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> 
 
 
 def test_equal_builds_make_equal_bundles(tmp_path: Path) -> None:
-    """Byte for byte, in whatever folder."""
     made: list[Bundle] = []
     for name in ("a", "b/c"):
         (tmp_path / name).mkdir(parents=True)
@@ -530,7 +524,6 @@ def test_a_runner_is_shown_how_to_reach_its_device(tmp_path: Path) -> None:
 
 
 def test_a_bundle_takes_the_place_of_one(tmp_path: Path) -> None:
-    """Nothing of the old one is left."""
     to = tmp_path / "bundle"
     session = built(tmp_path)
     pack(session, JobPurpose.VERIFY, NONE, to)
@@ -560,7 +553,6 @@ def test_nothing_else_is_overwritten(tmp_path: Path, kind: str) -> None:
 
 
 def test_what_no_device_job_takes_is_refused_now(tmp_path: Path) -> None:
-    """With the place that it comes from."""
     config = CONFIG.replace("{name: t, ", '{name: t, args: ["--cpu\\te"], ')
     with pytest.raises(InputError) as caught:
         pack(built(tmp_path, config=config), JobPurpose.VERIFY, NONE, tmp_path / "bundle")

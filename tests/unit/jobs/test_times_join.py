@@ -175,7 +175,6 @@ def test_too_few_rounds_are_no_pass(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pending", list(PendingReason))
 def test_a_night_without_a_device_is_delivered(tmp_path: Path, pending: PendingReason) -> None:
-    """Every row says why."""
     found = joined(tmp_path, pending=pending)
 
     assert {row_of(found).status, row_of(found, OTHER).status} == {INFRASTRUCTURE}
@@ -183,7 +182,6 @@ def test_a_night_without_a_device_is_delivered(tmp_path: Path, pending: PendingR
 
 
 def test_what_no_device_was_asked_for_has_its_row(tmp_path: Path) -> None:
-    """In the configuration's order, each with its reason."""
     status = PerformanceStatus
     write_times(tmp_path / "1", record(result=many()))
     whole = clear(
@@ -215,7 +213,6 @@ def trimming_row(verdict: Verdict) -> Any:
 
 
 def test_size_and_speed_of_trimmed_programs(tmp_path: Path) -> None:
-    """Bytes are the build's, times the device's."""
     write_times(tmp_path / "1", record(contest=TRIMMING, result=many(0.9)))
     row = trimming_row(joined(tmp_path, asked(trimming())))
 
@@ -227,7 +224,6 @@ def test_size_and_speed_of_trimmed_programs(tmp_path: Path) -> None:
 
 
 def test_a_slower_trimmed_program_is_a_regression(tmp_path: Path) -> None:
-    """It fails, however small it is."""
     write_times(tmp_path / "1", record(contest=TRIMMING, result=many(1.5)))
     found = joined(tmp_path, asked(trimming()))
 
@@ -249,7 +245,6 @@ def test_a_lost_contest_hides_no_failure_of_its_row(tmp_path: Path, other: Any) 
 
 
 def test_a_verdict_and_a_bundle_of_two_builds_are_refused(tmp_path: Path) -> None:
-    """Times of one engine say nothing about another."""
     with pytest.raises(InputError, match="the bundle is of the engine eeeeeeeeeeee, the verdict"):
         joined(tmp_path, time_bundle())
     with pytest.raises(InputError, match="the bundle asks devices to verify, expected one that"):
@@ -264,7 +259,6 @@ def test_times_are_joined_once(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_used_is_a_warning(tmp_path: Path) -> None:
-    """Whoever reads the report learns of it."""
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad/evidence.json").write_text("{", encoding="utf-8")
     warnings = joined(tmp_path).warnings

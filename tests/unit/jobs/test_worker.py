@@ -194,7 +194,7 @@ EXPLAINED = "it trapped: 1 region it needs are not in the keep set"
 def test_a_trap_is_evidence(
     place: Place, programs: dict[str, str], missing: tuple[str, ...], text: str, ran: list[str]
 ) -> None:
-    """With what is missing, where the bundle has a program that tells."""
+    """With what is missing, where the bundle has a program that names it."""
     found = place.run(place.bundle(plain=GOOD, reduced=TRAPS, **programs))
     (result,) = only(found).results
 
@@ -248,7 +248,6 @@ def test_conditions_and_crash_are_evidence(place: Place) -> None:
 
 
 def test_a_trace_is_brought_back(place: Place) -> None:
-    """The file under its digest."""
     found = place.run(place.bundle(plain=GOOD, profile=PROFILE))
     (result,) = only(found).results
     data = trace(1, 7)
@@ -364,7 +363,6 @@ def test_a_full_disk_under_a_found_cache_is_evidence(
 
 
 def test_a_device_with_very_many_facts_reports_the_first_hundred(place: Place) -> None:
-    """Evidence takes no more."""
     facts = {f"fact {n:03}": "yes" for n in range(150)}
     place.device.reported = facts
     found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
@@ -401,7 +399,6 @@ def test_a_trace_that_cannot_be_used_is_evidence(
 def test_a_trace_that_is_too_large_is_not_brought_back(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It could not be read again."""
     monkeypatch.setattr("megtrim.jobs.worker.LARGEST_TRACE", 10)
     found = place.run(place.bundle(plain=GOOD, profile=PROFILE))
 
@@ -530,7 +527,6 @@ def test_a_file_of_another_digest_is_never_used(place: Place, which: str, damage
 
 
 def test_ctrl_c_is_passed_on(place: Place) -> None:
-    """It is no evidence."""
     place.device.interrupt = True
     with pytest.raises(KeyboardInterrupt):
         place.run(place.bundle(plain=GOOD, reduced=GOOD))
@@ -567,7 +563,6 @@ def test_evidence_bears_the_machine_that_ran_it(place: Place) -> None:
 
 
 def test_attempts_are_evidence_where_nothing_is_known(place: Place) -> None:
-    """Each with its machine."""
     place.device.retries = 1
     found = place.run(place.bundle(plain="lose it\n", reduced=GOOD))
     (result,) = only(found).results

@@ -72,7 +72,6 @@ def test_other_elements_are_bytes() -> None:
 
 
 def test_a_tensor_may_differ_within_the_tolerance() -> None:
-    """And not without one, nor by more."""
     plain, reduced = read(npy([1.0, 2.0, 4.0])), read(npy([1.0, 2.5, 4.0]))
 
     assert compare(plain, reduced, 0.5) == Comparison(equal=True, largest_difference=0.5, text="")
@@ -83,7 +82,6 @@ def test_a_tensor_may_differ_within_the_tolerance() -> None:
 
 
 def test_order_of_fortran_is_another_shape() -> None:
-    """The same bytes would mean another tensor."""
     values = [[1, 2, 3], [4, 5, 6]]
     turned = read(npy(values, fortran=True)).tensor
 
@@ -170,7 +168,6 @@ def test_what_proves_nothing_is_refused(data: bytes, name: str, said: str | None
 
 
 def test_a_tensor_that_proves_nothing_is_refused() -> None:
-    """As one that the engine dumped."""
     assert refusal(read(npy([]))) == "the output a.npy is empty"
     assert refusal(read(npy([2.0, 2.0]))) == "the output a.npy is constant: every number is 2"
     assert refusal(read(npy([math.nan]))) == "the output a.npy has 1 NaN or infinite numbers of 1"
@@ -179,7 +176,6 @@ def test_a_tensor_that_proves_nothing_is_refused() -> None:
 
 @pytest.mark.parametrize(("values", "dtype"), [([1.0, 2.0], "<f4"), (["cat", "dog"], "<U3")])
 def test_a_file_that_is_cut_off_is_refused(values: list[object], dtype: str) -> None:
-    """Of numbers or of anything else."""
     for data in (npy(values, dtype)[:-1], npy(values, dtype) + b"x", npy(values, dtype)[:40]):
         with pytest.raises(InputError, match=r"plain output a\.npy: not an intact \.npy file: "):
             read(data)
@@ -219,7 +215,6 @@ def floats(*values: float, form: str = "<f") -> bytes:
     ],
 )
 def test_what_is_the_same_throughout_proves_nothing(data: bytes, said: str) -> None:
-    """A program that computes nothing writes as much."""
     assert refusal(read(data, "o")) == f"the output o {said}"
 
 
@@ -242,7 +237,6 @@ def test_what_is_the_same_throughout_proves_nothing(data: bytes, said: str) -> N
     ],
 )
 def test_what_says_more_than_one_thing_is_evidence(data: bytes) -> None:
-    """One single number or word cannot vary."""
     assert refusal(read(data, "o")) is None
 
 
@@ -256,7 +250,6 @@ def test_bytes_of_any_number_that_is_repeated_are_refused(unit: bytes, times: in
 
 @given(st.binary(max_size=200))
 def test_any_bytes_have_an_answer(data: bytes) -> None:
-    """And no other error."""
     said = refusal(read(data, "o"))
     assert said is None or said.startswith("the output o ")
 
@@ -271,5 +264,4 @@ def test_any_bytes_have_an_answer(data: bytes) -> None:
     ],
 )
 def test_records_of_one_size(data: bytes, count: int, said: str | None) -> None:
-    """One single record cannot vary."""
     assert refusal(OutputFile(name="o", data=data, tensor=None, records=(data, count))) == said

@@ -32,7 +32,6 @@ def test_every_placeholder_is_filled() -> None:
 
 
 def test_doubled_braces_are_braces() -> None:
-    """JSON on a command line stays JSON."""
     assert compose("p", ('{{"model": "{model}"}}', "{{threads}}"), PLACES) == (
         "p",
         '{"model": "model.mge"}',
@@ -80,7 +79,6 @@ def test_a_placeholder_that_nothing_was_given_for_is_refused(argument: str) -> N
 
 @given(st.text(max_size=40))
 def test_any_text_goes_through_when_its_braces_are_doubled(text: str) -> None:
-    """Nothing else in an argument has a meaning."""
     doubled = text.replace("{", "{{").replace("}", "}}")
 
     assert compose("p", (doubled,), PLACES) == ("p", text)
@@ -88,7 +86,6 @@ def test_any_text_goes_through_when_its_braces_are_doubled(text: str) -> None:
 
 @given(st.text(alphabet="{}model:input", max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Never another error."""
     try:
         compose("p", (text,), PLACES)
     except InputError as error:

@@ -133,7 +133,6 @@ OTHER_OLD = replace(SDK, switches=SDK.switches - {"weight_preprocess"})
 def test_arguments_that_are_refused(
     dialect: Dialect, arguments: str, message: str, name: str, hint: str
 ) -> None:
-    """With the place, and what to write instead."""
     error = refused("--cpu", *arguments.split(), dialect=dialect)
 
     assert error.message == f"megtrim.yaml:9: {message.format(name)}"
@@ -218,7 +217,6 @@ def test_the_whole_command_line(arguments: str, fields: dict[str, object], expec
     ],
 )
 def test_inputs_that_cannot_be_passed_on(name: str, path: str, message: str) -> None:
-    """The grammar of the argument has no escapes."""
     with pytest.raises(InputError) as caught:
         compose(invocation(inputs=((name, path),)))
 
@@ -267,7 +265,6 @@ def test_flags_are_spelled_for_the_program(
 
 @given(st.lists(SWITCHES | VALUES, max_size=6))
 def test_what_is_spelled_is_read_the_same(every: list[Flag]) -> None:
-    """In the older dialect, which takes the least."""
     assert read(*render_flags(every, SDK), dialect=SDK) == tuple(every)
 
 
@@ -295,7 +292,6 @@ def test_a_changed_flag_replaces_all_of_its_name() -> None:
     ],
 )
 def test_the_last_word_on_a_switch_counts(arguments: list[str], on: bool) -> None:
-    """As gflags reads it."""
     assert is_on(read(*arguments), "cpu", LITE) is on
     # There, it is a flag's name and not the opposite of one.
     assert is_on(read("--no-sanity-check", dialect=SDK), "no_sanity_check", SDK)
@@ -317,7 +313,6 @@ def test_lists_hold_together(dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("dialect", BOTH)
 def test_what_megtrim_adds_is_known_to_both(dialect: Dialect) -> None:
-    """Else no scenario would run."""
     valued = {"input", "bin_out_dump", "fast_run_algo_policy", "multithread"}
 
     assert valued <= dialect.values
@@ -355,7 +350,6 @@ def test_a_trees_flags_replace_the_list() -> None:
 
 
 def test_flags_of_the_parser_stay() -> None:
-    """They are in no source of the program."""
     found = LITE.of_tree(frozenset({"cpu"}), frozenset())
 
     assert found.switches == {"cpu", "help", "helpfull", "helpshort", "version"}

@@ -112,13 +112,11 @@ def test_types_and_shapes(number: int, dtype: str, shape: tuple[int, ...], size:
     ],
 )
 def test_files_that_are_no_whole_dump(data: bytes, message: str) -> None:
-    """A cut-off file is no output that differs."""
     assert refused(data).startswith(message)
 
 
 @given(st.binary(max_size=120))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    """One clear message, or a tensor."""
     try:
         parse_dump(data, name="o", source="out/o")
     except InputError as error:
@@ -192,7 +190,6 @@ def test_outputs_are_compared(
     ],
 )
 def test_differences_by_type(dtype: str, left: bytes, right: bytes, difference: float) -> None:
-    """Every type is read as what it is."""
     found = compare(tensor(left, dtype), tensor(right, dtype), 0)
 
     assert (found.equal, found.largest_difference) == (False, difference)
@@ -249,7 +246,6 @@ def test_outputs_that_prove_nothing(output: Tensor, why: str | None) -> None:
 
 @given(st.binary(min_size=16, max_size=64).map(lambda data: data[: len(data) // 16 * 16]))
 def test_any_tensor_equals_itself(data: bytes) -> None:
-    """Whatever the bits, in every type."""
     for dtype in BY_NAME:
         found = compare(tensor(data, dtype), tensor(data, dtype), 0)
         assert (found.equal, found.largest_difference) == (True, 0.0)

@@ -180,11 +180,9 @@ def test_message_of_a_failed_run(stderr: str, message: str) -> None:
     ],
 )
 def test_messages_of_recorded_runs(name: str, message: str) -> None:
-    """As the engine wrote them."""
     assert error_message((DATA / name).read_text(encoding="utf-8")) == message
 
 
 @given(st.text(max_size=200))
 def test_any_text_may_hold_a_message(text: str) -> None:
-    """Or none."""
     assert isinstance(error_message(text), str)

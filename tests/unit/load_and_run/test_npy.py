@@ -65,7 +65,6 @@ def test_an_array_of_the_models_type_fits(element: str, dtype: str) -> None:
     ],
 )
 def test_an_array_of_another_type_or_order_does_not_fit(array: NDArray[Any], dtype: str) -> None:
-    """The program reads its bytes as they are."""
     assert not parse_header(written(array), source="x").fits(dtype, (2, 3))
 
 
@@ -116,7 +115,6 @@ def test_a_damaged_file_is_refused(data: bytes, reason: str) -> None:
 
 
 def test_a_whole_file_is_known_by_its_length() -> None:
-    """The data need not be read."""
     found = parse_header(header("(2, 3)"), source="x")
     expect_whole(found, found.size + 24, source="x")
 
@@ -161,7 +159,6 @@ def test_values_are_the_same_numbers_elsewhere() -> None:
 
 
 def test_a_batch_holds_it_twice() -> None:
-    """Behind each other."""
     found = read(apply_change(written(IMAGE), NpyMutation.BATCH, source="x"))
 
     assert found.shape == (2, 2, 4, 6)
@@ -170,7 +167,6 @@ def test_a_batch_holds_it_twice() -> None:
 
 
 def test_sizes_are_half_and_twice() -> None:
-    """Of height and width, no other."""
     smaller = read(apply_change(written(IMAGE), NpyMutation.SMALLER, source="x"))
     larger = read(apply_change(written(IMAGE), NpyMutation.LARGER, source="x"))
 
@@ -192,7 +188,6 @@ def test_sizes_are_half_and_twice() -> None:
     ],
 )
 def test_what_would_be_no_change_is_none(array: NDArray[Any], change: NpyMutation) -> None:
-    """No neighbour is the scenario itself."""
     assert apply_change(written(array), change, source="x") is None
 
 
@@ -214,7 +209,6 @@ def test_equal_inputs_give_equal_bytes(shape: list[int], dtype: str, change: Npy
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    """Behind the magic of the format as well."""
     for each in (data, b"\x93NUMPY\x01\x00" + data):
         try:
             apply_change(each, NpyMutation.VALUES, source="x")

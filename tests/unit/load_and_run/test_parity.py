@@ -42,7 +42,6 @@ def softmax(classes: int) -> Numbers:
     ],
 )
 def test_a_tolerance_is_shown(tolerance: Tolerance, text: str) -> None:
-    """As it is added up."""
     assert str(tolerance) == text
     assert tolerance.is_exact is (text == "0")
 
@@ -84,7 +83,6 @@ def test_numbers_within_a_tolerance(
 def test_the_meaning_is_that_of_numpy(
     plain: Numbers, reduced: Numbers, tolerance: Tolerance
 ) -> None:
-    """numpy.isclose, with the plain build's as the reference."""
     plain, reduced = plain.astype("f8"), reduced.astype("f8")
     with np.errstate(over="ignore", invalid="ignore"):
         close = np.isclose(
@@ -99,7 +97,6 @@ def test_the_meaning_is_that_of_numpy(
 
 
 def test_differences_of_whole_numbers_are_exact() -> None:
-    """Where 64-bit floating point cannot tell them apart."""
     found = differences(numbers(2**62, -1, dtype="i8"), numbers(2**62 + 1, 1, dtype="i8"))
 
     assert found.tolist() == [1.0, 2.0]
@@ -160,7 +157,6 @@ def test_differences_of_whole_numbers_are_exact() -> None:
     ],
 )
 def test_what_proves_nothing(plain: Numbers, tolerance: Tolerance, why: str) -> None:
-    """It says why, and what to set."""
     said = refusal("o", plain, tolerance)
 
     assert said == f"the output o {why}"
@@ -181,7 +177,6 @@ def test_what_proves_nothing(plain: Numbers, tolerance: Tolerance, why: str) -> 
     ],
 )
 def test_what_is_evidence(plain: Numbers, tolerance: Tolerance) -> None:
-    """Whole numbers are compared exactly, whatever the tolerance."""
     assert refusal("o", plain, tolerance) is None
 
 
@@ -211,7 +206,6 @@ def test_no_constant_passes_for_evidence(
     NARROW,
 )
 def test_no_constant_passes_for_complex_evidence(plain: Numbers, tolerance: Tolerance) -> None:
-    """In both of its parts."""
     plain = plain.astype("c16")
     assume(refusal("o", plain, tolerance) is None)
 

@@ -58,7 +58,6 @@ def test_a_machine_at_rest_gives_valid_times() -> None:
     ],
 )
 def test_a_machine_that_holds_itself_back_gives_none(changes: dict[str, Any], why: str) -> None:
-    """Whether before or after the run."""
     held = replace(GOOD, **changes)
 
     assert invalid(before=held) == f"throttled before the run: {why}"
@@ -76,7 +75,6 @@ def test_heat_is_what_waiting_mends() -> None:
 
 
 def test_a_governor_that_changed_gives_none() -> None:
-    """Someone else worked on the machine."""
     other = replace(GOOD, policies=(SLOW, replace(FAST, governor="powersave")))
 
     assert invalid(after=other) == ("the governor of policy4 changed from schedutil to powersave")
@@ -95,7 +93,6 @@ def test_a_low_battery_gives_none(percent: int | None, charging: bool | None, lo
 
 
 def test_what_was_asked_for_and_not_reached_is_the_last_reason() -> None:
-    """A throttled machine learns of as that."""
     assert invalid(unmet="60 °C after 5 s") == "60 °C after 5 s"
     assert invalid(after=replace(GOOD, thermal_status=1), unmet="x").startswith("throttled after")
 
@@ -170,11 +167,9 @@ def test_what_no_policy_can_be_is_refused(changes: dict[str, Any], said: str) ->
 
 @pytest.mark.parametrize("unmet", ["a\nb", "x" * 201])
 def test_a_reason_is_one_short_line(unmet: str) -> None:
-    """It stands in a table."""
     with pytest.raises(ValueError, match=r"^unmet: found"):
         Conditions(before=GOOD, after=GOOD, unmet=unmet)
 
 
 def test_rates_are_read_by_people() -> None:
-    """None is nothing."""
     assert (megahertz(1_804_800), megahertz(None)) == ("1804 MHz", "")

@@ -170,7 +170,6 @@ def test_damage_is_named(damage: Damage, made: MadeLog, data: st.DataObject) -> 
 
 @given(st.text(max_size=300))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Nothing but the one error escapes."""
     try:
         read(text)
     except DamagedLog as error:
@@ -181,7 +180,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     "text", ["", "\n", "WARNING: linker: lar: unsupported flags\n", "midout: 3 items written\n"]
 )
 def test_a_build_that_prints_nothing_has_no_times(text: str) -> None:
-    """That is no damage."""
     assert read(text) is None
 
 

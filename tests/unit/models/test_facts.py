@@ -13,7 +13,6 @@ from unit.models.test_show import FACTS
 
 
 def test_known_operators_are_all_that_is_needed() -> None:
-    """How often each occurs does not matter."""
     known = replace(FACTS, unknown_operators=())
 
     assert operator_info(known, source="net.mge") == OperatorInfo(
@@ -25,7 +24,6 @@ def test_known_operators_are_all_that_is_needed() -> None:
 
 
 def test_unknown_operators_are_not_guessed() -> None:
-    """The reduced build would be without them."""
     with pytest.raises(InputError) as caught:
         operator_info(FACTS, source="net.mge")
     assert caught.value.message == (

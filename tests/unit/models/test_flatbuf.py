@@ -31,7 +31,6 @@ def raw(*, fields: tuple[int, ...], table: bytes = bytes(8), above: int | None =
 
 
 def test_every_kind_of_field() -> None:
-    """Numbers, strings, tables and vectors, by index."""
     table = root(
         sized(
             {
@@ -92,7 +91,6 @@ def test_text_that_is_no_utf8_is_shown() -> None:
 
 
 def test_longest_string() -> None:
-    """The limit itself still passes."""
     table = root(sized({0: "x" * MAX_STRING_BYTES, 1: "x" * (MAX_STRING_BYTES + 1)}, b"test"))
 
     assert len(table.string(0)) == MAX_STRING_BYTES
@@ -101,7 +99,6 @@ def test_longest_string() -> None:
 
 
 def test_smallest_table() -> None:
-    """A table may have no fields at all."""
     assert root(raw(fields=(4, 4))).u8(0) == 0
 
 

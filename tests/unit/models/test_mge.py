@@ -157,7 +157,6 @@ def test_only_values_of_weights_are_not_of_the_graph() -> None:
 def test_only_values_of_weights_are_not_of_the_graph_in_the_second_format(
     at: int, changes: bool
 ) -> None:
-    """There, they are between its parts."""
     assert regraphed(RESNET_V2, at) in ((True, None) if changes else (False,))
 
 
@@ -240,7 +239,6 @@ def test_unknown_operators_are_no_operator_info() -> None:
     ],
 )
 def test_reduction_may_change_the_data_type(data_type: int, dtypes: tuple[str, ...]) -> None:
-    """A reduction's output type stands in its parameters."""
     facts = read(mge_v2(model_v2({0: "ReduceV2", 3: u8(23), 4: {2: u32(data_type)}})))
 
     assert facts.dtypes == dtypes
@@ -263,7 +261,6 @@ def test_elementwise_modes() -> None:
 
 
 def test_data_types_come_from_tensors_outputs_and_variables() -> None:
-    """Every place that names a type counts."""
     facts = read(
         mge_v2(
             model_v2(
@@ -293,7 +290,6 @@ def test_output_names_of_the_second_format() -> None:
 
 
 def test_outputs_of_the_second_format_without_variables() -> None:
-    """A dump may leave the names out."""
     facts = read(mge_v2(model_v2(_4=[{0: u32(7), 1: u32(9)}])))
 
     assert facts.outputs == (Variable(name="unnamed0", dtype="", shape=None),)
@@ -311,7 +307,6 @@ def test_output_names_of_the_first_format() -> None:
 
 
 def test_output_names_where_every_operator_has_names() -> None:
-    """Then variables are simply numbered through."""
     operators = [{0: type_id("Split"), 5: ["a", "b"]}, {0: type_id("Concat"), 5: ["c"]}]
 
     facts = read(mge_v1(graph_v1(*operators, outputs=(2, 0))))
@@ -385,7 +380,6 @@ def test_inputs_and_parameters_of_the_first_format() -> None:
     ],
 )
 def test_files_that_are_no_whole_model(data: bytes, message: str) -> None:
-    """One clear message that says where and what."""
     assert message in refused(data)
 
 
@@ -423,7 +417,6 @@ def test_work_is_bounded(operators: Any) -> None:
 
 
 def test_largest_rank() -> None:
-    """The limit itself still passes."""
     facts = read(mge_v2(model_v2(_3=[{1: Numbers("<I", (1,) * 64)}], _4=[{}])))
 
     assert facts.outputs[0].shape == (1,) * 64
@@ -463,7 +456,6 @@ def test_cut_off_models_are_refused(data: bytes, part: float) -> None:
 
 @given(st.binary(max_size=300))
 def test_any_graph_bytes_are_read_or_refused(data: bytes) -> None:
-    """Behind a right magic anything may follow."""
     for head in (b"MGBC" + bytes(20), struct.pack("<I", len(data) + 8) + bytes(4) + b"mgv2"):
         try:
             read(head + data)

@@ -24,7 +24,6 @@ def written(folder: Path, name: str = "net.json", **changes: object) -> Path:
 
 
 def test_needs_without_json_are_read_from_the_model() -> None:
-    """The model itself says what its JSON would."""
     assert load_needs(MODEL, ()) == load_needs(MODEL, (JSON,))
 
 
@@ -109,7 +108,6 @@ def test_damaged_model_is_refused_even_with_json(tmp_path: Path) -> None:
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
-    """Model and JSON alike."""
     missing = tmp_path / "no.such"
 
     with pytest.raises(InputError, match=r"no\.such: cannot be read: No such file or directory"):

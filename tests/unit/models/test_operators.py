@@ -72,7 +72,6 @@ def test_recorded_json_is_read_whole() -> None:
 
 
 def test_names_are_sorted_and_unique() -> None:
-    """Order and repetition in the file say nothing."""
     (found,) = parse_operator_json(
         text_of(opr_types=["Split", "Concat", "Split"]).encode(), source="net.json"
     )
@@ -94,14 +93,12 @@ def test_several_objects_in_one_file(together: str) -> None:
 
 
 def test_hash_may_be_missing() -> None:
-    """Old dumps wrote no hash."""
     text = '{"dtypes": [], "opr_types": [], "elemwise_modes": []}'
 
     assert parse_operator_json(text.encode(), source="net.json") == (info(graph_hash=None),)
 
 
 def test_largest_hash() -> None:
-    """A hash has 64 bits."""
     (found,) = parse_operator_json(text_of(hash=2**64 - 1).encode(), source="net.json")
 
     assert found.hash == 2**64 - 1
@@ -190,7 +187,6 @@ def test_too_large_a_file_is_refused() -> None:
 
 
 def test_limits_themselves_still_pass() -> None:
-    """4096 objects, and 16 MiB."""
     many = ",".join([text_of()] * 4096)
     large = text_of().encode().ljust(16 * 1024 * 1024)
 
@@ -289,7 +285,6 @@ def test_one_model_without_hash_switches_hashes_off() -> None:
 
 
 def test_one_dump_without_hash_leaves_its_model_without() -> None:
-    """The engine may be given either."""
     dumps = [("a", info(graph_hash=4)), ("a", info(graph_hash=None, dtypes=("Int8",)))]
 
     assert merge(dumps).hashes == ()
@@ -314,7 +309,6 @@ def test_needs_of_single_models_unite_to_those_of_all() -> None:
 
 
 def test_merge_of_nothing() -> None:
-    """No model needs nothing."""
     assert merge([]) == OperatorNeeds(hashes=(), dtypes=(), operators=(), elemwise_modes=())
 
 
@@ -351,7 +345,6 @@ def test_json_without_something_is_refused(actual: OperatorInfo, lacking: str) -
 
 
 def test_other_hash_alone_is_a_warning() -> None:
-    """The engine itself only warns of it."""
     warnings = check_covers(
         info(graph_hash=4), info(graph_hash=5), model="net.mge", source="net.json"
     )

@@ -26,7 +26,6 @@ def test_empty_model_is_refused() -> None:
 
 
 def test_too_large_a_file_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its size is looked at first."""
     monkeypatch.setattr(reader, "MAX_MODEL_BYTES", 1000)
 
     with pytest.raises(InputError, match="found more than 1,000 bytes, expected a model"):
@@ -61,7 +60,6 @@ def test_a_model_is_whole_or_cut_off(tmp_path: Path, data: bytes) -> None:
 
 @pytest.mark.parametrize("data", [b"packed", b"M", bytes(100), b"MGBX" + b"\xff" * 40])
 def test_what_is_of_no_known_format_may_be_whole(tmp_path: Path, data: bytes) -> None:
-    """The engine may read it."""
     path = tmp_path / "m.mge"
     path.write_bytes(data)
 

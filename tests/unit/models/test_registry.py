@@ -73,7 +73,6 @@ def test_modes_are_in_the_engines_order() -> None:
 
 
 def test_outputs_that_an_operator_types_itself() -> None:
-    """Scratch memory is Byte, indices are Int32."""
     assert REGISTERED["TopK"].dtypes == ("Byte", "Int32")
     assert REGISTERED["GetVarShapeV1"].dtypes == ("Int32",)
     assert REGISTERED["Elemwise"].dtypes == ()

@@ -29,7 +29,6 @@ def _message(data: bytes) -> str:
 
 
 def test_a_model_gives_its_facts() -> None:
-    """Counts, types, modes, inputs and outputs."""
     facts = parse_sample_model(WHOLE, source="m.sample")
     assert facts.format == "sample v1"
     assert dict(facts.operators)["ConvBias"] == 3

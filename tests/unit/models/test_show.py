@@ -36,7 +36,6 @@ def test_all_facts_are_shown_in_columns() -> None:
 
 
 def test_a_model_of_little() -> None:
-    """No version, and nothing to list."""
     little = ModelFacts(
         format="sample v1",
         engine_version="",

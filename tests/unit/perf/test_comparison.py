@@ -92,7 +92,6 @@ def test_scale_changes_no_answer(pairs: list[Pair], scale: float) -> None:
 @given(PAIRS, st.randoms())
 @settings(deadline=None)
 def test_the_order_of_pairs_does_not_matter(pairs: list[Pair], shuffler: random.Random) -> None:
-    """One look answers the same whatever the order."""
     shuffled = list(pairs)
     shuffler.shuffle(shuffled)
     criterion = Criterion()
@@ -112,7 +111,6 @@ def test_a_slower_second_never_lowers_the_interval(pairs: list[Pair], factor: fl
 
 
 def test_the_two_questions_have_two_answers() -> None:
-    """0.5% is different, and not more than 1%."""
     result = compare(noisy_pairs(1.005, spread=0.001), Criterion(threshold=0.01), level=0.02)
     assert result.different is Answer.YES
     assert result.exceeds is Answer.NO

@@ -68,7 +68,6 @@ def test_trimming_needs_a_trim() -> None:
     ],
 )
 def test_each_level_of_trimming_is_compared(trim: dict[str, str], variants: list[str]) -> None:
-    """The one that ships is the last."""
     assert [name for name, _ in list_trimmed(make_config({}, trim=trim))] == variants
 
 
@@ -83,12 +82,10 @@ def test_each_level_of_trimming_is_compared(trim: dict[str, str], variants: list
     ],
 )
 def test_scenarios_and_classes_are_chosen(perf: dict[str, Any], expected: list[str]) -> None:
-    """All of them, if none is named."""
     assert [each.id for each in select_measured(make_config(perf))] == expected
 
 
 def test_the_verdict_speaks_of_all_and_the_report_of_the_verdict() -> None:
-    """A contest that failed is in it, too."""
     *before, verdict, report = perf_tasks(make_config({"experiments": ["nchw88"]}))
 
     assert verdict.needs == ()
@@ -97,7 +94,6 @@ def test_the_verdict_speaks_of_all_and_the_report_of_the_verdict() -> None:
 
 
 def test_each_experiment_is_compared_with_the_base() -> None:
-    """Where there is one; no task builds it."""
     config = make_config({"experiments": ["nchw88"], "scenarios": ["m/default@big"]})
 
     found = perf_tasks(config, since_base=True)

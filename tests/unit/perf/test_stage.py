@@ -33,7 +33,6 @@ from unit.trim.stages.support import changed
 
 
 def test_a_contest_depends_on_program_files_and_settings(tmp_path: Path) -> None:
-    """A trimmed program's on that program, too."""
     session = open_session(tmp_path)
     tuned = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
     trimmed = perf.inputs(find_task(session, "m/s@any#trimming-reduced"), session)
@@ -44,7 +43,6 @@ def test_a_contest_depends_on_program_files_and_settings(tmp_path: Path) -> None
 
 
 def test_a_comparison_with_a_base_rests_on_both_programs(tmp_path: Path) -> None:
-    """Each with the flags of one experiment."""
     session = open_session(tmp_path)
     session.results.done[BASE] = session.results.done[REDUCED]
     task = find_task(session, "m/s@any#since-fast-run", since_base=True)
@@ -74,7 +72,6 @@ def test_another_threshold_is_measured_again(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_held_is_a_result_with_a_reason(tmp_path: Path) -> None:
-    """No device is asked."""
     device = FakeDevice("here")
     session = changed(open_session(tmp_path), devices={"any": device})
     found = perf.work(find_task(session, "m/s@any#nchw88"), session, tmp_path)
@@ -85,7 +82,6 @@ def test_what_cannot_be_held_is_a_result_with_a_reason(tmp_path: Path) -> None:
 
 
 def test_a_phone_without_a_feature_is_skipped_once_it_is_reached(tmp_path: Path) -> None:
-    """What its CPU has is not known before."""
     old = FakeDevice("phone", kind="adb", reported={"CPU features": "fp asimd"})
     session = changed(open_session(tmp_path), devices={"any": old})
     found = perf.work(find_task(session, "m/s@any#nchw44-dot"), session, tmp_path)
@@ -208,7 +204,6 @@ def test_what_no_job_brought_is_lost(tmp_path: Path) -> None:
 
 
 def test_a_class_without_a_runner_is_skipped(tmp_path: Path) -> None:
-    """No device job could bring anything of it."""
     session = bring(timed(tmp_path), tmp_path / "times", CRASHED)
     task = task_of(session, "m/s@big#baseline")
 

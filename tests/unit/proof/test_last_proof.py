@@ -34,7 +34,6 @@ def prove(session: Session, *, reduced: str, day: str = "2027-01-28", status: st
 
 @pytest.fixture
 def now(tmp_path: Path) -> Session:
-    """A session of 2027-01-31."""
     return built(tmp_path, today=date(2027, 1, 31))
 
 
@@ -43,12 +42,10 @@ def program(session: Session) -> str:
 
 
 def test_without_a_message_from_earlier_there_is_no_proof(now: Session) -> None:
-    """Of any scenario."""
     assert last_proofs(now) == {"m/s@any": None, "m/s@big": None, "m/t@any": None}
 
 
 def test_a_proof_of_this_program(now: Session) -> None:
-    """Its age is in days."""
     prove(now, reduced=program(now))
 
     assert last_proofs(now)[ID] == LastProof(days=3, same=True)
@@ -76,21 +73,18 @@ def test_a_program_with_another_library_next_to_it_is_another(
 
 
 def test_a_failure_is_no_proof(now: Session) -> None:
-    """It revokes those before it."""
     prove(now, reduced=program(now), status="trap")
 
     assert last_proofs(now)[ID] is None
 
 
 def test_a_proof_of_tomorrow_is_of_today(now: Session) -> None:
-    """Clocks differ."""
     prove(now, reduced=program(now), day="2027-02-01")
 
     assert last_proofs(now)[ID] == LastProof(days=0, same=True)
 
 
 def test_a_proof_of_a_day_to_come_is_none(now: Session) -> None:
-    """It would never grow old."""
     prove(now, reduced=program(now), day="2027-02-02")
     proof = last_proofs(now)[ID]
 
@@ -99,7 +93,6 @@ def test_a_proof_of_a_day_to_come_is_none(now: Session) -> None:
 
 
 def test_a_result_now_needs_no_proof(now: Session) -> None:
-    """It is one, or revokes them."""
     scenario = next(each for each in all_scenarios(now.request.config) if each.id == ID)
     prove(now, reduced=program(now))
     previous = now.services.store.previous("verify", VerifyResult, ID)
@@ -121,7 +114,6 @@ def test_a_result_now_needs_no_proof(now: Session) -> None:
     ],
 )
 def test_a_proof_is_shown_with_its_age(proof: LastProof, reported: str, old: bool) -> None:
-    """And expires when it is older than allowed."""
     allowed: Any = 14 * DAY_S
 
     assert proof.describe_age(allowed) == reported

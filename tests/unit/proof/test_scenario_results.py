@@ -32,7 +32,6 @@ from unit.trim.stages.support import changed, only_scenario, open_session
 
 @pytest.fixture
 def now(tmp_path: Path) -> Session:
-    """A session in committed mode."""
     return changed(open_session(tmp_path)[0], committed=True)
 
 
@@ -76,7 +75,6 @@ def test_the_command_to_see_it_again_verifies_the_scenario(now: Session) -> None
 
 
 def test_a_stale_trace_says_nothing_of_an_old_proof(now: Session) -> None:
-    """What was proved is another scenario."""
     now.results.failed[verify_task(only_scenario(now))] = STALE
 
     result = scenario_result(only_scenario(now), now, 7, LAST)

@@ -141,7 +141,6 @@ def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [None, lambda _: None])
 def test_a_bad_end_without_a_profile_build_is_shown(tmp_path: Path, make: Make | None) -> None:
-    """It failed, or no one can make it."""
     session, task = opened(tmp_path, TRAPS, profile=False)
     found, _ = work(changed(session, make=make), task, tmp_path)
 
@@ -232,7 +231,6 @@ def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
 
 
 def test_a_device_that_fails_before_anything_bad_was_seen_is_a_failure(tmp_path: Path) -> None:
-    """Of the machine."""
     session, task = opened(tmp_path, TRAPS, profile=True)
     device = Fickle(retries=1, plays=[GOOD, LOSE, LOSE])
 

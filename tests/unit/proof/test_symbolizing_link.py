@@ -39,7 +39,6 @@ def test_it_is_linked_where_a_trap_asks(tmp_path: Path) -> None:
 
 
 def test_without_trimmed_functions_there_is_none(tmp_path: Path) -> None:
-    """And none is made."""
     made: list[str] = []
     session = making(built(tmp_path), made)
 
@@ -49,7 +48,6 @@ def test_without_trimmed_functions_there_is_none(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_linked_again_has_none(tmp_path: Path) -> None:
-    """Nor has any where the link failed."""
     assert named_files("other", making(linked(tmp_path), [])) is None
     (tmp_path / "again").mkdir()
     failing = changed(linked(tmp_path / "again"), make=lambda _task: None)

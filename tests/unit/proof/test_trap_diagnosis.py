@@ -72,7 +72,6 @@ def test_an_engine_error_is_shown_in_the_profile_builds_words() -> None:
 
 
 def test_an_engine_error_without_words_has_its_exit_status() -> None:
-    """A program that says nothing is still distinguished."""
     found = explain(run(133), evidence(run(7), trace=trace(1)), keep_set(1))
 
     assert found.status == "engine-error"
@@ -93,7 +92,6 @@ def test_a_reduced_build_that_alone_fails_is_an_engine_error() -> None:
 
 @pytest.mark.parametrize("damaged", [None, b"", b"midout_trace v1\nN6midout6Reg", b"\xff"])
 def test_a_trace_that_is_not_whole_names_nothing(damaged: bytes | None) -> None:
-    """Nothing can be subtracted from it."""
     found = explain(run(133), evidence(trace=damaged), keep_set(1))
 
     assert (found.status, found.missing) == ("engine-error", ())

@@ -47,7 +47,6 @@ def test_equal_outputs_pass() -> None:
 
 
 def test_several_outputs_are_shown_by_name() -> None:
-    """Sorted, and counted."""
     found = compared({"b": GOOD, "a": GOOD}, {"a": GOOD, "b": GOOD})
 
     assert found.text == "outputs equal to the last bit (2 tensors, 24 bytes)"
@@ -58,7 +57,6 @@ def test_several_outputs_are_shown_by_name() -> None:
 
 
 def test_a_different_value_is_a_parity_break() -> None:
-    """With its size."""
     assert compared({"a": GOOD}, {"a": floats(1.0, 2.5, 3.0)}) == OutputComparison(
         status=ScenarioStatus.PARITY,
         text="output a: largest difference 0.5, allowed is 0",
@@ -74,7 +72,6 @@ def test_a_different_value_is_a_parity_break() -> None:
     ],
 )
 def test_a_tolerance_is_obeyed(tolerance: float, status: str, text: str) -> None:
-    """The difference is shown either way."""
     found = compared({"a": GOOD}, {"a": floats(1.0, 2.5, 3.0)}, tolerance)
 
     assert (found.status, found.text) == (status, text)
@@ -91,7 +88,6 @@ def test_a_tolerance_is_obeyed(tolerance: float, status: str, text: str) -> None
 def test_an_output_of_one_build_alone_is_a_parity_break(
     plain: dict[str, bytes], reduced: dict[str, bytes], text: str
 ) -> None:
-    """The others are compared all the same."""
     found = compared(plain, reduced)
 
     assert (found.status, found.text) == ("parity", text)
@@ -99,7 +95,6 @@ def test_an_output_of_one_build_alone_is_a_parity_break(
 
 
 def test_no_output_at_all_proves_nothing() -> None:
-    """Equal, but empty."""
     found = compared({}, {})
 
     assert (found.status, found.text) == ("parity", "the plain build dumped no output")
@@ -113,7 +108,6 @@ def test_no_output_at_all_proves_nothing() -> None:
     ],
 )
 def test_an_output_that_cannot_vary_proves_nothing(output: bytes, text: str) -> None:
-    """Equal to the last bit, and refused."""
     found = compared({"a": output}, {"a": output})
 
     assert (found.status, found.text) == ("parity", f"{text}: that proves nothing")
@@ -133,7 +127,6 @@ def test_a_tolerance_beyond_what_an_output_says_proves_nothing() -> None:
 
 
 def test_shapes_that_differ_have_no_difference_in_numbers() -> None:
-    """The report knows no infinite number."""
     found = compared({"a": GOOD}, {"a": floats(1.0, 2.0, 3.0, shape=(3, 1))})
 
     assert found.text == "output a: shape (3,) became (3, 1)"
@@ -150,7 +143,6 @@ def test_a_damaged_output_is_a_parity_break_and_no_bad_input() -> None:
 
 
 def test_all_problems_are_shown() -> None:
-    """Not only the first."""
     found = compared({"a": GOOD, "b": GOOD}, {"a": floats(1.0, 2.5, 3.0)})
 
     assert found.text == (
@@ -230,7 +222,6 @@ def test_a_trap_is_explained_by_the_profile_build(tmp_path: Path) -> None:
 def test_without_a_profile_build_a_bad_end_is_shown_all_the_same(
     tmp_path: Path, reduced: str, status: str, how: str
 ) -> None:
-    """With how to get more."""
     ended, noted, _ = proved(tmp_path, SAYS_GOOD, reduced, None)
 
     assert (ended.status, ended.missing_regions) == (status, ())
@@ -244,7 +235,6 @@ def test_without_a_profile_build_a_bad_end_is_shown_all_the_same(
 
 
 def test_a_plain_build_that_fails_ends_it(tmp_path: Path) -> None:
-    """There is nothing to compare with."""
     ended, noted, _ = proved(tmp_path, "exit 1\nstderr no such operator\n", SAYS_GOOD)
 
     assert ended.status == "engine-error"
@@ -274,7 +264,6 @@ def test_conditions_and_crash_are_those_of_the_run_that_is_shown_of(tmp_path: Pa
 
 
 def test_a_device_that_fails_is_no_result(tmp_path: Path) -> None:
-    """Whoever runs this says what it means."""
     with pytest.raises(InfrastructureFailure, match="adb: it is gone"):
         proved(tmp_path, SAYS_GOOD, "lose it\n")
 

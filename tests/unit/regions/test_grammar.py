@@ -91,7 +91,6 @@ def test_anything_else_is_refused(text: str, message: str) -> None:
 
 
 def test_the_limits_of_a_number_are_numbers() -> None:
-    """32 bits with a sign."""
     assert parse_canonical("x<2147483647, -2147483648>") == ("x", (2**31 - 1, -(2**31)))
 
 

@@ -19,7 +19,6 @@ MODES = (("RELU", 0), ("ADD", 16), ("PLUS", 16), ("ABS", 1))
 
 
 def needs(**changes: object) -> OperatorNeeds:
-    """Return one model's needs."""
     values: dict[str, object] = {
         "hashes": ((7, ("m",)), (2**64 - 1, ("m",))),
         "dtypes": (("Float32", ("m",)),),
@@ -197,7 +196,6 @@ def test_an_upstream_header_has_no_further_files() -> None:
 
 @pytest.mark.parametrize("layout", Layout)
 def test_without_traces_all_regions_stay(layout: Layout) -> None:
-    """The engine's own midout.h is left in place."""
     files = texts(keep(operators=needs()), layout)
 
     assert list(files) == ["bin_reduce.h"]
@@ -221,7 +219,6 @@ def test_float16_stays_where_a_model_needs_it() -> None:
 
 
 def test_no_hash_no_check() -> None:
-    """Without hashes the engine is given none."""
     assert read(keep(operators=needs(hashes=()))).hashes is None
 
 
@@ -256,14 +253,12 @@ def test_a_mode_that_the_engine_does_not_have_is_refused(kept: KeepSet, said: st
 
 
 def test_a_mode_that_is_no_identifier_is_refused() -> None:
-    """It would end up in compiled code."""
     with pytest.raises(InputError, match="expected a C\\+\\+ identifier"):
         render(keep("a<1>"), layout=Layout.SCOPED, elemwise_modes=[("A(x) B", 1)])
 
 
 @pytest.mark.parametrize("layout", Layout)
 def test_equal_needs_give_equal_bytes(layout: Layout) -> None:
-    """Whatever the order in which they came."""
     one = keep("a<1>", "b<float>", "a<-1>", operators=needs())
     other = keep("b<float>", "a<-1>", "a<1>", operators=needs())
 

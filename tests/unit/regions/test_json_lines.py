@@ -52,14 +52,12 @@ def test_entries_come_back_by_kind() -> None:
     ],
 )
 def test_anything_else_is_refused_with_its_line(text: str, found: str) -> None:
-    """With what to do about it."""
     with pytest.raises(InputError) as caught:
         reader(text).kinds(("version", "region"))
     assert caught.value.message.startswith(found)
 
 
 def test_a_value_without_a_name_may_occur_twice_if_it_is_the_same() -> None:
-    """As both sides of a merge have it."""
     same = reader('{"version": 1, "version": 1}')
     assert same.single(same.kinds(("version",))["version"], "version") == 1
 

@@ -107,7 +107,6 @@ def test_what_cannot_be_joined(
 
 
 def test_operators_alone_keep_all_regions() -> None:
-    """Then no run can miss a region."""
     found = keep(operators=NEEDS)
 
     assert found.regions() == {}
@@ -115,7 +114,6 @@ def test_operators_alone_keep_all_regions() -> None:
 
 
 def test_what_a_run_misses() -> None:
-    """Sorted, and only what is not kept."""
     assert missing(keep(scenario("m/s@c", B)), [C, B, A, C]) == (A, C)
 
 
@@ -129,7 +127,6 @@ def test_a_scenario_that_lost_regions() -> None:
 
 
 def test_what_was_lost_or_is_missing_is_sorted() -> None:
-    """However many regions there are."""
     many = tuple(Region("tag", (number,)) for number in range(40))
     kept = keep(scenario("a/s@c", many[0]))
 
@@ -154,7 +151,6 @@ def test_what_was_lost_or_is_missing_is_sorted() -> None:
 def test_a_scenario_that_is_bound_to_something_else_may_need_less(
     changed: dict[str, object],
 ) -> None:
-    """Only the same scenario can shrink."""
     before = keep(scenario("a/s@c", A, B, toolchain="zig aarch64-linux-musl"))
     unchanged = {"toolchain": "zig aarch64-linux-musl"}
     now = keep(scenario("a/s@c", A, **(unchanged | changed)))
@@ -163,7 +159,6 @@ def test_a_scenario_that_is_bound_to_something_else_may_need_less(
 
 
 def test_another_trace_of_the_same_scenario_does_not_excuse_a_loss() -> None:
-    """A person decides whether that is meant."""
     now = scenario("a/s@c", A, trace_sha256="4" * 64)
 
     assert find_lost_regions(keep(scenario("a/s@c", A, B)), keep(now)) == (("a/s@c", (B,)),)
@@ -206,7 +201,6 @@ TEXT = TEXT.replace("MODEL", "0" * 64).replace("INPUT", "1" * 64).replace("TRACE
 
 
 def test_the_file_has_a_line_for_each_region_and_scenario() -> None:
-    """It is JSON, and its text is fixed."""
     found = keep(scenario("m/s@c", A, B), operators=NEEDS)
 
     assert dump_keep_set(found) == TEXT
@@ -215,7 +209,6 @@ def test_the_file_has_a_line_for_each_region_and_scenario() -> None:
 
 
 def test_a_hash_of_the_first_version_is_every_model_s() -> None:
-    """That version did not say whose it is."""
     text = re.sub(r'("hash \d+": )\[.*\]', r"\1true", TEXT).replace('"version": 2', '"version": 1')
     found = parse_keep_set(text, source="k").operators
 
@@ -244,7 +237,6 @@ def ran(name: str, *functions: str, **changes: object) -> ScenarioRecord:
 
 
 def test_each_function_is_listed_with_who_needs_it() -> None:
-    """Like regions, sorted."""
     found = keep(ran("n/s@c", "_Z1cv", "main", "main"), ran("m/s@c", "main"))
 
     assert list(found.functions().items()) == [("_Z1cv", ("n/s@c",)), ("main", ("m/s@c", "n/s@c"))]
@@ -287,7 +279,6 @@ def test_a_scenario_without_regions_next_to_others_is_a_named_failure() -> None:
     "record", [ran("m/s@c", "main", link_sha256=None), ran("m/s@c")], ids=["link", "functions"]
 )
 def test_functions_and_their_link_come_together(record: ScenarioRecord) -> None:
-    """Names without a link could be another program's."""
     with pytest.raises(
         InputError, match="expected either both functions and their link, or neither"
     ):
@@ -295,7 +286,6 @@ def test_functions_and_their_link_come_together(record: ScenarioRecord) -> None:
 
 
 def test_a_scenario_that_lost_functions() -> None:
-    """Within one link: another one may inline others."""
     before = keep(ran("a/s@c", "f", "g", "main"), ran("b/s@c", "main"))
 
     assert find_lost_functions(before, keep(ran("a/s@c", "f"), ran("b/s@c", "main", "f"))) == (
@@ -323,7 +313,6 @@ def test_a_scenario_that_lost_functions() -> None:
 def test_functions_that_are_wrong_are_refused_with_file_and_line(
     old: str, new: str, line: int, said: str
 ) -> None:
-    """Their names stand in a linker script."""
     text = dump_keep_set(keep(ran("m/s@c", "main", "_Z1cv")))
     assert old in text
 
@@ -388,7 +377,6 @@ RECORDS = st.builds(
 
 @given(st.lists(RECORDS, min_size=1, max_size=3, unique_by=lambda record: record.id))
 def test_any_keep_set_survives_its_file(records: list[ScenarioRecord]) -> None:
-    """Whatever names, arguments and regions are."""
     found = keep(*records)
     text = dump_keep_set(found)
 
@@ -504,7 +492,6 @@ def test_what_is_no_keep_set_is_refused_with_file_and_line(
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "1", '"x"', "[" * 100_000, "9" * 5000])
 def test_other_json_is_refused(text: str) -> None:
-    """Wherever the reader notices."""
     with pytest.raises(InputError, match=r"k\.json:1: "):
         parse_keep_set(text, source="k.json")
 
@@ -520,7 +507,6 @@ def test_two_records_of_one_scenario_that_differ_are_refused() -> None:
 
 @given(st.data())
 def test_a_damaged_file_is_read_or_refused(data: st.DataObject) -> None:
-    """Never anything else."""
     at = data.draw(st.integers(0, len(TEXT) - 1))
     end = data.draw(st.integers(at, min(at + 30, len(TEXT))))
     text = TEXT[:at] + data.draw(st.text(max_size=5)) + TEXT[end:]
@@ -533,7 +519,6 @@ def test_a_damaged_file_is_read_or_refused(data: st.DataObject) -> None:
 
 
 def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
-    """And a missing one is named."""
     folder = tmp_path
     (folder / "keepset.json").write_text(TEXT, encoding="utf-8")
     (folder / "binary.json").write_bytes(b"\xff\xfe")

@@ -96,7 +96,6 @@ def test_files_of_two_generations_are_refused() -> None:
 
 
 def test_a_scenario_without_regions_among_others_is_refused() -> None:
-    """One branch went on to trim functions alone."""
     functions = scenario("n/s@c", functions=("main",), link_sha256="c" * 64)
     texts = dump_folder(WHOLE) | dump_folder(keep(functions, operators=NEEDS))
 
@@ -104,7 +103,6 @@ def test_a_scenario_without_regions_among_others_is_refused() -> None:
 
 
 def test_one_file_that_keeps_all_operators_keeps_all() -> None:
-    """The other side of a merge listed some."""
     texts = dump_folder(WHOLE) | dump_folder(keep(scenario("n/s@c", C)))
 
     assert parse_folder(texts, source="k").operators is None
@@ -126,7 +124,6 @@ def test_a_file_that_was_renamed_by_hand_is_refused(name: str, said: str) -> Non
 
 
 def test_a_whole_keep_set_in_one_of_the_files_is_refused() -> None:
-    """And one without any scenario."""
     assert "found the scenario m/t@c, expected m/s@c alone" in refused(
         {"m/s@c.json": dump_keep_set(WHOLE)}
     )
@@ -143,7 +140,6 @@ def test_no_id_leads_out_of_the_folder(name: str) -> None:
 
 
 def test_a_folder_is_read(tmp_path: Path) -> None:
-    """Other files in it do not count."""
     write(tmp_path, WHOLE)
     (tmp_path / "README.md").write_text("ours", encoding="utf-8")
 
@@ -183,7 +179,6 @@ def test_what_is_no_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In files and in bytes."""
     write(tmp_path, WHOLE)
     monkeypatch.setattr(keepset_folder, "MAX_TEXT", len(dump_folder(WHOLE)["m/s@c.json"]) + 10)
     with pytest.raises(InputError, match="found more than 10 bytes"):

@@ -36,13 +36,11 @@ def make_keep_set() -> KeepSet:
 
 
 def test_models_are_known_by_their_scenarios() -> None:
-    """An id begins with the model."""
     assert model_of(FAST) == "vgg"
     assert list_models(make_keep_set()) == ("mobile", "vgg")
 
 
 def test_operators_go_with_the_last_scenario_of_a_model() -> None:
-    """Regions go with the scenario that needs them."""
     keep = make_keep_set()
 
     slower = list_needs(select_scenarios(keep, {VGG, MOBILE}))
@@ -54,7 +52,6 @@ def test_operators_go_with_the_last_scenario_of_a_model() -> None:
 
 
 def test_what_only_some_need_is_a_difference() -> None:
-    """What several need is in none."""
     keep = make_keep_set()
 
     gone = list_needs(keep) - list_needs(select_scenarios(keep, {VGG, FAST}))
@@ -64,6 +61,5 @@ def test_what_only_some_need_is_a_difference() -> None:
 
 
 def test_a_keep_set_of_no_scenario_is_refused() -> None:
-    """It would keep everything."""
     with pytest.raises(InputError, match="would keep everything"):
         select_scenarios(make_keep_set(), ())

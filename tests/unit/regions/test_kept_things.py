@@ -18,7 +18,6 @@ def find(text: str) -> KeptThing | None:
 
 
 def test_a_region_is_kept_by_the_scenarios_that_ran_it() -> None:
-    """By its whole name."""
     found = find("pool<1>")
 
     assert found == KeptThing(
@@ -49,7 +48,6 @@ def test_a_tag_has_kept_regions_and_others() -> None:
 
 @pytest.mark.parametrize("text", ["Conv", "ConvV2"])
 def test_an_operator_is_kept_by_the_models_that_list_it(text: str) -> None:
-    """With the version of its class or without."""
     found = find(text)
 
     assert found == KeptThing(
@@ -59,5 +57,4 @@ def test_an_operator_is_kept_by_the_models_that_list_it(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["con", "conv<3>", "Con", "conv<", ""])
 def test_other_names_are_nothing_of_a_keep_set(text: str) -> None:
-    """A part of a name is no name."""
     assert find(text) is None

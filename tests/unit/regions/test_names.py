@@ -41,7 +41,6 @@ TABLE = NameTable(
 
 
 def region(tag: str, *args: int | str) -> Region:
-    """Return a region."""
     return Region(tag, args)
 
 
@@ -64,7 +63,6 @@ def src(name: str) -> int:
     ],
 )
 def test_numbers_of_names(name: str, terminated: bool, number: int) -> None:
-    """As they stand in recorded traces."""
     assert name_hash(name, terminated=terminated) == number
 
 
@@ -107,14 +105,12 @@ def test_places(wanted: Region, places: tuple[tuple[str, int], ...]) -> None:
 
 
 def test_a_tag_whose_regions_all_have_other_names_is_shown_as_a_whole() -> None:
-    """Better all candidates than none."""
     table = NameTable([("k.cpp", 'MIDOUT_BEGIN(t, midout_iv("A"_hash))\n')])
 
     assert table.places(region("t", 5)) == (("k.cpp", 1),)
 
 
 def test_a_macro_call_that_never_ends_is_cut() -> None:
-    """Damaged source is no reason to fail."""
     table = NameTable([("k.cpp", "MIDOUT_BEGIN(t, " + "(" * 10_000)])
 
     assert table.places(region("t", 5)) == (("k.cpp", 1),)

@@ -90,5 +90,4 @@ def test_what_would_not_compile_is_refused(entry: tuple[str, object], message: s
 
 
 def test_the_choice_is_one_of_two_words() -> None:
-    """Anything else is refused with both."""
     assert refused(("operators", "some")) == "k.json:2: found 'some', expected 'all' or 'listed'"

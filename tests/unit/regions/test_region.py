@@ -37,7 +37,6 @@ REGIONS = st.builds(Region, IDENTIFIERS, st.lists(NUMBERS | TYPES, max_size=5).m
 
 @given(REGIONS)
 def test_a_region_is_read_back_from_its_text(region: Region) -> None:
-    """``str`` and ``parse`` are inverse."""
     assert Region.parse(str(region)) == region
 
 
@@ -90,7 +89,6 @@ def test_what_is_no_region(text: str) -> None:
 
 
 def test_templates_may_stand_in_templates() -> None:
-    """Sixteen levels are read."""
     text = "x<" + "a::B<" * 16 + "int" + ">" * 17
 
     assert str(Region.parse(text)) == text
@@ -161,7 +159,6 @@ def test_demangled_names_that_are_refused(name: str) -> None:
 
 
 def test_a_refusal_says_what_was_found_where_and_what_was_expected() -> None:
-    """The message is enough to find the place."""
     with pytest.raises(GrammarError) as caught:
         parse_demangled("midout::Region<midout::tags::x, float const>")
 
@@ -195,5 +192,4 @@ def test_a_region_has_a_readable_name() -> None:
     ],
 )
 def test_what_could_harm_the_demangler_does_not_reach_it(name: str, found: str) -> None:
-    """Each with its reason."""
     assert found in problem(name)

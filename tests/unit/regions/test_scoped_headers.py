@@ -45,7 +45,6 @@ def test_a_line_that_declares_a_tag_becomes_the_include_of_its_file() -> None:
     ],
 )
 def test_spellings_of_a_declaration(line: str) -> None:
-    """The line ends as it ended."""
     text = f"int before;\r\n{line}\nint after;\n"
     end = "\r" if line.endswith("\r") else ""
 
@@ -78,7 +77,6 @@ def test_a_tag_that_is_declared_otherwise_stays_where_everybody_sees_it(text: st
 
 
 def test_a_comment_declares_nothing() -> None:
-    """It may tell how a tag is declared."""
     assert tags("// MIDOUT_DECL(kern)  declares it\n", KERNEL) == ("kern",)
 
 
@@ -113,12 +111,10 @@ def test_only_whole_words_name_a_macro() -> None:
 
 
 def test_a_macro_that_is_named_where_nothing_can_be_written_stays_forced() -> None:
-    """All that read it must see it."""
     assert scopes([f"{MODES}(ADD, cb) // \ufffd\n"]).macros == tuple(sorted({OPERATORS, HASHES}))
 
 
 def test_a_source_that_names_nothing_is_left_alone() -> None:
-    """Most of a tree is never written again."""
     text = "int main() { return 0; }\n"
 
     assert not names_a_fact(text)

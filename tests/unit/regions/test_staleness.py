@@ -129,7 +129,6 @@ NEW = {"id": "n/s@any"}
 def test_what_is_there_for_the_first_time_is_added(
     before: list[ScenarioRecord], now: list[ScenarioRecord], after: list[ScenarioRecord]
 ) -> None:
-    """Nothing that is known becomes less."""
     assert add_first_times(keep(*before), keep(*now)) == keep(*after)
 
 

@@ -163,7 +163,6 @@ def test_what_is_no_trace_is_refused_with_file_and_line(data: bytes, place: str,
 
 
 def test_a_trace_of_unreasonable_size_is_refused() -> None:
-    """It is not even split into lines."""
     with pytest.raises(InputError, match="too many for a trace"):
         parse_trace(MAGIC + b"\n" * MAX_TRACE_BYTES, source="t")
 
@@ -191,7 +190,6 @@ def test_a_name_that_doubles_itself_is_bounded() -> None:
 
 
 def test_distinct_names_are_demangled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeated lines cost nothing."""
     seen: list[str] = []
 
     def note(name: str) -> str:
@@ -221,14 +219,12 @@ def test_a_machine_without_a_c_plus_plus_library_is_shown_so(
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """The message names it."""
     with pytest.raises(InputError, match=r"none\.trace: cannot be read: No such file"):
         read_trace(tmp_path / "none.trace")
 
 
 @given(st.binary(max_size=300))
 def test_arbitrary_bytes_never_pass_and_never_crash(data: bytes) -> None:
-    """A trace is either read or refused."""
     for candidate in (data, MAGIC + data + b"\n", MAGIC + b"N6midout6RegionI" + data + b"\n"):
         with pytest.raises(MegtrimError):
             parse_trace(candidate, source="t")
@@ -320,7 +316,6 @@ def test_regions_of_a_binary() -> None:
 
 
 def test_regions_of_a_large_binary_are_found_fast() -> None:
-    """Sixty megabytes take well under a second."""
     data = bytes(range(256)) * (60 * 4096) + ONE[:-1] + b"\0"
     start = time.monotonic()
 

@@ -139,13 +139,11 @@ def test_one_library_for_each_abi() -> None:
     ],
 )
 def test_parts_that_do_not_go_together_are_refused(second: AarPart, expected: str) -> None:
-    """An app could not tell which it got."""
     with pytest.raises(InputError, match=expected):
         make_aar([part(), second])
 
 
 def test_a_library_that_no_app_can_link_is_in_no_aar() -> None:
-    """What to do is said."""
     files = as_files(FILES | {"lib/libengine.so": shared_library("LITE_run", "_Znwm")})
 
     assert collect_aar(android(), files) is None
@@ -155,7 +153,6 @@ def test_a_library_that_no_app_can_link_is_in_no_aar() -> None:
 
 
 def test_only_a_library_for_android_is_in_one() -> None:
-    """Neither another system's nor a program."""
     programs = tuple(each for each in android().artifacts if each.kind is ArtifactKind.PROGRAM)
     twice = tuple(each for each in android().artifacts if each.kind is ArtifactKind.SHARED) * 2
 
@@ -237,7 +234,6 @@ def test_an_app_is_for_phones_that_every_library_is_for() -> None:
 
 
 def test_a_library_is_there_for_the_package_and_for_the_linker() -> None:
-    """By the ABI's name in both."""
     assert list_library_paths(library(ON_ARM64)) == (
         "jni/arm64-v8a/libengine.so",
         "prefab/modules/shared/libs/android.arm64-v8a/libengine.so",

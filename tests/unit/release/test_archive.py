@@ -58,7 +58,6 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_other_tools_read_it(tmp_path: Path) -> None:
-    """In a folder of its own name."""
     write_archive(FILES, tmp_path / "camera-1.4.tar.gz")
     with tarfile.open(tmp_path / "camera-1.4.tar.gz") as archive:
         found = {each.name: (each.mode, each.mtime, each.uid) for each in archive}
@@ -70,7 +69,6 @@ def test_other_tools_read_it(tmp_path: Path) -> None:
 
 
 def test_equal_files_give_equal_bytes(tmp_path: Path) -> None:
-    """In any order, in any folder."""
     (tmp_path / "elsewhere").mkdir()
     write_archive(FILES, tmp_path / "a.tar.gz")
     write_archive(reversed(FILES), tmp_path / "elsewhere/a.tar.gz")
@@ -80,7 +78,6 @@ def test_equal_files_give_equal_bytes(tmp_path: Path) -> None:
 
 
 def test_a_folder_stays_a_folder(tmp_path: Path) -> None:
-    """Whatever its name."""
     folder = write(tmp_path / "odd.tar.gz")
 
     assert is_archive(folder)
@@ -146,7 +143,6 @@ def test_names_do_not_depend_on_the_locale(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_path_that_does_not_fit_is_a_mistake(tmp_path: Path) -> None:
-    """A folder has room for it."""
     with pytest.raises(InputError, match="is a path too long for an archive"):
         write_archive([from_text(f"share/{'x' * 101}", "x\n")], tmp_path / "a.tar.gz")
     assert [*tmp_path.iterdir()] == []
@@ -194,7 +190,6 @@ def modes(folder: Path) -> dict[str, int]:
 
 
 def test_modes_are_the_same_for_everyone(umask: int, tmp_path: Path) -> None:
-    """Whatever their umask."""
     write_folder(FILES, tmp_path / "release")
 
     assert modes(tmp_path / "release") == {
@@ -208,7 +203,6 @@ def test_modes_are_the_same_for_everyone(umask: int, tmp_path: Path) -> None:
 
 
 def test_a_mode_of_the_source_does_not_matter(tmp_path: Path) -> None:
-    """A program of a build may be anything."""
     source = tmp_path / "source"
     source.write_text("x", encoding="utf-8")
     source.chmod(0o600)
@@ -218,7 +212,6 @@ def test_a_mode_of_the_source_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
-    """People make one before."""
     (tmp_path / "release").mkdir()
     write_folder(FILES, tmp_path / "release")
 
@@ -227,7 +220,6 @@ def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])
 def test_nothing_is_overwritten(kind: str, tmp_path: Path) -> None:
-    """Neither a release nor anything else."""
     there = tmp_path / "release.tar.gz"
     match kind:
         case "folder":
@@ -243,7 +235,6 @@ def test_nothing_is_overwritten(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("write_to", [write_archive, write_folder])
 def test_what_changes_meanwhile_leaves_nothing(write_to: Any, tmp_path: Path) -> None:
-    """Not even half a release."""
     source = tmp_path / "source"
     source.write_text("before", encoding="utf-8")
     file = from_path("bin/x", source)
@@ -255,7 +246,6 @@ def test_what_changes_meanwhile_leaves_nothing(write_to: Any, tmp_path: Path) ->
 
 
 def test_a_disk_that_takes_nothing_is_no_fault_of_the_product(tmp_path: Path) -> None:
-    """Nothing is known of the release then."""
     (tmp_path / "file").write_text("", encoding="utf-8")
 
     with pytest.raises(InfrastructureFailure, match="cannot be written"):

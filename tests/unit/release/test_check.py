@@ -51,7 +51,6 @@ Damage = Callable[[Path], None]
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    """Return a whole release."""
     return write(tmp_path / "release")
 
 
@@ -60,7 +59,6 @@ def problems(folder: Path) -> str:
 
 
 def test_a_whole_release_passes(release: Path) -> None:
-    """And says which one it is."""
     found = check_release(release, expected=sha(WHOLE[CHECKSUMS_FILE]))
 
     assert found.problems == ()
@@ -77,7 +75,6 @@ def test_it_may_be_moved_and_read_by_anyone(release: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("path", LISTED)
 def test_a_bit(path: str, release: Path) -> None:
-    """One flipped bit of any file."""
     data = bytearray((release / path).read_bytes())
     data[len(data) // 2] ^= 1
     (release / path).write_bytes(data)
@@ -87,7 +84,6 @@ def test_a_bit(path: str, release: Path) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_cut(path: str, release: Path) -> None:
-    """The last byte is gone."""
     data = (release / path).read_bytes()
     (release / path).write_bytes(data[:-1])
 
@@ -96,7 +92,6 @@ def test_a_cut(path: str, release: Path) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_missing_file(path: str, release: Path) -> None:
-    """Any of them."""
     (release / path).unlink()
     if not any((release / path).parent.iterdir()):
         (release / path).parent.rmdir()
@@ -106,7 +101,6 @@ def test_a_missing_file(path: str, release: Path) -> None:
 
 @pytest.mark.parametrize("path", LISTED)
 def test_a_link(path: str, release: Path, tmp_path: Path) -> None:
-    """Even one to the very same content."""
     shutil.move(release / path, tmp_path / "moved")
     (release / path).symlink_to(tmp_path / "moved")
 
@@ -115,7 +109,6 @@ def test_a_link(path: str, release: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", [path for path in LISTED if not path.startswith("include/")])
 def test_another_name(path: str, release: Path) -> None:
-    """The same content elsewhere is no release."""
     (release / path).rename(release / f"{path}.old")
 
     assert f"{path}.old was renamed: it is {path}" in problems(release)
@@ -301,7 +294,6 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_other_damage(name: str, release: Path) -> None:
-    """Each is refused, and named."""
     damage, said = DAMAGES[name]
     damage(release)
 
@@ -309,14 +301,12 @@ def test_other_damage(name: str, release: Path) -> None:
 
 
 def test_devices_may_prove_it(tmp_path: Path) -> None:
-    """By proofs that are bound to these programs."""
     texts = documents(described=DEVICE_PROVEN, more={PROOFS_PATH: dump_set(PROOFS)})
 
     assert problems(write(tmp_path / "release", texts)) == ""
 
 
 def test_a_draft_need_not_be_proven(tmp_path: Path) -> None:
-    """But whole."""
     pending = replace(contents().scenarios[0], status=ScenarioStatus.UNVERIFIED, outputs=())
     said = replace(contents(), draft=True, scenarios=(pending, *contents().scenarios[1:]))
     draft = write(tmp_path / "draft", documents(described=said))
@@ -328,7 +318,6 @@ def test_a_draft_need_not_be_proven(tmp_path: Path) -> None:
 
 
 def test_all_that_is_wrong_is_one_error(release: Path) -> None:
-    """With what to do."""
     assert expect_whole(check_release(release), release) == contents()
     (release / "bin/load_and_run").unlink()
 
@@ -338,7 +327,6 @@ def test_all_that_is_wrong_is_one_error(release: Path) -> None:
 
 
 def test_every_damage_is_named_at_once(release: Path) -> None:
-    """Who mends one should know of the others."""
     (release / "bin/load_and_run").write_text("other", encoding="utf-8")
     (release / "lib/libengine.so").unlink()
     (release / "more").write_text("", encoding="utf-8")
@@ -360,14 +348,12 @@ def test_another_whole_release_has_another_digest(release: Path, tmp_path: Path)
 
 
 def test_a_model_may_have_been_traced_with_other_weights(tmp_path: Path) -> None:
-    """In the same graph."""
     folder = write(tmp_path / "retrained", _traced_with(OTHER_MODELS, graph=GRAPHS["resnet18-s"]))
 
     assert check_release(folder).problems == ()
 
 
 def test_a_model_is_one_of_its_own(release: Path, tmp_path: Path) -> None:
-    """By its content."""
     own, other = tmp_path / "own.mge", tmp_path / "other.mge"
     own.write_text("own", encoding="utf-8")
     other.write_text("other", encoding="utf-8")
@@ -390,7 +376,6 @@ def test_a_model_is_one_of_its_own(release: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none_is_a_mistake(tmp_path: Path) -> None:
-    """Of whoever names it, not of a release."""
     with pytest.raises(InputError, match="is no folder with a release"):
         check_release(tmp_path / "none")
 
@@ -398,8 +383,6 @@ def test_a_folder_that_is_none_is_a_mistake(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_read_is_a_mistake(
     release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is known of the release then."""
-
     def refuse(_: Path) -> None:
         raise PermissionError(13, "Permission denied", "release/bin")
 
@@ -409,7 +392,6 @@ def test_a_folder_that_cannot_be_read_is_a_mistake(
 
 
 def test_there_are_many_damages() -> None:
-    """The table is not cut short by accident."""
     renamed = sum(not path.startswith("include/") for path in LISTED)
 
     assert 2 * len(LISTED) + 2 * len(PATHS) + renamed + len(DAMAGES) >= 60
@@ -431,7 +413,6 @@ def test_an_aar_is_made_of_the_other_files(tmp_path: Path) -> None:
 
 
 def test_an_aar_of_a_release_that_can_have_none_is_named(tmp_path: Path) -> None:
-    """Whatever is in it."""
     folder = write(tmp_path / "release", documents(more={AAR_PATH: "PK"}))
 
     assert f"{AAR_PATH} is not made of this release's" in problems(folder)
@@ -458,7 +439,6 @@ def test_a_list_of_something_else(left_out: str, problem: str, tmp_path: Path) -
 
 
 def test_a_list_of_no_program(tmp_path: Path) -> None:
-    """Its program is not in the release."""
     text = dump_left_out(LeftOutFunctions(), program_sha256="0" * 64)
     folder = write(tmp_path / "r", documents(more={"symbols/old.left-out.json": text}))
 
@@ -468,5 +448,4 @@ def test_a_list_of_no_program(tmp_path: Path) -> None:
 
 
 def test_the_list_of_its_program_is_whole(tmp_path: Path) -> None:
-    """As a build leaves it."""
     assert problems(write_release(tmp_path / "r", program())) == ""

@@ -127,7 +127,6 @@ def test_a_release_passes_its_own_check(session: Session, tmp_path: Path) -> Non
 
 
 def test_another_folder_gives_equal_bytes(session: Session, tmp_path: Path) -> None:
-    """By the digest of every file."""
     other = make_session(tmp_path / "elsewhere", passing())
 
     assert [(each.path, each.sha256) for each in collect_release(other, megtrim="0.1.0")] == [
@@ -136,7 +135,6 @@ def test_another_folder_gives_equal_bytes(session: Session, tmp_path: Path) -> N
 
 
 def test_the_key_of_each_build_is_stated(session: Session) -> None:
-    """Not of what measures and judges it."""
     assert {PLAIN, HEADER, REDUCED} <= list_stage_keys(session).keys()
     assert not {VERDICT, REPORT, SIZE} & list_stage_keys(session).keys()
 
@@ -157,7 +155,6 @@ def test_what_is_not_proven_is_not_released(tmp_path: Path) -> None:
 
 
 def test_without_a_library_there_are_no_headers(tmp_path: Path) -> None:
-    """There is nothing to link."""
     session = make_session(tmp_path / "team", passing(), bins={"bin/load_and_run": "reduced"})
 
     assert not [each for each in collect_export(session) if each.path.startswith("include/")]

@@ -15,7 +15,6 @@ from unit.verdict.examples import PLAIN_BYTES, RESNET, facts, passing, scenario
 
 
 def test_what_is_written_is_read() -> None:
-    """All of it."""
     said = contents()
 
     assert parse_contents(dump_contents(said), source="release.json") == said
@@ -37,14 +36,12 @@ def test_times_and_logs_change_no_byte() -> None:
 
 
 def test_a_scenario_that_did_not_pass_is_unproven() -> None:
-    """Whatever the verdict makes of it."""
     pending = scenario(RESNET, status=ScenarioStatus.UNVERIFIED, outputs=())
 
     assert contents(join(facts(scenarios=(pending,)))).unproven == (RESNET,)
 
 
 def test_sizes_before_trimming_are_those_of_plain() -> None:
-    """Not of the profile build."""
     assert find_plain_sizes(passing()) == {"load_and_run": PLAIN_BYTES}
 
 
@@ -57,7 +54,6 @@ def test_sizes_before_trimming_are_those_of_plain() -> None:
     ],
 )
 def test_another_form_is_refused(old: str, new: str, said: str) -> None:
-    """With the path to it."""
     text = dump_contents(contents())
     assert text.count(old) == 1
 

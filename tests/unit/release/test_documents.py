@@ -57,7 +57,6 @@ def test_each_is_of_all_that_was_there_before() -> None:
 
 
 def test_an_export_says_whether_it_has_licences() -> None:
-    """By their folder."""
     with_them, without = describe(contents(), PAYLOAD), describe(contents(), ["bin/a"])
 
     assert list_licences(PAYLOAD) == ["licences/LICENSE"]
@@ -133,7 +132,6 @@ def read_bill(said: ReleaseContents) -> tuple[dict[str, Any], dict[str, dict[str
 
 
 def test_the_published_schema_takes_the_bill() -> None:
-    """In its strict form, which knows every key."""
     validator = JsonStrictValidator(SchemaVersion.V1_6)
 
     assert validator.validate_str(BILL) is None
@@ -184,7 +182,6 @@ _PARTS = st.lists(st.sampled_from(["a", "b.c", "d e", "ü", "…", "-x"]), min_s
 
 @given(st.sets(_PARTS.map("/".join), min_size=1))
 def test_sums_that_are_written_are_read(paths: set[str]) -> None:
-    """For any names."""
     digests = {path: hashlib.sha256(path.encode()).hexdigest() for path in paths}
 
     assert parse_checksums(dump_checksums(digests), source="S") == digests
@@ -192,7 +189,6 @@ def test_sums_that_are_written_are_read(paths: set[str]) -> None:
 
 @given(st.text())
 def test_any_other_text_is_an_error_of_its_own(text: str) -> None:
-    """Or it is exactly what would be written."""
     try:
         found = parse_checksums(text, source="S")
     except InputError as error:
@@ -220,7 +216,6 @@ def test_any_other_text_is_an_error_of_its_own(text: str) -> None:
     ],
 )
 def test_another_line_is_named(text: str, said: str) -> None:
-    """With its number."""
     with pytest.raises(InputError) as caught:
         parse_checksums(text, source="S")
     assert caught.value.message.startswith(said)

@@ -78,7 +78,6 @@ class Drafts:
         self.proofs.write_text(proofs_of(BINDING), encoding="utf-8")
 
     def prove(self, verdict: Verdict, again: Path | None = None) -> Path:
-        """Write the release; return it."""
         said = self.folder / "verdict.json"
         said.write_text(to_json(verdict), encoding="utf-8")
         files = prove_release(self.draft, said, proofs=self.proofs, again=again)
@@ -126,7 +125,6 @@ def test_no_one_learns_which_machine_it_was(drafts: Drafts) -> None:
 
 
 def test_proven_again_it_stays_the_same(drafts: Drafts) -> None:
-    """However long the device took this time."""
     first = check_release(drafts.prove(joined(CheckStatus.PASS))).sha256
     text = drafts.proofs.read_text(encoding="utf-8")
     slower = text.replace('"time_s": 1.5', '"time_s": 99.0')
@@ -139,13 +137,11 @@ def test_proven_again_it_stays_the_same(drafts: Drafts) -> None:
 
 @pytest.mark.parametrize("status", [CheckStatus.UNVERIFIED, CheckStatus.INFRASTRUCTURE])
 def test_a_silent_device_makes_none(status: CheckStatus, drafts: Drafts) -> None:
-    """Nothing unverified ships."""
     with pytest.raises(ProductFailure, match="the verdict is unverified, so there is nothing to"):
         drafts.prove(joined(status))
 
 
 def test_a_failing_verdict_makes_none(drafts: Drafts) -> None:
-    """Whatever failed."""
     with pytest.raises(ProductFailure, match="the verdict is fail, so there is nothing"):
         drafts.prove(joined(CheckStatus.FAIL))
 
@@ -159,7 +155,6 @@ def test_where_no_device_had_to_run_it_the_build_proves_it(tmp_path: Path) -> No
 
 
 def test_a_verdict_of_another_build_is_refused(drafts: Drafts) -> None:
-    """It says nothing about these programs."""
     good = joined(CheckStatus.PASS)
     other = tuple(replace(each, binding="c" * 64) for each in good.scenarios)
 
@@ -169,7 +164,6 @@ def test_a_verdict_of_another_build_is_refused(drafts: Drafts) -> None:
 
 @pytest.mark.parametrize("binding", [None, "c" * 64])
 def test_without_a_proof_there_is_no_release(binding: str | None, drafts: Drafts) -> None:
-    """It would not pass its own check."""
     if binding is not None:
         drafts.proofs.write_text(proofs_of(binding), encoding="utf-8")
     said = drafts.folder / "said.json"
@@ -181,7 +175,6 @@ def test_without_a_proof_there_is_no_release(binding: str | None, drafts: Drafts
 
 
 def test_a_damaged_draft_is_refused(drafts: Drafts) -> None:
-    """It may come from another job."""
     (drafts.draft / "bin/load_and_run").write_text("other", encoding="utf-8")
 
     with pytest.raises(ProductFailure, match="bin/load_and_run was changed"):
@@ -189,7 +182,6 @@ def test_a_damaged_draft_is_refused(drafts: Drafts) -> None:
 
 
 def test_what_was_built_again_must_be_equal(drafts: Drafts, tmp_path: Path) -> None:
-    """Each file that differs is named."""
     same = write(tmp_path / "same", documents(described=DRAFT))
     differing = replace(DRAFT, artifacts=contents(program="other\n").artifacts)
     other = write(tmp_path / "other", documents(described=differing, program="other\n"))
@@ -283,7 +275,6 @@ DIFFERENCES: dict[str, tuple[Callable[[Path], Session], tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("name", DIFFERENCES)
 def test_a_difference_is_named(name: str, tmp_path: Path) -> None:
-    """By what it is, and in which files."""
     build, expected = DIFFERENCES[name]
     found = release(make_session(tmp_path / "a", VERDICT), tmp_path / "r")
     lines = "\n".join(compare(found, build(tmp_path / "b")))
@@ -292,7 +283,6 @@ def test_a_difference_is_named(name: str, tmp_path: Path) -> None:
 
 
 def test_another_megtrim_is_named(tmp_path: Path) -> None:
-    """The provenance says which one it was."""
     session = make_session(tmp_path / "a", VERDICT)
     found = release(session, tmp_path / "r")
 
@@ -334,7 +324,6 @@ def test_it_is_what_the_results_have(make: Callable[[], TrimmedProgram], tmp_pat
 
 
 def test_without_the_list_regions_alone_were_trimmed(tmp_path: Path) -> None:
-    """A release by regions has no such list."""
     made = replace(program(), left_out=LeftOutFunctions())
     (found,) = read_release(write_release(tmp_path / "r", made, left_out=""), shown="r").programs
 
@@ -342,7 +331,6 @@ def test_without_the_list_regions_alone_were_trimmed(tmp_path: Path) -> None:
 
 
 def test_without_symbols(tmp_path: Path) -> None:
-    """A toolchain whose link strips leaves none."""
     folder = write_release(tmp_path / "r", program(), symbols=False)
 
     with pytest.raises(InputError, match="r: no program has a twin with symbols"):

@@ -168,7 +168,6 @@ def test_of_a_long_text_the_start_and_the_end_are_kept() -> None:
 
 
 def test_ten_megabytes_are_cut_before_they_are_cleaned() -> None:
-    """A log of any size costs no time."""
     assert len(clean("\x1b[31m" * 2_000_000, limit=20_000)) < 20_100
 
 

@@ -21,7 +21,6 @@ def test_a_scale_holds_its_values(one: float, other: float) -> None:
 
 
 def test_what_is_outside_of_a_scale_is_at_its_end() -> None:
-    """Not outside of the picture."""
     scale = Scale(low=1.0, high=2.0)
 
     assert (scale.x(0.0), scale.x(9.0), scale.y(9.0, 100.0)) == ("0.000%", "100.000%", "0.0")

@@ -54,7 +54,6 @@ def test_a_failure_is_an_error_where_it_is_configured() -> None:
 
 
 def test_what_is_not_known_is_a_warning() -> None:
-    """Infrastructure, unverified and inconclusive are no one's failure."""
     assert [(each.level, each.title) for each in annotate_at_top(unverified())] == [
         (Level.WARNING, "megtrim infrastructure: device:mobilenet-s/default@any"),
         (Level.WARNING, "megtrim unverified: coverage:resnet18-s/tuned@armv82-dotprod"),

@@ -62,7 +62,6 @@ def test_bytes_that_no_section_has_are_drawn_too() -> None:
 
 
 def test_an_empty_artifact_has_no_width() -> None:
-    """No division by nothing."""
     picture = size_picture(ArtifactSizes(name="a", sizes=(variant("plain", 0, ("text", 0)),)))
 
     assert picture.bars[0].width == "0%"
@@ -70,7 +69,6 @@ def test_an_empty_artifact_has_no_width() -> None:
 
 
 def test_colours_repeat_after_the_eighth() -> None:
-    """The style has eight."""
     many = tuple((f"s{number}", 1) for number in range(10))
     picture = size_picture(ArtifactSizes(name="a", sizes=(variant("plain", 10, *many),)))
 

@@ -165,7 +165,6 @@ def test_the_first_line_is_the_worst_thing(statuses: tuple[CheckStatus, ...]) ->
 
 
 def test_a_pass_with_warnings_says_so_first() -> None:
-    """Nothing is worse there."""
     passed = ended([CheckStatus.PASS])
 
     first, second = (opening(replace(passed, warnings=("careful",) * count))[0] for count in (1, 2))
@@ -174,7 +173,6 @@ def test_a_pass_with_warnings_says_so_first() -> None:
 
 
 def test_a_long_text_does_not_make_a_long_title() -> None:
-    """All of it is below."""
     [check] = ended([CheckStatus.FAIL]).checks
     long = replace(ended([CheckStatus.FAIL]), checks=(replace(check, text="word " * 90),))
 
@@ -195,7 +193,6 @@ def test_a_trap_on_a_device_shows_its_crash() -> None:
 
 
 def test_many_missing_regions_are_counted() -> None:
-    """Fifty are named."""
     regions = tuple(f"r<{number}>" for number in range(1_052))
     more = replace(trapped(), missing_regions=regions, log_tail=" \n")
     text = render(join(facts(scenarios=(more,))))
@@ -247,7 +244,6 @@ def test_devices_have_a_line_for_each_thing_that_is_said() -> None:
 
 
 def test_long_lists_are_cut_and_said_so() -> None:
-    """Twenty lines are enough."""
     warnings = tuple(f"warning {number}" for number in range(22))
     text = render(join(pull_request(warnings=warnings)))
 
@@ -478,7 +474,6 @@ def test_kept_regions_come_by_tag_the_largest_first() -> None:
     [(0, "all"), (1, "`op0`"), (MOST_ROWS + 2, f"`op{MOST_ROWS - 1}` and 2 more")],
 )
 def test_operators_are_listed_up_to_a_limit(count: int, shown: str) -> None:
-    """No list means that every operator stays."""
     uses = tuple(OperatorUse(name=f"op{number}", models=("m",)) for number in range(count))
     verdict: Verdict = replace(passing(), operators=replace(passing().operators, kept=uses))
 

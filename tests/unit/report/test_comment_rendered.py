@@ -80,7 +80,6 @@ def test_what_was_looked_at_renders_as_it_was_meant(name: str) -> None:
 
 
 def test_hostile_names_are_shown_as_they_are() -> None:
-    """What breaks nothing is still readable."""
     shown = inert(render(COMMENTS["hostile-names"], links=LINKS))
 
     name = "@admin see #1 <script>alert(1)</script> | `x` ]]> \ufffdred \ufffd \ufffd"
@@ -136,7 +135,6 @@ def test_any_text_is_inert_wherever_it_stands(text: str) -> None:
 @settings(max_examples=40, deadline=None)
 @given(verdicts())
 def test_any_comment_is_inert(verdict: Verdict) -> None:
-    """Of whatever verdict."""
     shown = inert(render(verdict, links=LINKS))
 
     assert shown.links == [LINKS.run]

@@ -70,7 +70,6 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """All visible words."""
         return " ".join(" ".join(self.parts).split())
 
 
@@ -117,7 +116,6 @@ def test_nothing_is_loaded_and_only_what_is_named_runs(make: Callable[[], Verdic
 
 
 def test_the_verdict_comes_first() -> None:
-    """Project, verdict, headline, meaning: then everything else."""
     text = Page(html.render(failing())).text
 
     assert text.startswith(
@@ -130,7 +128,6 @@ def test_the_verdict_comes_first() -> None:
 
 
 def test_the_numbers_to_see_first() -> None:
-    """Size, scenarios, regions, the tightest budget."""
     glance = Page(html.render(passing())).text
     broken = Page(html.render(failing())).text
 
@@ -317,7 +314,6 @@ def test_tags_are_ordered_by_what_was_kept() -> None:
 
 
 def test_what_built_it_is_named() -> None:
-    """Engine, toolchain, choices, devices."""
     dirty = replace(facts().engine, dirty=tuple(f"src/{number}.cpp" for number in range(52)))
     text = Page(html.render(join(facts(engine=dirty)))).text
 
@@ -330,7 +326,6 @@ def test_what_built_it_is_named() -> None:
 
 
 def test_all_checks_are_listed_with_their_place() -> None:
-    """The last section is complete."""
     text = Page(html.render(unverified())).text
     checks = text[text.index("Every check with what was seen") :]
 

@@ -49,7 +49,6 @@ def test_the_second_line_says_what_to_do_about_the_worst() -> None:
 
 
 def test_growth_has_its_causes_in_the_table() -> None:
-    """What did not grow has none."""
     causes = (Cause.SOURCE, Cause.TOOLCHAIN)
     rows = [
         render("app", "megtrim.yaml", [report("a", replace(verdict(artifact(n)), causes=causes))])
@@ -105,7 +104,6 @@ def test_it_fits_a_comment() -> None:
 
 
 def test_hostile_names_stay_text() -> None:
-    """As in the comment of one."""
     text = render("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
 
     assert "@a <b>`" in text.splitlines()[0]

@@ -293,7 +293,6 @@ def test_the_package_reads_no_xml() -> None:
 
 
 def test_equal_verdicts_give_equal_bytes_without_clock_or_host() -> None:
-    """Two machines write the same file."""
     text = junit.render(failing())
 
     assert text == junit.render(failing())

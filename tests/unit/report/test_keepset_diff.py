@@ -26,7 +26,6 @@ LONGEST_BODY = 60_000
 
 
 def record(name: str, *regions: Region, threads: int = 1) -> ScenarioRecord:
-    """Return what a scenario brought."""
     return ScenarioRecord(
         id=name,
         model_sha256="0" * 64,
@@ -87,7 +86,6 @@ def test_fewer_regions_with_other_threads_are_no_shrinking() -> None:
 
 
 def test_the_first_keep_set_is_all_new() -> None:
-    """There is nothing before it."""
     assert changes(REGIONS, None, keep(record("s", A))) == (
         ScenarioChange(id="s", before=None, after=1, added=("a<1>",)),
     )
@@ -198,7 +196,6 @@ def test_the_first_list_of_functions_is_all_new() -> None:
 
 
 def test_where_no_region_is_trimmed_none_is_reported() -> None:
-    """Such a keep set lists functions alone."""
     alone = replace(ran("s", "main"), regions=())
 
     said = text(None, keep(alone))
@@ -224,7 +221,6 @@ def test_a_title_of_a_fold_holds_no_markup() -> None:
 
 
 def test_forty_regions_are_all_listed() -> None:
-    """One more is counted."""
     forty = tuple(Region("x", (n,)) for n in range(40))
 
     assert "more added" not in text(None, keep(record("s", *forty)))
@@ -232,7 +228,6 @@ def test_forty_regions_are_all_listed() -> None:
 
 
 def test_ten_thousand_regions_fit() -> None:
-    """What is left out is counted."""
     wide = tuple(Region(f"tag_{n}", ("very::long::" + "n" * 60, n)) for n in range(60))
     many = keep(*(record(f"model-{n}/scenario@any", *wide) for n in range(150)))
 

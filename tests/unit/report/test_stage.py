@@ -19,7 +19,6 @@ TASK = Task(stage=Stage.REPORT, name="report", needs=(VERDICT,))
 
 
 def test_every_form_is_of_the_same_verdict(tmp_path: Path) -> None:
-    """As tools, pull requests and people read it."""
     session, _ = open_session(tmp_path)
     folder = finish(session, VERDICT, {"verdict.json": to_json(failing())})
     left = tmp_path / "left"
@@ -35,7 +34,6 @@ def test_every_form_is_of_the_same_verdict(tmp_path: Path) -> None:
 
 
 def test_a_damaged_verdict_is_named(tmp_path: Path) -> None:
-    """By its path."""
     session, _ = open_session(tmp_path)
     folder = finish(session, VERDICT, {"verdict.json": "{}"})
 

@@ -34,7 +34,6 @@ def test_a_pass_in_full() -> None:
 
 
 def test_growth_has_a_column_where_there_is_a_baseline() -> None:
-    """And the baseline a line of its own."""
     assert table.render(compared()).startswith(
         "load_and_run\n"
         "  variant       bytes      size  % of plain  growth  regions kept  verdict\n"
@@ -48,7 +47,6 @@ def test_growth_has_a_column_where_there_is_a_baseline() -> None:
 
 
 def test_a_committed_keep_set_shows_what_is_kept_alone() -> None:
-    """No profile build said of how many."""
     lines = table.render(by_committed()).splitlines()
 
     assert lines[4] == "  reduced   2,641,920   2.5 MiB        6.7%           149  pass"

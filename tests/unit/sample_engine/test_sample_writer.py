@@ -28,7 +28,6 @@ def test_the_hash_is_fnv_1a() -> None:
 
 
 def test_a_model_begins_with_magic_version_and_hash() -> None:
-    """The hash covers every byte behind it."""
     data = _small().model()
     magic, version, stated = struct.unpack_from("<8sIQ", data)
     assert (magic, version) == (b"SAMPLENN", 1)
@@ -36,7 +35,6 @@ def test_a_model_begins_with_magic_version_and_hash() -> None:
 
 
 def test_a_tensor_is_name_type_scale_and_shape() -> None:
-    """The first tensor follows the number of tensors."""
     data = _small().model()
     expected = struct.pack("<IB1sBfBII", 4, 1, b"x", 0, 1.0, 2, 1, 2)
     assert data[20 : 20 + len(expected)] == expected
@@ -51,7 +49,6 @@ def test_an_operator_is_names_parameters_links_and_weights() -> None:
 
 
 def test_the_reader_reads_what_the_writer_wrote() -> None:
-    """Operators, types, modes, inputs and outputs come back."""
     writer = _small()
     facts = parse_sample_model(writer.model(), source="m")
     assert facts.operators == (("Elemwise", 1), ("Input", 1), ("MatrixMul", 1), ("Weight", 1))
@@ -72,7 +69,6 @@ def test_integers_multiply_into_wider_ones() -> None:
 
 
 def test_a_convolution_knows_its_output() -> None:
-    """Stride and padding count, groups do not."""
     writer = ModelWriter()
     image = writer.input("x", (1, 4, 9, 7))
     kernel = writer.weight(np.zeros((8, 1, 3, 3), np.float32))

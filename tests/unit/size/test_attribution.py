@@ -19,7 +19,6 @@ NOTHING = NameSources()
 
 
 def test_every_byte_of_an_object_counts_once() -> None:
-    """Headers, code, data, tables and padding."""
     found = attribute(OBJECT, NOTHING, source="one.o")
 
     assert sum(found.pieces.values()) == found.size_bytes == len(OBJECT)
@@ -41,7 +40,6 @@ def test_symbols_share_a_section() -> None:
 
 
 def test_data_that_no_symbol_names_is_no_padding() -> None:
-    """Only zeros before something aligned are."""
     found = attribute(OBJECT, NOTHING, source="one.o").pieces
 
     assert found[Piece(".rodata", Purpose.CONSTANTS, "table")] == 8
@@ -49,7 +47,6 @@ def test_data_that_no_symbol_names_is_no_padding() -> None:
 
 
 def test_a_map_names_sources() -> None:
-    """Also of what no symbol names."""
     parts = (Part(name=".text", content=b"\1" * 64), PARTS[1])
     data = object_file(parts, (Named(name="f", part=".text", size=20),), kind=2)
     origins = LinkMap(starts=(0, 32), ends=(32, 60), files=("a.o", "liby.a(b.o)"))
@@ -81,7 +78,6 @@ def test_a_twin_names_symbols() -> None:
     ],
 )
 def test_another_twin_is_refused(twin: bytes, message: str) -> None:
-    """Its names would be those of other functions."""
     with pytest.raises(InputError, match=message):
         attribute(LINKED, NameSources(twin=twin, twin_source="twin"), source="p")
 
@@ -102,7 +98,6 @@ def test_every_byte_of_an_archive_counts_once() -> None:
 
 
 def test_sections_of_one_function_are_one() -> None:
-    """As they are once they are linked."""
     parts = (Part(name=".text.f", content=b"\1" * 8), Part(name=".text.g", content=b"\1" * 8))
 
     found = attribute(object_file(parts, ()), NOTHING, source="one.o").pieces
@@ -130,14 +125,12 @@ def test_what_is_appended_is_unexplained() -> None:
     ],
 )
 def test_other_files_are_refused(data: bytes, names: NameSources, message: str) -> None:
-    """With one error that names the file."""
     with pytest.raises(InputError, match=message):
         attribute(data, names, source="x")
 
 
 @given(st.integers(0, len(OBJECT) - 8), st.integers(0, 2**64 - 1))
 def test_a_changed_file_adds_up_or_is_refused(at: int, value: int) -> None:
-    """Sections that overlap count once."""
     data = bytearray(OBJECT)
     struct.pack_into("<Q", data, at, value)
 
@@ -153,7 +146,6 @@ _CLAIMS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40), st.integers
 
 
 def test_the_first_claim_counts() -> None:
-    """And what no one claims is known, too."""
     spans = Spans([(2, 6, "a"), (4, 9, "b"), (5, 6, "c"), (12, 14, "d")])
 
     assert list(spans.cut(0, 13)) == [

@@ -102,7 +102,6 @@ def test_what_is_written_is_read_back(
 
 
 def test_a_folder_of_any_name_has_sizes() -> None:
-    """They are still read."""
     text = dump_sizes(SIZES, origin=replace(ORIGIN, project="a\nb\udc80", config="x" * 9_000))
 
     assert json.loads(text)["project"] == "a?b?"
@@ -195,7 +194,6 @@ def test_a_quick_trim_is_compared_with_no_full_one(quick: bool, said: str) -> No
     ],
 )
 def test_anything_else_is_refused(changes: dict[str, object], said: str) -> None:
-    """In one sentence that names the file."""
     text = json.dumps(json.loads(TEXT) | changes)
 
     with pytest.raises(InputError) as caught:
@@ -207,7 +205,6 @@ def test_anything_else_is_refused(changes: dict[str, object], said: str) -> None
 
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: raw.decode("latin-1")))
 def test_no_text_makes_it_crash(text: str) -> None:
-    """It is read, or refused as bad input."""
     try:
         assert parse_sizes(text, source="f").sizes
     except InputError as error:
@@ -215,7 +212,6 @@ def test_no_text_makes_it_crash(text: str) -> None:
 
 
 def test_a_file_is_called_what_people_call_it(tmp_path: Path) -> None:
-    """Not by its place on this machine."""
     path = tmp_path / "sizes.json"
     path.write_text(TEXT, encoding="utf-8")
 
@@ -231,7 +227,6 @@ def test_a_file_is_called_what_people_call_it(tmp_path: Path) -> None:
 
 
 def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
-    """Its size is enough."""
     path = tmp_path / "sizes.json"
     path.write_bytes(b" " * (16 * 1024 * 1024 + 1) + TEXT.encode())
 
@@ -240,7 +235,6 @@ def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
 
 
 def test_a_size_that_stands_twice_is_refused() -> None:
-    """The last one would hide what grew."""
     text = '{"version": 1, "artifacts": {"a": {"reduced": 1, "reduced": 999}}}'
 
     with pytest.raises(InputError, match="s:1: found a key twice in one object"):

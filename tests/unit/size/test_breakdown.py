@@ -30,7 +30,6 @@ from unit.size.made_files import break_down_engine
 
 @pytest.mark.parametrize("view", View)
 def test_a_view_adds_up(view: View) -> None:
-    """The largest first."""
     data, found = break_down_engine()
     totals = found.totals(view)
 
@@ -39,7 +38,6 @@ def test_a_view_adds_up(view: View) -> None:
 
 
 def test_instances_of_a_template_are_one() -> None:
-    """And have one component."""
     symbols, components = (
         dict(break_down_engine()[1].totals(view)) for view in (View.SYMBOL, View.COMPONENT)
     )
@@ -62,7 +60,6 @@ def test_sizes_stand_side_by_side() -> None:
 
 
 def test_deflated_is_what_remains_without_symbols() -> None:
-    """It is measured if it is asked for."""
     data, _ = break_down_engine()
 
     found = break_down(data, NameSources(), source="one.o", deflate=True)
@@ -90,7 +87,6 @@ BEFORE = breakdown(("ops", "same", 10), ("ops", "grew", 100), ("ops", "old", 200
 
 
 def test_the_largest_change_is_first() -> None:
-    """What did not change is left out."""
     after = breakdown(("ops", "same", 10), ("ops", "grew", 160), ("ops", "new", 70))
 
     found = compare_breakdowns(BEFORE, after, View.SYMBOL)
@@ -112,7 +108,6 @@ def test_what_was_renamed_is_one_change_of_nothing() -> None:
 
 
 def test_two_that_could_be_it_are_not_matched() -> None:
-    """Nor is one of another component."""
     after = breakdown(("ops", "new", 200), ("ops", "newer", 200), ("runtime", "old", 200))
 
     found = compare_breakdowns(BEFORE, after, View.SYMBOL)
@@ -207,7 +202,6 @@ def test_a_measure_is_found_by_its_name(measure: str, expected: int | None) -> N
 
 
 def test_what_was_not_measured_is_not_0_bytes() -> None:
-    """A budget of it would pass for ever."""
     assert find_measure("section .text", 90, None, TABLE) is None
     assert find_measure("component kernels", 90, {}, None) is None
     assert find_measure("component kernels", 90, {}, UNNAMED) is None
@@ -249,7 +243,6 @@ def test_what_some_build_has_may_be_gone(measure: str) -> None:
     ],
 )
 def test_what_no_build_has_is_refused(measure: str, near: str) -> None:
-    """With what was probably meant."""
     with pytest.raises(InputError) as caught:
         expect(measure)
 
@@ -267,7 +260,6 @@ def test_without_symbols_no_component_is_refused() -> None:
 
 
 def test_the_parts_of_two_builds_are_one_list() -> None:
-    """A build that is not measured adds nothing."""
     table = ByteTable(least_bytes=64, components={"operators": {"f": 1}, "padding": {"p": 1}})
 
     found = list_parts(None, table) | list_parts({"section .data": 1}, None)

@@ -211,7 +211,6 @@ def test_a_budget_of_a_section_that_never_was_is_refused() -> None:
 
 
 def test_a_section_that_the_baseline_has_was_there() -> None:
-    """Another artifact's sections do not count."""
     plain = {"load_and_run": ExistingParts(sections=frozenset({".text"}))}
     sections = {LAR: {"section .text": 60}}
     measured = Measured(sizes={LAR: 100}, measured=sections, existing=plain)
@@ -226,7 +225,6 @@ def test_a_section_that_the_baseline_has_was_there() -> None:
 
 
 def test_a_baseline_that_does_not_measure_a_part_is_none() -> None:
-    """An earlier version of megtrim stored sizes alone."""
     measured = Measured(sizes={LAR: 100}, measured={LAR: {"section .text": 60}})
     baseline = Baseline(source="main", sizes={LAR: 90})
 
@@ -237,7 +235,6 @@ def test_a_baseline_that_does_not_measure_a_part_is_none() -> None:
 
 @pytest.mark.parametrize("part", [{"component": "kernels"}, {"model": "resnet50"}])
 def test_a_part_that_is_not_known_is_no_pass(part: dict[str, str]) -> None:
-    """A program without symbols has no components."""
     with pytest.raises(InputError) as caught:
         check([budget(max=9, **part)], Measured(sizes={LAR: 5}), None, (), TODAY)
 
@@ -246,7 +243,6 @@ def test_a_part_that_is_not_known_is_no_pass(part: dict[str, str]) -> None:
 
 
 def test_a_limit_may_be_a_share_of_the_plain_build() -> None:
-    """Of the same measure."""
     measured = Measured(sizes={LAR: 81, ("load_and_run", "plain"): 1000})
 
     (row,) = check([budget(max="8%")], measured, None, (), TODAY)

@@ -25,7 +25,6 @@ def total(table: ByteTable) -> int:
 
 
 def test_small_symbols_are_one_row() -> None:
-    """One for each component."""
     table = make_table({("ops", "a"): 64, ("ops", "b"): 63, ("ops", "c"): 2, ("core", "d"): 5})
 
     assert table.least_bytes == 64
@@ -45,14 +44,12 @@ def test_a_large_program_has_a_higher_limit() -> None:
 
 
 def test_a_label_is_one_short_line() -> None:
-    """Names in files of others may hold anything."""
     table = make_table({("ops", "a\nb"): 100, ("ops", "x" * 500): 100})
 
     assert set(table.components["ops"]) == {"a?b", "x" * (LONGEST_LABEL - 1) + "…"}
 
 
 def test_another_limit_moves_rows() -> None:
-    """To those that are smaller."""
     table = ByteTable(least_bytes=64, components={"ops": {"a": 64, "b": 200, SMALLER: 9}})
 
     assert table.totals(128) == {("ops", "b"): 200, ("ops", SMALLER): 73}
@@ -64,7 +61,6 @@ def test_another_limit_moves_rows() -> None:
     )
 )
 def test_a_table_adds_up(sizes: dict[tuple[str, str], int]) -> None:
-    """Whatever the names are."""
     table = make_table(sizes)
 
     assert total(table) == sum(sizes.values()) == table.totals(1_000).total()
@@ -89,7 +85,6 @@ def test_the_others_are_one_row() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=9), st.integers(0, 9))
 def test_they_add_up(sizes: list[tuple[int, int]], most: int) -> None:
-    """However many rows there are."""
     changes = [change(str(number), *each) for number, each in enumerate(sizes)]
 
     found = list_largest(changes, most)

@@ -27,7 +27,6 @@ from support.history_entries import make_file, make_sizes
 
 
 def test_points_are_in_the_order_of_commits() -> None:
-    """Each with its growth since the one before."""
     entries = [make_sizes(3, 90), make_sizes(1, 100), make_sizes(2, 130)]
 
     (trend,) = make_trends(entries, variant="reduced")
@@ -70,7 +69,6 @@ def test_configurations_and_quick_trims_keep_apart() -> None:
 
 
 def test_every_variant_has_a_trend() -> None:
-    """By name."""
     assert [each.variant for each in make_trends([make_sizes(1, 1)])] == ["plain", "reduced"]
 
 
@@ -183,7 +181,6 @@ def test_the_history_keeps_what_is_small() -> None:
 
 
 def test_many_components_are_one_row() -> None:
-    """The smallest; together they still are the file."""
     parts = {f"part {number}": {"x": number} for number in range(1, 101)}
     table = ByteTable(least_bytes=1, components=parts)
     many = replace(STORED, sizes={("app", "reduced"): 5050}, parts={("app", "reduced"): table})

@@ -262,8 +262,6 @@ def test_symbols_that_do_not_fit_break_no_size_check(tmp_path: Path) -> None:
 def test_a_machine_that_cannot_make_names_readable_weighs_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has no C++ library, which demangles them."""
-
     def demangle(name: str, *, external_only: bool) -> str:
         msg = f"{name} {external_only}"
         raise cxxfilt.LibraryNotFound(msg)
@@ -353,7 +351,6 @@ def test_what_ships_is_mapped_next_to_the_plain_build(tmp_path: Path) -> None:
 
 
 def test_what_has_no_symbols_is_not_mapped(tmp_path: Path) -> None:
-    """Its bytes would all be unexplained."""
     now, task, _ = opened(tmp_path)
     now.results.done[REDUCED] = named(tmp_path / "made", 1000, symbols=False)
 

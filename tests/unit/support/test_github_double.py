@@ -56,7 +56,6 @@ def test_who_asks_for_what(github: GithubDouble, path: str, token: str, status: 
 
 
 def test_permissions_are_held(github: GithubDouble) -> None:
-    """Reading needs read, changing needs write."""
     path = f"{ROOT}/issues/1/comments"
     github.permissions["pull_requests"] = "read"
     assert ask(github, "GET", path).status_code == 200
@@ -221,7 +220,6 @@ def test_files_are_put_and_got(github: GithubDouble) -> None:
 
 
 def test_only_a_workflow_with_these_inputs_is_started(github: GithubDouble) -> None:
-    """On a branch that is there."""
     github.repository().workflows["check.yml"] = {"pull-request"}
     path = f"{ROOT}/actions/workflows/check.yml/dispatches"
 
@@ -234,7 +232,6 @@ def test_only_a_workflow_with_these_inputs_is_started(github: GithubDouble) -> N
 
 
 def test_branches_move_only_forwards_unless_forced(github: GithubDouble) -> None:
-    """As git wants it."""
     repository = github.repository()
     first = repository.heads["main"]
     repository.commit({"a": "2"}, branch="main")

@@ -82,7 +82,6 @@ def test_a_file_whose_regions_are_gone_is_refused(now: Session, level: str) -> N
 
 
 def test_functions_alone_are_enough_for_the_plain_build(now: Session) -> None:
-    """There are no regions to trim by."""
     commit(now, functions_alone())
     plain = trimming(now, level="function", base="plain")
 
@@ -135,7 +134,6 @@ def test_a_retrained_model_is_named_whatever_else_failed(now: Session) -> None:
 
 
 def test_an_empty_folder_is_no_keep_set(now: Session) -> None:
-    """Git has no empty folders."""
     now.request.path(now.request.config.keep_set).mkdir(parents=True)
 
     with pytest.raises(InputError, match="there is no keep set"):
@@ -218,7 +216,6 @@ def committed(folder: Path) -> Path:
 
 
 def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
-    """And said to be committed."""
     now, said = open_session(tmp_path)
     settle(now, made(now, 1, 2))
 
@@ -227,7 +224,6 @@ def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
 
 
 def test_an_equal_keep_set_is_not_talked_about(tmp_path: Path) -> None:
-    """Nor written."""
     now, _ = open_session(tmp_path)
     settle(now, made(now, 1, 2))
     again, said = open_session(tmp_path)
@@ -318,7 +314,6 @@ def test_a_list_of_another_link_that_shrank_is_shown(tmp_path: Path) -> None:
 def test_what_to_do_about_another_link_depends_on_the_toolchain(
     tmp_path: Path, kind: str, status: CheckStatus, hint: str
 ) -> None:
-    """An automatic one may be another one here."""
     request = open_session(tmp_path)[0].request
     toolchain = request.config.toolchain.model_copy(update={"kind": kind})
     config = request.config.model_copy(update={"toolchain": toolchain})
@@ -376,7 +371,6 @@ def test_functions_that_are_lost_are_named_in_brief(tmp_path: Path) -> None:
 
 
 def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
-    """The first of them on the first line."""
     [record] = keep_set(1, 2).scenarios
     both = replace(keep_set(), scenarios=(record, replace(record, id="n/s@any")))
     less = tuple(replace(each, regions=each.regions[:1]) for each in both.scenarios)
@@ -395,7 +389,6 @@ def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["{", "", "folder"])
 def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str) -> None:
-    """Never overwritten without a message."""
     now, _ = open_session(tmp_path)
     path = committed(tmp_path)
     path.parent.mkdir(parents=True)

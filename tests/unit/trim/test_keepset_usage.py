@@ -28,12 +28,10 @@ from unit.trim.stages.support import changed, keep_set, only_scenario, open_sess
 
 @pytest.fixture
 def now(tmp_path: Path) -> Session:
-    """A session in committed mode."""
     return changed(open_session(tmp_path)[0], committed=True)
 
 
 def test_regions_of_a_scenario_come_from_its_trace_or_the_committed_file(now: Session) -> None:
-    """Whichever of them was used."""
     assert keepset_usage.traced_regions(now) == {}
     finish(now, HEADER, {"keepset.json": dump_keep_set(keep_set(1, 2, 3))})
     assert keepset_usage.traced_regions(now) == {"m/s@any": 3}

@@ -9,7 +9,6 @@ from megtrim.util.commit_digest import COMMIT_DIGEST
 
 @pytest.mark.parametrize("text", ["0123456789" * 4, "ab" * 32])
 def test_a_whole_digest_names_a_commit(text: str) -> None:
-    """Of either kind of repository."""
     assert COMMIT_DIGEST.fullmatch(text)
 
 

@@ -28,7 +28,6 @@ class Clock:
 
 
 def test_lines_are_said_and_warned_of() -> None:
-    """One line each."""
     stream = io.StringIO()
     console = Console(stream)
 
@@ -39,7 +38,6 @@ def test_lines_are_said_and_warned_of() -> None:
 
 
 def test_quiet_leaves_warnings() -> None:
-    """Nothing else is shown, neither lines nor progress."""
     stream, clock = Terminal(), Clock()
     console = Console(stream, quiet=True, clock=clock)
     progress = console.progress("building")
@@ -98,7 +96,6 @@ def test_a_terminal_gets_one_line_that_changes() -> None:
 
 
 def test_a_warning_also_begins_on_a_clean_line() -> None:
-    """It would hang behind the progress otherwise."""
     stream = Terminal()
     console = Console(stream)
 
@@ -136,7 +133,6 @@ def test_a_heartbeat_says_what_is_done_and_for_how_long() -> None:
 
 
 def test_a_heartbeat_knows_the_step_that_was_not_worth_showing() -> None:
-    """A step without a number has no rate."""
     stream, clock = Terminal(), Clock()
     console = Console(stream, clock=clock)
     progress = console.progress("building plain")
@@ -151,7 +147,6 @@ def test_a_heartbeat_knows_the_step_that_was_not_worth_showing() -> None:
 
 
 def test_quiet_has_no_heartbeat() -> None:
-    """Only warnings and results were asked for."""
     stream, clock = Terminal(), Clock()
     console = Console(stream, quiet=True, clock=clock)
 
@@ -202,5 +197,4 @@ def test_sparse_lines_are_said_every_15_seconds() -> None:
     ("seconds", "shown"), [(0.2, "0 s"), (42.4, "42 s"), (60, "1 min 0 s"), (1621, "27 min 1 s")]
 )
 def test_times_that_are_left_are_shown_in_whole_seconds(seconds: float, shown: str) -> None:
-    """They are estimates."""
     assert show_time(seconds) == shown

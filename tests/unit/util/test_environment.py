@@ -26,7 +26,6 @@ def test_what_launchers_and_megtrim_read_is_refused(name: str) -> None:
 
 
 def test_a_value_is_one_line() -> None:
-    """Of any characters, and perhaps empty."""
     assert is_value("")
     assert is_value("a=b 'c' \N{GREEK SMALL LETTER ALPHA}")
     assert not is_value("a\nb")
@@ -62,7 +61,6 @@ def test_only_what_no_key_has_to_contain_passes() -> None:
     ],
 )
 def test_what_tools_would_have_read_is_named(names: str, expected: str | None) -> None:
-    """In one line, sorted; None: all of them."""
     wanted = ", ".join(sorted(names.split())) if expected is None else expected
     found = describe_ignored(names.split())
 

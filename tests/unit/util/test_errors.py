@@ -15,14 +15,12 @@ from megtrim.util.errors import (
 
 
 def test_every_ending_has_its_own_exit_status() -> None:
-    """The statuses that the documentation promises."""
     kinds = (ProductFailure, InputError, InfrastructureFailure, Interrupted)
 
     assert [kind.exit_code for kind in kinds] == [1, 2, 3, 130]
 
 
 def test_the_hint_stands_below_the_message() -> None:
-    """What was seen first, what to do second."""
     assert str(InputError("no model", hint="name one")) == "no model\n  name one"
     assert str(MegtrimError("no model")) == "no model"
 
@@ -40,7 +38,6 @@ def test_the_hint_stands_below_the_message() -> None:
     ],
 )
 def test_a_chain_exits_as_its_worst_stage(codes: list[int], expected: int) -> None:
-    """130, 70, 2, 1, 3, in this order."""
     assert worst_exit_code(codes) == expected
 
 

@@ -109,7 +109,6 @@ def test_size_is_looked_at_first(tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_size_is_bounded_too() -> None:
-    """The kernel's own files say 0."""
     error = refusal(Path("/proc/self/smaps"))
 
     assert error.message == "m.mge: found more than 100 bytes, expected a model"
@@ -138,7 +137,6 @@ def test_what_only_begins_like_a_pointer_is_read(tmp_path: Path) -> None:
 
 
 def test_text_is_utf_8(tmp_path: Path) -> None:
-    """What is not is shown with its line."""
     path = tmp_path / "file"
     path.write_bytes("a\nä".encode())
     assert read_text(path, most_bytes=100, expected="a text") == "a\nä"

@@ -65,7 +65,6 @@ def test_nothing_is_left_where_it_cannot_be_remembered(
 
 @pytest.mark.parametrize("sha256", ["0" * 64, ""])
 def test_another_digest_is_damage(file: Path, monkeypatch: pytest.MonkeyPatch, sha256: str) -> None:
-    """Whatever is remembered."""
     later = time.time_ns() + 60_000_000_000
     monkeypatch.setattr(time, "time_ns", lambda: later)
     assert integrity.read_damage(file.parent, {"file": SHA256})[1]
@@ -77,7 +76,6 @@ def test_another_digest_is_damage(file: Path, monkeypatch: pytest.MonkeyPatch, s
 def test_a_file_that_changes_while_it_is_read_is_not_known(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its digest is that of neither state."""
     real = integrity._digest
 
     def slow(path: Path) -> str:

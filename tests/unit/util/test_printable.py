@@ -43,20 +43,17 @@ SHOWN = {
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_what_anyone_can_see_stays(text: str) -> None:
-    """In any language."""
     assert make_printable(text) == text
 
 
 @pytest.mark.parametrize("text", SHOWN)
 def test_what_is_not_seen_is_spelled_out(text: str) -> None:
-    """And no line is a command."""
     assert make_printable(text) == SHOWN[text]
     assert make_printable(SHOWN[text]) == SHOWN[text]
 
 
 @pytest.mark.parametrize("text", [text for text in SHOWN if text != "\x00"])
 def test_a_document_stays_the_same(text: str) -> None:
-    """Whoever reads it gets what was written."""
     written = json.dumps({"name": f"##[{text}"}, ensure_ascii=False, indent=1)
 
     assert json.loads(make_printable(written)) == json.loads(written)

@@ -60,7 +60,6 @@ def test_a_signal_is_reported_as_a_shell_does(
 
 
 def test_streams_can_be_one(processes: ProcessRunner) -> None:
-    """As a terminal would show them."""
     command = Command(
         argv=("sh", "-c", "echo a; echo b >&2; echo c"), timeout_s=10, merge_stderr=True
     )
@@ -85,7 +84,6 @@ def test_environment_and_folder_are_given(processes: ProcessRunner, tmp_path: Pa
 
 
 def test_a_missing_program_is_an_input_error(processes: ProcessRunner) -> None:
-    """With the way to get it."""
     with pytest.raises(InputError) as caught:
         processes.run(Command(argv=("no-such-program", "x"), timeout_s=1))
 
@@ -96,7 +94,6 @@ def test_a_missing_program_is_an_input_error(processes: ProcessRunner) -> None:
 def test_a_missing_folder_is_not_taken_for_a_missing_program(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """The operating system reports both alike."""
     with pytest.raises(InfrastructureFailure, match=r"no folder .*/gone"):
         processes.run(Command(argv=("true",), timeout_s=1, cwd=tmp_path / "gone"))
 
@@ -104,7 +101,6 @@ def test_a_missing_folder_is_not_taken_for_a_missing_program(
 def test_a_file_that_is_no_program_cannot_be_started(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """A program of another architecture looks like this."""
     program = tmp_path / "program"
     program.write_bytes(b"\x7fELF nonsense")
     program.chmod(0o755)
@@ -114,7 +110,6 @@ def test_a_file_that_is_no_program_cannot_be_started(
 
 
 def test_a_late_program_is_ended(processes: ProcessRunner) -> None:
-    """Interrupted first, so that it can clean up."""
     outcome = processes.run(
         sh("trap 'echo cleaned; exit 5' INT; echo on; sleep 600 & wait", timeout_s=0.4)
     )
@@ -125,7 +120,6 @@ def test_a_late_program_is_ended(processes: ProcessRunner) -> None:
 
 
 def test_what_ignores_the_interrupt_is_terminated(processes: ProcessRunner, hasty: float) -> None:
-    """The second step of the escalation."""
     script = "import signal,time\nsignal.signal(2, signal.SIG_IGN)\ntime.sleep(20)"
 
     outcome = processes.run(Command(argv=(*PYTHON, script), timeout_s=0.3))
@@ -144,7 +138,6 @@ def test_what_ignores_everything_is_killed(processes: ProcessRunner, hasty: floa
 def test_a_late_program_takes_its_children_along(
     processes: ProcessRunner, tmp_path: Path, hasty: float
 ) -> None:
-    """Also grandchildren that ignore every polite signal."""
     grandchild = tmp_path / "pid"
     script = f"sh -c 'trap \"\" INT TERM; echo $$ > {grandchild}; sleep 600; sleep 600' & wait"
 
@@ -186,7 +179,6 @@ def test_long_output_loses_its_middle(
 def test_output_up_to_the_limit_is_whole(
     processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is lost before it must be."""
     monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 10_000)
     expected = "".join(f"{number}\n" for number in range(1000, 2800))  # 9,000 bytes
 
@@ -370,13 +362,11 @@ def test_capture_reports_why_a_tool_failed(
 
 
 def test_capture_gives_up_on_a_tool_that_hangs(processes: ProcessRunner) -> None:
-    """That says nothing about what was asked: infrastructure."""
     with pytest.raises(InfrastructureFailure, match=r"^sleep did not answer within 0 s: sleep 20$"):
         processes.capture("sleep", "20", timeout_s=0.2)
 
 
 def test_a_command_is_shown_as_a_shell_takes_it() -> None:
-    """Ready to be pasted."""
     assert str(Command(argv=("a", "b c", "$d"), timeout_s=1)) == "a 'b c' '$d'"
 
 
@@ -391,7 +381,6 @@ def test_another_thread_can_abort_a_program(processes: ProcessRunner) -> None:
 
 
 def test_a_program_that_ended_by_itself_was_not_aborted(processes: ProcessRunner) -> None:
-    """However long it might have taken."""
     outcome = processes.run(Command(argv=("true",), timeout_s=60, abort=threading.Event()))
 
     assert (outcome.aborted, outcome.ok) == (False, True)
@@ -408,7 +397,6 @@ def test_programs_are_waited_for_on_any_system(
 
 
 def test_a_program_next_to_us_ends_with_the_block(processes: ProcessRunner, tmp_path: Path) -> None:
-    """What it printed is in its log."""
     log = tmp_path / "log"
     pid_file = tmp_path / "pid"
     script = f"echo $$ > {pid_file}; echo out; echo err >&2; exec sleep 60"
@@ -446,14 +434,12 @@ time.sleep(60)
 
 
 def test_a_program_next_to_us_may_end_before_the_block(processes: ProcessRunner) -> None:
-    """Leaving it is no error then."""
     with processes.background(sh("exit 1")) as companion:
         until(lambda: not companion.alive(), "its end")
         assert companion.rc() == 1
 
 
 def test_a_log_that_cannot_be_written_is_shown(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Before anything is started."""
     command = Command(argv=("true",), timeout_s=1, log=tmp_path / "gone" / "log")
     with (
         pytest.raises(InfrastructureFailure, match="cannot be written: No such file"),
@@ -488,7 +474,6 @@ def test_a_program_reads_and_writes_files_as_they_are(
 def test_a_file_that_cannot_be_opened_is_shown(
     processes: ProcessRunner, tmp_path: Path, files: dict[str, str], said: str
 ) -> None:
-    """Before anything is started."""
     paths: Any = {name: tmp_path / value for name, value in files.items()}
     with pytest.raises(InfrastructureFailure, match=said):
         processes.run(Command(argv=("true",), timeout_s=1, **paths))
@@ -512,13 +497,11 @@ def test_a_program_hears_signals_in_a_background_job_too(
 def test_a_word_that_no_command_line_can_hold_is_bad_input(
     processes: ProcessRunner, word: str
 ) -> None:
-    """It may stand in a configuration."""
     with pytest.raises(InputError, match="an argument holds a NUL byte"):
         processes.run(Command(argv=("echo", word), timeout_s=1))
 
 
 def test_a_program_may_take_longer_than_a_poll_can_wait(processes: ProcessRunner) -> None:
-    """Which counts milliseconds in 31 bits: 24 days."""
     assert processes.run(Command(argv=("true",), timeout_s=40 * 86_400)).rc == 0
 
 

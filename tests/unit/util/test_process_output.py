@@ -39,7 +39,6 @@ def test_output_is_kept_reported_and_logged(tmp_path: Path) -> None:
 
 
 def test_the_middle_of_long_output_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The beginning and the end say most."""
     monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 40)
 
     text = read(*(f"line {number:04}\n".encode() for number in range(100))).text()
@@ -59,7 +58,6 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_reading(tmp_path: Path) 
 
 
 def test_no_pipe_is_no_output() -> None:
-    """Such as stderr that goes into stdout."""
     stream = Stream(None, log=None, on_line=None)
     stream.wait(10)
 

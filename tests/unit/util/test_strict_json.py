@@ -195,7 +195,6 @@ def test_numbers_of_programs_under_test_may_be_huge() -> None:
 
 
 def test_a_part_of_a_document_is_read_as_well() -> None:
-    """``path`` is where it is."""
     rows = [encode(Part(name="a")), {"name": 1, "class": "x"}]
 
     assert decode(Part, rows[0], "rows[0]") == Part(name="a")
@@ -206,7 +205,6 @@ def test_a_part_of_a_document_is_read_as_well() -> None:
 
 
 def test_a_path_is_written_as_people_do() -> None:
-    """Also below where one begins already."""
     assert show_path(("models", 0, "args")) == "models[0].args"
     assert show_path((1, "name"), "rows") == "rows[1].name"
     assert show_path(()) == ""
@@ -219,6 +217,5 @@ def test_a_path_is_written_as_people_do() -> None:
     )
 )
 def test_any_json_is_read_or_refused(value: object) -> None:
-    """Nothing but an InputError leaves the reader."""
     with pytest.raises(InputError):
         read(json.dumps(value))

@@ -54,7 +54,6 @@ def ratio(
     different: Answer = Answer.YES,
     exceeds: Answer = Answer.YES,
 ) -> RatioResult:
-    """Return a ratio of inference."""
     return RatioResult(
         against=against,
         name=name,
@@ -89,7 +88,6 @@ def row(experiment: str = "baseline", **changes: object) -> PerformanceRow:
 
 
 def skipped(experiment: str, status: PerformanceStatus, reason: str) -> PerformanceRow:
-    """Return a row without times."""
     return row(experiment, status=status, reason=reason, times=(), time_s=0.0)
 
 

@@ -37,7 +37,6 @@ SOURCE = "v.json"
 
 @pytest.mark.parametrize("make", [passing, failing, hostile, unverified])
 def test_it_is_the_conclusion_of_the_whole_verdict(make: Callable[[], Verdict]) -> None:
-    """Times alone are left to the whole reader."""
     expected = None if make().performance else conclude(make())
 
     assert read_conclusion(to_json(make()), source=SOURCE) == expected
@@ -69,7 +68,6 @@ def test_it_is_the_conclusion_of_the_whole_verdict(make: Callable[[], Verdict]) 
     ],
 )
 def test_a_wrong_value_is_refused(path: str, value: object, said: str) -> None:
-    """Whatever the conclusion depends on."""
     with pytest.raises(InputError) as caught:
         read_conclusion(changed(path, value), source=SOURCE)
 
@@ -144,7 +142,6 @@ OVER = 2_883_585
 def test_a_budget_that_ended_worse_than_its_check_is_refused(
     row: BudgetRow, found: CheckStatus | None, agrees: bool
 ) -> None:
-    """By its status, or by its numbers."""
     if agrees:
         expect_budget_check(row, found)
         return
@@ -208,7 +205,6 @@ def test_a_pass_holds_equal_outputs_alone() -> None:
 
 @pytest.mark.parametrize("status", [ScenarioStatus.PASS, *sorted(OPEN_STATUSES)])
 def test_only_a_failure_holds_signs_of_one(status: ScenarioStatus) -> None:
-    """A trap shown as silence would be dropped."""
     for compared in (True, False):
         with pytest.raises(Contradiction, match="output o differs"):
             expect(status, BAD, compared=compared)
@@ -222,6 +218,5 @@ def test_only_a_failure_holds_signs_of_one(status: ScenarioStatus) -> None:
     "status", sorted(set(ScenarioStatus) - OPEN_STATUSES - {ScenarioStatus.PASS})
 )
 def test_a_failure_stays_one(status: ScenarioStatus) -> None:
-    """Whatever stands next to it."""
     expect(status)
     expect(status, BAD, GOOD, missing=("kern<1>",), crash="ended by signal 5")

@@ -133,7 +133,6 @@ def test_checks_point_to_where_their_subject_is_configured() -> None:
 
 
 def test_a_scenario_in_a_file_of_its_own_is_pointed_to_there() -> None:
-    """Not to megtrim.yaml, which only names the pattern."""
     own = Place(file="megtrim/models/resnet/default.yaml", line=2)
     checks = {check.id: check for check in join(facts(places={RESNET: own})).checks}
     found = checks[f"trap:{RESNET}"]
@@ -216,14 +215,12 @@ def test_an_expired_proof_fails(status: ScenarioStatus) -> None:
 
 
 def test_a_passed_scenario_is_not_failed_by_an_old_proof() -> None:
-    """What has just passed needs no older proof."""
     checks = of(scenario(RESNET), expired=True)
 
     assert {kind: check.status for kind, check in checks.items()} == {"trap": PASS, "parity": PASS}
 
 
 def test_a_trap_names_model_arguments_regions_and_how_to_see_it_again() -> None:
-    """A failed check can be read alone."""
     check = of(trapped())["trap"]
 
     assert check.detail == (
@@ -282,7 +279,6 @@ def test_a_time_that_does_not_count_is_said_next_to_it() -> None:
 
 
 def test_a_parity_break_names_the_outputs_that_differ_alone() -> None:
-    """Equal outputs are no news."""
     outputs = (
         OutputResult(name="good", size_bytes=4, equal=True, largest_difference=0.0),
         OutputResult(name="near", size_bytes=8, equal=False, largest_difference=0.0125),

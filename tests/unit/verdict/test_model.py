@@ -97,7 +97,6 @@ def judged(only: ScenarioResult) -> Verdict:
 
 
 def test_conditions_are_written_with_all_their_keys() -> None:
-    """A cold phone's temperature is below nothing."""
     cold = Reading(cpu_c=-12.5, battery_c=-3.0, charging=False)
     policy = Policy(name="policy0", governor="schedutil", allowed_khz=1, capable_khz=2)
     conditions = Conditions(before=cold, after=Reading(policies=(policy,), cooling=("cpu",)))
@@ -259,7 +258,6 @@ def test_a_shrunken_binary_and_an_unlimited_one_are_fine(
     ],
 )
 def test_what_is_no_verdict_is_refused(text: str, said: str) -> None:
-    """Never a traceback, never a hang."""
     with pytest.raises(InputError) as caught:
         parse_verdict(text, source="v.json")
 
@@ -267,7 +265,6 @@ def test_what_is_no_verdict_is_refused(text: str, said: str) -> None:
 
 
 def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit is in characters."""
     monkeypatch.setattr(json_text, "LARGEST_DOCUMENT", 100)
     with pytest.raises(InputError, match="found no JSON here"):
         parse_verdict(" " * 100, source="v.json")
@@ -290,7 +287,6 @@ def test_any_json_is_read_or_refused(value: object) -> None:
 
 @given(st.sampled_from(sorted(json.loads(to_json(passing())))), st.integers() | st.text())
 def test_any_wrong_part_is_refused_or_reads_as_text(key: str, value: object) -> None:
-    """A part of another shape never slips through."""
     try:
         verdict = parse_verdict(changed(key, value), source="v.json")
     except InputError:
@@ -307,7 +303,6 @@ FLAGS = (
 
 
 def test_size_flags_are_used_or_have_a_reason() -> None:
-    """Each in the order of the configuration."""
     choice = TrimChoice(
         level="region", layout="scoped", minimum_size=True, optimize="size", means=FLAGS
     )

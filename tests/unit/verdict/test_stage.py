@@ -19,7 +19,6 @@ from unit.trim.stages.support import changed, open_session
 
 @pytest.fixture
 def now(tmp_path: Path) -> Session:
-    """A session in committed mode."""
     return changed(open_session(tmp_path)[0], committed=True)
 
 

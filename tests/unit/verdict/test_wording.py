@@ -30,7 +30,6 @@ def test_times(time_s: float, expected: str) -> None:
 
 
 def test_numbers() -> None:
-    """Thousands apart, shares as percentages."""
     assert (group_digits(39_300_016), percent(0.0672)) == ("39,300,016", "6.7%")
 
 
@@ -68,7 +67,6 @@ def test_regions_of_each_variant(held: int, kept: int, expected: list[str]) -> N
 
 
 def test_kept_and_growth_in_words() -> None:
-    """Nothing stands where nothing is known."""
     sizes = compared().artifacts[0].sizes
 
     assert (kept_of_held(1_149, 1_900), kept_of_held(1_149, 0)) == ("1,149 of 1,900", "1,149")

@@ -110,7 +110,6 @@ def test_what_is_not_ours_stays(adb: str, companion: Path, monkeypatch: pytest.M
 
 
 def test_one_that_ends_at_once(companion: Path) -> None:
-    """It is noticed, and nothing is left."""
     with (
         pytest.raises(InfrastructureFailure, match="adb's server did not start on port "),
         private_server(ProcessRunner({}), "/bin/false", parent=companion),
@@ -120,7 +119,6 @@ def test_one_that_ends_at_once(companion: Path) -> None:
 
 
 def test_a_place_that_is_none(adb: str, companion: Path) -> None:
-    """Is shown."""
     with (
         pytest.raises(InfrastructureFailure, match="a folder for adb's server cannot be made in "),
         private_server(ProcessRunner({}), adb, parent=companion / "gone"),

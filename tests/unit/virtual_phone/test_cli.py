@@ -29,7 +29,6 @@ def virtual_phone(folder: Path, *words: str) -> CompletedCommand:
     ],
 )
 def test_a_mistake_is_an_input_error(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-    """One message on stderr, exit status 2."""
     outcome = virtual_phone(tmp_path, *words)
 
     assert (outcome.rc, outcome.stdout) == (2, "")
@@ -37,7 +36,6 @@ def test_a_mistake_is_an_input_error(tmp_path: Path, words: tuple[str, ...], mes
 
 
 def test_no_phone_runs(tmp_path: Path) -> None:
-    """The list of none is empty."""
     outcome = virtual_phone(tmp_path, "list")
 
     assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "")

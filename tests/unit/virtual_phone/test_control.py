@@ -48,14 +48,12 @@ def supervisor(folder: Path, answer: bytes) -> Iterator[list[Any]]:
 def test_one_line_goes_out(
     tmp_path: Path, call: Callable[[ControlClient], Any], sent: dict[str, Any]
 ) -> None:
-    """With what is to be done."""
     with supervisor(tmp_path, b'{"state": "running"}\n') as came:
         assert call(ControlClient(tmp_path)) in (None, {"state": "running"})
     assert came == [sent]
 
 
 def test_a_fault_goes_out_with_its_defaults(tmp_path: Path) -> None:
-    """As the supervisor reads it."""
     with supervisor(tmp_path, b"{}\n") as came:
         ControlClient(tmp_path).fault("vanish")
     assert came[0]["do"] == "fault"
@@ -64,7 +62,6 @@ def test_a_fault_goes_out_with_its_defaults(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("answer", [b'{"error": "no such request"}\n', b'"no such request"\n'])
 def test_a_refusal_is_an_input_error(tmp_path: Path, answer: bytes) -> None:
-    """With the supervisor's reason."""
     with (
         supervisor(tmp_path, answer),
         pytest.raises(InputError, match=r"^the virtual phone refused: no such request$"),
@@ -74,7 +71,6 @@ def test_a_refusal_is_an_input_error(tmp_path: Path, answer: bytes) -> None:
 
 @pytest.mark.parametrize("answer", [b"", b"{\n"])
 def test_half_an_answer_is_none(tmp_path: Path, answer: bytes) -> None:
-    """The phone may have ended while it answered."""
     with (
         supervisor(tmp_path, answer),
         pytest.raises(InfrastructureFailure, match="does not answer"),
@@ -83,7 +79,6 @@ def test_half_an_answer_is_none(tmp_path: Path, answer: bytes) -> None:
 
 
 def test_a_phone_that_is_gone(tmp_path: Path) -> None:
-    """Its folder is named."""
     with pytest.raises(InfrastructureFailure, match="does not answer") as caught:
         ControlClient(tmp_path).status()
     assert str(tmp_path) in caught.value.message

@@ -25,7 +25,6 @@ def test_held_until_let_go(tmp_path: Path) -> None:
     ("age_s", "dead"), [(0.0, False), (GRACE_S - 5, False), (GRACE_S + 5, True)]
 )
 def test_one_that_no_one_held_yet(tmp_path: Path, age_s: float, dead: bool) -> None:
-    """Its owner gets some time to begin."""
     then = time.time() - age_s
     os.utime(tmp_path, (then, then))
 
@@ -33,12 +32,10 @@ def test_one_that_no_one_held_yet(tmp_path: Path, age_s: float, dead: bool) -> N
 
 
 def test_one_that_is_gone(tmp_path: Path) -> None:
-    """No one has to remove it."""
     assert not is_abandoned(tmp_path / "gone")
 
 
 def test_a_link_is_no_lock(tmp_path: Path) -> None:
-    """No one is led to another's file."""
     (tmp_path / "other").touch()
     (tmp_path / "lock").symlink_to(tmp_path / "other")
 

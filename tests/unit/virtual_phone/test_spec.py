@@ -8,7 +8,6 @@ from virtual_phone.spec import PhoneSpec
 
 
 def test_the_supervisor_gets_the_whole_spec() -> None:
-    """As one argument, whatever is in it."""
     spec = PhoneSpec(
         name="a b",
         folder="/tmp/x",

@@ -11,7 +11,6 @@ from pathlib import Path
 
 
 def main(verb: str, env: Mapping[str, str]) -> int:
-    """Save or restore."""
     store = Path(env["MEGTRIM_STAND_IN_CACHE"])
     store.mkdir(parents=True, exist_ok=True)
     paths = [line.strip() for line in env["IN_PATH"].splitlines() if line.strip()]

@@ -60,7 +60,6 @@ def test_an_application_is_shown_of_the_engine(tree: WorkTree) -> None:
 
 
 def test_an_archive_whose_parts_register_themselves_is_linked_whole(tree: WorkTree) -> None:
-    """And nothing behind it is."""
     reported = dict(entries(make_spec(whole=True), tree))
 
     assert reported["MEGTRIM_ENGINE_LIBRARIES"].split(";") == [
@@ -81,7 +80,6 @@ def test_optimisation_at_link_time_is_asked_of_compiler_and_linker(tree: WorkTre
 
 
 def test_a_library_that_was_not_built_is_shown(tree: WorkTree) -> None:
-    """With its name."""
     with pytest.raises(ProductFailure) as caught:
         entries(make_spec(file="libother.a"), tree)
 
@@ -100,7 +98,6 @@ def test_a_library_that_was_not_built_is_shown(tree: WorkTree) -> None:
 def test_optimisation_at_link_time_takes_clang(
     version: str, kind: str, lto: bool, fits: bool
 ) -> None:
-    """Another compiler has another flag and other archives."""
     toolchain = replace(TOOLCHAIN, version=version, kind=kind)
     try:
         expect_possible(toolchain, "classify", Linkage.STATIC, lto=lto)
@@ -113,7 +110,6 @@ def test_optimisation_at_link_time_takes_clang(
 
 
 def test_static_programs_take_no_shared_object() -> None:
-    """Said with what to do."""
     toolchain = replace(TOOLCHAIN, kind="zig", link_flags=("-static",))
     expect_possible(toolchain, "classify", Linkage.STATIC, lto=False)
 

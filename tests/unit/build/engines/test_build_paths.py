@@ -33,7 +33,6 @@ def test_what_every_tool_takes_passes(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/my ndk", "/a;b", "/a$b", "/a'b", "/a&b", "/a\nb", "/ä"])
 def test_a_shell_script_takes_less(path: str) -> None:
-    """The engine's own uses paths without quotes."""
     with pytest.raises(InputError, match="the NDK: found"):
         expect_plain(Path(path), "the NDK", script=True, hint="")
     expect_plain(Path("/opt/ndk-r21e_x+1@2/build.dir"), "the NDK", script=True, hint="")

@@ -120,7 +120,6 @@ def test_submodules_of_submodules_are_known(processes: ProcessRunner, tmp_path: 
 def test_a_submodule_that_was_not_fetched_has_no_files(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """Its folder is there and empty."""
     library = repository(processes, tmp_path / "library", {"lib.h": "1\n"})
     origin = repository(processes, tmp_path / "origin", FILES)
     git(processes, origin, "submodule", "--quiet", "add", str(library), "lib")
@@ -174,7 +173,6 @@ def test_links_are_links(processes: ProcessRunner, tmp_path: Path, with_git: boo
 def test_equal_trees_are_equal_engines_wherever_they_lie(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """With git or without."""
     one = repository(processes, tmp_path / "one", FILES)
     two = write(tmp_path / "deep" / "two", FILES)
 
@@ -205,7 +203,6 @@ def test_every_change_is_another_engine(
 
 
 def test_a_name_that_is_no_text_does_not_matter(processes: ProcessRunner, tmp_path: Path) -> None:
-    """File systems know bytes only."""
     root = write(tmp_path, FILES)
     Path(os.fsdecode(os.fsencode(root) + b"/\xff.h")).touch()
 
@@ -223,7 +220,6 @@ def test_what_is_no_folder_is_refused(processes: ProcessRunner, tmp_path: Path) 
 
 
 def test_a_moved_repository_is_the_same(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Commit and digest travel with it."""
     root = repository(processes, tmp_path / "one", FILES)
     before = take(root, processes)
     moved = tmp_path / "two"

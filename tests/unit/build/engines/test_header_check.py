@@ -32,7 +32,6 @@ def commands(*units: tuple[str, str]) -> str:
 
 
 def dependencies(*units: tuple[str, tuple[str, ...]]) -> str:
-    """What ``ninja -t deps`` prints."""
     return "".join(
         f"{output}: #deps {len(files)}, deps mtime 1700000000 (VALID)\n"
         + "".join(f"    {file}\n" for file in files)
@@ -64,7 +63,6 @@ def test_every_unit_has_seen_the_header() -> None:
     ],
 )
 def test_a_compiler_cache_writes_paths_of_its_own(spelling: str) -> None:
-    """Relative to the build folder: the same file."""
     opened = dependencies(("a.o", (spelling,)))
 
     assert check(commands(("a.o", INCLUDE)), opened).with_regions == 1
@@ -109,7 +107,6 @@ def test_another_midout_is_refused(stranger: str) -> None:
 
 
 def test_in_the_upstream_layout_the_engine_keeps_its_own_midout() -> None:
-    """There the regions stand in the forced header."""
     opened = dependencies(("a.o", (str(HEADER), "/e/third_party/midout/src/midout.h")))
 
     found = check(commands(("a.o", INCLUDE)), opened, midout=None)
@@ -135,7 +132,6 @@ def test_no_units_are_no_proof(opened: str) -> None:
 
 
 def test_a_record_without_a_last_empty_line_is_read_whole() -> None:
-    """The last unit counts like every other."""
     opened = dependencies(("a.o", (str(MIDOUT),)), ("b.o", (str(MIDOUT),))).rstrip("\n")
 
     found = check(commands(("a.o", INCLUDE), ("b.o", INCLUDE)), opened)

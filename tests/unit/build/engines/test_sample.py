@@ -24,7 +24,6 @@ SAMPLE = {
 
 
 def test_the_upstream_layout_has_one_file(processes: ProcessRunner, tmp_path: Path) -> None:
-    """The engine's own midout.h is used there."""
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
     reduced = make_spec(engine, Variant.REDUCED, header={"bin_reduce.h": "all\n"})
 
@@ -63,7 +62,6 @@ def test_the_sample_engine_is_its_sources(processes: ProcessRunner, tmp_path: Pa
 
 
 def test_the_variants_of_the_sample_engine(processes: ProcessRunner, tmp_path: Path) -> None:
-    """The same switches, each said in every variant."""
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
     switches = {
         variant: dict(
@@ -86,14 +84,12 @@ def test_the_variants_of_the_sample_engine(processes: ProcessRunner, tmp_path: P
 
 
 def test_the_sample_engine_lists_its_modes(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Comments and empty lines are passed over."""
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
 
     assert engine.elemwise_modes() == (("RELU", 0), ("ADD", 16))
 
 
 def test_another_folder_is_no_sample_engine(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Shown with what was looked for."""
     with pytest.raises(InputError) as caught:
         SampleEngine(write(tmp_path, {"src/main.cpp": ""}), processes)
 
@@ -103,7 +99,6 @@ def test_another_folder_is_no_sample_engine(processes: ProcessRunner, tmp_path: 
 
 
 def test_the_embedded_source_is_the_sample_engine(processes: ProcessRunner) -> None:
-    """What a user gets who has no engine."""
     engine = KINDS["sample"](find_embedded_source(), processes)
 
     assert engine.identity().kind == "sample"

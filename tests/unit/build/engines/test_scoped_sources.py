@@ -32,7 +32,6 @@ def sources(tmp_path: Path) -> SourceTexts:
 
 
 def test_the_scopes_are_read_from_what_a_compiler_reads(sources: SourceTexts) -> None:
-    """A page that explains a macro declares nothing."""
     assert sources.scopes == Scopes(tags=("kern",), macros=tuple(sorted(MACROS)))
 
 
@@ -49,7 +48,6 @@ def test_only_sources_that_name_a_generated_file_differ(sources: SourceTexts) ->
 
 
 def test_without_files_of_their_own_sources_stay_as_they_are(sources: SourceTexts) -> None:
-    """So it is in the upstream layout."""
     header = {"bin_reduce.h": "all\n"}
 
     assert sources.overrides(header, forced=FORCED) == ((FORCED, "all\n"),)
@@ -57,5 +55,4 @@ def test_without_files_of_their_own_sources_stay_as_they_are(sources: SourceText
 
 
 def test_without_a_header_nothing_differs(sources: SourceTexts) -> None:
-    """Only the reduced build has one."""
     assert (sources.overrides({}, forced=FORCED), sources.include({})) == ((), ())

@@ -59,7 +59,6 @@ def test_the_recipe_is_nothing_beyond(toolchain: Toolchain) -> None:
 
 
 def test_size_takes_all_that_clang_and_lld_do() -> None:
-    """On Linux nothing says what a loader takes."""
     assert chosen(CLANG, optimize="size") == {
         "unwind_tables": "false",
         "small_code": "Oz",
@@ -120,7 +119,6 @@ def test_an_old_compiler_gets_the_next_best() -> None:
 
 
 def test_exceptions_keep_their_tables() -> None:
-    """Whoever leaves them on wants to catch."""
     without = (Switch.RTTI, Switch.LOGGING)
 
     reported = chosen(CLANG, off=without, optimize="size")["unwind_tables"]
@@ -183,7 +181,6 @@ def test_the_flags_of_all() -> None:
 
 
 def test_no_means_leave_the_order_as_it_is() -> None:
-    """Nor does one that cannot be used."""
     refused = SizeFlagChoice(means=SizeFlag.LTO, value="full", requested=False, why_not="no lld")
 
     assert size_flags.apply_choices(make_spec(), (), CLANG, kernels=("src/kernels",)) == make_spec()
@@ -194,7 +191,6 @@ def test_no_means_leave_the_order_as_it_is() -> None:
 
 
 def test_folding_by_itself() -> None:
-    """It takes no other of the means."""
     trim = TrimConfig.model_validate({"means": {"fold": "all"}})
 
     made = size_flags.choices(trim, CLANG, off=MINIMUM_SIZE, alone=True)

@@ -99,7 +99,6 @@ def test_what_the_checkout_lost_goes(processes: ProcessRunner, root: Path, tree:
 def test_a_file_that_the_tree_lost_comes_back(
     processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
-    """Someone cleaned up a little."""
     source_copy.sync(take(root, processes), tree, {})
     (tree / "a.cpp").unlink()
 
@@ -111,7 +110,6 @@ def test_a_file_that_the_tree_lost_comes_back(
 def test_a_folder_can_become_a_file_and_back(
     processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
-    """As between two branches."""
     source_copy.sync(take(root, processes), tree, {})
     other = write(root.parent / "other", {"dir": "now a file\n", "a.cpp/x.h": "x\n"})
 
@@ -225,7 +223,6 @@ def test_the_record_is_what_the_tree_holds(root: Path, tree: Path) -> None:
 def test_a_place_that_cannot_be_written_is_shown(
     processes: ProcessRunner, root: Path, tmp_path: Path
 ) -> None:
-    """Infrastructure, not our bug."""
     (tmp_path / "file").touch()
 
     with pytest.raises(InfrastructureFailure, match="cannot be written"):
@@ -233,7 +230,6 @@ def test_a_place_that_cannot_be_written_is_shown(
 
 
 def test_equal_texts_are_not_written_again(tmp_path: Path) -> None:
-    """The build tool does not even look."""
     path = tmp_path / "midout.h"
     source_copy.write_if_changed(path, "one")
     os.utime(path, (1, 1))

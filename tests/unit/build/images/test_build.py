@@ -38,7 +38,6 @@ def build(stub: Stub) -> tuple[Image, list[tuple[int, int, str]]]:
 
 
 def test_a_recipe_is_built_by_plain_docker(stub: Stub, tmp_path: Path) -> None:
-    """What it is built from stands in it."""
     stub.answer((["build"], 0, "Step 1/2 : ARG BASE\nhm\nStep 2/2 : FROM x\n", ""))
     made, steps = build(stub)
 
@@ -133,7 +132,6 @@ def test_the_words_of_buildkit(stub: Stub) -> None:
 
 
 def test_no_daemon(stub: Stub) -> None:
-    """It is no fault of the recipe."""
     said = "Cannot connect to the Docker daemon at x. Is the docker daemon running?\n"
     stub.answer((["build"], 1, "", said))
     with pytest.raises(InfrastructureFailure, match="no Docker daemon answers"):

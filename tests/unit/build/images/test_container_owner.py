@@ -72,7 +72,6 @@ def test_a_process_of_someone_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_nothing_to_end(tmp_path: Path) -> None:
-    """Docker is not bothered."""
     stub = Stub.make(tmp_path)
     stub.answer((["ps"], 0, f"alive {container_runner.me()}\n", ""))
     container_runner.end_abandoned(DockerClient(stub.processes))

@@ -94,7 +94,6 @@ def test_a_password_is_in_no_list_of_processes(stub: Stub, inside: ContainerRunn
     "name", ["PATH", "HOME", "DOCKER_HOST", "LD_LIBRARY_PATH", "HTTPS_PROXY", "no_proxy"]
 )
 def test_what_docker_itself_obeys(stub: Stub, inside: ContainerRunner, name: str) -> None:
-    """A program's variable must not lead docker elsewhere."""
     before = stub.processes.env.get(name)
     inside.run(Command(argv=("true",), env={name: "/inside"}, timeout_s=60))
 
@@ -103,7 +102,6 @@ def test_what_docker_itself_obeys(stub: Stub, inside: ContainerRunner, name: str
 
 
 def test_standard_input_is_passed_on(stub: Stub, inside: ContainerRunner, tmp_path: Path) -> None:
-    """Only where there is one."""
     (tmp_path / "in").touch()
     inside.run(Command(argv=("cat",), stdin=tmp_path / "in", timeout_s=60))
     assert "--interactive" in ran(stub)
@@ -112,7 +110,6 @@ def test_standard_input_is_passed_on(stub: Stub, inside: ContainerRunner, tmp_pa
 
 
 def test_a_folder_with_a_comma(stub: Stub, tmp_path: Path) -> None:
-    """The option's form is CSV."""
     folder = tmp_path / 'a,"b'
     folder.mkdir()
     opened(stub, folder).run(Command(argv=("true",), timeout_s=60))
@@ -122,7 +119,6 @@ def test_a_folder_with_a_comma(stub: Stub, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_it_does_not_see(inside: ContainerRunner, stub: Stub, tmp_path: Path) -> None:
-    """Docker would make it, of root's."""
     for cwd in (tmp_path, tmp_path / "out" / "none"):
         with pytest.raises(InfrastructureFailure, match=f"there is no folder {cwd} in image"):
             inside.run(Command(argv=("true",), cwd=cwd, timeout_s=60))
@@ -130,7 +126,6 @@ def test_a_folder_that_it_does_not_see(inside: ContainerRunner, stub: Stub, tmp_
 
 
 def test_a_rootless_daemon(stub: Stub, tmp_path: Path) -> None:
-    """Its root writes files of the user's."""
     stub.answer((["info"], 0, '["name=rootless"]\n', ""))
     opened(stub, tmp_path).run(Command(argv=("true",), timeout_s=60))
     assert ran(stub)[ran(stub).index("--user") + 1] == "0:0"
@@ -223,7 +218,6 @@ def test_a_path_of_odd_folders(stub: Stub, tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_named_by_its_path(stub: Stub, inside: ContainerRunner) -> None:
-    """It is there, or it is not."""
     stub.answer((["run"], 1, "", "find: '/opt/x': No such file or directory\n"))
     assert inside.which("/opt/x") is None
     stub.answer((["run"], 0, "/opt/x\n", ""))
@@ -231,7 +225,6 @@ def test_a_program_that_is_named_by_its_path(stub: Stub, inside: ContainerRunner
 
 
 def test_no_folder_to_look_in(stub: Stub, tmp_path: Path) -> None:
-    """Without folders `find` would look where it stands."""
     config = {"Env": ["PATH=bin"]}
     stub.answer((["image", "inspect"], 0, json.dumps([{"Id": ID, "Config": config}]), ""))
     assert opened(stub, tmp_path).which("cmake") is None
@@ -260,7 +253,6 @@ def test_a_look_that_does_not_end(
 
 
 def test_the_images_variables_are_its_environment(inside: ContainerRunner) -> None:
-    """A toolchain learns there where its NDK is."""
     assert inside.env == {"PATH": "/opt/bin:/usr/bin", "ANDROID_NDK_ROOT": "/opt/ndk"}
     assert inside.where == "image team/android:r21"
 

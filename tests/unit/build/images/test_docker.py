@@ -40,7 +40,6 @@ def test_an_image_is_named_by_its_content(stub: Stub) -> None:
 
 
 def test_an_image_that_is_not_here(stub: Stub) -> None:
-    """Nothing is pulled behind anybody's back."""
     stub.answer((["image", "inspect"], 1, "[]\n", "Error: No such image: a/b:c\n"))
     docker = DockerClient(stub.processes)
 
@@ -111,7 +110,6 @@ def test_words_that_are_not_about_the_daemon() -> None:
 
 
 def test_no_docker(tmp_path: Path) -> None:
-    """A missing program is a missing tool."""
     with pytest.raises(InputError, match="docker is not on the PATH") as refused:
         DockerClient(ProcessRunner({"PATH": str(tmp_path)})).version()
     assert "apt-get install docker.io" in refused.value.hint
@@ -119,14 +117,12 @@ def test_no_docker(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("answer", ["", "[]", "{}", "[{}]", "[1]", "null", "<html>"])
 def test_answers_that_cannot_be_read(stub: Stub, answer: str) -> None:
-    """Never a traceback."""
     stub.answer((["image", "inspect"], 0, answer, ""))
     with pytest.raises(MegtrimError, match="docker image inspect: the answer cannot be read"):
         DockerClient(stub.processes).image("a:b")
 
 
 def test_other_failures(stub: Stub) -> None:
-    """The last line that says something."""
     stub.answer((["version"], 7, "", "docker: boom.\n\nRun 'docker version --help' for more\n"))
     with pytest.raises(InfrastructureFailure, match=r"^docker version exited with 7: boom\.$"):
         DockerClient(stub.processes).version()
@@ -134,7 +130,6 @@ def test_other_failures(stub: Stub) -> None:
 
 
 def test_a_users_own_daemon(stub: Stub) -> None:
-    """Its root is that user."""
     assert not DockerClient(stub.processes).rootless()
     stub.answer((["info"], 0, '["name=seccomp,profile=default","name=rootless"]\n', ""))
     assert DockerClient(stub.processes).rootless()

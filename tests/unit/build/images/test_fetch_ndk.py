@@ -59,7 +59,6 @@ def zipped(ndk: Path, top: str) -> bytes:
 
 
 def test_a_given_ndk_is_put_into_place(place: Path) -> None:
-    """As it is, links too."""
     make_ndk(place / "given")
     outcome = run(place)
 
@@ -128,7 +127,6 @@ def test_a_server_that_says_no(place: Path, httpserver: HTTPServer, status: int,
     ],
 )
 def test_no_one_there(place: Path, url: str, rc: int) -> None:
-    """No traceback."""
     outcome = run(place, url, "0" * 64)
     assert outcome.rc == rc
     assert outcome.stdout.startswith(f"megtrim: {url}: ")

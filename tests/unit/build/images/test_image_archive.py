@@ -68,7 +68,6 @@ def test_half_an_archive_is_not_left(stub: Stub, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_made_is_a_warning(stub: Stub, tmp_path: Path) -> None:
-    """The trim itself goes on."""
     (tmp_path / "file").write_bytes(b"")
     warnings: list[str] = []
 

@@ -12,7 +12,6 @@ DIGEST = f"sha256:{'0a' * 32}"
 
 @pytest.mark.parametrize("name", [DIGEST, f"debian@{DIGEST}", f"ghcr.io/team/android:r21@{DIGEST}"])
 def test_a_digest_and_an_id_are_fixed(name: str) -> None:
-    """No one can move them to another image."""
     assert is_fixed(name)
     expect_fixed(name, source="megtrim.yaml:7")
 

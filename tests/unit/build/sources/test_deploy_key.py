@@ -67,7 +67,6 @@ def test_a_deploy_key_reads_a_repository_and_is_in_no_file(tmp_path: Path, sshd:
 
 
 def test_another_key_is_refused(tmp_path: Path, sshd: Sshd) -> None:
-    """Another pair of it would be, too."""
     other = private_key(new_key(PROCESSES, tmp_path / "other"))
 
     with pytest.raises(InputError, match="Permission denied") as caught:
@@ -102,7 +101,6 @@ def test_a_server_that_is_away_shows_what_ssh_said(tmp_path: Path) -> None:
 
 
 def test_a_key_with_a_passphrase_is_refused(tmp_path: Path) -> None:
-    """No one is there to type it."""
     path = tmp_path / "key"
     PROCESSES.capture("ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", str(path))
     key = private_key(path)
@@ -130,7 +128,6 @@ def test_a_repository_is_read_by_ssh_at_its_server(host: str, keys: str, place: 
 
 
 def test_lines_of_known_hosts_are_read() -> None:
-    """Blank ones go, and each gets its end."""
     assert check_host_keys("") == ""
     assert check_host_keys("\n a ssh-rsa AA==\n\nb ssh-rsa BB") == "a ssh-rsa AA==\nb ssh-rsa BB\n"
 

@@ -34,7 +34,6 @@ class World:
     base: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the base commit."""
         self.midout = self.forge.commit("midout", {"midout.h": "\n"})
         self.engine = self.engine_commit({"third_party/midout": ("../midout.git", self.midout)})
         self.base = self.project({ENGINE: ("../engine.git", self.engine)})
@@ -45,7 +44,6 @@ class World:
         return self.forge.commit("engine", {"e.cpp": "\n"}, {**links, **llvm}, modules=modules)
 
     def project(self, links: Links, *, modules: str | None = None) -> str:
-        """Commit a project."""
         return self.forge.commit("app", {"megtrim.yaml": "\n"}, links, modules=modules)
 
     def fetch(
@@ -80,7 +78,6 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """The base commit is there."""
     return World(SourceForge(tmp_path / "forge"), tmp_path)
 
 

@@ -19,12 +19,10 @@ PROCESSES = ProcessRunner({"PATH": os.environ["PATH"]})
 
 @pytest.fixture
 def forge(tmp_path: Path) -> SourceForge:
-    """No repository yet."""
     return SourceForge(tmp_path / "forge")
 
 
 def make(folder: Path) -> SourceRepository:
-    """Return a new repository."""
     repository = SourceRepository(folder, PROCESSES)
     repository.make()
     return repository
@@ -47,7 +45,6 @@ def test_one_commit_is_fetched_without_those_before(forge: SourceForge, tmp_path
 
 
 def test_a_tree_is_read_from_its_objects(forge: SourceForge, tmp_path: Path) -> None:
-    """What lies in the folder does not count."""
     inner = forge.commit("midout", {"m.h": "\n"})
     sha = forge.commit("engine", {"a.cpp": "\n"}, {"third_party/midout": ("../midout.git", inner)})
     folder = forge.check_out("engine", sha, tmp_path / "engine")
@@ -105,7 +102,6 @@ def test_no_hook_and_no_filter_runs(forge: SourceForge, tmp_path: Path) -> None:
 
 
 def test_two_work_trees_share_one_repository(forge: SourceForge, tmp_path: Path) -> None:
-    """The second costs its files alone."""
     sha = forge.commit("engine", {"a.cpp": "int a;\n"})
     repository = make(tmp_path / "x")
     repository.fetch(parse_project_url(forge.url("engine")), sha)
@@ -120,7 +116,6 @@ def test_two_work_trees_share_one_repository(forge: SourceForge, tmp_path: Path)
 def test_a_missing_repository_or_commit_is_an_input_error(
     forge: SourceForge, tmp_path: Path
 ) -> None:
-    """The message says what to look at."""
     forge.commit("engine", {"a.cpp": "\n"})
     repository = make(tmp_path / "x")
     for name, commit in (("engine", "1" * 40), ("nothing", "1" * 40)):
@@ -157,7 +152,6 @@ def test_a_private_repository_takes_its_key(forge: SourceForge, tmp_path: Path, 
 
 
 def test_no_redirect_is_followed(tmp_path: Path, forge: SourceForge) -> None:
-    """It could lead the key to another server."""
     sha = forge.commit("engine", {"a.cpp": "\n"})
     repository = make(tmp_path / "x")
     with forge.server() as server, HTTPServer() as other:
@@ -201,7 +195,6 @@ def test_what_the_kit_does_not_have_is_refused(
 
 
 def test_what_it_has_is_taken() -> None:
-    """Tag and commit agree."""
     expect_version(KIT, "v1.2.3", KIT_SHA, {"v1.2.3": KIT_SHA})
 
 

@@ -34,7 +34,6 @@ def test_https_and_relative_urls_are_read(text: str, expected: str) -> None:
 
 
 def test_two_ways_to_write_one_repository_are_equal() -> None:
-    """Also as what is trusted."""
     first, second = (
         parse_repository_url(text, place="", near=None)
         for text in ("https://github.com/a/b.git", "https://GITHUB.com/a/b/")
@@ -81,7 +80,6 @@ def test_the_projects_own_server_is_reached_as_the_project_is() -> None:
 
 @pytest.mark.parametrize("text", ["ssh://git@github.com/a/b", "ext::x", "", "https://github.com"])
 def test_a_project_is_somewhere(text: str) -> None:
-    """Its URL is the runner's."""
     with pytest.raises(InputError, match="the project's repository"):
         parse_project_url(text)
 

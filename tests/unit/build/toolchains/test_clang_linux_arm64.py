@@ -17,7 +17,6 @@ ORDER = ToolchainConfig(kind="clang-linux-arm64")
 
 
 def test_a_missing_compiler_is_an_input_error(tmp_path: Path) -> None:
-    """With how to get it."""
     with pytest.raises(InputError) as caught:
         clang_linux_arm64.find(ORDER, machine(tmp_path))
 
@@ -130,7 +129,6 @@ def test_relocations_that_would_not_load_are_refused(
 def test_the_release_that_was_asked_for_is_taken_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever else there is."""
     processes = cross_machine(tmp_path, monkeypatch, 16, glibc("2.36"))
 
     with pytest.raises(InputError) as caught:

@@ -43,7 +43,6 @@ def test_the_hosts_own_compiler(
 
 
 def test_a_missing_compiler_is_an_input_error(tmp_path: Path) -> None:
-    """With how to get it."""
     with pytest.raises(InputError) as caught:
         host.find(ORDER, machine(tmp_path))
 

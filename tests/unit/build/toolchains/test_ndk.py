@@ -61,7 +61,6 @@ def test_an_ndk_is_found_by_its_variable(tmp_path: Path) -> None:
 
 
 def test_the_older_abi_and_another_level(tmp_path: Path) -> None:
-    """They enter the identity of every build."""
     wanted = ToolchainConfig(kind="ndk", abi="armeabi-v7a", api=19, fp16=False)
     found = ndk.find(wanted, lay_out(tmp_path))
 
@@ -95,7 +94,6 @@ def test_a_stand_in_says_so() -> None:
 
 @pytest.mark.parametrize("text", ["", "Pkg.Revision = x.y.z\n", "Pkg.Revision = 21.99.1\n", "21.4"])
 def test_what_is_no_release_is_refused(text: str) -> None:
-    """With the file and what was expected."""
     with pytest.raises(InputError) as caught:
         ndk.release_of(text, source="ndk/source.properties")
 
@@ -104,7 +102,6 @@ def test_what_is_no_release_is_refused(text: str) -> None:
 
 
 def test_no_ndk_is_shown_with_both_remedies() -> None:
-    """The variable, or an image."""
     error = refused(ProcessRunner({}))
 
     assert error.message == "ANDROID_NDK_ROOT is not set on this machine"
@@ -116,7 +113,6 @@ def test_no_ndk_is_shown_with_both_remedies() -> None:
     "name", ["source.properties", "meta/platforms.json", "build/cmake/android.toolchain.cmake"]
 )
 def test_an_ndk_that_is_not_whole_is_refused(tmp_path: Path, name: str) -> None:
-    """The missing file is named."""
     processes = lay_out(tmp_path)
     (tmp_path / name).unlink()
 
@@ -134,7 +130,6 @@ def test_an_ndk_without_its_compiler_is_refused(tmp_path: Path) -> None:
 
 
 def test_another_release_than_asked_for_is_refused(tmp_path: Path) -> None:
-    """A build of another compiler is another product."""
     error = refused(lay_out(tmp_path), ToolchainConfig(kind="ndk", ndk="r20b"))
 
     assert error.message == f"{tmp_path} is NDK r21e, expected r20b"
@@ -157,7 +152,6 @@ def test_a_level_that_it_cannot_build_for_is_refused(tmp_path: Path, api: int) -
     ids=range(7),
 )
 def test_broken_levels_are_refused(tmp_path: Path, levels: str) -> None:
-    """They decide what may be built."""
     assert "expected the lowest" in refused(lay_out(tmp_path, levels=levels)).message
 
 

@@ -49,7 +49,6 @@ def test_auto_takes_the_best_that_is_there(
 
 
 def test_auto_says_all_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the easiest remedy."""
     with pytest.raises(InputError) as caught:
         chosen(monkeypatch, emulated=True)
 

@@ -21,7 +21,6 @@ ORDER = ToolchainConfig(kind="zig")
 def test_a_missing_zig_is_an_input_error(
     processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes as a package."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
     with pytest.raises(InputError) as caught:
@@ -56,7 +55,6 @@ def test_native_programs_are_for_this_architecture(
 def test_an_architecture_without_a_target_is_refused(
     wheel: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is named."""
     monkeypatch.setattr(platform, "machine", lambda: "s390x")
 
     with pytest.raises(InputError, match=r"^zig has no Linux target for s390x$"):
@@ -79,7 +77,6 @@ def test_a_zig_that_the_build_cannot_start_is_refused(wheel: ProcessRunner, tmp_
 def test_zig_makes_static_programs(
     processes: ProcessRunner, find: toolchains.Find, architecture: str
 ) -> None:
-    """For arm64 and for this machine."""
     found = find(ORDER, processes)
 
     target = f"{architecture}-linux-musl"

@@ -41,7 +41,6 @@ def test_a_team_may_want_to_know(shell: Shell) -> None:
 
 
 def test_a_verdict_next_to_the_word_of_a_run_without_one_is_refused(shell: Shell) -> None:
-    """One of them is of an earlier run."""
     (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
     text = dump_ending(EarlyExit(exit=2, message="it broke", hint=""))
     (shell.folder / "ending.json").write_text(text, encoding="utf-8")
@@ -56,7 +55,6 @@ def test_a_verdict_next_to_the_word_of_a_run_without_one_is_refused(shell: Shell
 
 @pytest.mark.parametrize("status", [1, 2, 3, 70, 130])
 def test_the_gate_ends_as_the_build_did(shell: Shell, status: int) -> None:
-    """Where there is no verdict."""
     text = dump_ending(EarlyExit(exit=status, message="it broke", hint=""))
     (shell.folder / "ending.json").write_text(text, encoding="utf-8")
 
@@ -82,7 +80,6 @@ def test_the_gate_stays_shut_for_what_is_no_report(shell: Shell, name: str) -> N
 def test_later_jobs_learn_the_verdict_and_the_size(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, verdict: Any, outputs: tuple[str, str]
 ) -> None:
-    """Whatever the status of the step."""
     monkeypatch.setenv("GITHUB_OUTPUT", str(shell.folder / "outputs"))
     (shell.folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
     shell("ci", "gate", ".")
@@ -93,7 +90,6 @@ def test_later_jobs_learn_the_verdict_and_the_size(
 
 
 def test_a_run_without_a_verdict_is_an_error(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And has no size."""
     monkeypatch.setenv("GITHUB_OUTPUT", str(shell.folder / "outputs"))
     text = dump_ending(EarlyExit(exit=2, message="it broke", hint=""))
     (shell.folder / "ending.json").write_text(text, encoding="utf-8")

@@ -48,7 +48,6 @@ def test_the_schema_knows_the_keys_as_they_are_written() -> None:
 
 
 def test_an_editor_can_say_what_a_key_is_for() -> None:
-    """The docstrings of the model are its descriptions."""
     engine = make_schema("megtrim.yaml")["$defs"]["EngineConfig"]["properties"]
 
     assert engine["target"]["description"] == (

@@ -38,7 +38,6 @@ class Project:
     def fetch(
         self, *more: str, project: str = "project", config: str = "trim/megtrim.yaml"
     ) -> Answer:
-        """Fetch for a checkout."""
         given = ("--config", config, "--url", f"{self.server}/acme/app")
         return self.shell("ci", "sources", "fetch", project, "--trusted", "trusted", *given, *more)
 
@@ -63,7 +62,6 @@ def serve(shell: Shell, private: dict[str, str]) -> Iterator[Project]:
 
 @pytest.fixture
 def project(shell: Shell) -> Iterator[Project]:
-    """Everything is public."""
     with serve(shell, {}) as made:
         yield made
 

@@ -11,7 +11,6 @@ from unit.cli.devices.bench import Bench
 
 
 def test_a_check_tries_everything(bench: Bench) -> None:
-    """Of this machine as of a phone."""
     answer = bench("check", "--json")
 
     assert answer.status == 0
@@ -25,7 +24,6 @@ def test_a_check_tries_everything(bench: Bench) -> None:
 
 
 def test_a_passed_check_restores_what_megtrim_put_aside(bench: Bench) -> None:
-    """And nothing that a person did."""
     bench.phone.answers = False
     program = bench.program("exit 0")
     assert bench("run", "pixel", "--", program).status == 3
@@ -62,7 +60,6 @@ def test_a_passed_check_restores_what_megtrim_put_aside(bench: Bench) -> None:
 def test_a_failed_check_is_infrastructure(
     bench: Bench, attached: ConnectionState, said: str
 ) -> None:
-    """It says what is wrong, and lifts nothing."""
     bench.phone.attached, bench.phone.answers = attached, False
     answer = bench("check", "pixel")
 
@@ -81,7 +78,6 @@ def test_recovery_takes_its_steps_and_checks(bench: Bench) -> None:
 
 
 def test_what_stays_away_is_put_aside(bench: Bench) -> None:
-    """With every step that was tried."""
     bench.phone.answers = False
     answer = bench("recover", "pixel")
 

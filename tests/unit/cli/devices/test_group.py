@@ -55,7 +55,6 @@ def test_a_host_without_phones_serves_nothing(bench: Bench) -> None:
 
 
 def test_a_quarantine_is_shown_with_its_age_author_and_reason(bench: Bench) -> None:
-    """By the clock that is given."""
     with clock_at(NOW):
         put = bench("quarantine", "pixel", "--reason", "battery is swollen")
     with clock_at(LATER):
@@ -102,7 +101,6 @@ def test_a_person_restores_all_addresses_of_a_phone(bench: Bench, name: str) -> 
 
 
 def test_a_damaged_record_is_named_and_moved_aside_by_a_person(bench: Bench) -> None:
-    """Nothing of it is lost."""
     record = bench.shell.folder / "state" / "machines" / f"{slug('adb:1A2B')}.json"
     record.parent.mkdir(parents=True)
     record.write_text("rubbish", encoding="utf-8")
@@ -136,7 +134,6 @@ def test_a_damaged_record_is_named_and_moved_aside_by_a_person(bench: Bench) -> 
     ],
 )
 def test_what_cannot_be_is_refused(bench: Bench, words: tuple[str, ...], said: str) -> None:
-    """As bad usage, with what was expected."""
     bench.program("exit 0")
     answer = bench(*words)
 

@@ -18,7 +18,6 @@ from unit.cli.devices.bench import Bench
 @asking
 @click.argument("name", required=False)
 def command(asked: DeviceSelector, name: str | None, as_json: bool) -> None:
-    """Show what was asked."""
     click.echo(f"{asked.match} {asked.cpu_class} {asked.config} {asked.narrowed} {name} {as_json}")
 
 
@@ -32,7 +31,6 @@ def command(asked: DeviceSelector, name: str | None, as_json: bool) -> None:
     ],
 )
 def test_options_are_passed_on_as_one_value(arguments: tuple[str, ...], said: str) -> None:
-    """Other parameters of a command stay its own."""
     answer = CliRunner().invoke(command, arguments)
 
     assert answer.output == f"{said}\n"
@@ -47,7 +45,6 @@ def test_a_command_keeps_its_name_and_help() -> None:
 
 
 def test_without_the_usual_configuration_there_are_phones(bench: Bench) -> None:
-    """A named one must be there."""
     (bench.shell.folder / "megtrim.yaml").unlink()
     selector = DeviceSelector(
         config=Path("megtrim.yaml"), out=Path("out"), match=(), cpu_class=None, quiet=True
@@ -97,7 +94,6 @@ def test_devices_are_chosen_by_what_they_are(bench: Bench, pair: str, names: lis
 
 
 def test_without_a_configuration_there_are_the_phones(bench: Bench) -> None:
-    """By their serials, in no class."""
     (bench.shell.folder / "megtrim.yaml").unlink()
     bench.phone.name = "1A2B"
     assert bench("list").out == "1A2B  adb  -  free\n"

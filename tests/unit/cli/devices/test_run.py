@@ -25,13 +25,11 @@ def test_a_run_reports_how_the_program_ended(bench: Bench) -> None:
 
 @pytest.mark.parametrize("seconds", ["inf", "nan", "1e300", "604801"])
 def test_a_run_has_an_end(bench: Bench, seconds: str) -> None:
-    """A week at most."""
     ran = bench("run", "here", "--timeout", seconds, "--", bench.program("exit 0"))
     assert (ran.status, "--timeout: found " in ran.err) == (2, True)
 
 
 def test_samples_have_a_median(bench: Bench) -> None:
-    """Of those that are valid."""
     ran = bench("run", "here", "--repeat", "3", "--", bench.program("echo x"))
     assert ran.status == 0
     assert [line.partition(":")[0] for line in ran.out.splitlines()] == [
@@ -47,7 +45,6 @@ def test_samples_have_a_median(bench: Bench) -> None:
 
 
 def test_files_are_brought_along(bench: Bench) -> None:
-    """Under their own names, which must differ."""
     (bench.shell.folder / "data").write_text("cargo\n", encoding="utf-8")
     program = bench.program('cat data; echo "$X"')
 

@@ -36,7 +36,6 @@ def test_since_and_scenario_narrow_a_history(shell: Shell, history: Path) -> Non
 
 
 def test_a_damaged_file_is_named(shell: Shell, history: Path) -> None:
-    """All others are read."""
     (history / RUNS[3].path).write_text("{\n", encoding="utf-8")
 
     answer = shell("perf", "history")
@@ -47,7 +46,6 @@ def test_a_damaged_file_is_named(shell: Shell, history: Path) -> None:
 
 
 def test_runs_are_appended_once(shell: Shell) -> None:
-    """A job that is repeated changes nothing."""
     (shell.folder / "run.json").write_text(dump_run(RUNS[0]), encoding="utf-8")
 
     first, again = (shell("perf", "append", "run.json") for _ in range(2))
@@ -58,7 +56,6 @@ def test_runs_are_appended_once(shell: Shell) -> None:
 
 
 def test_a_damaged_run_is_not_appended(shell: Shell) -> None:
-    """Nothing of the call is."""
     (shell.folder / "good.json").write_text(dump_run(RUNS[0]), encoding="utf-8")
     (shell.folder / "bad.json").write_text("{", encoding="utf-8")
 
@@ -67,7 +64,6 @@ def test_a_damaged_run_is_not_appended(shell: Shell) -> None:
 
 
 def test_two_commits_are_compared(shell: Shell, history: Path) -> None:
-    """The second over the first, with its interval."""
     before, after = RUNS[10].commit.sha, RUNS[30].commit.sha
 
     answer = shell("perf", "compare", before, after)
@@ -89,7 +85,6 @@ def test_a_run_is_exported(shell: Shell, history: Path) -> None:
 
 
 def test_runs_of_two_devices_are_exported_one_by_one(shell: Shell, history: Path) -> None:
-    """Their rows would have one name."""
     append_to_folder(history, [make_run(39, device="other")])
 
     answer = shell("perf", "export", RUNS[39].commit.sha, "--format", "bencher")
@@ -112,7 +107,6 @@ def test_files_folders_and_runs_are_sides_too(shell: Shell, history: Path) -> No
 
 @pytest.mark.parametrize("side", ["0" * 38, "abcdef1", "nowhere", "0"])
 def test_a_side_that_is_none_or_many_is_refused(shell: Shell, history: Path, side: str) -> None:
-    """It is never guessed which run is meant."""
     answer = shell("perf", "compare", side, RUNS[0].id)
 
     assert answer.status == 2

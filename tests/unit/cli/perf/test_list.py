@@ -50,7 +50,6 @@ def test_a_list_says_how_much_an_experiment_takes(shell: Shell, name: str, proce
 
 
 def test_one_experiment_as_json(shell: Shell) -> None:
-    """Machines get the exact commands."""
     answer = shell("perf", "list", "--experiment", "nchw88", "--json")
 
     (found,) = json.loads(answer.out)["experiments"]
@@ -93,7 +92,6 @@ def test_a_model_that_cannot_be_read(shell: Shell) -> None:
 
 
 def test_an_unknown_experiment(shell: Shell) -> None:
-    """An error that names all that there are."""
     answer = shell("perf", "list", "--experiment", "nchw45")
 
     assert answer.status == 2
@@ -102,7 +100,6 @@ def test_an_unknown_experiment(shell: Shell) -> None:
 
 
 def test_a_configuration_that_is_not_there(shell: Shell) -> None:
-    """If it was named, it must be."""
     assert shell("perf", "list", "--config", "none.yaml").status == 2
 
 
@@ -110,7 +107,6 @@ SAMPLE = find_embedded_source()
 
 
 def test_without_a_configuration_the_newest_program_is_meant() -> None:
-    """On a machine that is not known."""
     found = look_around(None, None)
 
     assert found.usual.dialect == LITE
@@ -119,7 +115,6 @@ def test_without_a_configuration_the_newest_program_is_meant() -> None:
 
 
 def test_a_configuration_says_what_each_model_computes_with(tmp_path: Path) -> None:
-    """And the program's own flags decide."""
     text = (SAMPLE / "megtrim.yaml").read_text(encoding="utf-8")
     config = tmp_path / "megtrim.yaml"
     text = text.replace("source: .", f"source: {SAMPLE}").replace("kind: auto", "kind: host")

@@ -15,7 +15,6 @@ CONFIGURED = PerfConfig.model_validate(
 
 
 def test_without_options_the_configuration_decides() -> None:
-    """All of it."""
     assert ask(CONFIGURED, (), None) == CONFIGURED
 
 
@@ -30,7 +29,6 @@ def test_without_options_the_configuration_decides() -> None:
 def test_named_experiments_are_all_that_is_measured(
     asked: tuple[str, ...], names: tuple[str, ...], trimming: bool
 ) -> None:
-    """Whatever is configured."""
     found = ask(CONFIGURED, asked, None)
 
     assert (found.names, found.trimming) == (names, trimming)
@@ -38,20 +36,17 @@ def test_named_experiments_are_all_that_is_measured(
 
 
 def test_rounds_leave_the_rest_of_the_budget() -> None:
-    """A configured time still ends it."""
     found = ask(CONFIGURED, (), 12).contest_budget
 
     assert (found.rounds, found.limit_s) == (12, 60.0)
 
 
 def test_an_unknown_experiment_is_refused() -> None:
-    """With those that there are."""
     with pytest.raises(InputError, match="there is no experiment 'nchw'"):
         ask(CONFIGURED, ("trimming", "nchw"), None)
 
 
 def test_help_has_examples() -> None:
-    """And says what happens."""
     reported = CliRunner().invoke(run, ["--help"])
 
     assert reported.exit_code == 0

@@ -41,7 +41,6 @@ def export(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Export:
 
 
 def test_it_says_where_the_files_are(export: Export, shell: Shell) -> None:
-    """In the folder that was named."""
     answer = export("trimmed")
 
     assert (answer.status, answer.out) == (0, "1 file in trimmed\n")
@@ -52,13 +51,11 @@ def test_it_says_where_the_files_are(export: Export, shell: Shell) -> None:
 def test_a_trim_that_fails_leaves_nothing(
     export: Export, shell: Shell, codes: tuple[int, ...], status: int
 ) -> None:
-    """The status is the chain's."""
     assert export("trimmed", codes=codes).status == status
     assert not (shell.folder / "trimmed").exists()
 
 
 def test_a_folder_with_files_is_refused_before_the_trim(export: Export, shell: Shell) -> None:
-    """Not after an hour of it."""
     (shell.folder / "trimmed/mine").mkdir(parents=True)
     answer = export("trimmed", codes=(130,))
 
@@ -108,7 +105,6 @@ def export_several(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Export:
 def test_several_toolchains_have_a_folder_each_and_one_aar(
     export_several: Export, shell: Shell
 ) -> None:
-    """Of the ABIs of all of them."""
     answer = export_several()
     file = Path("trimmed/MegEngineTrimmed.aar")
 
@@ -131,7 +127,6 @@ def test_without_one_of_them_there_is_no_joint_aar(export_several: Export, shell
 def test_a_taken_folder_is_refused_before_the_first_toolchain(
     export_several: Export, shell: Shell
 ) -> None:
-    """Even if it holds none of theirs."""
     (shell.folder / "trimmed").mkdir()
     (shell.folder / "trimmed/mine").touch()
 
@@ -139,7 +134,6 @@ def test_a_taken_folder_is_refused_before_the_first_toolchain(
 
 
 def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The provenance names what built it."""
     asked: list[tuple[str, bool]] = []
 
     def collect(_: Any, *, megtrim: str, draft: bool) -> tuple[ReleaseFile, ...]:
@@ -159,7 +153,6 @@ def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_trim_that_fails_is_not_released(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is collected at all."""
     monkeypatch.setattr(
         "megtrim.cli.release.export.run_chain",
         lambda *_, **__: (open_session(shell.folder)[0], [1]),
@@ -179,7 +172,6 @@ def test_it_writes_the_release(shell: Shell) -> None:
 
 
 def test_another_draft_is_a_failure(shell: Shell) -> None:
-    """Nothing is written."""
     write(shell.folder / "draft")
     write(shell.folder / "again", documents(program="other\n"))
     (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
@@ -224,7 +216,6 @@ def test_it_joins_the_libraries_of_releases(shell: Shell) -> None:
     ],
 )
 def test_another_release_is_refused(shell: Shell, release: str, status: int, said: str) -> None:
-    """A damaged library would reach every app."""
     write_for_android(shell.folder / "damaged", LIBRARY)
     (shell.folder / "damaged/lib/libengine.so").write_bytes(shared_library("LITE_stop"))
     write(shell.folder / "linux")
@@ -235,7 +226,6 @@ def test_another_release_is_refused(shell: Shell, release: str, status: int, sai
 
 
 def test_nothing_is_overwritten(shell: Shell) -> None:
-    """Not even by its own result."""
     write_for_android(shell.folder / "arm64", LIBRARY)
     Path(shell.folder / "all.aar").write_text("mine", encoding="utf-8")
 

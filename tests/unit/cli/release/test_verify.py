@@ -47,7 +47,6 @@ def test_damage_is_a_failure(shell: Shell) -> None:
 
 
 def test_an_archive_is_read_as_it_is(shell: Shell) -> None:
-    """Nothing needs to be unpacked before."""
     write_archive(as_files(documents()), shell.folder / "camera-1.4.tar.gz")
 
     assert shell("release", "verify", "camera-1.4.tar.gz").status == 0
@@ -94,7 +93,6 @@ def test_it_is_built_again(
 
 
 def test_other_bytes_are_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file on a line."""
     answer, _ = rebuild(shell, monkeypatch, differ=("bin/a has other bytes",))
 
     assert answer.status == 1
@@ -120,7 +118,6 @@ def test_other_bytes_are_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_mistakes_are_named(given: tuple[str, ...], said: str, shell: Shell) -> None:
-    """Before anything is read or built."""
     write(shell.folder / "camera-1.4")
     answer = shell("release", "verify", *given)
 
@@ -128,7 +125,6 @@ def test_mistakes_are_named(given: tuple[str, ...], said: str, shell: Shell) -> 
 
 
 def test_a_digest_may_be_in_capitals(shell: Shell) -> None:
-    """As other tools print it."""
     write(shell.folder / "camera-1.4")
     digest = sha(documents()["SHA256SUMS"]).upper()
 
@@ -136,7 +132,6 @@ def test_a_digest_may_be_in_capitals(shell: Shell) -> None:
 
 
 def test_it_lists_its_verbs(shell: Shell) -> None:
-    """In the order in which people need them."""
     out = shell("release", "--help").out
 
     assert out.index("  build ") < out.index("  prove ") < out.index("  verify ")

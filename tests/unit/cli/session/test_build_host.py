@@ -167,7 +167,7 @@ def test_which_storage_a_build_has(
     assert reported(tmp_path) == ({VARIABLE: f"{url}|{LIMITS}"} if url else {})
 
 
-def test_what_ccache_is_told_besides(tmp_path: Path) -> None:
+def test_what_ccache_gets_as_well(tmp_path: Path) -> None:
     """Its own variables go to a build in an image, which sees nothing of this environment.
 
     What is compiled again is not taken, and a job that may not write obeys no ccache.conf.
@@ -181,7 +181,6 @@ def test_what_ccache_is_told_besides(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["redis://ci:geheim@cache.lan", "http://a|bearer-token=geheim"])
 def test_no_password_in_an_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str) -> None:
-    """A runner prints the inputs of a step."""
     monkeypatch.setenv(INPUT, url)
 
     with pytest.raises(InputError) as caught:
@@ -204,7 +203,6 @@ def test_no_password_in_an_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 def test_a_broken_url_is_refused_where_it_is_set(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, name: str, source: str
 ) -> None:
-    """Before anything is built."""
     monkeypatch.setenv(name, "https://geheim@cache.lan")
     write(shell.folder, CONFIG)
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
@@ -247,7 +245,6 @@ def test_jobs_write_for_the_default_branch_alone(
 def test_a_job_whose_event_cannot_be_read_does_not_write(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: Any
 ) -> None:
-    """It might be anything."""
     env = environment(tmp_path, "push", content)
     monkeypatch.setenv(VARIABLE, "redis://cache.lan")
 
@@ -255,7 +252,6 @@ def test_a_job_whose_event_cannot_be_read_does_not_write(
 
 
 def test_programs_under_test_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A password is for the builds."""
     for name in (VARIABLE, SECONDARY, SECRET):
         monkeypatch.setenv(name, "redis://geheim@c")
     monkeypatch.setenv("CCACHE_DIR", "/somewhere")

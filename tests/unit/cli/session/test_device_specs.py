@@ -187,7 +187,6 @@ def test_an_order_holds_all_that_is_configured(
 def test_an_order_holds_all_that_a_bundle_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Paths are the runner's."""
     monkeypatch.setattr(Path, "home", lambda: Path("/home/me"))
     settings = DeviceSettings(
         sysroot=Path("/roots"),
@@ -235,7 +234,6 @@ def test_no_home_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_several_orders_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the order in which they are configured."""
     made: list[tuple[str, str, str]] = []
 
     def make(kind: str, spec: DeviceSpec, *, native: str) -> str:

@@ -103,7 +103,6 @@ def test_what_an_earlier_run_left_is_not_summed_up(
 
 
 def test_who_interrupts_ends_all(tmp_path: Path) -> None:
-    """Nothing else begins."""
     calls = Calls(Interrupted("stopped"), 0)
     with pytest.raises(Interrupted):
         calls.run(tmp_path, SEVERAL)
@@ -117,7 +116,6 @@ def test_who_interrupts_ends_all(tmp_path: Path) -> None:
 def test_what_is_of_one_toolchain_is_refused(
     tmp_path: Path, given: dict[str, Any], option: str
 ) -> None:
-    """With the name to choose it by."""
     calls = Calls()
     with pytest.raises(InputError, match=f"{option} is for one toolchain, and ") as caught:
         calls.run(tmp_path, SEVERAL, **given)
@@ -127,7 +125,6 @@ def test_what_is_of_one_toolchain_is_refused(
 
 
 def test_mistakes_are_reported_for_all_at_once(tmp_path: Path) -> None:
-    """Before anything is built."""
     calls = Calls()
     text = SEVERAL.replace("kind: ndk", "kind: ndk, api: old").replace("kind: host", "kind: hosts")
     with pytest.raises(InputError) as caught:

@@ -88,7 +88,6 @@ def test_a_date_of_no_calendar_is_not_shown(forge: SourceForge, tmp_path: Path) 
 
 
 def test_a_clone_has_the_name_of_its_repository(forge: SourceForge) -> None:
-    """Whatever its folder is called."""
     work_tree(forge)
     clone = forge.root / "project"
     forge.git("clone", "--quiet", str(forge.bare("camera-app")), str(clone))
@@ -159,7 +158,6 @@ def test_a_job_knows_its_pull_request(forge: SourceForge, tmp_path: Path) -> Non
 
 
 def test_an_event_says_what_it_knows(tmp_path: Path) -> None:
-    """A job without a checkout has nothing else."""
     env = environment(tmp_path, "pull_request")
 
     assert read_event_origin(env, "a/megtrim.yaml") == Origin(

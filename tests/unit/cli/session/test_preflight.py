@@ -177,7 +177,6 @@ def test_models_of_formats_of_their_own_pass(tmp_path: Path) -> None:
 
 
 def test_files_that_are_named_may_be_links_to_shared_ones(tmp_path: Path) -> None:
-    """What counts is the file itself."""
     loaded = keeping(tmp_path, "x", models=(b"packed", b"M"))
     (tmp_path / "n.mge").rename(tmp_path / "shared.mge")
     (tmp_path / "n.mge").symlink_to("shared.mge")
@@ -292,7 +291,6 @@ def test_an_input_that_does_not_fit_is_refused(
 
 
 def test_a_file_that_is_cut_off_is_refused(newest: MegEngine, tmp_path: Path) -> None:
-    """Its header alone is right."""
     loaded = configured(tmp_path, GIVEN)
     data = (tmp_path / "good.npy").read_bytes()
     (tmp_path / "good.npy").write_bytes(data[:-1])

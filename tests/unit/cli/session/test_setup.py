@@ -201,7 +201,6 @@ def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
     ],
 )
 def test_no_folder_is_not_the_current_folder(shell: Shell, words: str) -> None:
-    """As from a variable that is not set."""
     answer = shell(*words.split(), "--out", "")
 
     assert answer.status == 2
@@ -258,7 +257,6 @@ models: [{name: m, file: m.mge, scenarios: [{name: s}]}]
 def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
     project: Shell, monkeypatch: pytest.MonkeyPatch, packing: str, status: int
 ) -> None:
-    """The emulator's system files are at hand."""
     found = replace(TOOLCHAIN, kind="clang-linux-arm64", machine="aarch64", sysroot=None)
     monkeypatch.setattr(toolchains, "find", lambda *_arguments, **_more: found)
     emulator = project.folder / "bin" / "qemu-aarch64"
@@ -330,14 +328,12 @@ class Reader:
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[Reader]:
-    """Two commits of one configuration."""
     found = Reader(tmp_path)
     found.append(make_sizes(1, 100), make_sizes(2, 110))
     yield found
 
 
 def test_what_ships_and_what_it_is_trimmed_from(reader: Reader) -> None:
-    """Oldest first, nothing said."""
     assert reader.read() == [("plain", 900), ("plain", 990), ("reduced", 100), ("reduced", 110)]
     assert reader.said.getvalue() == ""
 
@@ -361,7 +357,6 @@ def test_a_configuration_outside_of_git_takes_the_only_one_there_is(reader: Read
 
 
 def test_a_damaged_file_costs_itself_alone(reader: Reader) -> None:
-    """With a warning that names it."""
     first = next(iter(sorted(reader.folder.rglob("*.json"))))
     first.write_text("{", encoding="utf-8")
 
@@ -379,7 +374,6 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_a_long_history_gives_its_newest_commits(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every report holds them."""
     monkeypatch.setattr(setup, "MOST_POINTS", 1)
 
     assert reader.read() == [("plain", 990), ("reduced", 110)]

@@ -30,7 +30,6 @@ def store(shell: Shell, run: int, size_bytes: int) -> None:
 
 
 def test_each_commit_has_a_row(shell: Shell) -> None:
-    """Oldest first, with what changed."""
     store(shell, 2, 3072)
     store(shell, 1, 2048)
 
@@ -116,7 +115,6 @@ def test_json_has_a_schema(shell: Shell) -> None:
 
 
 def test_what_says_no_commit_is_left_out(shell: Shell) -> None:
-    """With a warning: its place is not known."""
     (shell.folder / "sizes.json").write_text(dump_sizes({("app", "reduced"): 1}), encoding="utf-8")
 
     answer = shell("size", "history", "sizes.json")
@@ -127,7 +125,6 @@ def test_what_says_no_commit_is_left_out(shell: Shell) -> None:
 
 
 def test_a_folder_without_sizes_is_an_error(shell: Shell) -> None:
-    """Most likely nothing was downloaded."""
     (shell.folder / "runs").mkdir()
 
     answer = shell("size", "history", "runs")

@@ -52,7 +52,6 @@ def test_rows_add_up_to_what_is_gone(shell: Shell) -> None:
 
 
 def test_rows_can_be_searched(shell: Shell) -> None:
-    """In any case; JSON has what people see."""
     found = json.loads(shell("size", "left-out", "--by", "symbol", "--match", "TAB", "--json").out)
 
     assert [each["symbol"] for each in found["left_out"]] == ["table"]
@@ -65,7 +64,6 @@ def test_rows_can_be_searched(shell: Shell) -> None:
 
 @pytest.mark.parametrize("level", ["region"], indirect=True)
 def test_by_regions_two_programs_are_compared(shell: Shell, level: None) -> None:
-    """The plain one and what ships."""
     assert level is None
     found = json.loads(shell("size", "left-out", "--json").out)["left_out"]
 

@@ -28,7 +28,6 @@ def test_the_bytes_of_a_file_are_shown(shell: Shell) -> None:
 
 
 def test_one_table_and_a_few_rows_may_be_asked_for(shell: Shell) -> None:
-    """The others are one row."""
     data, _ = break_down_engine()
     (shell.folder / "one.o").write_bytes(data)
 
@@ -39,7 +38,6 @@ def test_one_table_and_a_few_rows_may_be_asked_for(shell: Shell) -> None:
 
 
 def test_json_has_every_row(shell: Shell) -> None:
-    """And every view adds up."""
     data, _ = break_down_engine()
     (shell.folder / "one.o").write_bytes(data)
 
@@ -51,7 +49,6 @@ def test_json_has_every_row(shell: Shell) -> None:
 
 
 def test_deflating_takes_time_so_it_is_asked_for(shell: Shell) -> None:
-    """One more size."""
     (shell.folder / "one.o").write_bytes(break_down_engine()[0])
 
     assert "deflated" not in shell("size", "show", "one.o").out
@@ -67,7 +64,6 @@ def _write(shell: Shell, name: str, size: int) -> int:
 
 
 def test_what_grew_is_shown(shell: Shell) -> None:
-    """By component, and by symbol with its component."""
     _write(shell, "a.o", 64)
     _write(shell, "b.o", 1088)
 
@@ -80,7 +76,6 @@ def test_what_grew_is_shown(shell: Shell) -> None:
 
 
 def test_changes_add_up_as_json(shell: Shell) -> None:
-    """In both directions."""
     growth = _write(shell, "b.o", 1088) - _write(shell, "a.o", 64)
 
     for names, expected in ((("a.o", "b.o"), growth), (("b.o", "a.o"), -growth)):
@@ -152,7 +147,6 @@ def test_what_cannot_be_measured_is_one_error(shell: Shell, words: str, said: st
 
 
 def test_help_has_both_options_and_verbs(shell: Shell) -> None:
-    """Those of the call without a verb."""
     answer = shell("size", "--help")
 
     assert answer.status == 0

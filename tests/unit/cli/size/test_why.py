@@ -34,7 +34,6 @@ def test_a_function_of_a_file_has_a_reason(shell: Shell) -> None:
 
 
 def test_json_has_all_facts(shell: Shell) -> None:
-    """With linkage names and places."""
     (shell.folder / "program").write_bytes(PROGRAM)
 
     found = json.loads(shell("size", "why", "run", "--file", "program", "--json").out)
@@ -45,7 +44,6 @@ def test_json_has_all_facts(shell: Shell) -> None:
 
 
 def test_a_part_of_several_names_is_answered_with_a_list(shell: Shell) -> None:
-    """To choose from; `--top` bounds it."""
     (shell.folder / "program").write_bytes(PROGRAM)
 
     answer = shell("size", "why", "a", "--file", "program", "--top", "1")
@@ -55,7 +53,6 @@ def test_a_part_of_several_names_is_answered_with_a_list(shell: Shell) -> None:
 
 
 def test_what_is_not_there_is_refused(shell: Shell) -> None:
-    """With how to find what is."""
     (shell.folder / "program").write_bytes(PROGRAM)
 
     answer = shell("size", "why", "nowhere", "--file", "program")
@@ -99,7 +96,6 @@ def ask(shell: Shell, thing: str) -> tuple[Any, str]:
 
 
 def test_a_region_is_there_for_its_scenarios(shell: Shell) -> None:
-    """With where it is."""
     found, text = ask(shell, "conv<2>")
 
     assert (found["kind"], found["kept_by"][0]["by"]) == ("region", [SCENARIO])
@@ -108,7 +104,6 @@ def test_a_region_is_there_for_its_scenarios(shell: Shell) -> None:
 
 
 def test_a_region_may_have_been_left_out(shell: Shell) -> None:
-    """Its name may have any spacing."""
     found, text = ask(shell, "conv< 1 >")
 
     assert (found["kept_by"], found["regions"]) == ([], [])
@@ -119,7 +114,6 @@ def test_a_region_may_have_been_left_out(shell: Shell) -> None:
 def test_a_region_may_be_called_by_what_its_numbers_mean(
     shell: Shell, trim: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As tables show it."""
     region = Region("conv", (name_hash("im2col", terminated=False),))
     trim.session.services.engine.texts = lambda: [("a.cpp", 'MIDOUT_BEGIN(conv, "im2col"_hash)')]
     monkeypatch.setattr(why, "list_held_regions", lambda _: (FIRST, SECOND, region))
@@ -140,7 +134,6 @@ def test_a_tag_shows_both(shell: Shell) -> None:
 
 
 def test_an_operator_is_there_for_its_models(shell: Shell) -> None:
-    """By their operator lists."""
     found, text = ask(shell, "Conv")
 
     assert (found["kept_by"][0]["by"], found["retained_bytes"]) == (["vgg"], 700)

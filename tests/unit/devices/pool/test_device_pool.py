@@ -57,7 +57,6 @@ def failing(_lease: Lease) -> str:
 
 
 def test_a_job_gets_a_machine_and_gives_it_back(lab: Lab) -> None:
-    """While it has it, everyone can see that."""
     with lab.pool().reserve() as lease:
         assert lease is lab.one
         assert lab.states() == {"one": MachineState.HELD, "two": MachineState.FREE}
@@ -67,13 +66,11 @@ def test_a_job_gets_a_machine_and_gives_it_back(lab: Lab) -> None:
 
 
 def test_two_jobs_get_two_machines(lab: Lab) -> None:
-    """Never the same."""
     with lab.pool().reserve() as first, lab.pool().reserve() as second:
         assert (first, second) == (lab.one, lab.two)
 
 
 def test_a_wait_is_reported_and_ends(lab: Lab) -> None:
-    """With who has it and for how long."""
     lab.attached = [lab.one]
     said: list[str] = []
     got: list[Lease] = []
@@ -142,7 +139,6 @@ def test_a_machine_that_comes_back_is_used(lab: Lab) -> None:
 
 
 def test_a_job_that_fails_is_tried_on_another_machine(lab: Lab) -> None:
-    """What went wrong on each is kept."""
     seen: list[str] = []
 
     def work(lease: Lease) -> str:
@@ -156,7 +152,6 @@ def test_a_job_that_fails_is_tried_on_another_machine(lab: Lab) -> None:
 
 
 def test_a_machine_that_dies_under_a_job_is_put_aside_while_it_is_held(lab: Lab) -> None:
-    """With the job's failure as the reason."""
     lab.attached = [lab.one]
 
     def work(lease: Lease) -> None:
@@ -187,7 +182,6 @@ def test_a_machine_that_works_is_asked_for_another_job_first_thing(lab: Lab) -> 
 
 
 def test_a_machine_that_failed_is_asked_again_whether_it_lives(lab: Lab) -> None:
-    """And comes last until another job went well."""
     pool = lab.pool()
     with pytest.raises(InfrastructureFailure), pool.reserve() as lease:
         failing(lease)
@@ -199,7 +193,6 @@ def test_a_machine_that_failed_is_asked_again_whether_it_lives(lab: Lab) -> None
 
 
 def test_what_is_no_fault_of_the_machine_does_not_touch_it(lab: Lab) -> None:
-    """A product failure, an interruption, our own bug."""
     for error in (ZeroDivisionError, KeyboardInterrupt):
         with pytest.raises(error), lab.pool().reserve():
             raise error
@@ -208,7 +201,6 @@ def test_what_is_no_fault_of_the_machine_does_not_touch_it(lab: Lab) -> None:
 
 
 def test_an_unauthorized_phone_is_put_aside_at_once(lab: Lab) -> None:
-    """Nothing that a machine could do would help."""
     lab.one.attached = ConnectionState.UNAUTHORIZED
     with lab.pool().reserve() as lease:
         assert lease is lab.two
@@ -263,7 +255,6 @@ def test_a_phone_that_went_for_good_is_no_quarantine(lab: Lab) -> None:
 
 
 def test_nothing_is_attached(lab: Lab) -> None:
-    """The entry is named."""
     lab.attached = []
     with pytest.raises(NoUsableMachine) as failure, lab.pool("pixel-6").reserve():
         pass
@@ -271,8 +262,6 @@ def test_nothing_is_attached(lab: Lab) -> None:
 
 
 def test_where_no_one_can_look_that_is_the_reason(lab: Lab) -> None:
-    """Such as a server that does not run."""
-
     def find() -> Sequence[Machine]:
         msg = "no adb server"
         raise InfrastructureFailure(msg)
@@ -309,7 +298,6 @@ def test_a_quarantine_that_cannot_be_noted_ends_nothing(lab: Lab) -> None:
 
 
 def test_a_damaged_record_costs_its_machine_alone(lab: Lab) -> None:
-    """And is named."""
     record = lab.tmp_path / "state" / "machines" / f"{slug(lab.one.key)}.json"
     record.parent.mkdir(parents=True)
     record.write_text("{", encoding="utf-8")
@@ -323,7 +311,6 @@ def test_a_damaged_record_costs_its_machine_alone(lab: Lab) -> None:
 
 
 def test_those_who_wait_learn_that_the_machine_was_put_aside(lab: Lab) -> None:
-    """They do not wait for ever."""
     lab.attached = [lab.one]
     failures: list[NoUsableMachine] = []
 

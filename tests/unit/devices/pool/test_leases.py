@@ -29,7 +29,6 @@ from unit.devices.machines import NOON, Clock, FakeMachine
 
 
 def test_different_keys_have_different_files() -> None:
-    """Also where they look alike on a disk."""
     assert slug("adb:1A2B") == "adb_1A2B-" + slug("adb:1A2B")[-8:]
     assert slug("adb:a/b") != slug("adb:a_b")
     assert not slug("../x").startswith(".")
@@ -45,12 +44,10 @@ def test_different_keys_have_different_files() -> None:
     ],
 )
 def test_the_state_folder_comes_from_the_environment(env: dict[str, str], folder: str) -> None:
-    """One's own, the desktop's, the user's."""
     assert state_folder(env) == Path(folder)
 
 
 def test_without_a_home_it_must_be_named() -> None:
-    """Rather than somewhere that no one looks."""
     with pytest.raises(InputError, match="neither a home nor MEGTRIM_STATE"):
         state_folder({})
 
@@ -86,7 +83,6 @@ def test_a_lock_is_held_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_pipe_in_a_files_place_blocks_nothing(tmp_path: Path) -> None:
-    """Opening one would wait for a writer."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InfrastructureFailure, match="it is not a plain file"):
         open_shared(tmp_path / "pipe")
@@ -111,7 +107,6 @@ def wanting(*machines: FakeMachine) -> Callable[[], Sequence[FakeMachine]]:
 
 
 def test_the_first_machine_that_is_free_is_held_until_the_block_is_left(leases: Leases) -> None:
-    """Everyone can see by whom, and since when."""
     with leases.acquire(wanting(A, B)) as first, leases.acquire(wanting(A, B)) as second:
         assert (first, second) == (A, B)
         holder = leases.holder(A)
@@ -156,7 +151,6 @@ def test_who_waits_sees_the_holders_and_may_give_up(leases: Leases) -> None:
 
 
 def test_a_failing_job_frees_its_machine(leases: Leases) -> None:
-    """And the error goes its way."""
     with pytest.raises(ZeroDivisionError), leases.acquire(wanting(A)):
         raise ZeroDivisionError
 
@@ -215,7 +209,6 @@ def test_what_is_no_plain_file_is_no_lock(leases: Leases, tmp_path: Path, kind: 
     ],
 )
 def test_a_holder_has_a_name_that_can_be_printed(env: dict[str, str], name: str | None) -> None:
-    """A workflow's run, else the user."""
     given = name_holder(env)
     assert given.isprintable()
     assert len(given) <= 200

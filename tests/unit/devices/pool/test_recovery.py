@@ -46,7 +46,6 @@ def file_of(tmp_path: Path, key: str = KEY) -> Path:
 
 
 def test_nothing_is_remembered_of_a_new_machine(records: Records) -> None:
-    """And asking leaves no file."""
     assert records.read(KEY) == Record(key=KEY)
     assert records.list_records() == ()
 
@@ -54,7 +53,6 @@ def test_nothing_is_remembered_of_a_new_machine(records: Records) -> None:
 def test_a_quarantine_has_a_reason_a_beginning_and_an_author(
     records: Records, tmp_path: Path
 ) -> None:
-    """It is there for the next process, too."""
     put = records.quarantine(KEY, "pixel-6", "does not\nanswer", Author.MACHINE)
 
     assert put == Quarantine(reason="does not answer", since=NOON, by=Author.MACHINE)
@@ -89,7 +87,6 @@ def test_a_person_has_the_last_word(records: Records, clock: Clock) -> None:
 
 
 def test_a_check_lifts_what_megtrim_set(records: Records) -> None:
-    """Its name and reboots stay."""
     records.note_reboot(KEY, "pixel-6")
     put = records.quarantine(KEY, "pixel-6", "no answer", Author.MACHINE)
 
@@ -171,7 +168,6 @@ def test_a_damaged_record_is_named_and_kept(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(data=st.binary(max_size=300) | st.text(max_size=100).map(str.encode))
 def test_any_bytes_are_a_record_or_an_input_error(tmp_path: Path, data: bytes) -> None:
-    """Never a traceback."""
     file_of(tmp_path).parent.mkdir(exist_ok=True)
     file_of(tmp_path).write_bytes(data)
     with pytest.raises(InputError, match="expected what megtrim writes there"):
@@ -184,7 +180,6 @@ def test_any_bytes_are_a_record_or_an_input_error(tmp_path: Path, data: bytes) -
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 def test_whatever_is_written_can_be_read(tmp_path: Path, reason: str, key: str) -> None:
-    """Whatever a phone calls itself."""
     records = Records(tmp_path, Clock())
     put = records.quarantine(key, "p", reason, Author.PERSON)
 
@@ -193,7 +188,6 @@ def test_whatever_is_written_can_be_read(tmp_path: Path, reason: str, key: str) 
 
 
 def test_a_record_is_one_line_per_value(records: Records, tmp_path: Path) -> None:
-    """People read it, too."""
     records.quarantine(KEY, "pixel-6", "no answer", Author.PERSON)
 
     assert json.loads(file_of(tmp_path).read_text(encoding="utf-8")) == {
@@ -339,7 +333,6 @@ def test_a_reboot_is_the_last_step_and_happens_once(scene: Scene) -> None:
 
 
 def test_the_day_has_three_reboots(scene: Scene) -> None:
-    """However many jobs fail on it."""
     for _ in range(3):
         scene.recovery.recover(scene.machine)
     result = scene.recovery.recover(scene.machine)
@@ -364,7 +357,6 @@ def test_power_is_switched_where_it_is_configured(scene: Scene, tmp_path: Path) 
 
 
 def test_power_that_cannot_be_switched_is_reported(scene: Scene, tmp_path: Path) -> None:
-    """The recovery goes on."""
     uhubctl(tmp_path, rc=1)
     scene.machine.power = PowerPort(hub="1-1.4", port=2)
     result = scene.recovery.recover(scene.machine)

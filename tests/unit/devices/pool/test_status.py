@@ -107,7 +107,6 @@ def test_the_most_important_comes_first(changes: dict[str, Any], state: MachineS
     ],
 )
 def test_the_line_says_why(changes: dict[str, Any], text: str) -> None:
-    """Since when and by whom."""
     assert replace(FREE, **changes).text(NOON) == text
 
 

@@ -71,7 +71,6 @@ def test_every_state(client: Path, server: Server) -> None:
 
 @pytest.mark.parametrize("version", ["0028", "002a", "0001"])
 def test_another_version_is_refused(client: Path, server: Server, version: str) -> None:
-    """The client would kill it."""
     server.answers["host:version"] = version
     adb = find_adb(environment(client, server.port))
     with pytest.raises(InfrastructureFailure) as caught:
@@ -128,7 +127,6 @@ def test_something_else_that_is_called_adb(tmp_path: Path) -> None:
 
 
 def test_a_whole_adb(client: Path, server: Server) -> None:
-    """Equal environments find equal adbs."""
     processes = environment(client, server.port)
     assert find_adb(processes) == Adb(
         program=str(client), version=41, port=server.port, processes=processes
@@ -177,7 +175,6 @@ def test_every_call_names_its_phone(link: AdbTransport, client: Path, tmp_path: 
 
 
 def test_a_script_without_its_end_is_a_lost_link(link: AdbTransport, client: Path) -> None:
-    """What it printed until then is no answer."""
     client.write_text(
         "#!/bin/sh\n[ $1 = version ] || { echo 3; echo 'error: closed' >&2; exit 1; }\n"
     )

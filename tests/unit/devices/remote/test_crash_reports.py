@@ -117,7 +117,6 @@ def test_a_phone_is_asked_for_its_log_and_its_tombstone(link: ShellLink) -> None
 
 
 def test_a_phone_that_cannot_count_back_is_asked_for_all(link: ShellLink) -> None:
-    """The pid shows what belongs to this run."""
     link.program("date", "exit 1")
     link.program("logcat", f"[ \"$*\" = '-b crash -d -v threadtime' ] && echo '{LIBC}'")
 
@@ -187,7 +186,6 @@ def test_this_machine_and_its_emulator_have_commands_of_their_own() -> None:
 
 @given(st.text(max_size=300), st.text(max_size=300), st.lists(st.text(max_size=50), min_size=1))
 def test_no_answer_breaks_it(first: str, second: str, argv: list[str]) -> None:
-    """What comes out fits an evidence document."""
     text = f"megtrim crash log\n{LIBC}{first}\n{second}\nmegtrim tombstone /x{first}\n{second}"
 
     found = extract(text, argv, pid=1234)
@@ -199,7 +197,6 @@ def test_no_answer_breaks_it(first: str, second: str, argv: list[str]) -> None:
 
 
 def test_evidence_is_bounded(link: ShellLink) -> None:
-    """In lines and in characters."""
     link.program("logcat", f"yes '{LIBC} {'x' * 400}' | head -n 1000")
 
     reported = evidence(link, RUN, pid=1234)
@@ -212,5 +209,4 @@ def test_evidence_is_bounded(link: ShellLink) -> None:
 
 @pytest.mark.parametrize("rc", [132, 133])
 def test_a_trap_on_this_machine_needs_no_backtrace(rc: int) -> None:
-    """The regions that are missing explain it."""
     assert local_evidence(replace(RUN, rc=rc)) == ""

@@ -137,7 +137,6 @@ def test_androids_loader_is_the_phones_own(
 def test_a_machine_that_only_has_the_older_digest(
     link: FolderLink, root: Path, tmp_path: Path
 ) -> None:
-    """Android 7 knows no SHA-256."""
     tools = tmp_path / "old"
     tools.mkdir()
     names = "sh cp mv rm ls find stat df mkdir chmod touch sleep setsid env cat date uname sha1sum"

@@ -30,7 +30,6 @@ ENDED = "megtrim pid=77\nmegtrim rc=133\nmegtrim began=10.25\nmegtrim ended=11.5
 
 
 def test_an_entry() -> None:
-    """Only finished files count as kept."""
     assert parse_setup(ENTRY) == SetupReply(
         root="/r/m", program="sha256sum", cached=frozenset({A}), free_kb=1234
     )
@@ -85,7 +84,6 @@ def test_what_was_made() -> None:
 
 @pytest.mark.parametrize("line", range(5))
 def test_a_survey_that_lost_a_line_is_none(line: int) -> None:
-    """A file is never missing silently."""
     lines = MADE.splitlines(keepends=True)
     del lines[line]
     assert parse_files("".join(lines)) is None
@@ -148,7 +146,6 @@ def test_nonsense_is_never_taken_for_something(text: str) -> None:
     ],
 )
 def test_lines_are_reported_up_to_the_mark(lines: list[str], reported: list[str]) -> None:
-    """Without the empty line that stands before it."""
     heard: list[str] = []
     tell = forward_until("MARK", heard.append)
     for line in lines:

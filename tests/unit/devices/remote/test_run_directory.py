@@ -236,7 +236,6 @@ def test_an_entry_sweeps_what_a_killed_holder_left(
 def test_a_machine_that_no_longer_answers_ends_the_run(
     link: FolderLink, root: Path, program: Callable[[str], Path]
 ) -> None:
-    """Long before the program's own time is up."""
     timeouts = Timeouts(heartbeat_s=0.1, probe_s=0.3, poll_s=0.05)
     link.program = "bash"
     link.before = losing("probe")

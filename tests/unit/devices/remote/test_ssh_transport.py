@@ -70,7 +70,6 @@ def test_files_with_any_name(tmp_path: Path) -> None:
 
 
 def test_a_host_that_looks_like_an_option(tmp_path: Path) -> None:
-    """It stays a host."""
     processes = Recorder({"MEGTRIM_STATE": str(tmp_path)}, stderr="x", rc=255)
     settings = DeviceSettings.model_construct(host="-oProxyCommand=x")
     link = SshTransport("b", processes, settings, connect_s=1)
@@ -88,7 +87,6 @@ def test_a_host_that_looks_like_an_option(tmp_path: Path) -> None:
     ],
 )
 def test_an_address(settings: DeviceSettings, expected: str) -> None:
-    """As people write it."""
     assert address(settings) == expected
 
 
@@ -148,7 +146,6 @@ def test_a_connection_is_shared_in_a_private_folder() -> None:
 
 
 def test_a_path_that_is_too_long_for_a_socket(tmp_path: Path) -> None:
-    """Then every call makes its own connection."""
     assert socket_of({"XDG_RUNTIME_DIR": str(tmp_path / ("x" * 90))}) == ""
     assert socket_of({"MEGTRIM_STATE": "/proc/none"}) == ""
 
@@ -174,7 +171,6 @@ def test_a_script_is_run_by_sh_whatever_the_login_shell_is(tmp_path: Path) -> No
 
 
 def test_a_key_that_is_not_trusted_is_remembered(tmp_path: Path) -> None:
-    """Rebooting such a board would not help."""
     refusing = Recorder(
         {"MEGTRIM_STATE": str(tmp_path)}, stderr="Host key verification failed.", rc=255
     )
@@ -187,7 +183,6 @@ def test_a_key_that_is_not_trusted_is_remembered(tmp_path: Path) -> None:
 
 
 def test_files_go_through_the_shell(tmp_path: Path) -> None:
-    """Small boards have neither scp nor sftp."""
     link = SshTransport("b", Script({"MEGTRIM_STATE": str(tmp_path)}), SETTINGS, connect_s=1)
     (tmp_path / "source").write_bytes(b"\0data\n")
     link.push(tmp_path / "source", str(tmp_path / "it's there"), timeout_s=9)

@@ -131,7 +131,6 @@ def test_a_board_is_read(link: ShellLink) -> None:
 
 
 def test_a_battery_that_shows_itself_is_not_asked_for(link: ShellLink) -> None:
-    """A service is slow."""
     link.program("dumpsys", f"[ $1 = thermalservice ] && cat <<'.'\n{THERMAL}.\n"
                  f"[ $1 = battery ] && cat <<'.'\n{BATTERY}.\n")  # fmt: skip
     link.write("sys/class/power_supply/bat/type", "Battery\n")
@@ -143,7 +142,6 @@ def test_a_battery_that_shows_itself_is_not_asked_for(link: ShellLink) -> None:
 
 
 def test_a_machine_that_shows_nothing_is_unknown(link: ShellLink) -> None:
-    """Nothing is made up, and nothing fails."""
     found = reading(link)
 
     assert found == Reading()
@@ -222,7 +220,6 @@ def test_what_only_sounds_like_a_cpu_is_not_its_temperature(
     ],
 )
 def test_a_battery_has_a_scale(lines: str, percent: int | None) -> None:
-    """Android says both."""
     assert parse_reading(f"megtrim reading\n{lines}\nmegtrim end").battery_percent == percent
 
 
@@ -277,7 +274,6 @@ def test_no_answer_breaks_the_reader(entries: list[tuple[str, str]]) -> None:
 
 @given(st.text(max_size=400))
 def test_no_text_breaks_the_readers(text: str) -> None:
-    """Also none that has no lines of ours."""
     parse_reading(text)
     parse_reading(f"megtrim reading\n{text}")
     facts = parse_facts(f"megtrim facts\nmodel={text}")
@@ -286,7 +282,6 @@ def test_no_text_breaks_the_readers(text: str) -> None:
 
 
 def test_a_long_answer_is_read_quickly_and_not_to_its_end() -> None:
-    """The bound is in lines and in characters."""
     far = "megtrim reading\n" + "x=1\n" * 2000 + "thermal_status=1\n"
     near = "megtrim reading\n" + "x=1\n" * 1999 + "thermal_status=1\n"
 
@@ -296,7 +291,6 @@ def test_a_long_answer_is_read_quickly_and_not_to_its_end() -> None:
 
 
 def test_a_phone_says_what_it_is(link: ShellLink) -> None:
-    """In one call."""
     link.program("getprop", "case $1 in ro.build.fingerprint) echo google/oriole:12/SP1A;;\n"
                  "ro.product.model) echo Pixel 6;; ro.product.cpu.abilist) echo arm64-v8a;;\n"
                  "ro.build.version.release) echo 12;; ro.build.version.sdk) echo 31;;\n"
@@ -330,7 +324,6 @@ def test_a_phone_says_what_it_is(link: ShellLink) -> None:
 
 
 def test_a_board_says_what_it_is(link: ShellLink) -> None:
-    """By the files that it has."""
     link.program("uname", "echo aarch64")
     link.write("proc/device-tree/model", "Radxa ROCK 5B\0")
     link.write("etc/os-release", 'ID=debian\nPRETTY_NAME="Debian GNU/Linux 12"\n')
@@ -348,7 +341,6 @@ def test_a_board_says_what_it_is(link: ShellLink) -> None:
 
 
 def test_facts_are_bounded_and_known() -> None:
-    """What no one asked for is no fact."""
     text = f"megtrim facts\nmodel={'x' * 2000}\nroot=yes\nkernel=a\x1b[31mb\nABIs= \nkernel=c\n"
 
     assert parse_facts(text) == {"model": "x" * 1000, "kernel": "a\ufffd[31mb"}

@@ -46,7 +46,6 @@ def counting(probes: list[str], fault: Callable[[str], None]) -> Callable[[str],
 
 
 def test_a_machine_that_answers_is_left_alone(link: FolderLink, tmp_path: Path) -> None:
-    """However often it is asked."""
     probes: list[str] = []
     link.before = counting(probes, lambda _marker: None)
     with watch_machine(link, TIMEOUTS, str(tmp_path)) as watch:
@@ -70,7 +69,6 @@ def test_a_machine_that_is_gone_aborts_the_work(link: FolderLink, tmp_path: Path
 
 
 def test_one_refusal_is_not_the_end(link: FolderLink, tmp_path: Path) -> None:
-    """A connection may be busy once."""
     probes: list[str] = []
 
     def lose_once(_marker: str) -> None:
@@ -96,7 +94,6 @@ def test_a_full_machine_is_noticed(link: FolderLink, tmp_path: Path) -> None:
 
 
 def test_the_watch_ends_with_its_block(link: FolderLink, tmp_path: Path) -> None:
-    """Also where the work failed."""
     before = threading.active_count()
     with pytest.raises(KeyError), watch_machine(link, TIMEOUTS, str(tmp_path)):
         raise KeyError
@@ -116,7 +113,6 @@ def test_the_watch_ends_with_its_block(link: FolderLink, tmp_path: Path) -> None
     ],
 )
 def test_free_space_is_read_from_its_own_line(text: str, free: int | None) -> None:
-    """Or it is not known."""
     assert free_kb(text) == free
 
 
@@ -155,7 +151,6 @@ def test_what_was_printed_comes_back_exactly(text: str, rc: int) -> None:
 
 @given(st.text(), st.integers(min_value=0, max_value=9), st.data())
 def test_a_cut_stream_is_no_end(text: str, rc: int, data: st.DataObject) -> None:
-    """No prefix without the status is accepted."""
     whole = f"{text}\n{NONCE} {rc}"
     length = data.draw(st.integers(min_value=0, max_value=len(whole) - 1))
     assert unframe(whole[:length], NONCE) is None
@@ -173,7 +168,6 @@ def test_old_phones_end_lines_with_two_characters() -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00\r")), max_size=4))
 def test_arguments_arrive_as_they_are(arguments: list[str]) -> None:
-    """Quotes, newlines, dollars and all."""
     script = 'printf "%s|" "$#" "$@"; exit 3'
     argv = ("sh", "-c", frame(script, tuple(arguments), NONCE))
     run = ProcessRunner({**os.environ, "LC_ALL": "C.UTF-8"}).run(Command(argv=argv, timeout_s=10))
@@ -290,5 +284,4 @@ def test_a_lost_link_ends_the_script_by_its_own_trap(link: FolderLink) -> None:
 
 
 def test_what_a_machine_said_commands_neither_terminals_nor_runners() -> None:
-    """It may be anything, and stands in messages."""
     assert summarize_output("\x1b]0;mine\x07 ##[error]x\n") == "\ufffd]0;mine\ufffd # #[error]x"

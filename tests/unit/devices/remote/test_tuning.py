@@ -101,7 +101,6 @@ def test_governors_are_set_and_put_back(link: ShellLink, said: Said) -> None:
 def test_a_run_that_fails_or_is_cancelled_leaves_it_as_it_was(
     link: ShellLink, said: Said, ends: type[BaseException]
 ) -> None:
-    """What ended it is what the caller hears."""
     with pytest.raises(ends), said.tuned(link, AS_ROOT):
         raise ends
 
@@ -141,7 +140,6 @@ def test_a_lost_link_is_mended_at_the_next_entry(link: ShellLink, said: Said) ->
 def test_a_second_tuning_does_not_take_the_first_for_what_was_found(
     link: ShellLink, said: Said
 ) -> None:
-    """A killed holder's governor is no original."""
     with said.tuned(link, AS_ROOT):
         link.lost = True
     link.lost = False
@@ -173,7 +171,6 @@ def test_what_cannot_be_put_back_yet_is_not_forgotten(link: ShellLink, said: Sai
 
 
 def test_a_boot_undoes_it_all(link: ShellLink, said: Said) -> None:
-    """What the machine chose since then stays."""
     with said.tuned(link, AS_ROOT):
         link.lost = True
     link.lost = False
@@ -187,7 +184,6 @@ def test_a_boot_undoes_it_all(link: ShellLink, said: Said) -> None:
 
 
 def test_what_a_program_wrote_there_is_no_order(link: ShellLink) -> None:
-    """Names are names: no path, no command."""
     victim = link.write("victim/scaling_governor", "mine\n")
     link.write(
         "root/tuned",
@@ -273,7 +269,6 @@ def test_programs_are_pinned_by_a_mask(link: ShellLink, said: Said) -> None:
 
 
 def test_cpus_that_are_not_there_are_reported_once(link: ShellLink, said: Said) -> None:
-    """The program then runs where it may."""
     link.program("taskset", "exit 1")
 
     for _ in range(2):
@@ -340,7 +335,6 @@ def test_a_hot_machine_is_waited_for(link: ShellLink, said: Said) -> None:
 
 
 def test_a_cool_machine_that_is_still_held_back_is_waited_for(link: ShellLink, said: Said) -> None:
-    """A cooling device lags behind the temperature."""
     cooling(link, 44.0)
     before = Reading(cpu_c=44.0, cooling=("thermal-cpufreq-0",))
 
@@ -363,8 +357,6 @@ def test_a_machine_that_stays_hot_is_marked(link: ShellLink, said: Said) -> None
 
 
 def test_a_cancelled_wait_puts_governors_back(link: ShellLink, said: Said) -> None:
-    """Cooling comes after tuning."""
-
     def cancel(_script: str) -> None:
         link.zone(0, "cpu-0", "90000")
         if len(link.scripts) == 2:

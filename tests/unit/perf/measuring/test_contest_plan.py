@@ -108,7 +108,6 @@ def test_an_experiment_meets_the_baseline_on_one_program(tmp_path: Path) -> None
 def test_outputs_may_differ_as_experiment_or_scenario_allows(
     tmp_path: Path, experiment: str, tolerance: Tolerance
 ) -> None:
-    """Whichever allows more."""
     assert plan(open_session(tmp_path), f"m/s@any#{experiment}").tolerance == tolerance
 
 
@@ -152,7 +151,6 @@ def test_a_trimmed_program_runs_as_the_scenario_says(tmp_path: Path) -> None:
 
 
 def test_what_cannot_run_says_why(tmp_path: Path) -> None:
-    """The toolchain of this session builds for arm64."""
     session = open_session(tmp_path)
 
     reasons = {
@@ -169,7 +167,6 @@ def test_what_cannot_run_says_why(tmp_path: Path) -> None:
 
 
 def test_each_contest_has_an_order_of_its_own(tmp_path: Path) -> None:
-    """The same at every run."""
     session = open_session(tmp_path)
     names = ("m/s@any#fast-run", "m/s@any#full-run", "m/s@any#fast-run")
     first, second, again = (plan(session, name).seed for name in names)

@@ -104,7 +104,6 @@ def test_outputs_are_those_of_the_last_run_in_their_order(tmp_path: Path) -> Non
     ],
 )
 def test_a_bad_end_is_shown_in_one_line(tmp_path: Path, script: str, reason: str) -> None:
-    """In the program's own words."""
     hasty = replace(CONTEST, timeout_s=0.5)
     with open_runs(tmp_path, script, hasty) as runs, pytest.raises(ContestEnded) as caught:
         runs.run_for_outputs(Side.REFERENCE, CONTEST.reference)
@@ -114,13 +113,11 @@ def test_a_bad_end_is_shown_in_one_line(tmp_path: Path, script: str, reason: str
 
 
 def test_a_search_that_leaves_no_cache_has_failed(tmp_path: Path) -> None:
-    """Its measured step would run without."""
     with open_runs(tmp_path, "true") as runs, pytest.raises(ContestEnded, match="no algorithm"):
         runs.prepare(Side.RIVAL, RIVAL)
 
 
 def test_a_program_that_something_killed_says_nothing(tmp_path: Path) -> None:
-    """The machine is tried again."""
     with open_runs(tmp_path, "kill -9 $$") as runs, pytest.raises(ProgramKilled):
         runs.run_measured(Side.REFERENCE, CONTEST.reference, iterations=1)
 
@@ -188,7 +185,6 @@ def test_a_log_of_other_counts_is_damaged() -> None:
 
 
 def test_a_program_that_prints_nothing_has_no_times() -> None:
-    """As a minimum-size build."""
     assert read_times(make_run(), source="x", iterations=2, warmups=1) is None
 
 
@@ -225,7 +221,6 @@ def test_two_lengths_give_the_time_between_them(
     ],
 )
 def test_conditions_mark_a_sample(conditions: Conditions | None, marks: tuple[Mark, ...]) -> None:
-    """It is shown, and counts in nothing."""
     runs = [make_run(conditions=conditions), make_run()]
     assert list_marks(runs, other_load=0.5) == marks
 
@@ -265,7 +260,6 @@ NEAR = floats(1, 2, 3.001)
     ],
 )
 def test_outputs_agree_in_their_order(found: list[bytes], tolerance: Tolerance, said: str) -> None:
-    """Within what is allowed."""
     assert compare_in_order([FIRST, SECOND], found, tolerance) == said
 
 
@@ -282,7 +276,6 @@ def test_outputs_agree_in_their_order(found: list[bytes], tolerance: Tolerance, 
 def test_outputs_that_differ_end_a_contest(
     found: list[bytes], tolerance: Tolerance, said: str
 ) -> None:
-    """However fast they came."""
     with pytest.raises(ContestEnded) as caught:
         compare_in_order([FIRST, SECOND], found, tolerance)
 

@@ -55,7 +55,6 @@ def test_the_range_holds_the_change_nearly_always() -> None:
 
 
 def test_a_regression_that_is_repaired_is_two_changes() -> None:
-    """Slower, then faster."""
     found = find(step(40, 4.0) - step(70, 4.0))
 
     assert [each.direction for each in found.changes] == [Direction.SLOWER, Direction.FASTER]
@@ -64,14 +63,12 @@ def test_a_regression_that_is_repaired_is_two_changes() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_quiet_nights_are_quiet(seed: int) -> None:
-    """Noise alone is no change."""
     assert find(np.zeros(NIGHTS), seed) == Findings(pattern=Pattern.QUIET, nights=NIGHTS)
 
 
 @pytest.mark.parametrize("at", [0, 1, 30, 60, 117, 118, 119])
 @pytest.mark.parametrize("nights", [1, 2])
 def test_one_or_two_bad_nights_are_not_flagged(at: int, nights: int) -> None:
-    """However bad, wherever they are."""
     shape = np.zeros(NIGHTS)
     shape[at : at + nights] = 20.0
 
@@ -110,7 +107,6 @@ def test_times_that_never_vary_are_quiet(nights: int) -> None:
 
 
 def test_a_step_without_noise_is_dated_exactly() -> None:
-    """As a simulator's times are."""
     (change,) = find_changes([5.0] * 20 + [6.0] * 20).changes
 
     assert (change.last_good, change.first_bad, change.first) == (19, 20, 20)

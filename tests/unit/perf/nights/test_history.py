@@ -70,7 +70,6 @@ def test_the_name_says_when_what_and_which_content() -> None:
     ],
 )
 def test_runs_of_one_second_and_commit_have_names_of_their_own(other: HistoryRun) -> None:
-    """Whatever it is that differs."""
     assert other.path != RUN.path
 
 
@@ -137,7 +136,6 @@ def test_a_row_comes_once() -> None:
 
 
 def test_a_huge_file_is_refused() -> None:
-    """Before it is parsed."""
     with pytest.raises(InputError, match="at most 1,048,576"):
         RUN_FILES.parse_file(RUN.path, b" " * (LARGEST_RUN_BYTES + 1))
 
@@ -155,20 +153,17 @@ def test_a_huge_file_is_refused() -> None:
     ],
 )
 def test_other_paths_are_no_runs(path: str) -> None:
-    """None of them is opened."""
     assert not RUN_FILES.is_path(path)
     assert RUN_FILES.select([path]) == ()
 
 
 @given(st.text(), st.text(max_size=8))
 def test_no_path_of_a_run_leads_out(start: str, end: str) -> None:
-    """Whatever surrounds a good one."""
     for text in (start, start + RUN.path, RUN.path + end, RUN.path.replace("2026", start)):
         assert not RUN_FILES.is_path(text) or ".." not in PurePosixPath(text).parts
 
 
 def test_since_is_decided_by_names() -> None:
-    """The day itself counts."""
     paths = [make_run(night).path for night in (0, 31, 62)]
 
     assert RUN_FILES.select(reversed(paths), date(2026, 2, 1)) == tuple(paths[1:])
@@ -193,7 +188,6 @@ def test_any_bytes_are_a_run_or_one_error(data: bytes) -> None:
 def test_any_times_survive_a_file(
     median_ms: float, shares: tuple[float, float], contestant: str, stage: TimeStage
 ) -> None:
-    """To the last bit."""
     time = StageTime(
         stage=stage,
         processes=3,
@@ -294,7 +288,6 @@ def test_a_run_without_times_is_refused(form: ExportFormat) -> None:
 
 @pytest.mark.parametrize("form", ExportFormat)
 def test_equal_runs_are_equal_bytes(form: ExportFormat) -> None:
-    """Whatever the order of the rows."""
     turned = make_run(0, EXPORTS_RUN.rows[::-1])
 
     assert export_run(turned, form) == export_run(EXPORTS_RUN, form)
@@ -349,7 +342,6 @@ def test_a_lopsided_interval_leans_the_same_way() -> None:
 def test_the_other_way_round_is_the_reciprocal(
     first: float, second: float, a: float, b: float, c: float, d: float
 ) -> None:
-    """No side is special."""
     before = make_times(first * (1 - a), first, first * (1 + b))
     after = make_times(second * (1 - c), second, second * (1 + d))
 
@@ -373,7 +365,6 @@ def test_rows_of_two_devices_are_not_compared() -> None:
 
 
 def test_two_ways_of_measuring_are_not_compared() -> None:
-    """The ratio would be that of the methods."""
     found = compare_runs([make_run(0)], [make_run(1, method=2)])
 
     assert found.ratios == ()
@@ -381,7 +372,6 @@ def test_two_ways_of_measuring_are_not_compared() -> None:
 
 
 def test_a_row_that_failed_is_listed_with_its_reason() -> None:
-    """It is not silently absent."""
     lost = make_run(1, [make_lost_row(PerformanceStatus.FAILED, "device lost")])
 
     assert compare_runs([make_run(0)], [lost]).unpaired == (
@@ -390,7 +380,6 @@ def test_a_row_that_failed_is_listed_with_its_reason() -> None:
 
 
 def test_the_newest_run_of_a_side_counts() -> None:
-    """Whatever the order in which they are given."""
     side = [make_run(5, [make_row(50)]), make_run(2, [make_row(20)])]
 
     (found,) = compare_runs([make_run(0, [make_row(25)])], side).ratios
@@ -399,7 +388,6 @@ def test_the_newest_run_of_a_side_counts() -> None:
 
 
 def test_another_engine_is_noted() -> None:
-    """It may be the reason for a difference."""
     (found,) = compare_runs([make_run(0)], [make_run(1, engine="f")]).ratios
 
     assert found.note == "another engine"

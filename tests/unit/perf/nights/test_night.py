@@ -43,7 +43,6 @@ def night(number: int = 3, *, hour: int = 2) -> NightFacts:
 
 
 def make_one(found: Verdict, facts: NightFacts) -> HistoryRun:
-    """Return the only run."""
     (run,) = make_runs(found, facts)
     return run
 
@@ -91,7 +90,6 @@ def test_too_few_processes_are_no_night() -> None:
 
 
 def test_variants_are_contestants() -> None:
-    """Each program of each artifact."""
     run = make_one(verdict(trimming=(TRIMMING,)), night())
 
     assert [each.contestant for each in run.rows] == [
@@ -100,14 +98,12 @@ def test_variants_are_contestants() -> None:
 
 
 def test_every_status_can_be_written_and_read() -> None:
-    """And hostile texts of devices."""
     for found in (verdict(*ROWS), join(facts(performance=hostile_performance()))):
         for run in make_runs(found, night()):
             assert parse_run(dump_run(run), source="run.json") == run
 
 
 def test_a_repeated_job_makes_the_same_file() -> None:
-    """So appending it again changes nothing."""
     assert make_one(verdict(row()), night()).id == make_one(verdict(row()), night()).id
 
 
@@ -142,7 +138,6 @@ def test_the_report_shows_all_nights() -> None:
 
 
 def test_two_runs_of_a_day_are_one_point() -> None:
-    """The later one counts."""
     runs = [make_one(verdict(row(times=times(5 + h))), night(hour=h)) for h in (1, 2)]
 
     shown = add_history(verdict(row()), runs)
@@ -153,7 +148,6 @@ def test_two_runs_of_a_day_are_one_point() -> None:
 
 
 def test_a_change_point_is_shown() -> None:
-    """On the first night of the new level."""
     runs = [
         make_one(verdict(row(times=times((5 if n <= 10 else 6) + n % 3 / 100))), night(n))
         for n in range(1, 21)
@@ -167,7 +161,6 @@ def test_a_change_point_is_shown() -> None:
 
 
 def test_a_verdict_without_times_stays_as_it_is() -> None:
-    """It has no runs either."""
     calm = join(facts())
 
     assert add_history(calm, ()) is calm

@@ -47,7 +47,6 @@ def test_a_new_device_begins_a_series() -> None:
 
 
 def test_a_new_way_of_measuring_begins_a_series() -> None:
-    """Times of two methods are not compared."""
     runs = [
         make_run(night, [make_row(40.0 if night < 20 else 50.0)], method=1 + (night >= 20))
         for night in range(40)
@@ -72,7 +71,6 @@ def test_nights_without_times_are_no_points() -> None:
 
 
 def test_one_scenario_can_be_asked_for() -> None:
-    """Rows of others make no series."""
     run = make_run(0, [make_row(), make_row(scenario="other/one@x")])
 
     assert [each.key.scenario for each in make_series([run], scenario=SCENARIO)] == [SCENARIO]

@@ -54,7 +54,6 @@ def test_bars_share_a_scale_from_zero() -> None:
 
 
 def test_a_bar_that_is_too_long_is_cut_and_says_so() -> None:
-    """Otherwise one slow experiment makes all others unreadable."""
     (picture,) = time_pictures(performance(rows=(row(), row("slow", times=times(520.0)))))
 
     assert [(bar.cut, bar.open_ended) for bar in picture.bars] == [(False, False), (True, True)]
@@ -63,7 +62,6 @@ def test_a_bar_that_is_too_long_is_cut_and_says_so() -> None:
 
 
 def test_an_interval_without_an_end_reaches_the_edge() -> None:
-    """So does what is drawn of it."""
     time = replace(times(5.0)[-1], upper_ms=None)
     (picture,) = time_pictures(performance(rows=(row(times=(time,)),)))
 
@@ -84,7 +82,6 @@ def test_only_times_that_count_are_drawn() -> None:
 
 
 def test_many_bars_are_bounded() -> None:
-    """The rest is counted."""
     rows = tuple(row(f"e{number}") for number in range(500))
     (picture,) = time_pictures(performance(rows=rows))
 
@@ -182,7 +179,6 @@ def test_size_against_speed() -> None:
 
 
 def test_equal_variants_do_not_hide_their_names() -> None:
-    """Five points in one place have five lines."""
     names = tuple(variant(f"v{number}", 1000, 5.0) for number in range(5))
     (picture,) = size_speed_pictures(performance(trimming=(replace(TRIMMING, variants=names),)))
     heights = sorted(float(point.label_y) for point in picture.points)

@@ -54,7 +54,6 @@ def action(*rows: Row, **changes: object) -> IssueAction:
 
 
 def body(*rows: Row, **changes: object) -> str:
-    """Return the issue's text."""
     return render_issue(action(*rows, **changes), WHERE).body
 
 
@@ -88,7 +87,6 @@ def test_the_title_names_a_configuration_that_is_not_the_default_one() -> None:
 
 
 def test_a_repair_says_so_first() -> None:
-    """With the comparison that proves it."""
     text = body(row(ratios=(NO_CHANGE,)), state=IssueState.FIXED)
 
     assert text.startswith("**Repaired**: as fast as before at `bbbbbbbbbbbb`")
@@ -96,7 +94,6 @@ def test_a_repair_says_so_first() -> None:
 
 
 def test_trimming_has_a_line_for_each_variant() -> None:
-    """Against plain; no commit is suspected."""
     text = body(TRIMMING, base="", last_good="", first_bad="")
 
     assert "| `load_and_run reduced` | `board-1` | plain | 0.996 " in text
@@ -158,7 +155,6 @@ def test_hostile_names_do_nothing() -> None:
     ),
 )
 def test_no_text_of_a_device_acts(noise: str, bait: str) -> None:
-    """Wherever it stands in a row."""
     said = f"{bait} {noise} {bait}"
     hostile = row(
         said,

@@ -78,7 +78,6 @@ def test_for_a_terminal() -> None:
 
 
 def test_both_warm_ups_are_shown() -> None:
-    """Where a program has two."""
     fast_run = tables.tables(performance())[0].lines[1]
 
     assert fast_run.numbers[1] == "1,822 (1,785 to 1,858) / 12.25 (12.00 to 12.50)"
@@ -121,7 +120,6 @@ def test_what_a_reader_must_know_of_a_row() -> None:
 
 @pytest.mark.parametrize(("inconclusive", "chip"), [("fail", "fail"), ("warn", "inconclusive")])
 def test_an_open_answer_is_called_unproven(inconclusive: str, chip: str) -> None:
-    """In the colour of its check."""
     line = tables.tables(performance(inconclusive=inconclusive))[0].lines[5]
 
     assert (line.word, line.chip) == ("unproven", chip)
@@ -139,7 +137,6 @@ def test_many_rows_are_bounded_where_space_is() -> None:
 
 
 def test_without_times_nothing_changes() -> None:
-    """Neither words nor style."""
     for text in (html.render(passing()), comment.render(passing()), table.render(passing())):
         assert "performance" not in text
         assert "time-bar" not in text
@@ -166,7 +163,6 @@ def test_hostile_names_stay_text() -> None:
     [(0.0, "0.000"), (5.2131, "5.213"), (28.54, "28.54"), (120.06, "120.1"), (1821.5, "1,822")],
 )
 def test_four_digits_count(time_ms: float, shown: str) -> None:
-    """Whatever the size of a time."""
     assert milliseconds(time_ms) == shown
 
 
@@ -189,7 +185,6 @@ def test_an_interval_may_have_no_upper_end() -> None:
     ],
 )
 def test_only_a_difference_has_a_direction(different: Answer, value: float, word: str) -> None:
-    """A ratio by itself is none."""
     assert direction(replace(ratio(value), different=different)) == word
 
 
@@ -203,7 +198,6 @@ def test_what_needs_a_person_comes_first() -> None:
 
 
 def suite(what: Performance) -> ET.Element:
-    """Return the suite of times."""
     root = ET.fromstring(junit.render(join(facts(performance=what))))
     (found,) = (each for each in root if each.attrib["name"] == "megtrim.perf")
     return found
@@ -247,7 +241,6 @@ def test_numbers_are_properties() -> None:
 
 @pytest.mark.parametrize("what", [many(1), many(), hostile_performance()])
 def test_another_reader_reads_it(what: Performance) -> None:
-    """As many cases as rows, whatever their names."""
     text = junit.render(join(facts(performance=what)))
     found = {each.name: each for each in JUnitXml.fromstring(text.encode())}
 
@@ -267,7 +260,6 @@ def test_properties_are_bounded() -> None:
 
 
 def test_without_times_there_are_none() -> None:
-    """The document is what it was."""
     assert "median_ms" not in junit.render(passing())
     assert "median_ms" in junit.render(timed())
     assert HOSTILE not in junit.render(replace(timed(), warnings=(HOSTILE,)))

@@ -78,7 +78,6 @@ def test_a_difference_counts_among_all_comparisons() -> None:
 
 
 def test_times_have_intervals_and_spreads() -> None:
-    """Each stage that the processes reported."""
     times = summarize_stages(make_result(1.2), "fast-run-cache")
 
     assert [each.stage for each in times] == list(TimeStage)
@@ -92,14 +91,12 @@ def test_times_have_intervals_and_spreads() -> None:
 
 
 def test_few_processes_have_no_ends() -> None:
-    """Five cannot bound a median at 95 %."""
     (*_, inference) = summarize_stages(make_result(1.0, rounds=5), "baseline")
 
     assert (inference.lower_ms, inference.upper_ms) == (0.0, None)
 
 
 def test_marked_samples_are_counted_and_left_out() -> None:
-    """A contest without any other has no comparison."""
     result = make_result(1.2, rounds=8)
     marked = tuple(replace(each, marks=(Mark.THROTTLED,)) for each in result.samples)
     result = replace(result, samples=marked)
@@ -111,7 +108,6 @@ def test_marked_samples_are_counted_and_left_out() -> None:
 
 
 def test_a_contest_of_one_compares_nothing() -> None:
-    """It has times alone."""
     alone = replace(CONTEST, rival=None)
     result = make_result(1.0)
 

@@ -41,7 +41,6 @@ def test_a_verdict_keeps_them(what: object) -> None:
 
 
 def test_a_time_below_zero_or_without_a_key_is_refused() -> None:
-    """With the path to it."""
     document = json.loads(to_json(timed()))
     time = document["performance"]["rows"][0]["times"][0]
     time["lower_ms"] = -1
@@ -113,7 +112,6 @@ def test_an_open_answer_is_never_a_pass() -> None:
 
 
 def test_intervals_dates_and_doubles_are_refused() -> None:
-    """A picture of them would be wrong."""
     with pytest.raises(ValueError, match="outside of its interval"):
         replace(time_of(TimeStage.PREPARE, 1.0), lower_ms=2.0, upper_ms=3.0)
     with pytest.raises(ValueError, match="expected a date"):

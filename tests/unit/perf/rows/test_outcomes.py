@@ -87,7 +87,6 @@ def test_an_experiment_that_is_slower_is_a_finding_about_it(session: Session) ->
 
 
 def test_settings_are_part_of_it(session: Session) -> None:
-    """A reader must know what a change is."""
     found = summarize(session)
 
     assert (found.threshold, found.floor_ms, found.inconclusive) == (0.03, 0.0, "fail")
@@ -122,12 +121,10 @@ def test_what_was_not_reached_says_what_failed_before_it(
 
 
 def test_a_verdict_on_a_trim_has_no_times(session: Session) -> None:
-    """It wants none."""
     assert summarize_performance(["build/plain", "verify/m/s@any"], session) is None
 
 
 def test_machines_that_measured_are_named(session: Session) -> None:
-    """Once for each task."""
     leave(session, ROW, None, skipped="needs an NVIDIA GPU")
 
     found = list(list_measuring_devices([BASELINE, ROW, "build/plain"], session))

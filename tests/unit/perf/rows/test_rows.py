@@ -90,7 +90,6 @@ def test_rows_come_in_the_order_of_the_contests() -> None:
     ],
 )
 def test_a_row_ends_as_its_contest(came: Any, status: PerformanceStatus, reason: str) -> None:
-    """With the reason in one line."""
     (row,) = make(outcome("nchw88", came)).rows
 
     assert (row.status, row.reason) == (status, reason)
@@ -129,7 +128,6 @@ def test_a_row_is_compared_with_the_base(
 
 
 def test_the_baseline_is_compared_with_the_base_s_own() -> None:
-    """It has no other comparison."""
     alone = replace(contest(), rival=None)
     result = PerfResult(scenario=SCENARIO, subject="baseline", contest=alone, measured=EQUAL)
     base = outcome("since-baseline", SLOWER, base="main")
@@ -168,7 +166,6 @@ def test_an_answer_that_stayed_open_says_what_left_samples_out() -> None:
 def test_a_lost_program_hides_no_failure_of_another(
     region: Any, reduced: Any, status: PerformanceStatus
 ) -> None:
-    """They share the row of their scenario."""
     made = make(outcome("trimming-region", region), outcome("trimming-reduced", reduced))
     (row,) = made.trimming
 
@@ -177,7 +174,6 @@ def test_a_lost_program_hides_no_failure_of_another(
 
 
 def test_what_was_not_built_has_no_size() -> None:
-    """Nor a place in the picture."""
     (row,) = make(outcome("trimming-reduced", LOST, sizes={"plain": 3000})).trimming
 
     assert [(each.variant, each.size_bytes) for each in row.variants] == [("plain", 3000)]

@@ -170,7 +170,6 @@ def test_every_level_is_held_against_plain(tmp_path: Path) -> None:
 def test_what_plain_cannot_do_says_nothing_of_trimming(
     tmp_path: Path, play: str, complains: bool, text: str
 ) -> None:
-    """Then nothing else is run."""
     seen, logs, _ = tried(tmp_path, play, complains=complains)
 
     assert seen.levels == ()

@@ -87,7 +87,6 @@ def test_a_trap_is_explained_once_the_profile_build_is_there(tmp_path: Path, som
 
 
 def test_the_key_says_which_are_tried(tmp_path: Path) -> None:
-    """All that the scenario's flags and inputs allow."""
     session, task, _ = opened(tmp_path)
 
     labels = neighbours.inputs(task, session)
@@ -98,7 +97,6 @@ def test_the_key_says_which_are_tried(tmp_path: Path) -> None:
 
 
 def test_another_program_or_dump_is_another_result(tmp_path: Path) -> None:
-    """As is another tolerance."""
     session, task, _ = opened(tmp_path)
     assert task.scenario is not None
     named = neighbours.inputs(task, session)

@@ -12,7 +12,6 @@ from unit.trim.stages.fake_device import GOOD, TRAPS
 
 
 def test_a_verdict_reports_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that were tried."""
     open_some = Opener(monkeypatch)
     session, task, _ = open_some(tmp_path, ("iter-1", "iter-3"), [GOOD, GOOD, GOOD, TRAPS])
 

@@ -30,7 +30,6 @@ def price_list(*prices: Price, regions: bool = True) -> PriceList:
 
 
 def price(kind: PriceKind, name: str, margin: int, alone: int | None = None) -> Price:
-    """Return an attributed price."""
     return Price(kind=kind, name=name, margin_bytes=margin, alone_bytes=alone)
 
 
@@ -145,7 +144,6 @@ def test_a_function_has_the_bytes_of_its_symbols() -> None:
 
 
 def test_what_another_compiler_has_run_did_not_come_in() -> None:
-    """No one asked for these functions."""
     assert find_arrivals(changes(causes=(Cause.TOOLCHAIN,)), 1).parts == ()
 
 

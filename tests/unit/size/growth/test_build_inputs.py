@@ -46,7 +46,6 @@ def opened(folder: Path) -> Session:
 
 
 def test_each_file_is_part_of_one_cause(tmp_path: Path) -> None:
-    """A page of documentation is of none."""
     now = opened(tmp_path)
     inputs = {"engine": "x", "toolchain version": "14", "keep set": "a list"}
     shipped, _ = Store(tmp_path / "out").ensure(
@@ -87,7 +86,6 @@ def test_each_file_is_part_of_one_cause(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_is_of_a_kind(path: str, kind: SourceKind) -> None:
-    """A submodule anywhere is a third party."""
     assert find_kind(path, {"lib/fmt"}) is kind
 
 
@@ -99,7 +97,6 @@ def test_a_third_party_is_named_by_its_folder() -> None:
 
 
 def test_the_name_of_a_source_is_no_flag() -> None:
-    """Nor is a comment; an option is."""
     before = "set(sources\n  a.cpp\n)  # all\nadd_compile_options(-O2)\n"
     more = "set(sources\n  a.cpp b/c.cpp\n)\nadd_compile_options(-O2)\n"
 

@@ -45,7 +45,6 @@ def test_equal_inputs_differ_in_nothing() -> None:
 
 
 def test_files_that_differ_have_names() -> None:
-    """New ones, too; what is gone is counted."""
     edited = replace(BEFORE, sources={"src/a.cpp": "9", "src/b.h": "2", "src/new.cpp": "3"})
     removed = replace(BEFORE, sources={"src/b.h": "2"})
 
@@ -94,7 +93,6 @@ def test_a_model_that_left_takes_what_only_it_needed() -> None:
 
 
 def test_settings_are_shown_as_they_were() -> None:
-    """Long ones as digests."""
     other = {**BEFORE.values, "setting trim.optimize": "size", "setting trim.keep": "f" * 500}
 
     found = compare_inputs(make_print(BEFORE), replace(BEFORE, values=other))
@@ -218,7 +216,6 @@ def seen(changes: InputChanges) -> dict[Cause, str]:
 
 
 def test_each_cause_says_what_differs() -> None:
-    """By name, at most three of them."""
     changes = InputChanges(
         causes=tuple(Cause),
         files=("a.cpp", "b.cpp", "c.cpp", "d.cpp", "e.h"),

@@ -38,7 +38,6 @@ def gone(
     functions: frozenset[str] = frozenset(),
     operators: frozenset[str] = frozenset(),
 ) -> NeededParts:
-    """Return what leaves."""
     return NeededParts(regions=frozenset(regions), functions=functions, operators=operators)
 
 
@@ -62,7 +61,6 @@ SHARE = round(0.6 * (PLAN_BYTES - TRAP_BYTES))
     ],
 )
 def test_what_goes_with_parts(parts: NeededParts, extents: bool, expected: int) -> None:
-    """What others refer to as well stays."""
     assert make_program(extents=extents).price(parts) == expected
 
 
@@ -161,7 +159,6 @@ OPERATORS = [make_price(PriceKind.OPERATOR, f"Conv{n}", n) for n in (1, 3, 2)]
 
 
 def test_the_highest_price_of_a_kind_is_first() -> None:
-    """Models come before operators."""
     found = sort_prices([*OPERATORS, MODEL])
 
     assert [each.margin_bytes for each in found] == [5, 3, 2, 1]
@@ -225,7 +222,6 @@ def test_each_file_has_its_prices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_cannot_be_read_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sizes and budgets do not depend on it."""
     warnings: list[str] = []
 
     def refuse(_: object) -> None:

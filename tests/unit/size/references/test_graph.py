@@ -74,14 +74,12 @@ def test_both_ends_of_a_reference_are_found() -> None:
 
 
 def test_an_empty_graph_reaches_nothing() -> None:
-    """A file may have nothing in memory."""
     graph = make_graph((), (), {})
 
     assert graph.count_bytes(graph.reach(())) == 0
 
 
 def test_a_part_without_a_name_shows_its_section() -> None:
-    """As other tables of bytes do."""
     part = made_part("f", 1)._replace(names=())
 
     assert part.name == "[unnamed in .text]"
@@ -109,7 +107,6 @@ def test_a_part_retains_what_only_it_leads_to() -> None:
 
 
 def test_an_emptied_function_retains_itself_alone() -> None:
-    """What it called is not reached."""
     graph = made_graph()
 
     found = find_dominators(graph, graph.roots, emptied=graph.select([RUN]))

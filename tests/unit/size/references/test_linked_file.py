@@ -92,13 +92,11 @@ def test_without_relocations_the_code_is_read() -> None:
 
 
 def test_an_object_is_no_linked_file() -> None:
-    """Its sections have no addresses yet."""
     with pytest.raises(InputError, match=r"an object, expected a program or shared library"):
         _read(object_file(PARTS, SYMBOLS))
 
 
 def test_a_relocation_of_no_symbol_is_damage() -> None:
-    """Its index is beyond the table."""
     entry = PROGRAM.index(struct.pack("<Q", TEXT + 4) + struct.pack("<I", CALL[AARCH64]))
     damaged = PROGRAM[: entry + 12] + b"\xff\xff\xff\x7f" + PROGRAM[entry + 16 :]
 
@@ -139,7 +137,6 @@ def test_a_section_may_be_a_reason(section: str, why: str | None) -> None:
 
 
 def test_the_entry_point_is_a_root() -> None:
-    """Whatever else it is."""
     parts = (Part(name=".init", content=bytes(8), address=0x1000),)
     part = FilePart(names=("_init",), section=".init", source="", size_bytes=8)
     layout = ElfLayout(object_file(parts, (), kind=2, entry=0x1000))

@@ -64,12 +64,10 @@ def test_a_part_of_several_names_is_a_list_to_choose_from() -> None:
 
 
 def test_what_nothing_is_called_has_no_match() -> None:
-    """Neither a name nor a part of one."""
     assert find_matches("nowhere", _graph()) == ()
 
 
 def test_a_part_is_described_as_people_read_it() -> None:
-    """Or by its section."""
     graph = _graph()
 
     assert describe(graph.parts[MULTIPLY]) == "mgb::opr::Mul()"
@@ -99,7 +97,6 @@ def test_a_part_with_a_name_that_stays_stays() -> None:
 
 
 def test_rows_add_up_to_what_went() -> None:
-    """The largest first."""
     trimmed = _trimmed("mul")
 
     rows = list_left_out(trimmed)

@@ -50,7 +50,6 @@ def test_the_fold_shows_what_is_left_of_each_limit() -> None:
 
 
 def test_without_budgets_there_is_nothing_to_show() -> None:
-    """Neither a fold nor a table."""
     assert list(budgets.markdown(verdict())) == []
     assert budgets.text(verdict()) == ""
 
@@ -71,7 +70,6 @@ def test_a_lower_limit_is_proposed_with_its_place(config: str, place: str) -> No
 
 
 def test_a_limit_without_a_baseline_or_of_nothing() -> None:
-    """Neither is divided by."""
     first = growth(used_bytes=None, max_bytes=0, status=BudgetStatus.SKIPPED)
     (fold,) = budgets.markdown(verdict(budget(max_bytes=0, status=BudgetStatus.FAIL), first))
 

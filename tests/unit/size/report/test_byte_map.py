@@ -66,7 +66,6 @@ def test_symbols_are_inside_of_their_component() -> None:
 
 
 def test_where_the_plain_build_is_not_known_only_what_ships_is_named() -> None:
-    """No size is made up."""
     found = ByteMap(artifact="a", variant="reduced", components=(component("x", 200),))
 
     assert [[cell.title for cell in each.cells] for each in draw_map(found)] == [
@@ -75,7 +74,6 @@ def test_where_the_plain_build_is_not_known_only_what_ships_is_named() -> None:
 
 
 def test_small_ones_share_a_cell() -> None:
-    """A phone shows fewer."""
     many = tuple(component(f"c{number}", 10_000 - 33 * number) for number in range(300))
     found = ByteMap(artifact="a", variant="reduced", components=many)
 
@@ -109,7 +107,6 @@ def test_names_are_shortened_to_what_says_most() -> None:
     ],
 )
 def test_a_symbol_has_no_arguments(label: str, shown: str) -> None:
-    """Brackets that belong to its name stay."""
     part = component("runtime", 1000, None, symbol(label, 600))
     found = ByteMap(artifact="a", variant="reduced", components=(part,))
 
@@ -117,7 +114,6 @@ def test_a_symbol_has_no_arguments(label: str, shown: str) -> None:
 
 
 def test_nothing_is_drawn_of_an_empty_file() -> None:
-    """No division by nothing."""
     found = ByteMap(artifact="a", variant="reduced", components=(component("x", 0, 0),))
 
     assert draw_map(found)[0].cells == ()

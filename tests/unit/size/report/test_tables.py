@@ -105,7 +105,6 @@ def grown(*changes: tuple[str, str, int, int]) -> ArtifactSizes:
 
 
 def test_the_second_line_says_what_grew() -> None:
-    """Three components, and all others."""
     one = grown(
         ("kernels/x86/conv_bias", "f", 0, 180 * KIB),
         ("operators", "g", 20 * KIB, 0),
@@ -350,7 +349,6 @@ def test_models_that_cost_another_price_are_folded() -> None:
 
 
 def test_several_files_are_named() -> None:
-    """A model has a price in each."""
     section, *_ = list_prices(with_arrivals(BUILT, names=("a", "b")))
 
     assert [line.partition("**")[2] for line in section.splitlines()[2:]] == [
@@ -360,7 +358,6 @@ def test_several_files_are_named() -> None:
 
 
 def test_the_comment_has_it_and_is_silent_where_nothing_came_in() -> None:
-    """Between why sizes changed and what changed."""
     assert "### Price of what came in" in comment.render(with_arrivals(BUILT))
     assert "came in" not in comment.render(verdict(artifact(12 * KIB)))
 

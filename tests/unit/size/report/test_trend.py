@@ -52,7 +52,6 @@ def test_points_are_in_order_and_joined() -> None:
 
 
 def test_every_number_is_in_words() -> None:
-    """The newest first."""
     [picture] = draw_trends(verdict(trend(1024, 2048)))
 
     assert picture.rows == (

@@ -46,12 +46,10 @@ def test_symbols_are_with_what_was_linked_or_built(tmp_path: Path) -> None:
 
 
 def test_a_list_belongs_to_the_link_of_its_program(tmp_path: Path) -> None:
-    """By bytes and names of the unfolded one."""
     assert links.identities(linked(tmp_path).results) == {"load_and_run": LINK}
 
 
 def test_a_link_that_ships_has_a_build_id(tmp_path: Path) -> None:
-    """Even one of the plain build's objects."""
     plain = made(tmp_path, "{level: function, base: plain}")
 
     assert links.shipped_flags(plain)[-1] == WITH_BUILD_ID

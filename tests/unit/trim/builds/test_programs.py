@@ -39,7 +39,6 @@ def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
 
 
 def test_a_shared_object_that_no_one_weighs_is_warned_of(tmp_path: Path) -> None:
-    """Its program alone would look small."""
     warned = f"served needs {LIBRARY}, whose size is not measured: name it in `artifacts`"
     assert list(programs.warn_unweighed(built(tmp_path))) == [warned]
 
@@ -58,7 +57,6 @@ def test_a_shared_object_that_no_one_weighs_is_warned_of(tmp_path: Path) -> None
 def test_what_a_toolchain_cannot_make_is_refused(
     tmp_path: Path, kind: str, link_flags: tuple[str, ...], said: str
 ) -> None:
-    """Before anything is built."""
     toolchain = SimpleNamespace(kind=kind, link_flags=link_flags, version="g++ 12")
     made = changed(built(tmp_path), toolchain=cast("Any", toolchain))
 

@@ -43,7 +43,6 @@ def test_without_means_the_order_is_the_recipes(tmp_path: Path) -> None:
 
 
 def test_what_is_used_is_shown_and_why_the_rest_is_not(tmp_path: Path) -> None:
-    """Each that is left out has its reason."""
     made = ready(tmp_path, "trim: {optimize: size, means: {lto: none}}\n")
 
     assert list(size_options.lines(made)) == [
@@ -85,7 +84,6 @@ def test_what_is_asked_for_and_impossible_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_build_with_exceptions_keeps_its_tables(tmp_path: Path) -> None:
-    """They unwind by them."""
     (tmp_path / "all").mkdir()
     (tmp_path / "rtti").mkdir()
     made = ready(tmp_path / "all", "trim: {optimize: size}\n")

@@ -28,7 +28,6 @@ def reduced(session: Session, **changes: Any) -> dict[str, str]:
 
 
 def test_only_the_reduced_variant_has_the_switches(tmp_path: Path) -> None:
-    """The others are what the team ships today."""
     session = made(tmp_path, "{minimum_size: false, switches: {logging: false}}")
     plain = dict(variants.make_spec(session, Variant.PLAIN, {}).options)
 
@@ -88,7 +87,6 @@ def test_what_enters_a_build_is_named(tmp_path: Path) -> None:
 
 
 def test_flags_beyond_the_recipe_enter_only_where_there_are_any(tmp_path: Path) -> None:
-    """Keys of other builds stay what they were."""
     session = made(tmp_path, "{level: region}")
     spec = variants.make_spec(session, Variant.PLAIN, {})
     own = variants.inputs(session, replace(spec, own_link_flags=("-Wl,--icf=all",)))
@@ -98,7 +96,6 @@ def test_flags_beyond_the_recipe_enter_only_where_there_are_any(tmp_path: Path) 
 
 
 def test_a_build_is_recorded_with_the_size_of_what_it_made(tmp_path: Path) -> None:
-    """And with how it was built."""
     session = made(tmp_path, "{level: region}")
     folder = tmp_path / "result"
     folder.mkdir()
@@ -111,7 +108,6 @@ def test_a_build_is_recorded_with_the_size_of_what_it_made(tmp_path: Path) -> No
 
 
 def test_the_tree_of_a_variant_is_used_again(tmp_path: Path) -> None:
-    """The next build compiles what changed."""
     builder = Builder()
     session = made(tmp_path, "{level: region}", builder=builder)
     spec = variants.make_spec(session, Variant.PLAIN, {})
@@ -123,7 +119,6 @@ def test_the_tree_of_a_variant_is_used_again(tmp_path: Path) -> None:
 
 
 def test_a_build_that_fails_frees_its_tree(tmp_path: Path) -> None:
-    """The next run does not wait for it."""
     builder = Builder(fails_with="CMAKE_BUILD_TYPE=Release")
     session = made(tmp_path, "{level: region}", builder=builder)
     spec = variants.make_spec(session, Variant.PLAIN, {})
@@ -144,7 +139,6 @@ def test_a_build_that_fails_frees_its_tree(tmp_path: Path) -> None:
     ],
 )
 def test_how_a_variant_is_built_has_a_reason(script: BuildScript | None, way: str) -> None:
-    """For the log and the report."""
     spec = BuildSpec(variant=Variant.PLAIN, targets=(), options=(), script=script)
 
     assert variants.way_of(spec) == way
@@ -172,7 +166,6 @@ def test_how_a_variant_is_built_has_a_reason(script: BuildScript | None, way: st
     ],
 )
 def test_what_cannot_be_had_is_refused(tmp_path: Path, trim: str, kind: str, reported: str) -> None:
-    """Before anything is built, with file and line."""
     ready = made(tmp_path, trim, kind=kind)
 
     with pytest.raises(InputError) as caught:

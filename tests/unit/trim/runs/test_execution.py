@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.chain.filenames import TRACE_FILE
 from megtrim.devices.retry import ProgramKilled
 from megtrim.load_and_run.app_outputs import PRINTED
-from megtrim.trim.runs.execution import TRACE_FILE, TRACE_VARIABLE, RunSpec, run_on
+from megtrim.trim.runs.execution import TRACE_VARIABLE, RunSpec, run_on
 from unit.trim.stages.fake_device import FakeDevice
 from unit.trim.stages.support import floats, trace
 
@@ -51,7 +52,6 @@ def test_files_have_fixed_names_on_the_device(spec: RunSpec) -> None:
 
 
 def test_outputs_and_trace_are_fetched(spec: RunSpec) -> None:
-    """A cache only where one was searched for."""
     result = run_on(FakeDevice(), says(spec, "output o 1 2\ntrace 3\ncache c\n"))
 
     assert result.outputs == {"o": floats(1, 2)}
@@ -61,7 +61,6 @@ def test_outputs_and_trace_are_fetched(spec: RunSpec) -> None:
 
 
 def test_a_found_cache_goes_along_and_ends_the_search(spec: RunSpec) -> None:
-    """The next runs use it as it is."""
     device = FakeDevice()
     found = replace(spec, search=True).with_cache(spec.model.with_name("found.cache"))
     run_on(device, found)
@@ -71,7 +70,6 @@ def test_a_found_cache_goes_along_and_ends_the_search(spec: RunSpec) -> None:
 
 
 def test_companions_lie_next_to_the_program(spec: RunSpec) -> None:
-    """Of another build they are another folder's."""
     device = FakeDevice()
     run_on(device, replace(spec, companions=("lib.so",)))
 
@@ -80,7 +78,6 @@ def test_companions_lie_next_to_the_program(spec: RunSpec) -> None:
 
 
 def test_a_model_that_is_to_be_missing_is_named_and_not_there(spec: RunSpec) -> None:
-    """The program must say so, and not crash."""
     device = FakeDevice()
     run_on(device, replace(spec, without_model=True))
 

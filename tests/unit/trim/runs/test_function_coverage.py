@@ -102,7 +102,6 @@ def test_a_program_without_words_has_none_recorded(
 
 
 def test_an_emulator_reports_it_of_the_unfolded_link(tmp_path: Path) -> None:
-    """Anything else runs the probed twin."""
     emulated, elsewhere = FakeDevice(kind="qemu"), FakeDevice(kind="adb")
 
     assert tracing.link_for(emulated) is Link.UNFOLDED

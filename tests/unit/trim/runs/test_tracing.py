@@ -33,7 +33,6 @@ def make_spec(folder: Path, text: str, *, search: bool = False) -> RunSpec:
 
 
 def test_a_trace_comes_parsed_and_as_it_was_written(tmp_path: Path) -> None:
-    """And the run is noted once."""
     noted: list[RunResult] = []
     asked = make_spec(tmp_path, "trace 7 1\npromise 2\n")
     parsed, data, run = tracing.trace(ID, asked, FakeDevice(), noted.append)
@@ -44,7 +43,6 @@ def test_a_trace_comes_parsed_and_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_search_leaves_its_cache(tmp_path: Path) -> None:
-    """The program is asked to search."""
     device, noted = FakeDevice(), list[RunResult]()
     asked = make_spec(tmp_path, "cache found\n", search=True)
     cache, run = tracing.search(ID, asked, device, noted.append)
@@ -72,7 +70,6 @@ def test_a_search_that_fails_is_the_products_failure(tmp_path: Path, text: str, 
 
 
 def test_a_profile_build_that_fails_is_named(tmp_path: Path) -> None:
-    """A trace that it left counts for nothing."""
     asked = make_spec(tmp_path, "trace 1\npromise 1\nexit 139\n")
     with pytest.raises(ProductFailure) as caught:
         tracing.trace(ID, asked, FakeDevice(), lambda _: None)
@@ -93,7 +90,6 @@ def test_a_profile_build_that_fails_is_named(tmp_path: Path) -> None:
 def test_a_trace_that_cannot_be_used_is_named(
     tmp_path: Path, text: str, problem: TraceProblem
 ) -> None:
-    """By what is wrong with it."""
     with pytest.raises(TraceFailure) as caught:
         tracing.trace(ID, make_spec(tmp_path, text), FakeDevice(), lambda _: None)
 

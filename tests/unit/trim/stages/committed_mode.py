@@ -34,7 +34,6 @@ def commit(session: Session, keep: KeepSet) -> Path:
 
 
 def make_header(session: Session) -> StageFolder:
-    """Run the stage header."""
     named = header.inputs(HEADER_TASK, session)
     return session.services.store.ensure(
         "header",

@@ -103,7 +103,6 @@ def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> OutputCompar
 
 
 def test_equal_words_are_a_proof() -> None:
-    """Counted as outputs: they need not be tensors."""
     same = {"standard output": b"cat\n"}
     output = OutputResult(name="standard output", size_bytes=4, equal=True, largest_difference=0.0)
 
@@ -126,7 +125,6 @@ def test_equal_words_are_a_proof() -> None:
 def test_another_output_or_none_is_no_proof(
     plain: dict[str, bytes], reduced: dict[str, bytes], said: str
 ) -> None:
-    """It is a parity break."""
     found = compared(plain, reduced)
 
     assert (found.status, found.text) == ("parity", said)
@@ -230,7 +228,6 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
 
 
 def test_an_order_without_application_is_the_engines(tmp_path: Path) -> None:
-    """Nothing goes along, and its arguments are flags."""
     program = tmp_path / "load_and_run"
     program.write_text("output o 1 2 3\n", encoding="utf-8")
     (tmp_path / "m").write_bytes(b"model")

@@ -59,7 +59,6 @@ def session(folder: Path, data: bytes = b"", trim: str = "{level: region}") -> S
 
 
 def test_the_plain_build_counts_no_regions(tmp_path: Path) -> None:
-    """Its traps and traces are none."""
     ready = session(tmp_path, b"\x7fELF")
     found = build.work(task(Variant.PLAIN), ready, tmp_path / "left")
 
@@ -84,7 +83,6 @@ def test_the_profile_build_lists_the_regions_that_it_holds(tmp_path: Path) -> No
 
 
 def test_a_profile_build_without_regions_traces_nothing(tmp_path: Path) -> None:
-    """It would make every scenario need nothing."""
     ready = session(tmp_path, b"\x7fELF")
     with pytest.raises(ProductFailure, match="load_and_run holds no midout regions"):
         build.work(task(Variant.PROFILE), ready, tmp_path / "left")

@@ -138,7 +138,6 @@ def contract(tmp_path_factory: pytest.TempPathFactory) -> Contract:
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)
 def test_exactly_what_depends_on_a_fact_has_another_key(contract: Contract, fact: Fact) -> None:
-    """In every way to trim that has it."""
     assert [seen.unlike for seen in contract.tried(fact) if seen.changed != seen.expected] == []
 
 
@@ -204,7 +203,6 @@ def test_every_stage_is_in_it(contract: Contract) -> None:
 
 
 def test_every_key_of_the_configuration_is_in_it() -> None:
-    """Or is said to be a name alone."""
     rows = {
         ".".join(each for each in fact.name.split(".") if not each.isdigit()) for fact in CONFIG
     }
@@ -271,7 +269,6 @@ def test_every_field_of_a_session_is_in_it() -> None:
 
 
 def test_every_field_of_a_toolchain_is_in_it() -> None:
-    """Or is said to be a place."""
     rows = {fact.name for fact in TOOLCHAIN}
 
     assert sorted({field.name for field in fields(Toolchain)} ^ (rows | PLACES.keys())) == []

@@ -81,7 +81,6 @@ def test_a_list_of_another_link_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_list_of_something_else_is_refused(tmp_path: Path) -> None:
-    """Another model, argument or input."""
     session, task, work = prepared(tmp_path, binding="0" * 64)
     with pytest.raises(InputError) as caught:
         functions.work(task, session, work)
@@ -133,7 +132,6 @@ def test_a_job_that_made_no_list_is_a_failure_here(
 
 
 def test_a_scenario_that_no_job_brought_is_not_recorded_here(tmp_path: Path) -> None:
-    """Another CPU may run other functions."""
     session, task, _ = prepared(tmp_path)
     other = changed(session, recorded={"m/t@any": session.request.recorded["m/s@any"]})
     with pytest.raises(InfrastructureFailure) as caught:

@@ -32,7 +32,6 @@ def now(opened: tuple[Session, io.StringIO]) -> Session:
 
 
 def test_the_header_is_made_from_the_committed_file(now: Session) -> None:
-    """Traces are not asked for: there are none."""
     commit(now, keep_set(1, 2))
 
     folder = make_header(now)
@@ -52,7 +51,6 @@ def test_the_header_is_made_from_the_committed_file(now: Session) -> None:
 
 
 def test_operators_are_counted(now: Session) -> None:
-    """Those that the file lists."""
     needs = OperatorNeeds(
         hashes=(), dtypes=(), operators=(("Conv", ("m",)), ("Pool", ("m",))), elemwise_modes=()
     )
@@ -104,7 +102,6 @@ def test_what_is_kept_for_no_one_is_warned_of(now: Session) -> None:
 
 
 def test_without_the_file_nothing_can_be_trimmed(now: Session) -> None:
-    """And it is said how to get it."""
     with pytest.raises(InputError) as caught:
         header.inputs(HEADER_TASK, now)
 

@@ -75,7 +75,6 @@ def test_the_trace_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 def test_the_cache_of_a_search_is_taken_too(tmp_path: Path) -> None:
-    """By the task that would search."""
     session, _, search, work = prepared(tmp_path, config=SEARCHING)
 
     assert profile.work(search, session, work) == SearchResult(time_s=1.5)
@@ -102,7 +101,6 @@ def prepared_again(tmp_path: Path) -> tuple[Task, Session]:
 
 
 def test_a_trace_of_something_else_is_refused(tmp_path: Path) -> None:
-    """Another program, model, argument or input."""
     session, task, _, work = prepared(tmp_path, binding="0" * 64)
     with pytest.raises(InputError) as caught:
         profile.work(task, session, work)
@@ -145,7 +143,6 @@ def test_a_scenario_that_no_job_brought_is_not_traced_here(tmp_path: Path) -> No
 
 
 def test_a_search_without_a_cache_is_refused(tmp_path: Path) -> None:
-    """The trace would rest on nothing."""
     session, _, search, work = prepared(tmp_path, config=SEARCHING, cache=None)
     with pytest.raises(InputError, match="the device job brought no algorithm cache"):
         profile.work(search, session, work)

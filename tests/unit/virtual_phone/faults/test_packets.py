@@ -104,7 +104,6 @@ def test_a_push_is_followed_to_its_end(request_word: bytes) -> None:
 
 @pytest.mark.parametrize("request_word", [b"RECV", b"RCV2"])
 def test_a_pull_counts_what_the_phone_sends(request_word: bytes) -> None:
-    """Its end is that of its stream."""
     watcher = Watcher()
     host(watcher, b"OPEN", SYNC, b"sync:\x00")
     assert host(watcher, b"WRTE", SYNC, request_word + bytes(5)) == [

@@ -85,8 +85,6 @@ def test_packets_pass_unchanged_and_a_moment_comes_first(monkeypatch: pytest.Mon
 
 
 def test_a_reboot_does_not_reach_the_phone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is reported, and the link ends."""
-
     async def act(world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(packet(b"OPEN", 1, 0, b"reboot:\0"))
         assert await at_end(reader)
@@ -96,8 +94,6 @@ def test_a_reboot_does_not_reach_the_phone(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_cut_ends_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So does anything that is no packet."""
-
     async def cut(world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(RUN)
         await reader.readexactly(len(RUN))

@@ -18,7 +18,6 @@ from virtual_phone.faults.request import (
 
 
 def test_most_faults_happen_now() -> None:
-    """Nothing but the name is needed."""
     assert make_request("kill") == FaultRequest(fault=Fault.KILL, moment=FaultTrigger.NOW)
 
 
@@ -31,7 +30,6 @@ def test_a_moment_may_be_shown_exactly() -> None:
 
 
 def test_vanish_is_in_the_midst_of_a_push() -> None:
-    """Unless another moment is named."""
     assert make_request("vanish") == FaultRequest(
         fault=Fault.VANISH, moment=FaultTrigger.PUSH, after_bytes=65536
     )

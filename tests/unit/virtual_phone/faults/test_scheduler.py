@@ -117,8 +117,6 @@ def test_a_fault_is_undone_after_its_time() -> None:
 
 
 def test_a_reboot_ends_and_boots_once() -> None:
-    """A second one meanwhile changes nothing."""
-
     async def act(faults: FaultScheduler, phone: Body) -> None:
         await faults.relay.on_reboot()
         await faults.relay.on_reboot()
@@ -132,8 +130,6 @@ def test_a_reboot_ends_and_boots_once() -> None:
 
 
 def test_a_reset_undoes_and_forgets_all() -> None:
-    """Also what was still to come."""
-
     async def act(faults: FaultScheduler, phone: Body) -> None:
         await faults.take(make_request("hot"))
         await faults.take(make_request("vanish", moment="now"))

@@ -23,7 +23,6 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_emulator_is_opened_when_it_is_registered(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not among the phone's files."""
     monkeypatch.setattr("virtual_phone.system.kernel.mount", lambda kind, target: None)
     emulation.ensure(EMULATOR)
 

@@ -96,7 +96,6 @@ def test_no_mirror(machine: dict[str, str]) -> None:
 
 
 def test_no_keyring(machine: dict[str, str], tmp_path: Path, calls: Path) -> None:
-    """Nothing is downloaded that could not be checked."""
     (tmp_path / "keyring.gpg").unlink()
 
     for ask in (rootfs.provide, rootfs.check):
@@ -136,7 +135,6 @@ def test_a_mirror_that_does_not_deliver(machine: dict[str, str]) -> None:
 
 
 def test_where_it_is(machine: dict[str, str]) -> None:
-    """Before and after it is made."""
     processes = ProcessRunner(machine)
 
     assert rootfs.describe(processes) == f"made on first use from {MIRROR}"
@@ -146,7 +144,6 @@ def test_where_it_is(machine: dict[str, str]) -> None:
 
 
 def test_a_cache_that_cannot_be(machine: dict[str, str], tmp_path: Path) -> None:
-    """A file in the folder's place is shown."""
     (tmp_path / "cache").touch()
 
     with pytest.raises(InfrastructureFailure, match="a root for virtual phones cannot be made: "):

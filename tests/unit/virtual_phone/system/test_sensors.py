@@ -39,7 +39,6 @@ def test_a_hot_phone_throttles(degrees: float, throttled: bool) -> None:
 
 
 def test_cores_are_little_and_big() -> None:
-    """One core is a group of its own."""
     assert sensors.clusters(1) == ((0, (0,)),)
     assert sensors.clusters(2) == ((0, (0,)), (1, (1,)))
     assert sensors.clusters(5) == ((0, (0, 1)), (2, (2, 3, 4)))

@@ -97,7 +97,6 @@ def test_a_storage_that_does_not_answer_is_not_used(tmp_path: Path, machine: Sto
 
 
 def test_a_storage_that_takes_nothing_is_only_read(tmp_path: Path) -> None:
-    """It answered the question, and failed to store."""
     found, (warning,) = settings(Storage(MISS + ERROR), tmp_path)
 
     assert "read-only" in found[VARIABLE]
@@ -105,7 +104,6 @@ def test_a_storage_that_takes_nothing_is_only_read(tmp_path: Path) -> None:
 
 
 def test_who_may_not_write_only_reads(tmp_path: Path) -> None:
-    """Also the question writes nothing then."""
     machine = Storage(MISS)
     found, warnings = settings(machine, tmp_path, writes=False)
 
@@ -115,7 +113,6 @@ def test_who_may_not_write_only_reads(tmp_path: Path) -> None:
 
 
 def test_no_ccache_is_a_warning(tmp_path: Path) -> None:
-    """A storage then has no effect."""
     found, warnings = settings(Storage("", ccache=False), tmp_path)
 
     assert found == {"X": "1"}
@@ -148,7 +145,6 @@ def test_what_the_cache_answered_is_counted(tmp_path: Path) -> None:
 
 
 def test_counts_that_cannot_go_stop_the_build(tmp_path: Path) -> None:
-    """They would count for it."""
     (tmp_path / "compiler-cache.log").mkdir()
 
     with pytest.raises(InfrastructureFailure, match=r"compiler-cache\.log cannot be written"):

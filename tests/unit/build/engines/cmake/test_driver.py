@@ -80,7 +80,6 @@ def test_the_first_error_of_a_compiler() -> None:
 
 
 def test_the_first_error_of_a_linker() -> None:
-    """Both dialects."""
     assert first_error(LINKER).splitlines()[:5] == [
         "a.cpp:(.text+0x5): undefined reference to `run()'",
         "FAILED: load_and_run",
@@ -115,7 +114,6 @@ def test_a_failure_without_an_error_line_shows_what_the_target_said() -> None:
 
 
 def test_colours_hide_no_error() -> None:
-    """An engine may force them: -fdiagnostics-color=always."""
     coloured = COMPILER.replace("error:", "\x1b[01;31m\x1b[Kerror: \x1b[m\x1b[K").replace(
         "/s/src/b.cpp:7:15:", "\x1b[01m\x1b[K/s/src/b.cpp:7:15:\x1b[m\x1b[K"
     )
@@ -124,7 +122,6 @@ def test_colours_hide_no_error() -> None:
 
 
 def test_an_error_among_many_lines_is_shown_in_few() -> None:
-    """And a line of any length in part."""
     noise = [f"/s/x.h:{number}:1: note: {'x' * 5000}" for number in range(50)]
     lines = ["[1/2] x", "FAILED: a.o", "c++ a.cpp", *noise, "a.cpp:1:1: fatal error: no", *noise]
 
@@ -245,7 +242,6 @@ def test_the_engines_own_script_finds_our_tools_first(
 def test_an_engine_that_does_not_configure_is_not_built(
     processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A product failure, with the log's place."""
     calls = fake_tools(tmp_path, monkeypatch, configures=1)
 
     with pytest.raises(ProductFailure, match=r"^the engine does not configure:") as caught:
@@ -277,7 +273,7 @@ def test_an_option_that_cmake_does_not_use(
     name: str,
     passes: bool,
 ) -> None:
-    """One that a person asks for is refused before anything compiles; CMake has it anew."""
+    """One that a person asks for is refused before anything compiles; CMake reads it again."""
     calls = fake_tools(tmp_path, monkeypatch, says=UNUSED.format(name=name))
     asked = replace(job, options=(("MGE_X", "1"), ("CMAKE_Y", "2")), places=PLACES)
     with nullcontext() if passes else pytest.raises(InputError) as caught:
@@ -309,7 +305,6 @@ def test_a_script_ends_at_an_option_that_cmake_does_not_use(
 def test_an_engine_that_does_not_compile_is_a_product_failure(
     processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its first error."""
     script = "echo 'FAILED: a.o'; echo 'c++ a.cpp'; echo 'a.cpp:1:1: error: no'; exit 1"
     fake_tools(tmp_path, monkeypatch, script=script)
 
@@ -326,7 +321,6 @@ def test_an_engine_that_does_not_compile_is_a_product_failure(
 def test_a_full_disk_is_not_the_engines_fault(
     processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However the compiler puts it."""
     script = "echo 'a.cpp:1:1: fatal error: a.o: No space left on device'; exit 1"
     fake_tools(tmp_path, monkeypatch, script=script)
 
@@ -339,7 +333,6 @@ def test_a_full_disk_is_not_the_engines_fault(
 def test_a_build_that_hangs_is_infrastructure(
     processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is known of the product."""
     fake_tools(tmp_path, monkeypatch, script="sleep 20")
     monkeypatch.setattr(driver, "BUILD_TIMEOUT_S", 0.3)
 
@@ -386,14 +379,12 @@ def test_what_was_noted_is_known_until_it_is_forgotten(tree: WorkTree) -> None:
 
 
 def test_a_note_that_is_no_text_is_none(tree: WorkTree) -> None:
-    """Then everything is asked again."""
     (tree.root / "built.json").write_bytes(b"\xff\xfe")
 
     assert not driver.is_built(tree, "one")
 
 
 def test_a_note_that_cannot_go_stops_the_build(tree: WorkTree) -> None:
-    """It would vouch for what comes next."""
     (tree.root / "built.json").mkdir()
 
     with pytest.raises(InfrastructureFailure, match=r"built\.json cannot be written"):
@@ -401,7 +392,6 @@ def test_a_note_that_cannot_go_stops_the_build(tree: WorkTree) -> None:
 
 
 def test_whatever_enters_a_build_is_in_its_token() -> None:
-    """Orders, files of ours, compilers and sources."""
     tokens = {
         driver.build_token(ORDER, TOOLCHAIN, ("1",)),
         driver.build_token(replace(ORDER, options=(("A", "OFF"),)), TOOLCHAIN, ("1",)),

@@ -61,7 +61,6 @@ def test_ccache_gets(given_text: str, expected: str) -> None:
 
 @pytest.mark.parametrize("said", ["", "|read-only", "|read-only=true", "|read-only=false"])
 def test_read_only_wins(said: str) -> None:
-    """Whatever the URL says of it."""
     (storage,) = parse_storages(f"redis://cache.lan{said}", source="")
 
     assert render_storages([storage.read_only()]) == "redis://cache.lan|read-only=true"
@@ -85,7 +84,6 @@ def test_what_is_secret(text: str, secret: bool) -> None:
 
 
 def test_a_url_is_shown_without_its_password() -> None:
-    """Where it is, and nothing that opens it."""
     text = f"redis://ci:{SECRET}@cache.lan:6380/1|operation-timeout=9"
     (storage,) = parse_storages(text, source="")
 

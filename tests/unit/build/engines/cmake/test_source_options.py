@@ -27,7 +27,6 @@ def test_the_entry_is_the_projects_own(lists: str, name: str) -> None:
 
 @pytest.mark.parametrize("lists", ["", "message(project)", "project(${NAME})", "project()"])
 def test_a_tree_without_a_plain_project_is_refused(lists: str) -> None:
-    """There would be no way in."""
     with pytest.raises(InputError, match=r"tree/CMakeLists\.txt has no project\(\)"):
         source_options.option_name(lists, root="tree")
 

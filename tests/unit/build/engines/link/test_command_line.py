@@ -27,7 +27,6 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def test_the_one_link_between_two_colons_is_taken() -> None:
-    """As CMake writes it."""
     found = parse(": && /bin/c++ -O3 a.o b.a -o bin/program -lm && :", target="program")
 
     assert found.driver == ("/bin/c++",)
@@ -57,7 +56,6 @@ def test_a_link_of_zig_has_a_driver_of_two_words() -> None:
     ],
 )
 def test_quotes_are_a_shells(text: str, expected: str) -> None:
-    """Also where Python's shlex reads them otherwise."""
     assert words(text) == (expected,)
 
 
@@ -83,7 +81,6 @@ def test_what_the_link_would_write_or_strip_is_left_out(outputs: str) -> None:
 
 
 def test_other_pieces_of_the_same_word_stay() -> None:
-    """One word may tell the linker several things."""
     kept = words("-Wl,--gc-sections,-s,-Map,x.map,-z,now -Xlinker -z -Xlinker now")
 
     assert kept == ("-Wl,--gc-sections,-z,now", "-Xlinker", "-z", "-Xlinker", "now")
@@ -127,7 +124,6 @@ def test_every_quoted_word_is_read_back(given_words: list[str]) -> None:
 @given(st.text(max_size=200))
 @example("'" * 50 + "\\")
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Never a traceback."""
     try:
         parse(text, target="program")
     except InputError as refused:
@@ -166,5 +162,4 @@ def test_what_a_compiler_must_know_is_taken_from_the_link() -> None:
 
 
 def test_a_drivers_flags_become_the_linkers() -> None:
-    """Where it is called itself."""
     assert linker_words(("-Wl,--icf=none", "-Wl,-z,now", "-s")) == ("--icf=none", "-z", "now", "-s")

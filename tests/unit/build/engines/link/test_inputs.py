@@ -80,7 +80,6 @@ def test_a_shared_library_is_still_the_one_that_the_linker_takes(tmp_path: Path)
 
 
 def test_a_copy_that_fails_is_nobodys_fault_but_the_machines(tmp_path: Path) -> None:
-    """It is shown as such, with the log."""
     files(tmp_path, usr__one_o=OBJECT)
     in_the_way = tmp_path / f"tree/made/image{tmp_path}/usr"
     in_the_way.parent.mkdir(parents=True)

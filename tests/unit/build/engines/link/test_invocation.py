@@ -105,7 +105,6 @@ def test_zig_links_as_its_target_does(tmp_path: Path) -> None:
 def test_a_link_that_is_not_shown_is_refused(
     tmp_path: Path, kind: str, cxx: str, shown: str, message: str
 ) -> None:
-    """With what else can be done."""
     with pytest.raises(InputError) as caught:
         invocation.find(
             command(cxx), "program", link_environment(tmp_path, kind, cxx, Compiler(shown))
@@ -126,7 +125,6 @@ def test_a_blank_is_lost_in_what_zig_prints(tmp_path: Path) -> None:
 
 
 def test_a_compiler_that_fails_is_a_product_failure(tmp_path: Path) -> None:
-    """With its own error."""
     compiler = Compiler("clang: error: no such file: a.o\n", rc=1)
     link_env = link_environment(tmp_path, "clang-linux-arm64", "clang++", compiler)
 
@@ -146,7 +144,6 @@ def test_a_compiler_that_fails_is_a_product_failure(tmp_path: Path) -> None:
     ],
 )
 def test_a_linker_is_known_by_its_version(said: str, linker: Linker) -> None:
-    """Whatever its file is called."""
     assert identify_by_version(said, target="program") is linker
 
 
@@ -160,7 +157,6 @@ def test_a_linker_is_known_by_its_version(said: str, linker: Linker) -> None:
     ],
 )
 def test_another_linker_is_refused(said: str, first: str) -> None:
-    """With its own message, and what to do."""
     with pytest.raises(InputError, match=f"the linker of program .* prints '.*{first}") as caught:
         identify_by_version(said, target="program")
     assert "a toolchain with lld" in caught.value.hint

@@ -76,7 +76,6 @@ def test_a_library_is_the_one_that_the_linker_takes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["-Bstatic", "-static", "-dn"])
 def test_a_static_library_is_taken_where_that_is_asked(tmp_path: Path, word: str) -> None:
-    """Until shared ones are allowed again."""
     lib = archive({"one.o/": OBJECT})
     files(tmp_path, a__libx_so=OBJECT, a__libx_a=lib)
 
@@ -117,7 +116,6 @@ def test_a_damaged_input_is_shown_by_its_path(tmp_path: Path) -> None:
 
 
 def test_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
-    """A full disk, or someone else's folder."""
     files(tmp_path, one_o=OBJECT)
     (tmp_path / "made").write_text("in the way")
 

@@ -46,14 +46,12 @@ def test_options_win_over_its_own_and_come_as_words() -> None:
 
 @given(st.text(min_size=1))
 def test_no_value_leaves_its_word(value: str) -> None:
-    """Whatever it is."""
     reported = android_script.environment("/ndk", (f"-DX={value}",))
 
     assert shlex.split(reported["EXTRA_CMAKE_ARGS"])[0] == f"-DX={value}"
 
 
 def test_an_abi_that_the_tree_cannot_build_is_refused() -> None:
-    """The tree's own script says which it can."""
     script = 'ARCHS=("arm64-v8a" "armeabi-v7a")\nwhile getopts "lnvrkhdfa:e:j:" arg; do'
     android_script.expect_abi(script, "armeabi-v7a", root="engine")
 
@@ -97,7 +95,6 @@ def toolchain(version: str) -> Toolchain:
     ],
 )
 def test_what_is_not_known_to_fail_is_let_through(version: str) -> None:
-    """Also what no one tried."""
     android_script.check_ndk(toolchain(version))
 
 

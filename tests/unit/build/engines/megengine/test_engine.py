@@ -36,7 +36,6 @@ open(output, "w").write(open(source).read())
 
 
 def test_a_complete_checkout_is_taken(processes: ProcessRunner, tmp_path: Path) -> None:
-    """And known by its content."""
     engine = MegEngine(repository(processes, tmp_path, MEGENGINE), processes)
     (tmp_path / "new.cpp").touch()
     changed = MegEngine(tmp_path, processes)
@@ -102,7 +101,6 @@ def test_the_linker_folds_only_where_it_can(processes: ProcessRunner, tmp_path: 
 
 
 def test_the_upstream_layout_has_one_file(processes: ProcessRunner, tmp_path: Path) -> None:
-    """The engine's own midout.h is used there."""
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
     reduced = make_spec(engine, Variant.REDUCED, header={"bin_reduce.h": "all\n"})
 
@@ -152,7 +150,6 @@ LINUX = Toolchain(
 
 
 def test_a_library_is_found_by_its_target() -> None:
-    """However CMake's call is broken into lines."""
     static = describe_library(TARGETS, Linkage.STATIC, LINUX, root="tree")
     shared = describe_library(TARGETS, Linkage.SHARED, LINUX, root="tree")
 
@@ -223,7 +220,6 @@ def test_the_older_programs_flags(processes: ProcessRunner, tmp_path: Path) -> N
 
 
 def test_the_newer_programs_flags(processes: ProcessRunner, tmp_path: Path) -> None:
-    """As gflags learns of them, and gflags' own."""
     files = {"lite/load_and_run/src/options/a.cpp": NEW_SOURCE}
     found = of_tree(processes, tmp_path, files, LITE, LITE_PROGRAM)
 
@@ -247,6 +243,5 @@ def test_a_tree_that_shows_none_keeps_the_list(processes: ProcessRunner, tmp_pat
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(OLD_SOURCE.split("\n"))).map("\n".join))
 def test_any_source_is_read(text: str) -> None:
-    """Names are what gflags would call identifiers."""
     for name, _ in (*_parse_comparisons(text), *_parse_gflags(text)):
         assert name.isidentifier() or name[0].isdigit()

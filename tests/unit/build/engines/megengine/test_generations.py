@@ -80,7 +80,6 @@ def test_the_modes_tag_decides_between_the_newer_two(
 
 
 def test_a_tree_of_neither_generation(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Shown with what was looked for."""
     error = refused(processes, tmp_path, without(NEWEST, "lite/", "src/"))
 
     assert error.message == (
@@ -94,14 +93,12 @@ def test_a_tree_of_neither_generation(processes: ProcessRunner, tmp_path: Path) 
 
 @pytest.mark.parametrize("lost", ["src/bin_reduce_cmake.h", "lite/load_and_run/CMakeLists.txt"])
 def test_half_a_sign_is_none(processes: ProcessRunner, tmp_path: Path, lost: str) -> None:
-    """What is missing is named, and only that."""
     error = refused(processes, tmp_path, without(NEWEST, lost))
 
     assert error.message.endswith(f"for 1.7 to 1.9 or 1.10 and newer it has no {lost}")
 
 
 def test_a_tree_that_looks_like_both(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Nothing is guessed."""
     error = refused(processes, tmp_path, {**OLDEST, **NEWEST})
 
     assert error.message == (
@@ -136,7 +133,6 @@ def test_missing_submodules_are_named_with_the_command(
 def test_a_submodule_that_the_release_does_not_have_is_not_asked_for(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """1.7.0 has no cpp_redis yet, 1.5 no Json."""
     listed = ["midout", "flatbuffers", "Json", "gflags", "cpuinfo", "gtest"]
     text = "".join(f'[submodule "{n}"]\n\tpath = third_party/{n}\n' for n in listed)
     files = without(BETWEEN, "third_party/cpp_redis", "third_party/tacopie")
@@ -222,7 +218,6 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_a_checkout_is_known_by_its_files(tmp_path: Path) -> None:
-    """Of any generation."""
     assert is_checkout(write(tmp_path / "x", OLDEST))
     assert is_checkout(write(tmp_path / "y", NEWEST))
     assert not is_checkout(tmp_path)
@@ -248,7 +243,6 @@ def test_the_one_around_the_folder_comes_first(project: Path) -> None:
 
 
 def test_the_nearest_comes_before_others(project: Path) -> None:
-    """Two that are equally near are both returned."""
     far = [write(project.parent / name, NEWEST) for name in ("one", "two")]
     assert find_checkouts(project) == tuple(far)
 
@@ -257,7 +251,6 @@ def test_the_nearest_comes_before_others(project: Path) -> None:
 
 
 def test_where_there_is_none_nothing_is_found(project: Path) -> None:
-    """A folder of that name is none."""
     (project / "MegEngine").mkdir()
 
     assert find_checkouts(project) == ()

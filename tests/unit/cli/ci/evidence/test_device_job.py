@@ -160,7 +160,6 @@ def test_another_digest_is_refused(job: Job, allowed: None) -> None:
 
 
 def test_a_changed_file_is_refused_and_nothing_is_left(job: Job, allowed: None) -> None:
-    """No evidence, and no copies."""
     whole = job.write()
     (job.folder / "files" / whole.programs["plain"]).write_text("#!/bin/sh\nexit 0\n")
     answer = job()
@@ -172,7 +171,6 @@ def test_a_changed_file_is_refused_and_nothing_is_left(job: Job, allowed: None) 
 
 @pytest.mark.parametrize("emulated", [True, False])
 def test_a_class_that_the_bundle_does_not_know_is_refused(job: Job, emulated: bool) -> None:
-    """With those that it knows."""
     answer = job(*(["--emulated"] if emulated else []), cpu_class="other")
 
     assert answer.status == 2
@@ -180,7 +178,6 @@ def test_a_class_that_the_bundle_does_not_know_is_refused(job: Job, emulated: bo
 
 
 def test_a_class_without_a_runner_needs_emulation(job: Job) -> None:
-    """Its device hangs nowhere."""
     hangs_nowhere = (device(name="auto-any", kind="auto", runner=False),)
     program = job.put(PROGRAM)
     programs = {"plain": program, "profile": program}
@@ -259,7 +256,6 @@ def test_phones_of_a_class_are_a_pool(job: Job, pools: list[tuple[str, Pool]]) -
 def test_a_pool_is_of_one_kind(
     job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That of the first device of the class."""
     own_boards(job, monkeypatch, "board")
     board = device(name="board", kind="ssh", settings=DeviceSettings(host="b"))
     job.write(devices=(phone("a", cpu_class="other"), board, phone("pixel-7")))
@@ -292,7 +288,6 @@ def test_a_runner_logs_in_to_no_board_that_its_owner_did_not_name(
 
 
 def test_what_every_phone_failed_at_is_shown(job: Job, pools: list[tuple[str, Pool]]) -> None:
-    """All attempts, under the name of the first."""
     job.write(devices=(phone("dead-1"), phone("dead-2")))
     answer = job()
 
@@ -333,7 +328,6 @@ def test_the_way_to_a_phone_has_its_own_environment(
 
 
 def test_a_part_of_the_scenarios(job: Job, allowed: None) -> None:
-    """Each shard has its own, by id."""
     model = job.put("model")
     names = [f"m{number}/s@any" for number in (2, 0, 1)]
     job.write(scenarios=tuple(scenario(id=name, model=model, inputs=()) for name in names))
@@ -363,7 +357,6 @@ def test_a_part_that_no_evidence_can_hold_is_refused(
 
 
 def test_evidence_goes_into_a_folder_of_its_own(job: Job, allowed: None) -> None:
-    """What is there is not mixed with it."""
     (job.shell.folder / "out").mkdir()
     (job.shell.folder / "out" / "old").touch()
     answer = job()
@@ -375,7 +368,6 @@ def test_evidence_goes_into_a_folder_of_its_own(job: Job, allowed: None) -> None
 def test_a_dead_device_is_a_warning(
     job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The verdict judges what it means."""
     monkeypatch.setattr("megtrim.devices.local.Local.open", full_disk)
     answer = job()
 
@@ -390,8 +382,6 @@ def full_disk(self: object) -> None:
 
 
 def test_ctrl_c_leaves_nothing(job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No copies, no half of evidence."""
-
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 

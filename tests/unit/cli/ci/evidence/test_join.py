@@ -194,7 +194,6 @@ def test_proofs_that_no_one_kept_are_none(final_: Final) -> None:
 
 
 def test_evidence_that_cannot_be_used_is_a_warning(final_: Final) -> None:
-    """Its scenarios stay unverified; what else came counts."""
     final_.verdict(to_json(passing()))
     final_.bundle()
     write_evidence(final_.shell.folder / "evidence" / "a", "\x1b[31m{")
@@ -238,7 +237,6 @@ def test_a_lost_bundle_is_no_pass(final_: Final) -> None:
 
 
 def test_a_failed_build_fails_without_a_bundle(final_: Final) -> None:
-    """What it found is shown, and is enough."""
     final_.verdict(to_json(failing()))
 
     assert final_().status == 0
@@ -268,7 +266,6 @@ def test_a_build_that_ended_early_is_shown(final_: Final) -> None:
 
 
 def test_a_build_that_left_nothing_is_shown(final_: Final) -> None:
-    """Its job was cancelled, say."""
     answer = final_()
 
     assert (answer.status, answer.out) == (0, "no verdict: the build job left no result\n")
@@ -279,7 +276,6 @@ def test_a_build_that_left_nothing_is_shown(final_: Final) -> None:
 def test_a_run_without_a_verdict_says_what_it_is_of(
     final_: Final, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Publishers of JUnit show no comment."""
     monkeypatch.setenv("GITHUB_REPOSITORY", "acme/vision-app")
     assert final_().status == 0
 
@@ -288,7 +284,6 @@ def test_a_run_without_a_verdict_says_what_it_is_of(
 
 
 def test_the_verdict_may_be_named_by_its_folder(final_: Final) -> None:
-    """With the ending looked for in it."""
     final_.verdict(to_json(passing()))
     final_.bundle()
     answer = final_.shell("ci", "evidence", "join", "--verdict", "results", "--to", "report")
@@ -352,7 +347,6 @@ def of(config: str) -> str:
 
 
 def test_what_belongs_together_is_joined(final_: Final) -> None:
-    """However the path of the configuration is written."""
     final_.verdict(of(ANDROID))
     final_.bundle(config=ANDROID)
     write_evidence(final_.shell.folder / "evidence" / "a", written(evidence(config=ANDROID)))
@@ -397,7 +391,6 @@ def test_what_another_configuration_left_is_refused(
 
 
 def test_the_end_of_another_build_is_refused(final_: Final) -> None:
-    """It says nothing about this one."""
     ending = dump_ending(EarlyExit(config=LINUX, exit=2, message="no models", hint=""))
     (final_.results / "ending.json").write_text(ending, encoding="utf-8")
     answer = final_("--config", ANDROID)
@@ -412,7 +405,6 @@ def test_the_end_of_another_build_is_refused(final_: Final) -> None:
 
 
 def test_times_of_another_configuration_are_refused(final_: Final) -> None:
-    """A night's as well."""
     final_.verdict(of(ANDROID))
     (final_.shell.folder / "bundle").mkdir()
     asked = dump_bundle(time_bundle(config=ANDROID))

@@ -56,7 +56,6 @@ def test_names_follow_the_path(job: Job, config: str, outputs: dict[str, str], s
 def test_a_release_is_named_after_its_tag(
     job: Job, monkeypatch: pytest.MonkeyPatch, config: str, tag: str, name: str
 ) -> None:
-    """By characters that are safe in a path."""
     monkeypatch.setenv("GITHUB_REF", f"refs/tags/{tag}")
     job("names", "--config", config)
 
@@ -73,7 +72,6 @@ def test_a_path_outside_is_refused(job: Job, config: str) -> None:
 
 
 def log(shell: Shell, folder: str, text: str) -> Path:
-    """Write a build's log."""
     path = shell.folder / "out" / folder / "build.log"
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
@@ -98,12 +96,10 @@ def test_what_failed_is_kept(shell: Shell) -> None:
 
 
 def test_nothing_failed(shell: Shell) -> None:
-    """There may be no results at all."""
     assert kept(shell) == {}
 
 
 def test_the_end_of_a_long_log_is_kept(shell: Shell) -> None:
-    """The failure stands there."""
     log(shell, "build/abc", "x" * LARGEST_BYTES + "the failure")
 
     text = kept(shell)["build-abc.log"]
@@ -114,7 +110,6 @@ def test_the_end_of_a_long_log_is_kept(shell: Shell) -> None:
 
 
 def test_the_newest_are_kept(shell: Shell) -> None:
-    """No more than a few."""
     for number in range(MOST_LOGS + 2):
         path = log(shell, f"build/{number:02}", "x")
         os.utime(path, (1000 - number, 1000 - number))

@@ -100,7 +100,6 @@ def test_github_that_does_not_answer_blocks_nothing(job: Job) -> None:
 
 
 def test_the_first_run_of_all_may_get_no_answer(job: Job) -> None:
-    """There is nothing to forget then."""
     job.github.fail("GET", "/compare/", status=404)
 
     assert find(job).status == 0
@@ -123,7 +122,6 @@ def test_outside_of_a_job_find_says_what_is_missing(job: Job) -> None:
 def test_a_baseline_is_rebuilt_in_the_way_that_was_looked_for(
     job: Job, way: tuple[str, ...], quick: bool
 ) -> None:
-    """What `find` left says which."""
     asked: list[Any] = []
 
     def built(options: Any) -> Any:
@@ -172,7 +170,6 @@ def test_a_rebuilt_baseline_says_so(job: Job) -> None:
     [ProductFailure("it does not compile"), InfrastructureFailure("it does not compile")],
 )
 def test_where_the_rebuild_fails_the_last_known_stays(job: Job, failure: Exception) -> None:
-    """And the reason is said."""
     other = job.repository.commit({"b": "1"}, parents=[job.base], branch="main")
     store(job, sha=other)
     find(job)
@@ -222,7 +219,6 @@ def test_ctrl_c_ends_a_rebuild(job: Job) -> None:
 
 @pytest.mark.parametrize("text", [None, "{}", '{"version": 1, "sha": "x"}'])
 def test_rebuild_needs_what_find_left(job: Job, text: str | None) -> None:
-    """Which commit it builds is not guessed."""
     find(job)
     wanted = job.baseline() / "wanted.json"
     wanted.unlink()

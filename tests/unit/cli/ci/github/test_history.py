@@ -121,7 +121,6 @@ def test_nights_are_pushed_to_the_branch(team: Team) -> None:
 
 
 def test_a_night_without_times_adds_nothing(team: Team) -> None:
-    """And pushes nothing."""
     team.measure(day=1)
     (team.report / "verdict.json").write_text(to_json(join(facts())), encoding="utf-8")
 
@@ -130,7 +129,6 @@ def test_a_night_without_times_adds_nothing(team: Team) -> None:
 
 
 def test_what_is_no_run_is_not_pushed(team: Team) -> None:
-    """The branch holds runs and nothing else."""
     (team.report / "runs").mkdir(parents=True)
     (team.report / "runs" / "x.json").write_text('{"version": 1}', encoding="utf-8")
 
@@ -153,7 +151,6 @@ def test_a_token_is_needed_and_not_printed(team: Team) -> None:
 
 
 def test_a_damaged_history_costs_itself_alone(team: Team) -> None:
-    """It is named, and the night is delivered."""
     history = team.shell.folder / "history"
     append_to_folder(history, [make_run(0)])
     next(history.rglob("*.json")).write_text("{", encoding="utf-8")
@@ -218,7 +215,6 @@ def test_sizes_without_a_place_leave_the_history_as_it_is(team: Team) -> None:
 
 @pytest.mark.parametrize("other", [{"commit": "f" * 40}, {"config": "android/megtrim.yaml"}])
 def test_sizes_of_another_run_are_refused(team: Team, other: dict[str, str]) -> None:
-    """Of another commit, or of another configuration."""
     store_sizes(team, **other)
 
     answer = push_sizes(team)

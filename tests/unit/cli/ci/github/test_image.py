@@ -73,7 +73,6 @@ class Job:
         monkeypatch.setenv("GITHUB_OUTPUT", str(self.output))
 
     def configure(self, toolchain: str) -> None:
-        """Write a configuration."""
         text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {toolchain}\n"
         models = "models:\n- {name: m, file: m.mge, scenarios: [{name: s}]}\n"
         (self.shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
@@ -110,7 +109,6 @@ def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Job:
 
 
 def test_no_image_is_needed(job: Job) -> None:
-    """Docker is not even asked."""
     answer = job.shell("ci", "github", "image")
 
     assert (answer.status, answer.out) == (0, "no image is needed\n")
@@ -135,7 +133,6 @@ def test_an_image_is_brought_by_its_digest(job: Job, arguments: tuple[str, ...])
 
 @pytest.mark.parametrize("image", ["registry.lan/android:r21e", "android", "a@sha256:abc", "-x"])
 def test_a_tag_is_refused(job: Job, image: str) -> None:
-    """It may be another image tomorrow."""
     answer = job.shell("ci", "github", "image", f"--image={image}")
 
     assert answer.status == 2
@@ -172,7 +169,6 @@ def test_what_is_wrong_with_the_configuration_the_trim_says(
 def test_a_tag_of_the_variable_is_refused_in_a_job(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Elsewhere it is for whoever trims by hand."""
     monkeypatch.setenv("MEGTRIM_IMAGE", "android:r21e")
     by_hand = job.shell("plan")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -210,7 +206,6 @@ def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_damaged_archive_is_made_again(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a cache."""
     job.write_recipes(monkeypatch, BASE)
     Path("image").mkdir()
     Path("image", "image.tar").write_text("garbage", encoding="utf-8")
@@ -238,7 +233,6 @@ def test_an_image_that_cannot_be_kept(job: Job, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_folder_that_cannot_be_made(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No more than a warning either."""
     job.write_recipes(monkeypatch, BASE)
     Path("file").touch()
 
@@ -289,7 +283,6 @@ def test_what_a_recipe_misses(
 
 
 def test_one_of_both(job: Job) -> None:
-    """Which would count?"""
     answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--image", NAMED)
 
     assert answer.status == 2

@@ -41,7 +41,6 @@ def device(status: str) -> dict[str, Any]:
 
 
 def test_wait_says_what_is_pending(job: Job) -> None:
-    """Nothing, no runner, or late."""
     jobs = job.repository.jobs
     jobs[(77, 1)] = [[device("completed")]]
     answer = job("wait", "--jobs", "1")
@@ -90,12 +89,10 @@ def test_a_build_that_failed_names_no_jobs(job: Job) -> None:
 
 @pytest.mark.parametrize("jobs", ["many", "-1", "1.5", "٣", "100000"])
 def test_jobs_are_a_number(job: Job, jobs: str) -> None:
-    """Anything else is a mistake in the workflow."""
     assert job("wait", "--jobs", jobs).status == 2
 
 
 def test_wait_never_fails(job: Job) -> None:
-    """Without an answer, and without an event."""
     job.github.permissions["actions"] = "none"
     answer = job("wait", "--jobs", "1")
     assert (answer.status, job.outputs()) == (0, {"pending": "late"})
@@ -128,7 +125,6 @@ def propose(job: Job, *arguments: str, keep_set: str = "project/trim/keepset") -
 
 
 def test_a_new_keep_set_is_proposed_and_its_checks_are_started(refresh: Job) -> None:
-    """One commit, one pull request, one dispatch."""
     answer = propose(refresh, "--workflow", "megtrim.yml")
 
     assert answer.status == 0
@@ -150,7 +146,6 @@ def test_a_new_keep_set_is_proposed_and_its_checks_are_started(refresh: Job) -> 
 
 
 def test_again_nothing_is_written_and_nothing_started(refresh: Job) -> None:
-    """A refresh every night."""
     propose(refresh, "--workflow", "megtrim.yml")
     refresh.github.journal.clear()
 
@@ -225,7 +220,6 @@ def test_an_equal_keep_set_is_not_proposed(refresh: Job) -> None:
 
 
 def test_a_token_that_starts_checks_needs_no_dispatch(refresh: Job) -> None:
-    """That of a GitHub App."""
     answer = propose(refresh, "--workflow", "megtrim.yml", "--token-starts-checks")
 
     assert answer.status == 0
@@ -234,7 +228,6 @@ def test_a_token_that_starts_checks_needs_no_dispatch(refresh: Job) -> None:
 
 
 def test_without_a_workflow_people_start_the_checks(refresh: Job) -> None:
-    """The text says how."""
     assert propose(refresh).status == 0
 
     assert refresh.repository.dispatches == []
@@ -296,7 +289,6 @@ def test_it_is_proposed_to_the_branch_that_was_traced(
 def test_mistakes_in_the_workflow_are_named(
     refresh: Job, arguments: tuple[str, ...], said: str
 ) -> None:
-    """Nothing is written then."""
     answer = propose(refresh, *arguments)
 
     assert answer.status == 2

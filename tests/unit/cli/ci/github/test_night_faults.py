@@ -27,14 +27,12 @@ from unit.verdict.performance_examples import skipped
 
 @pytest.fixture
 def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
-    """A team's repository."""
     with open_team(shell, monkeypatch) as made:
         yield made
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses are not waited for."""
     monkeypatch.setitem(Api.__init__.__kwdefaults__ or {}, "pause", lambda _: None)
 
 
@@ -96,7 +94,6 @@ def test_a_record_that_someone_changed_does_no_harm(team: Team, change: str) -> 
 
 
 def test_the_report_names_no_file_of_the_job(team: Team) -> None:
-    """A report that is a link leads nowhere."""
     team.write(SLOW, run=1)
     path = team.shell.folder / "report" / "verdict.json"
     path.unlink()

@@ -55,7 +55,6 @@ class Job:
         self.event("pull_request")
 
     def event(self, name: str, content: Any = None) -> None:
-        """Run for another event."""
         self.env = environment(self.shell.folder, name, content) | {
             "GITHUB_API_URL": self.github.url,
             "GITHUB_STEP_SUMMARY": str(self.summary_file),
@@ -81,7 +80,6 @@ class Job:
 
 @pytest.fixture
 def github() -> Iterator[GithubDouble]:
-    """GitHub."""
     with GithubDouble() as double:
         yield double
 
@@ -156,7 +154,6 @@ def test_the_artifact_and_the_configuration_are_named(job: Job) -> None:
 
 @pytest.mark.parametrize("config", ["/srv/megtrim.yaml", "../x/megtrim.yaml"])
 def test_a_configuration_outside_places_nothing(job: Job, config: str) -> None:
-    """An annotation cannot be outside of the repository."""
     job.leave("verdict.json", to_json(failing()))
 
     assert "::error file=megtrim.yaml," in job("--config", config).out
@@ -224,7 +221,6 @@ def test_nothing_at_all_is_shown(job: Job) -> None:
 
 @pytest.mark.parametrize("name", ["verdict.json", "ending.json"])
 def test_a_broken_file_is_a_warning(job: Job, name: str) -> None:
-    """And there is still a page."""
     job.leave(name, "{")
     job.leave("comment.md", "left")
 
@@ -313,7 +309,6 @@ def test_a_run_that_was_overtaken_writes_nothing(job: Job, name: str) -> None:
 
 
 def test_a_fork_that_is_named_by_hand_gets_the_summary(job: Job) -> None:
-    """The commit can be in both repositories."""
     job.event("workflow_dispatch")
     job.repository.pulls[17] = pull_request(head_repository={"id": 12})
     job.leave("verdict.json", to_json(passing()))
@@ -374,7 +369,6 @@ def test_a_job_without_something_has_the_summary(job: Job, variable: str, text: 
 
 
 def test_a_summary_that_cannot_be_written_is_a_warning(job: Job) -> None:
-    """The comment is written all the same."""
     job.env["GITHUB_STEP_SUMMARY"] = str(job.shell.folder)
     job.leave("verdict.json", to_json(passing()))
 

@@ -78,7 +78,6 @@ def open_team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
 
 @pytest.fixture
 def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
-    """A team's repository."""
     with open_team(shell, monkeypatch) as made:
         yield made
 
@@ -123,7 +122,6 @@ def test_an_issue_that_came_in_spite_of_an_error_is_not_doubled(team: Team) -> N
 
 
 def test_a_dry_run_writes_nothing(team: Team) -> None:
-    """It prints what it would write."""
     answer = team(SLOW, options=("--dry-run",))
 
     assert f"an issue for {SLOW.scenario}\n" in answer.out
@@ -132,12 +130,10 @@ def test_a_dry_run_writes_nothing(team: Team) -> None:
 
 
 def test_rows_of_every_status_open_one_issue(team: Team) -> None:
-    """That of the one that regressed."""
     assert team(*ROWS).out == f"issue 1: opened for {SLOW.scenario}\n"
 
 
 def test_a_night_without_times_says_so(team: Team) -> None:
-    """All issues stay."""
     report = team.shell.folder / "report"
     report.mkdir()
     (report / "verdict.json").write_text(to_json(join(facts())), encoding="utf-8")
@@ -162,7 +158,6 @@ def test_the_base_is_the_last_commit_of_the_history(team: Team) -> None:
 
 
 def test_a_damaged_file_of_the_history_costs_itself(team: Team) -> None:
-    """With a warning."""
     history = team.shell.folder / "history"
     append_to_folder(history, [make_run(0), make_run(1)])
     newest = max(history.rglob("*.json"))

@@ -29,7 +29,6 @@ def tag(job: Job, name: str) -> Repository:
 
 
 def test_a_release_is_published(job: Job) -> None:
-    """With its documents next to it, and notes."""
     repository = tag(job, "v1")
     write_archive(as_files(documents()), job.folder / ARCHIVE)
     answer = job("release", ARCHIVE)
@@ -45,7 +44,6 @@ def test_a_release_is_published(job: Job) -> None:
 
 
 def test_the_next_one_is_held_against_it(job: Job) -> None:
-    """By the documents that were published."""
     tag(job, "v1")
     write_archive(as_files(documents(program="older, larger\n")), job.folder / "old.tar.gz")
     assert job("release", "old.tar.gz").status == 0
@@ -79,7 +77,6 @@ COMMAND = ("release-files", "dist", "--notes", "dist/notes.md")
 
 @pytest.fixture
 def dist(job: Job) -> Path:
-    """What scripts/kit_release.py builds."""
     folder = job.folder / "dist"
     folder.mkdir()
     for name, data in FILES.items():
@@ -138,7 +135,6 @@ def link(dist: Path) -> None:
 
 
 def lose_sums(dist: Path) -> None:
-    """Bring files that nothing names."""
     (dist / "SHA256SUMS").unlink()
 
 
@@ -155,7 +151,6 @@ def lose_sums(dist: Path) -> None:
 def test_what_is_not_what_was_built_is_not_published(
     job: Job, dist: Path, damage: Callable[[Path], None], status: int, message: str
 ) -> None:
-    """Whatever happened between the jobs."""
     repository = tag(job, "v0.2.0")
     damage(dist)
     answer = job(*COMMAND)
@@ -169,7 +164,6 @@ def test_what_is_not_what_was_built_is_not_published(
 def test_a_run_for_a_branch_publishes_nothing(
     job: Job, dist: Path, command: tuple[str, ...]
 ) -> None:
-    """There is nothing to name it by."""
     job.event("push", {"repository": job.repository.brief()}, REF="refs/heads/main", SHA=job.base)
     answer = job(*command)
 

@@ -32,7 +32,6 @@ class World:
     repository: Repository
 
     def publish(self) -> Answer:
-        """Run the job."""
         return self.job("release", ARCHIVE)
 
     def see(self) -> dict[str, list[str]]:
@@ -75,11 +74,9 @@ class World:
         write_archive(as_files(dict(texts)), self.job.folder / ARCHIVE)
 
     def store(self, stores: Callable[[bytes], bytes]) -> None:
-        """Let GitHub store files otherwise."""
         self.repository.stores = stores
 
     def mend(self) -> None:
-        """Let the cause be gone."""
         self.job.github.recover()
         self.job.github.permissions["contents"] = "write"
         self.move_tag(self.job.base)
@@ -199,7 +196,6 @@ FAULTS: dict[str, tuple[Step, int, Step]] = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_nothing_is_published_half_and_a_repeat_mends_it(world: World, name: str) -> None:
-    """Whatever the first attempt left."""
     fault, status, mend = FAULTS[name]
     before = world.see()
     fault(world)
@@ -220,7 +216,6 @@ def test_nothing_is_published_half_and_a_repeat_mends_it(world: World, name: str
 
 @pytest.mark.parametrize("name", ["someone's draft", "someone's draft that quotes megtrim"])
 def test_a_draft_of_a_person_is_not_touched(world: World, name: str) -> None:
-    """It may hold what they wrote."""
     FAULTS[name][0](world)
     before = dict(world.repository.releases)
     world.publish()

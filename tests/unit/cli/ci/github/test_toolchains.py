@@ -53,7 +53,6 @@ def test_the_worst_is_the_gate(shell: Shell, desk: Verdict, status: int, word: s
 
 
 def test_a_path_may_begin_with_the_folder(shell: Shell) -> None:
-    """Reports name their configuration without it."""
     leave(shell, "arm64", passing())
     joined = ("--names", "arm64", "--to", "report", "--config", "./megtrim.yaml")
 
@@ -85,7 +84,6 @@ def test_a_single_report_needs_no_folder(shell: Shell) -> None:
 
 
 def test_a_run_that_ended_early_ends_it_as_it_did(shell: Shell) -> None:
-    """With what it said."""
     leave(shell, "arm64", failing())
     folder = shell.folder / "reports" / "megtrim-report._desk"
     folder.mkdir(parents=True)
@@ -99,7 +97,6 @@ def test_a_run_that_ended_early_ends_it_as_it_did(shell: Shell) -> None:
 
 
 def test_a_verdict_of_another_configuration_is_refused(shell: Shell) -> None:
-    """Two artifacts may have been swapped."""
     leave(shell, "arm64", passing())
     leave(shell, "desk", passing(), config="megtrim.yaml#arm64")
     answer = join(shell)
@@ -139,7 +136,6 @@ def test_a_job_names_its_project_without_any_verdict(
 
 
 def test_no_names_are_no_pass(shell: Shell) -> None:
-    """An empty list would be green."""
     assert join(shell, " ").status == 2
 
 
