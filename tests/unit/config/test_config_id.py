@@ -46,7 +46,6 @@ PATHS = st.one_of(FILES, st.builds(choose, st.one_of(FILES, st.just("megtrim.yam
     ],
 )
 def test_an_id_is_the_folder_or_has_a_digest(config: str, found: str) -> None:
-    """Folders of their own have clean names; the default one has none."""
     assert id_of(config) == found
 
 
@@ -63,7 +62,6 @@ def test_long_paths_have_short_ids() -> None:
 @example("\ud800/megtrim.yaml")
 @example("megtrim.yaml#a")
 def test_an_id_is_safe_in_every_name(config: str) -> None:
-    """Artifacts, branches, files, expressions: small letters, digits, hyphens, an underscore."""
     found = id_of(config)
 
     assert re.fullmatch(r"(?:[a-z0-9]+(?:-[a-z0-9]+)*)?(?:_[a-z0-9]+(?:-[a-z0-9]+)*)?", found)
@@ -83,7 +81,6 @@ def test_an_id_is_safe_in_every_name(config: str) -> None:
     ],
 )
 def test_a_toolchain_is_chosen_after_a_file(config: str, parts: tuple[str, str]) -> None:
-    """A file's name without an end of its own is a path, whatever is in it."""
     assert split(config) == parts
 
 

@@ -86,7 +86,6 @@ def test_a_board_says_all_that_it_can(tmp_path: Path) -> None:
 
 
 def test_settings_are_what_a_device_says_besides_its_name(tmp_path: Path) -> None:
-    """A bundle holds them, and so does what a device is made from."""
     device = _load(tmp_path, "kind: ssh, host: b, port: 22, runner: true, key: ~/k, cpus: 4")
 
     assert device.settings == DeviceSettings(host="b", key=Path("~/k"), cpus="4")
@@ -98,7 +97,6 @@ def test_settings_are_what_a_device_says_besides_its_name(tmp_path: Path) -> Non
 
 
 def test_paths_of_a_device_are_known() -> None:
-    """On a runner they may not be relative to a checkout, and everywhere ``~`` is resolved."""
     assert PATH_KEYS == ("key", "known_hosts", "sysroot")
 
 
@@ -130,7 +128,6 @@ def test_a_cool_down_is_ten_minutes_at_most_where_nothing_is_said() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", KINDS_OF_KEY)
 def test_a_key_fits_its_kinds_and_no_others(tmp_path: Path, kind: str, key: str) -> None:
-    """What a kind would not obey is refused, with the kinds that would."""
     needed = NEEDED.get(kind, "")
     given = "" if needed.startswith(f"{key}:") or (kind, key) == ("adb", "match") else needed
     keys = f"kind: {kind}, {given + ', ' if given else ''}{key}: {WRITTEN[key]}"

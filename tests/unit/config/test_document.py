@@ -67,14 +67,12 @@ def _value(text: str) -> object:
     ],
 )
 def test_a_value_is_what_it_looks_like(text: str, value: object) -> None:
-    """No octal numbers, no times of day, no countries that are booleans; keys are always text."""
     read = _value(text)
 
     assert (read, type(read)) == (value, type(value))
 
 
 def test_lines_are_those_of_keys_and_of_list_entries() -> None:
-    """A value on the next line does not move its key."""
     document = parse_document(b"\na:\n  b:\n    - x\n    - c: y\n", file="f")
 
     assert dict(document.lines) == {
@@ -112,7 +110,6 @@ def test_depth_is_bounded() -> None:
 
 
 def test_the_number_of_values_is_bounded() -> None:
-    """The mapping and the list count as values themselves."""
     assert MOST_VALUES == 20_000
     assert len(str(_value(f"[{'x,' * (MOST_VALUES - 2)}]"))) > MOST_VALUES
     with pytest.raises(ConfigError, match=r"^f:1: found more than 20000 values"):
@@ -143,7 +140,6 @@ def test_an_alias_counts_as_what_it_stands_for() -> None:
     ],
 )
 def test_what_no_configuration_needs_is_refused(text: str, said: str) -> None:
-    """With its line; more of them are among the failing cases."""
     with pytest.raises(ConfigError) as caught:
         parse_document(text.encode(), file="f")
 
@@ -166,12 +162,10 @@ def test_control_characters_and_halves_of_characters_are_refused(character: str)
 
 
 def test_other_scripts_are_text() -> None:
-    """As are line breaks and tabs inside of quotes."""
     assert _value('"模型\\u3000\\n\\té"') == "模型\u3000\n\té"
 
 
 def test_other_items_stand_where_they_are_written() -> None:
-    """One left out, one twice: lines and places of the file follow; what is outside stays."""
     text = b"a:\n- {x: 1}\n- {x: 2}\n- {x: 3, y: [4]}\nb: 5\n"
     document = parse_document(text, file="f")
     items = document.data["a"]

@@ -35,7 +35,6 @@ ADDED = """\
 
 
 def test_an_item_comes_after_the_last_one() -> None:
-    """It is indented like the others, before the blank line and the next model's comment."""
     before, after = FILE.split("\n\n")
     edited = append_item(FILE.encode(), SCENARIOS, ITEM, file="f.yaml")
     assert edited.decode() == f"{before}\n{ADDED}\n{after}"
@@ -53,7 +52,6 @@ def test_an_item_comes_after_the_last_one() -> None:
     ],
 )
 def test_every_style_of_a_list_with_dashes(text: str) -> None:
-    """The earlier lines are all there, in their order, and the value is at the end."""
     edited = append_item(text.encode(), ("list",), ITEM, file="f.yaml").decode()
     rest = edited.splitlines(keepends=True)
     kept = [line for line in text.splitlines() if line in [each.rstrip("\r\n") for each in rest]]

@@ -31,7 +31,6 @@ def listed(loaded: LoadedConfig) -> list[tuple[str, int]]:
 
 
 def test_each_number_is_a_scenario(tmp_path: Path) -> None:
-    """All else is the same, and all have the line of the one that is written."""
     loaded = load(tmp_path, ENGINE + TEXT)
 
     assert listed(loaded) == [
@@ -47,7 +46,6 @@ def test_each_number_is_a_scenario(tmp_path: Path) -> None:
 
 
 def test_a_name_stays_when_the_list_grows(tmp_path: Path) -> None:
-    """Keep set and proofs are by name; a list of one has the same name."""
     alone = load(tmp_path, ENGINE + TEXT.replace("[4, 1]", "[4]"))
     more = load(tmp_path, ENGINE + TEXT.replace("[4, 1]", "[1, 2, 4]"))
 
@@ -55,7 +53,6 @@ def test_a_name_stays_when_the_list_grows(tmp_path: Path) -> None:
 
 
 def test_a_mistake_is_reported_once_where_it_is_written(tmp_path: Path) -> None:
-    """By the number that the scenario has in the file, behind a list, too."""
     own_argument = TEXT.replace("--iter, 2", "--input, x")
     for text, problem in (
         (own_argument, ":10: models[0].scenarios[1].args[1]: found '--input', expected the key"),
@@ -76,7 +73,6 @@ def test_a_name_that_is_there_already_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_scenario_in_a_file_of_its_own_may_have_a_list(tmp_path: Path) -> None:
-    """Whoever edits it is shown that file, and the path in it."""
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "many.yaml").write_text("name: many\nthreads: [1, 1_0]\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"s/many\.yaml:2: .*a whole number from 1 to 256, or"):
@@ -90,7 +86,6 @@ def test_a_scenario_in_a_file_of_its_own_may_have_a_list(tmp_path: Path) -> None
 
 
 def test_behind_a_list_a_source_is_where_it_is_written(tmp_path: Path) -> None:
-    """What edits the file counts as the file does."""
     loaded = load(tmp_path, ENGINE + TEXT)
 
     assert loaded.source("models", 0, "scenarios", 3)[1] == ("models", 0, "scenarios", 2)
@@ -122,7 +117,6 @@ def refused(folder: Path, files: dict[str, str], main: str = MAIN) -> str:
 
 
 def test_each_file_is_an_item(tmp_path: Path) -> None:
-    """In the order of their names; a list says the same."""
     loaded = load_files(tmp_path)
     (tmp_path / "list.yaml").write_text(
         f"{ENGINE}models:\n"
@@ -172,7 +166,6 @@ def test_mistakes_are_named_where_they_are(tmp_path: Path) -> None:
 
 
 def test_a_name_that_two_branches_took_is_named_with_both_files(tmp_path: Path) -> None:
-    """Git merges two files; only one of them can be the model."""
     other = {"models/z.yaml": FILES["models/b.yaml"]}
 
     assert refused(tmp_path, other) == (
@@ -222,7 +215,6 @@ def test_a_folder_in_a_file_s_place_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_digest_is_that_of_all_files(tmp_path: Path) -> None:
-    """A verdict is made again if one of them changes."""
     before = load_files(tmp_path).sha256
     (tmp_path / "models/a/one.yaml").write_text("name: one # again\n", encoding="utf-8")
 
@@ -271,7 +263,6 @@ def load_shared(folder: Path, config: str, files: dict[str, str] | None = None) 
     "config", ["megtrim.yaml", "android/megtrim.yaml", "ci/trim/linux/megtrim.yaml"]
 )
 def test_configurations_of_any_depth_share_files(tmp_path: Path, config: str) -> None:
-    """Paths in them begin at the folder to which the pattern climbs, for all of them."""
     loaded = load_shared(tmp_path, config)
 
     first, second = loaded.config.models
@@ -286,7 +277,6 @@ def test_configurations_of_any_depth_share_files(tmp_path: Path, config: str) ->
 
 
 def test_mistakes_in_shared_files_are_named_where_they_are(tmp_path: Path) -> None:
-    """By the path that a person opens, in messages; from the configuration, in reports."""
     wrong = {"megtrim/models/b.yaml": "name: b\nfile: files/gone.mge\nscenarios: [{name: s}]\n"}
     with pytest.raises(ConfigError) as caught:
         load_shared(tmp_path, "linux/megtrim.yaml", wrong)
@@ -300,7 +290,6 @@ def test_mistakes_in_shared_files_are_named_where_they_are(tmp_path: Path) -> No
 
 
 def test_a_shared_scenario_names_only_classes_that_all_have(tmp_path: Path) -> None:
-    """A configuration that has no such class says so."""
     scenario = "{name: s, classes: [phone]}"
     text = f"name: b\nfile: files/m.mge\nscenarios:\n- {scenario}\n"
     with pytest.raises(ConfigError) as caught:
@@ -310,7 +299,6 @@ def test_a_shared_scenario_names_only_classes_that_all_have(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", ["/abs/m.mge", "../m.mge", ""])
 def test_paths_that_leave_the_shared_folder_keep_their_meaning(tmp_path: Path, path: str) -> None:
-    """An absolute one stays as it is; an empty one is a mistake as everywhere."""
     item = items._rebase({"name": "a", "file": path}, items.climb("../../m/*.yaml"))
 
     expected = {"/abs/m.mge": "/abs/m.mge", "../m.mge": "../../../m.mge", "": ""}

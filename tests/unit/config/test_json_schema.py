@@ -271,7 +271,6 @@ def test_there_are_many_wrong_files() -> None:
 
 @pytest.mark.parametrize(("section", "value"), RIGHT)
 def test_what_is_right_is_taken_by_both(tmp_path: Path, section: str, value: str) -> None:
-    """Numbers as people write them, and keys whose entries are commented out."""
     text = make_file(section, value)
     load(tmp_path, text, "a" if section == "toolchains" else "")
 

@@ -34,7 +34,6 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 @pytest.mark.parametrize("case", FAILING, ids=lambda case: case.name)
 def test_a_wrong_file_is_shown_exactly_so(case: Path) -> None:
-    """All mistakes at once, in the words of ``expected.txt``."""
     file = case / "megtrim.yaml"
     with pytest.raises(ConfigError) as caught:
         load_config(file)
@@ -56,7 +55,6 @@ def test_there_are_cases() -> None:
 
 
 def test_every_key_has_its_line(tmp_path: Path) -> None:
-    """What is not written down has the line of what is around it."""
     loaded = load(tmp_path, "# about\n" + SMALL + "        args: [--cpu,\n          --iter, 2]\n")
 
     assert loaded.line("engine") == 3
@@ -68,7 +66,6 @@ def test_every_key_has_its_line(tmp_path: Path) -> None:
 
 
 def test_a_loaded_file_knows_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Paths stay right when the current folder changes, and the digest is of the bytes."""
     load(tmp_path, SMALL)
     monkeypatch.chdir(tmp_path)
     loaded = load_config(Path("megtrim.yaml"))
@@ -86,7 +83,6 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
 
 
 def test_a_class_without_a_device_is_warned_of(tmp_path: Path) -> None:
-    """It can still be built for; it stays unverified here."""
     loaded = load(
         tmp_path,
         ENGINE + "classes: [{name: old}, {name: new}]\ndevices: [{name: d, class: old}]\n" + MODEL,
@@ -129,7 +125,6 @@ MEGENGINE = "version: 1\nengine: {kind: megengine, source: absent}\n" + MODEL
 
 
 def test_the_engine_can_be_somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path of the command line stands in for the file's, relative to the current folder."""
     (tmp_path / "here" / "engine").mkdir(parents=True)
     with pytest.raises(ConfigError, match=r":2: engine\.source: found 'absent', no such folder"):
         load(tmp_path, MEGENGINE)
@@ -163,7 +158,6 @@ def test_a_file_that_is_not_there_comes_with_a_way_out(tmp_path: Path) -> None:
 
 
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
-    """One byte more than 1 MiB is refused, 1 MiB is not."""
     file = tmp_path / "megtrim.yaml"
     (tmp_path / "m.mge").touch()
     text = SMALL.encode()
@@ -194,7 +188,6 @@ def test_problems_are_values_too(tmp_path: Path) -> None:
 
 
 def test_a_message_stays_readable(tmp_path: Path) -> None:
-    """Hundreds of problems are counted, not listed; long texts are cut."""
     text = SMALL + "".join(f"key{number}: 1\n" for number in range(100)) + f"{'k' * 200}: 1\n"
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, text)
@@ -263,7 +256,6 @@ def _loads_or_refuses(folder: Path, raw: bytes) -> None:
 @QUICK
 @given(raw=st.binary(max_size=200))
 def test_any_bytes_load_or_are_refused(tmp_path: Path, raw: bytes) -> None:
-    """Nothing but an input error comes out of the door."""
     _loads_or_refuses(tmp_path, raw)
 
 
@@ -276,7 +268,6 @@ def test_any_text_of_yaml_characters_loads_or_is_refused(tmp_path: Path, text: s
 @QUICK
 @given(tree=st.dictionaries(KEYS, TREES, max_size=6))
 def test_any_tree_loads_or_is_refused(tmp_path: Path, tree: dict[str, object]) -> None:
-    """Nor with the right keys and values of any shape."""
     _loads_or_refuses(tmp_path, yaml.safe_dump(tree, allow_unicode=True).encode("utf-8"))
 
 
@@ -285,7 +276,6 @@ def test_any_tree_loads_or_is_refused(tmp_path: Path, tree: dict[str, object]) -
 def test_a_good_file_with_one_value_replaced_loads_or_is_refused(
     tmp_path: Path, data: st.DataObject
 ) -> None:
-    """Nor where all but one thing is right, which gets furthest."""
     (tmp_path / "m.mge").touch()
     tree = yaml.safe_load(SMALL)
     tree |= {

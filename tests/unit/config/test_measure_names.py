@@ -19,5 +19,4 @@ from megtrim.config.model import Budget
     ],
 )
 def test_the_name_of_a_budget(keys: dict[str, str], expected: str) -> None:
-    """The kind is part of it: a component that is called like a model is still another."""
     assert Budget.model_validate({"artifact": "load_and_run", "max": 1, **keys}).id == expected

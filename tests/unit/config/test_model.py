@@ -17,7 +17,6 @@ from unit.config.support import ENGINE, MODEL, SMALL, load
 
 
 def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
-    """What depends on other keys is filled in; the reference page holds all other defaults."""
     scenario = {"name": "s", "classes": ("any",), "tolerance": 0.0, "relative_tolerance": 0.0}
 
     assert load(tmp_path, SMALL).config.model_dump(exclude_defaults=True) == {
@@ -72,7 +71,6 @@ baseline: sizes.json
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:
-    """Human units become bytes and seconds, one path stands for a list of one."""
     (tmp_path / "engine").mkdir()
     config = load(tmp_path, FULL).config
     scenario = config.models[0].scenarios[0]
@@ -124,7 +122,6 @@ def test_every_key_is_read(tmp_path: Path) -> None:
 def test_a_scenario_may_have_tolerances_of_its_own(
     tmp_path: Path, verify: str, scenario: str, expected: Tolerance
 ) -> None:
-    """Each of the two is that of verify where it is left out; 1e-5 is a number, too."""
     own = f"        {scenario}\n" if scenario else ""
 
     assert (
@@ -134,7 +131,6 @@ def test_a_scenario_may_have_tolerances_of_its_own(
 
 
 def test_what_was_left_out_follows_what_was_written(tmp_path: Path) -> None:
-    """Scenarios run on every class, each class has a device, the target is what is measured."""
     text = (
         "version: 1\nengine: {kind: sample, target: runner}\n"
         "classes: [{name: old}, {name: new}]\n" + MODEL
@@ -171,7 +167,6 @@ def test_a_configuration_cannot_be_changed(tmp_path: Path, section: str) -> None
 
 
 def test_anchors_and_merged_mappings_share_what_is_the_same(tmp_path: Path) -> None:
-    """What is written next to a merge wins over what it brings in."""
     text = (
         ENGINE + "models:\n  - name: m\n    file: m.mge\n    scenarios:\n"
         "      - &base {name: a, args: [--cpu], threads: 2}\n"
@@ -223,7 +218,6 @@ def test_an_option_of_cmake_is_not_set_twice(tmp_path: Path) -> None:
 
 
 def test_options_of_cmake_alone_are_left_alone(tmp_path: Path) -> None:
-    """Who switches by engine.cmake, for all variants, may go on doing so."""
     config = load(tmp_path, switched("  level: region\n", "{MGE_ENABLE_RTTI: false}")).config
 
     assert config.engine.cmake == {"MGE_ENABLE_RTTI": False}
@@ -252,7 +246,6 @@ def load_applications(folder: Path, text: str) -> Config:
 
 
 def test_what_is_left_out_is_the_recipe(tmp_path: Path) -> None:
-    """An archive, linked in without optimisation at link time."""
     found = load_applications(tmp_path, APPLICATIONS + MODEL).applications
 
     assert [each.model_dump() for each in found] == [
@@ -280,7 +273,6 @@ def test_what_is_left_out_is_the_recipe(tmp_path: Path) -> None:
 def test_every_program_that_runs_is_measured(
     tmp_path: Path, models: str, measured: tuple[str, ...]
 ) -> None:
-    """The engine's own one only where a scenario runs it."""
     assert load_applications(tmp_path, APPLICATIONS + models).artifacts == measured
 
 
@@ -291,7 +283,6 @@ def test_a_budget_may_be_an_applications(tmp_path: Path) -> None:
 
 
 def test_a_run_is_bound_to_the_application_by_its_words(tmp_path: Path) -> None:
-    """Another program with the same arguments is another run."""
     one, two = load_applications(tmp_path, APPLICATIONS + BOTH).models[0].scenarios
 
     assert (one.application, one.command) == ("classify", ("classify", "--model", "{model}"))

@@ -38,7 +38,6 @@ def machine(tmp_path: Path) -> OwnedDevices:
 
 
 def test_the_way_to_a_board_is_its_owners(machine: OwnedDevices) -> None:
-    """All of it, also what the owner leaves to ssh; how a program runs is the configuration's."""
     first, second = (machine.settle(name, "ssh", ASKED) for name in ("rock-5", "rock-6"))
 
     assert first == DeviceSettings(

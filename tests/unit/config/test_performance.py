@@ -36,7 +36,6 @@ def test_without_the_key_everything_is_measured(tmp_path: Path) -> None:
 def test_whatever_is_measured_is_compared_with_the_baseline(
     asked: dict[str, Any], names: tuple[str, ...]
 ) -> None:
-    """In the order of the table; nothing at all needs no baseline."""
     assert PerfConfig.model_validate(asked).names == names
 
 

@@ -45,7 +45,6 @@ def problems(text: str) -> list[str]:
     ],
 )
 def test_a_mistake_has_its_line_and_what_was_expected(line: str, problem: str) -> None:
-    """In the words of the file, not of the library."""
     [found] = problems(f"{HEAD}{MODELS}{line}\n")
 
     assert found.startswith(f"f:5: {problem}")
@@ -61,7 +60,6 @@ def test_the_keys_of_a_section_in_a_list_are_its_own() -> None:
 
 
 def test_a_list_of_wrong_entries_is_not_called_empty() -> None:
-    """Only the entries are wrong; an empty list is reported as such."""
     assert problems(f"{HEAD}models: [3]\n") == [
         "f:3: models[0]: found the number 3, expected a mapping (key: value)"
     ]

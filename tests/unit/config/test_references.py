@@ -190,7 +190,6 @@ def scenario(keys: str) -> str:
     ],
 )
 def test_a_contradiction_is_refused(tmp_path: Path, more: str, problem: str) -> None:
-    """It alone, at its line, with what was expected."""
     (tmp_path / "app").mkdir()
     (tmp_path / "app/CMakeLists.txt").touch()
     (tmp_path / "bare").mkdir()
@@ -231,7 +230,6 @@ def test_a_contradiction_is_refused(tmp_path: Path, more: str, problem: str) -> 
     ],
 )
 def test_a_scenario_is_refused(tmp_path: Path, keys: str, problem: str) -> None:
-    """Each difference between what is given and what is used is one problem with its key."""
     [found] = refused(tmp_path, scenario(keys))
 
     assert found.startswith(f"4: models[0].scenarios[0].{problem}")
@@ -285,7 +283,6 @@ def test_what_fits_together_is_accepted(tmp_path: Path, text: str) -> None:
 
 
 def test_waivers_are_of_budgets(tmp_path: Path) -> None:
-    """By artifact, by variant, and by what is measured; without budgets there is none to name."""
     waiver = "bytes: 1, reason: r, owner: o, expires: 2027-01-31}"
     text = (
         f"{SMALL}budgets:\n"
@@ -306,7 +303,6 @@ def test_waivers_are_of_budgets(tmp_path: Path) -> None:
 
 
 def test_scenarios_are_named_once_in_a_model(tmp_path: Path) -> None:
-    """Another model may have one of the same name."""
     text = f"{ENGINE}models:\n- {{name: m, {FILE}}}\n- {{name: n, {FILE}}}\n"
 
     assert len(load(tmp_path, text).config.models) == 2
@@ -315,7 +311,6 @@ def test_scenarios_are_named_once_in_a_model(tmp_path: Path) -> None:
 
 
 def test_every_file_of_a_model_is_looked_for(tmp_path: Path) -> None:
-    """Each missing one is named with its key, and so is a folder in the place of one."""
     (tmp_path / "a.json").mkdir()
     text = SMALL + "    strip_info: [a.json, b.json]\n    also: c.mge\n"
 
@@ -347,7 +342,6 @@ def test_an_engine_but_the_sample_has_a_folder(tmp_path: Path, engine: str, foun
 
 
 def test_levels_are_known_of_every_abi_and_packing() -> None:
-    """One table for the configuration, which is refused early, and for the toolchain."""
     assert LOADED_FROM == {"android": 23, "relr": 30}
     assert LOWEST_API == {"arm64-v8a": 21, "armeabi-v7a": 16}
     assert set(ndk.ABIS) == set(LOWEST_API)

@@ -31,7 +31,6 @@ def test_an_id_is_model_scenario_class() -> None:
 
 
 def test_scenarios_come_in_the_order_of_the_file(tmp_path: Path) -> None:
-    """Models, then scenarios, then classes as the scenario lists them."""
     loaded = load(tmp_path, TEXT)
     scenarios = list(all_scenarios(loaded.config))
 

@@ -48,7 +48,6 @@ def test_all_callers_are_written() -> None:
 
 
 def test_names_follow_the_configuration() -> None:
-    """Files, workflows, jobs and the required check; the default one needs no more words."""
     default = workflows(replace(CALLERS, config="megtrim.yaml"))
     android = workflows(replace(CALLERS, config="android/megtrim.yaml"))
 

@@ -46,7 +46,6 @@ def names(config: Config) -> list[str]:
 
 
 def test_each_toolchain_has_what_is_for_it(tmp_path: Path) -> None:
-    """Its own compiler, trim, baseline, budget and keep set; all else is said once."""
     phone = load(tmp_path, WHOLE, "phone").config
     desk = load(tmp_path, WHOLE, "desk").config
 
@@ -67,7 +66,6 @@ def test_each_toolchain_has_what_is_for_it(tmp_path: Path) -> None:
 
 
 def test_times_are_of_what_is_for_a_toolchain(tmp_path: Path) -> None:
-    """A name of the other one is no mistake; a list of such names alone counts as left out."""
     perf = "perf: {classes: [a55, any], scenarios: [small/s, m/many-threads-4]}\n"
     phone = load(tmp_path, WHOLE + perf, "phone").config.perf
     desk = load(tmp_path, WHOLE + perf, "desk").config.perf
@@ -79,14 +77,12 @@ def test_times_are_of_what_is_for_a_toolchain(tmp_path: Path) -> None:
 
 
 def test_times_of_what_is_nowhere_are_a_mistake(tmp_path: Path) -> None:
-    """It has the line of the file, although names before it were left out."""
     perf = "perf:\n  classes:\n    - a55\n    - ani\n"
     with pytest.raises(ConfigError, match=r"perf.classes\[1\]: found 'ani'"):
         load(tmp_path, WHOLE + perf, "desk")
 
 
 def test_it_is_as_in_a_file_of_its_own(tmp_path: Path) -> None:
-    """What a digest is made of has no trace of the others."""
     one = load(tmp_path, SMALL + "toolchain: {kind: zig}\nkeep_set: megtrim/keepset/b\n")
     several = load(tmp_path, SMALL + "toolchains: [{name: a}, {name: b, kind: zig}]\n", "b")
 
@@ -98,7 +94,6 @@ def test_it_is_as_in_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 def test_places_are_those_of_the_file(tmp_path: Path) -> None:
-    """Behind what is left out, too, and for whoever edits it."""
     desk = load(tmp_path, WHOLE, "desk")
 
     assert desk.line("toolchain", "kind") == 6
@@ -175,7 +170,6 @@ def test_a_toolchain_without_a_model_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_toolchains_of_a_file_are_listed(tmp_path: Path) -> None:
-    """None where there is nothing to choose; what cannot be read is reported when it is loaded."""
     load(tmp_path, WHOLE, "desk")
     file = tmp_path / "megtrim.yaml"
 

@@ -58,7 +58,6 @@ def test_sizes_are_read_as_people_write_them(written: object, size_bytes: int) -
     ],
 )
 def test_unreadable_sizes_are_refused(written: object) -> None:
-    """The message shows what was found and what a size looks like."""
     with pytest.raises(InputError, match=f"^found .*, expected {re.escape(BYTES_EXPECTED)}$"):
         parse_bytes(written)
 
@@ -89,7 +88,6 @@ def test_a_message_does_not_repeat_a_whole_file() -> None:
     ],
 )
 def test_sizes_are_written_in_the_largest_unit_they_fill(size_bytes: int, text: str) -> None:
-    """One decimal place, none where the size is exact without."""
     assert text == format_bytes(size_bytes)
 
 
@@ -105,7 +103,6 @@ def test_growth_has_a_sign(difference_bytes: int, text: str) -> None:
     [("1%", 10, "1%"), ("0.5 %", 5, "0.5%"), ("16 KiB", 16_384, "16384 B"), (0, 0, "0 B")],
 )
 def test_growth_is_a_size_or_a_share(text: object, limit_bytes: int, written: str) -> None:
-    """A share is one of the former size, here of 1,000 bytes."""
     found = parse_growth(text)
 
     assert found.limit_bytes(1000) == limit_bytes
@@ -120,7 +117,6 @@ def test_growth_of_another_form_is_refused(text: object) -> None:
 
 @given(st.integers(0, LARGEST_BYTES))
 def test_a_written_size_reads_back_within_its_last_place(size_bytes: int) -> None:
-    """What is shown can be pasted into a budget and means the same, but for rounding."""
     text = format_bytes(size_bytes)
     half_a_place = 0.05 * {"B": 0, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}[text.split()[1]]
 

@@ -148,7 +148,6 @@ def test_another_value_is_refused_with_what_was_expected(
     ],
 )
 def test_thousands_may_stand_apart(value: object, number: int | None) -> None:
-    """Text in quotes stays text: only what no one can mean otherwise is a number."""
     assert read_whole(value, least=1, most=1000) == number
 
 
@@ -191,7 +190,6 @@ class Outer(ConfigSection):
 
 
 def test_a_key_without_a_value_is_left_out() -> None:
-    """As a section is whose entries are commented out; also by a key's other name."""
     read = Outer.model_validate({"inner": None, "needed": 1})
 
     assert read.inner == Inner()
@@ -208,7 +206,6 @@ def test_a_key_without_a_value_is_left_out() -> None:
     ],
 )
 def test_empty_keys_hide_no_mistake(data: object, problem: str) -> None:
-    """A key that is needed stays needed, and an unknown one unknown."""
     with pytest.raises(ValidationError) as caught:
         Outer.model_validate(data)
 

@@ -62,7 +62,6 @@ def names(finding: CrashFinding) -> list[str]:
     ],
 )
 def test_crash_ids_make_it_certain(at: int, kind: CandidateKind, name: str) -> None:
-    """With the build id, one address is one function or region."""
     finding = found(numbered(), at)
 
     assert (finding.cause, finding.program) == (CrashCause.LEFT_OUT, "app")
@@ -138,7 +137,6 @@ def test_another_build_cannot_be_judged(file: str, what: str) -> None:
 
 @pytest.mark.parametrize("build_id", ["", ID])
 def test_an_address_that_is_nowhere_says_nothing(build_id: str) -> None:
-    """It is an offset in the file, or an address in memory, or was damaged."""
     finding = found(numbered(), 0x99990, build_id=build_id)
 
     assert finding.cause is CrashCause.UNKNOWN
@@ -168,7 +166,6 @@ def test_an_address_that_is_nowhere_says_nothing(build_id: str) -> None:
     ],
 )
 def test_what_a_line_has_behind_its_address(rest: str, cause: str, doubt: str) -> None:
-    """It is never cleared, nor certain, by what was not understood whole."""
     report = parse_report(f"signal 5 (SIGTRAP)\n#00 pc {STUB_AT:x} {rest}".encode(), source="t")
     finding = look_up(report, [numbered()], ["bare.so"])
 
@@ -227,7 +224,6 @@ def test_of_too_many_crashes_the_last_one_is_not_certain() -> None:
 
 
 def test_two_programs_of_one_name() -> None:
-    """The build id decides; without one it may be either."""
     other = program(shipped=numbered().shipped.replace(bytes.fromhex(ID), bytes(20)))
     for programs in ([numbered(), other], [other, numbered()]):
         for build_id, count in ((ID, 1), ("", 2)):
@@ -307,7 +303,6 @@ def test_an_address_that_no_program_traps_at() -> None:
 
 
 def test_the_stack_is_of_functions_that_stay() -> None:
-    """Behind the crash; by them the nearest scenario is found."""
     finding = found(numbered(), STUB_AT, STAYS + 4, STAYS + 20)
 
     assert finding.stack == ("_Z5staysv", "_Z5otherv")
@@ -333,7 +328,6 @@ def absolute(pc: int) -> CrashFrame:
 
 @pytest.mark.parametrize(("offset", "file"), [(0x1000, "/lib/app"), (0x5B000, "/data/base.apk")])
 def test_an_address_in_memory_with_mappings(offset: int | None, file: str) -> None:
-    """By the place in the file; in an APK, by the page of the segment."""
     said = report(absolute(BASE + STUB_AT), mappings=(mapping(offset=offset, file=file),))
 
     assert find_site(said.frames[0], said, program()) == CrashSite(addresses=(STUB_AT,))
@@ -341,7 +335,6 @@ def test_an_address_in_memory_with_mappings(offset: int | None, file: str) -> No
 
 
 def test_of_several_mappings_the_one_that_holds_it() -> None:
-    """Data of the program, and other files, are mapped next to it."""
     others = (
         MappedFile(start=BASE, end=BASE + 0x1000, offset=0, file="/lib/app", executable=False),
         mapping(),

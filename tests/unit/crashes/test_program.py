@@ -32,7 +32,6 @@ from unit.functions.made_links import CODE_AT, X86_64, linked
 
 
 def test_a_program_knows_its_traps() -> None:
-    """The stub, and the trap of its own that a function has."""
     made = program()
 
     assert made.traps == (STAYS + 8, STUB_AT)
@@ -48,7 +47,6 @@ def test_the_traps_of_x86_64() -> None:
 
 
 def test_bytes_and_addresses() -> None:
-    """Of the code alone; the file begins a page before it."""
     made = program()
 
     assert made.word(STUB_AT, 4).hex() == "200020d4"
@@ -103,7 +101,6 @@ def test_what_is_written_is_read() -> None:
     ],
 )
 def test_a_damaged_list(change: dict[str, object], message: str) -> None:
-    """What refers to nothing, is out of order, or is of another version."""
     text = dump_left_out(program().left_out, program_sha256=SHA256)
     changed = json.dumps(json.loads(text) | change)
 
@@ -117,7 +114,6 @@ EVERY = tuple(sorted((FIRST, SECOND, UNUSED)))
 
 
 def test_what_nothing_refers_to_was_not_reached() -> None:
-    """By calls of functions that stay, by addresses that they compute, and by data."""
     assert program().left_out.reachable == (FIRST, SECOND)
     pointed = with_left_out(program(), pointers=frozenset({CODE_AT + 64}))
     assert pointed.left_out.reachable == (FIRST, SECOND, UNUSED)
@@ -127,7 +123,6 @@ def test_what_nothing_refers_to_was_not_reached() -> None:
 
 
 def test_where_it_cannot_be_known_all_remain() -> None:
-    """Without the link, with packed data, and if nothing seems to refer to any."""
     quiet = linked(UNFOLDED, code=words(*[NOP] * 20))
 
     assert list_left_out(EVERY).reachable == EVERY

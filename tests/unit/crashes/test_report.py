@@ -73,7 +73,6 @@ def test_the_signal(line: str, signal: int | None) -> None:
     ],
 )
 def test_what_a_report_leaves_open(text: str, doubt: str) -> None:
-    """The place is read, and what it may be instead is said."""
     report = parse_report(text.encode(), source="t")
     assert (report.frames[0].pc, report.frames[0].file) == (0x1234, "a.so")
     (said,) = report.doubts
@@ -96,7 +95,6 @@ def test_any_encoding(encoding: str) -> None:
 
 
 def test_each_of_several_crashes() -> None:
-    """One after the other, or by the processes that logged them."""
     texts = tombstone([(0x1234, LIBRARY)]), tombstone([(0x9999, "/lib/other.so")], signal=11)
     logs = [data.decode().splitlines() for data in texts]
     mixed = "".join(
@@ -140,7 +138,6 @@ def test_an_address() -> None:
 
 @given(st.lists(st.sampled_from(WORDS)))
 def test_no_text_breaks_the_reader(words: list[str]) -> None:
-    """It ends with a report or with an error of megtrim's."""
     try:
         report = parse_report("".join(words).encode(), source="t")
     except InputError:
@@ -230,7 +227,6 @@ def test_mappings() -> None:
 
 
 def test_no_file_makes_a_terminal_obey() -> None:
-    """Codes of colours go; of titles and of the direction of text, marks remain."""
     assert (
         first("#00 pc 1234  /lib/\x1b[31m\x1b]0;a\x07b\u202ec.so").file
         == "/lib/\ufffd]0;a\ufffdb\ufffdc.so"

@@ -146,7 +146,6 @@ def test_a_runner_is_registered_after_phones_and_workspace_are_clean() -> None:
 def test_what_lies_around_decides_what_else_is_needed(
     spec: HostSpec, state: dict[str, tuple[object, ...]], more: list[str]
 ) -> None:
-    """Runners of older archives, instances too many, a second adb."""
     changed = dataclasses.replace(STATE, **state)  # type: ignore[arg-type]
 
     assert sorted(items(spec, changed).keys() - items().keys()) == more

@@ -32,7 +32,6 @@ SHELL = "shell: found /bin/bash, expected /usr/sbin/nologin"
 def test_a_difference_says_what_was_found(
     desired: Facts | None, actual: Facts | None, lines: tuple[str, ...]
 ) -> None:
-    """And what was expected; of a file, the lines that differ."""
     item = Item(name="x", desired=desired, read=lambda: actual, make=None)
 
     assert item.list_differences() == lines
@@ -88,7 +87,6 @@ def test_what_root_makes_is_for_others_to_read(tmp_path: Path) -> None:
 
 
 def test_a_program_that_fails_is_reported_completely() -> None:
-    """Its words, its exit status, and what it said."""
     with pytest.raises(Refusal, match=r"this ended with 7: sh -c 'echo no; exit 7'\nno") as refused:
         make("sh", "-c", "echo no; exit 7")
 
@@ -116,7 +114,6 @@ def test_a_runner_is_unpacked_and_marked(tmp_path: Path) -> None:
     ],
 )
 def test_another_archive_is_refused(tmp_path: Path, member: str, digest: str, message: str) -> None:
-    """Nothing of it stays, whether its digest is right or not."""
     found = pack(tmp_path / "a.tar.gz", member)
     with pytest.raises(Refusal, match=message) as refused:
         apply(runner(tmp_path / "runner", tmp_path / "a.tar.gz", digest or found))

@@ -86,7 +86,6 @@ def test_refusals_say_what_to_do(
     rc: int,
     said: str,
 ) -> None:
-    """No configuration is left, and the token is in no message."""
     httpserver.expect_request(PATH).respond_with_data(answer, status=status)
 
     assert register.main(["1", str(unit)]) == rc

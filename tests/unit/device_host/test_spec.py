@@ -27,7 +27,6 @@ def _order(words: list[str], *, checkout: str = "/opt/megtrim") -> HostSpec:
 
 
 def test_an_order_with_what_is_required() -> None:
-    """Everything else has a value that the page explains."""
     assert _order(_words()) == HostSpec(
         user="megtrim",
         cpu_class="armv82",
@@ -47,7 +46,6 @@ def test_an_order_with_what_is_required() -> None:
 
 @pytest.mark.parametrize("name", REQUIRED)
 def test_nothing_required_has_a_default(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A digest, a user or a repository is never invented."""
     words = [word for pair in REQUIRED.items() if pair[0] != name for word in pair]
     with pytest.raises(SystemExit) as refused:
         _order(words)
@@ -98,7 +96,6 @@ def test_an_organisation_needs_a_runner_group() -> None:
     ],
 )
 def test_odd_words_are_refused(name: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the option's name, what was found and what was expected."""
     with pytest.raises(SystemExit) as refused:
         _order(_words({name: value}))
 
@@ -114,7 +111,6 @@ def test_a_checkout_with_an_odd_path_is_refused() -> None:
 
 
 def test_several_vendors_and_hubs_are_sorted_and_single() -> None:
-    """The same wish in another order is the same host."""
     words = ["--usb-vendor", "18d1", "--usb-vendor", "04e8", "--usb-vendor", "18d1"]
     spec = _order([*_words(), *words, "--power-hub", "2109:2817"])
 

@@ -100,7 +100,6 @@ def test_features_are_known_of_this_machine_alone() -> None:
 def test_a_phone_or_board_says_what_its_cpu_has(
     kind: str, machine: str, listed: str, expected: set[str] | None
 ) -> None:
-    """Unless it is played by this machine, or says nothing; an unknown CPU is not held back."""
     facts = {"CPU features": listed} if listed else {}
 
     assert read_device_features(kind, machine, facts) == expected

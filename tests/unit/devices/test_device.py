@@ -57,7 +57,6 @@ def test_auto_runs_natively_where_it_can(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["adb", "ssh"])
 def test_machines_that_others_use_are_pools(tmp_path: Path, kind: str) -> None:
-    """Nothing is contacted before a lease is asked for."""
     device = devices.make(kind, make_spec(tmp_path, path="/nowhere"), native="x86_64")
 
     assert (device.kind, device.name) == (kind, "phones")

@@ -59,7 +59,6 @@ def test_a_program_does_not_see_the_variables_of_a_shell(
 
 
 def test_a_program_runs_in_its_folder(device: Local, tmp_path: Path) -> None:
-    """By its name, with what was put next to it; what it wrote can be fetched."""
     program = script(tmp_path, 'cat model.mge; echo "$X $@" >&2; echo made > dump/out; exit 3')
     model = tmp_path / "m"
     model.write_text("weights\n", encoding="utf-8")
@@ -116,7 +115,6 @@ def test_a_trap_and_a_hang_are_values(device: Local, tmp_path: Path) -> None:
 
 
 def test_every_job_has_its_own_folder(device: Local, tmp_path: Path) -> None:
-    """Two at once do not meet, and nothing is left of either."""
     with device.open() as one, device.open() as two:
         one.make("same")
         two.make("same")
@@ -199,7 +197,6 @@ def test_it_gives_out_itself(device: Local) -> None:
 
 
 def test_a_link_is_not_written_through(device: Local, tmp_path: Path) -> None:
-    """What a program left under a name gives way to the file that is put there."""
     outside = tmp_path / "outside"
     outside.write_text("precious", encoding="utf-8")
     program = script(tmp_path, f"rm model.mge; ln -s {outside} model.mge")
@@ -248,7 +245,6 @@ def test_a_host_says_which_machine_times_were_taken_on(
     hosted: bool,
     facts: dict[str, object],
 ) -> None:
-    """By its CPU, and a digest of its id; machines that GitHub lends for a job have none."""
     for name, text in (("_CPU_INFO", cpu_info), ("_MACHINE_ID", machine_id)):
         path = tmp_path / name
         if text is not None:

@@ -105,7 +105,6 @@ def test_without_qemu_it_is_said_how_to_get_it(tmp_path: Path) -> None:
 def test_auto_runs_natively_where_it_can(
     emulated: ProcessRunner, tmp_path: Path, kind: str, native: str, made: str
 ) -> None:
-    """Else it emulates; a kind that was asked for is taken."""
     spec = DeviceSpec(
         name="d",
         processes=emulated,

@@ -46,7 +46,6 @@ def sysroot(folder: Path, **libraries: bytes) -> Path:
 def test_an_old_library_is_refused_before_anything_is_built(
     processes: ProcessRunner, tmp_path: Path, where: str
 ) -> None:
-    """Wherever a system has it; the hint names the key."""
     root = sysroot(tmp_path, **{where: OLD})
     with pytest.raises(relocation_support.UnsupportedRelocations) as caught:
         relocation_support.expect_loads("qemu", make_spec(processes, tmp_path, root))
@@ -69,7 +68,6 @@ def test_what_may_load_them_is_not_refused(processes: ProcessRunner, tmp_path: P
 
 
 def test_this_machine_has_its_own(tmp_path: Path) -> None:
-    """A sysroot says nothing of programs that run natively."""
     grep = tmp_path / "grep"
     grep.write_text(
         '#!/bin/sh\nfor path; do :; done\ncase "$*" in\n'

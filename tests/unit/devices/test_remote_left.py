@@ -64,7 +64,6 @@ def ran(processes: ProcessRunner, root: Path, tmp_path: Path) -> Callable[[str],
 def test_what_a_program_leaves_stops_no_other(
     ran: Callable[[str], ProgramRun], root: Path, deed: str
 ) -> None:
-    """Be it in the place of a file that is kept, or of a whole folder."""
     with suppress(InfrastructureFailure):  # it may tear down its own run directory
         ran(f"#!/bin/sh\ncd ../../../files\n{deed}\n")
     run = ran(FINE)
@@ -90,7 +89,6 @@ def test_nothing_is_removed_behind_a_link(ran: Callable[[str], ProgramRun], tmp_
 def test_a_file_without_an_end_is_the_programs_fault(
     processes: ProcessRunner, root: Path, tmp_path: Path
 ) -> None:
-    """It is neither read nor fetched; what lies next to it is."""
     program = tmp_path / "program"
     size_bytes = LARGEST_FETCHED_BYTES + 1
     program.write_text(

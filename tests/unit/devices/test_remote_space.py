@@ -17,7 +17,6 @@ from unit.devices.remote_rig import TIMEOUTS, left, opened
 def test_too_little_space_is_reported_before_anything_is_brought(
     link: FolderLink, root: Path, tmp_path: Path, program: Callable[[str], Path]
 ) -> None:
-    """Twice the size must be free; what no job needs goes first."""
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "df").write_text("#!/bin/sh\necho Filesystem\necho d 900 1 $(cat $0.free) 9 /\n")

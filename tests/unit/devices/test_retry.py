@@ -79,7 +79,6 @@ def killed(rc: int, **changes: Any) -> ProgramRun:
     ("rc", "name"), [(137, "9 (SIGKILL)"), (143, "15 (SIGTERM)"), (-9, "9 (SIGKILL)")]
 )
 def test_a_program_that_was_killed_says_nothing(rc: int, name: str) -> None:
-    """The message names the signal, the hint says that no one can know who sent it."""
     with pytest.raises(ProgramKilled) as caught:
         expect_not_killed("phone-1", killed(rc))
 
@@ -95,7 +94,6 @@ def test_a_program_that_was_killed_says_nothing(rc: int, name: str) -> None:
     [killed(0), killed(1), killed(133), killed(134), killed(139), killed(137, timed_out=True)],
 )
 def test_any_other_end_is_the_programs_own(run: ProgramRun) -> None:
-    """A trap, an abort, a wild pointer; and what megtrim itself ended for its time."""
     expect_not_killed("phone-1", run)
 
 
@@ -127,8 +125,6 @@ def test_nothing_else_is_tried_again(ending: BaseException) -> None:
 
 
 def test_a_device_that_gives_out_nothing_is_tried_again_too() -> None:
-    """The attempt then has the name of the device, as no machine is known."""
-
     class Empty(FakeDevice):
         @contextmanager
         def reserve(self) -> Iterator[FakeDevice]:
@@ -169,12 +165,10 @@ def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
     ],
 )
 def test_a_bad_end_is_not_hidden_by_a_good_one(seen: list[str], ended: str, reported: str) -> None:
-    """What trapped once trapped, however often it passes afterwards; a later bad end says more."""
     assert keep_first_failure(seen, lambda: ended, good=lambda end: end == "good") == reported
 
 
 def test_a_bad_end_is_not_hidden_by_a_machine_that_fails() -> None:
-    """The first one stands; where none was seen, nothing is known."""
     seen: list[str] = []
 
     def fails() -> str:

@@ -410,7 +410,6 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
     ],
 )
 def test_every_value_is_held_to_its_shape(name: str, change: Change, said: str) -> None:
-    """Names become files and labels, words command lines; one clear message with the place."""
     found = refused(name, change)
     assert said in found, found
 
@@ -439,7 +438,6 @@ def test_every_value_is_held_to_its_shape(name: str, change: Change, said: str) 
     ],
 )
 def test_what_comes_twice_or_in_masses_is_refused(make: Any, said: str) -> None:
-    """What a device brings must fit into one document."""
     with pytest.raises(ValueError, match=said):
         make()
 
@@ -470,7 +468,6 @@ def test_a_command_names_its_own_files(more: tuple[str, ...]) -> None:
 
 
 def test_what_it_holds_is_found() -> None:
-    """Programs of a variant and what is next to them, and what a job of a class gets."""
     other = scenario(id="m/s@big", cpu_class="big")
     trace = replace(
         TRACE,
@@ -505,7 +502,6 @@ def test_a_bundle_that_asks_for_nothing_needs_no_device(devices: tuple[BundleDev
 
 
 def test_a_binding_is_of_everything_but_the_device() -> None:
-    """Its digest is that of the sorted inputs as JSON."""
     named = {"plain": "1", "device kind": "qemu", "arguments": "--cpu"}
     text = '[["arguments", "--cpu"], ["plain", "1"]]'
 
@@ -516,7 +512,6 @@ def test_a_binding_is_of_everything_but_the_device() -> None:
 
 
 def test_a_folder_is_read_by_its_digest(tmp_path: Path) -> None:
-    """That of bundle.json; another one is not the build's."""
     path, text = tmp_path / "bundle.json", dump_bundle(bundle())
     path.write_text(text, encoding="utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()

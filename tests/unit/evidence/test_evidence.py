@@ -75,7 +75,6 @@ def refused(text: str) -> str:
 
 
 def test_evidence_comes_back_as_it_went() -> None:
-    """That of a job, however far a broken program is off, and the set next to a baseline."""
     several = EvidenceSet(entries=(FULL, evidence()))
 
     assert parse_set(dump_set(several), source="x") == several
@@ -174,7 +173,6 @@ FAILED = [
     ],
 )
 def test_a_pass_is_held_to_its_own_content(change: Change, said: str) -> None:
-    """One that holds a failure, or nothing, is not taken for either."""
     with pytest.raises(Contradiction) as caught:
         parse_set(changed(GOOD, change), source="evidence.json", hint=HINT)
 
@@ -198,7 +196,6 @@ def test_silence_holds_no_failure(change: Change, said: str, status: ScenarioSta
 
 
 def test_folders_are_found_directly_or_one_below(tmp_path: Path) -> None:
-    """Artifacts come either way. Links are not followed; a folder that is not there is none."""
     write_evidence(tmp_path / "one", TEXT)
     write_evidence(tmp_path / "many" / "b", TEXT)
     write_evidence(tmp_path / "many" / "a", TEXT)
@@ -223,7 +220,6 @@ def test_folders_are_bounded(tmp_path: Path) -> None:
 
 
 def test_evidence_of_another_configuration_is_refused() -> None:
-    """One entry is enough; the device that brought it is named."""
     entries = (evidence(config="a/megtrim.yaml"), evidence(config="b/megtrim.yaml"))
 
     expect_evidence_of("a/megtrim.yaml", "the evidence", entries[:1])
@@ -260,14 +256,12 @@ def test_proofs_that_are_none_are_refused(
 
 
 def test_proofs_that_are_named_are_there(tmp_path: Path) -> None:
-    """Someone named the file; one that is too large is not read."""
     with pytest.raises(InputError) as caught:
         load_proofs(tmp_path / "gone.json")
     assert caught.value.hint == "remove the option: devices then prove everything again"
 
 
 def test_the_newest_proof_counts() -> None:
-    """In whatever order they come; what did not pass is none, nor is a trace."""
     old = evidence(day="2027-01-01")
     new = evidence(result(binding=OTHER_BINDING), day="2027-01-02")
     failed = [evidence(result(status=status)) for status in ScenarioStatus if status != "pass"]
@@ -299,7 +293,6 @@ def test_a_proof_grows_old(day: str, age: str, young: bool, clamped: str) -> Non
 
 
 def test_a_set_is_ordered_by_class_device_and_day() -> None:
-    """Results of one job stay together, sorted; logs are left out."""
     logged = result(scenario="a/s@any", log_tail="log")
     pixel_9 = DeviceIdentity(name="pixel-9", kind="adb", facts={})
     first = evidence(result(scenario="z/s@any"), logged)
@@ -372,7 +365,6 @@ def test_a_file_is_read_by_its_digest(tmp_path: Path) -> None:
 
 
 def test_a_document_is_bounded_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is read of a larger one, of a link or of other bytes."""
     path = tmp_path / "evidence.json"
     path.write_bytes(b"{}\xff")
     with pytest.raises(InputError, match="UTF-8"):

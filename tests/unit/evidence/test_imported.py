@@ -48,7 +48,6 @@ def read_traces(folders: tuple[Path, ...]) -> Mapping[str, DeviceResult]:
 
 
 def test_a_trace_is_given_with_all_that_binds_it(tmp_path: Path) -> None:
-    """And where its files are; a scenario without a trace is given with the reason."""
     place = folder(tmp_path / "a")
     given = read_traces((place,))[SCENARIO]
 
@@ -135,7 +134,6 @@ def test_functions_are_kept_apart_from_traces(tmp_path: Path) -> None:
 
 
 def test_two_different_lists_are_refused(tmp_path: Path) -> None:
-    """As two traces are; the same twice is one."""
     recorded(tmp_path / "a", b"a list")
     recorded(tmp_path / "b", b"a list", time_s=9.0)
     assert list(read_brought((tmp_path,), config=DEFAULT_CONFIG)[JobPurpose.RECORD]) == [SCENARIO]
@@ -170,7 +168,6 @@ def test_a_scenario_has_its_own_or_none_has_any() -> None:
 
 @pytest.mark.parametrize("status", list(ScenarioStatus))
 def test_a_job_that_failed_fails_here_in_the_same_way(status: ScenarioStatus) -> None:
-    """In the device's words; what is of another build is bad input, however it ended."""
     given = brought(Path("evidence"), BOARD, status=status, text="no space left")
     unknown = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
     kind = InfrastructureFailure if status in unknown else ProductFailure

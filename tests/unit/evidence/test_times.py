@@ -100,7 +100,6 @@ def lost(folder: Path, **changes: Any) -> str:
 
 @pytest.mark.parametrize("brought", [contest_result(), WRONG, SLOW])
 def test_what_the_device_brought_counts(tmp_path: Path, brought: Any) -> None:
-    """However it ended, with the machine that it is from."""
     write_times(tmp_path / "1", record(result=brought))
 
     assert choose(tmp_path) == TimedContest(device=PHONE, entry="pixel-6", result=brought)
@@ -115,7 +114,6 @@ def test_two_jobs_bring_their_parts(tmp_path: Path) -> None:
 
 
 def test_the_same_twice_is_one(tmp_path: Path) -> None:
-    """A job that ran again may leave its first artifact, too."""
     write_times(tmp_path / "1", record())
     shutil.copytree(tmp_path / "1", tmp_path / "2")
 
@@ -150,7 +148,6 @@ def test_a_second_device_delivers_what_the_first_lost(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fault", EVIDENCE_FAULTS, ids=lambda fault: fault.__name__)
 def test_a_fault_costs_its_own_contest_alone(tmp_path: Path, fault: Callable[[Path], None]) -> None:
-    """It is lost with the reason, never a pass; the other contest of that night is delivered."""
     fault(tmp_path / "bad")
 
     assert EVIDENCE_FAULTS[fault] in lost(tmp_path)
@@ -158,7 +155,6 @@ def test_a_fault_costs_its_own_contest_alone(tmp_path: Path, fault: Callable[[Pa
 
 @pytest.mark.parametrize("fault", EVIDENCE_FAULTS, ids=lambda fault: fault.__name__)
 def test_a_fault_does_not_hide_a_result(tmp_path: Path, fault: Callable[[Path], None]) -> None:
-    """A job that was repeated delivers, whatever its first attempt left."""
     fault(tmp_path / "bad")
     write_times(tmp_path / "good", record())
 
@@ -175,7 +171,6 @@ def write_skipped(folder: Path) -> None:
 
 
 def test_a_device_says_what_its_cpu_does_not_have(tmp_path: Path) -> None:
-    """Where the contest needs something of it; another device may have it."""
     write_skipped(tmp_path / "1")
     found = choose(tmp_path, cpu_features=("avx2",))
     assert (found.result, found.skipped) == (None, f"pixel-6: {LACKING}")
@@ -296,7 +291,6 @@ def test_a_contestant_alone_fits() -> None:
 
 
 def test_a_process_whose_log_was_damaged_fits() -> None:
-    """It has no times, and is counted as left out."""
     first, *others = samples()
     damaged = replace(first, prepare_ms=None, warm_ups_ms=(), iterations_ms=())
     marked = replace(damaged, marks=(Mark.DAMAGED_LOG,))
@@ -363,7 +357,6 @@ def test_samples_of_no_run_are_refused(
     ],
 )
 def test_a_result_that_contradicts_itself_is_refused(changes: dict[str, Any], said: str) -> None:
-    """A pass holds no sign of a failure, and none without a comparison of outputs."""
     assert objection(contest_result(**changes)) == said
 
 
@@ -382,7 +375,6 @@ def test_fewer_iterations_than_asked_are_refused() -> None:
     [({"contest": f"{CONTEST}x"}, f"{CONTEST}x"), ({"binding": OTHER_BINDING}, CONTEST)],
 )
 def test_samples_of_another_contest_are_refused(changes: dict[str, str], found: str) -> None:
-    """Whatever file of the evidence they are put into."""
     with pytest.raises(Contradiction) as caught:
         expect_of(record(**changes), bundle_contest())
 
@@ -445,7 +437,6 @@ def test_what_is_no_record_at_all_is_refused(text: str) -> None:
 def test_evidence_says_how_a_contest_ended(
     result: ContestResult, status: ScenarioStatus, text: str
 ) -> None:
-    """In one line, with the file that says everything."""
     made: ContestRecord = record(result=result)
     reported = make_contest_result(made, "e" * 64)
 

@@ -105,7 +105,6 @@ def test_a_tree_that_calls_it_winograd_transform() -> None:
 def test_each_command_is_one_that_the_program_takes(
     experiment: Experiment, dialect: Dialect
 ) -> None:
-    """Each argument parses in the dialect, on each backend, also with threads."""
     for backend in experiment.needs.backends:
         assert find_missing(experiment, backend, dialect) is None
         made = make_commands(
@@ -139,7 +138,6 @@ def test_a_flag_that_the_program_does_not_know() -> None:
     ],
 )
 def test_flags_with_files_are_looked_for(name: str, flag: str) -> None:
-    """A tree without one of them cannot run the experiment either."""
     (experiment,) = find_experiments([name])
     without = replace(LITE, values=LITE.values - {flag})
     assert find_missing(experiment, Backend.CPU, without) == flag

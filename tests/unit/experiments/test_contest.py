@@ -159,7 +159,6 @@ def test_contests_travel_as_data() -> None:
 
 
 def test_a_seed_depends_on_its_text_alone() -> None:
-    """An interrupted run continues in the order that it began with."""
     assert derive_seed("m/s@any nchw88") == derive_seed("m/s@any nchw88") == 612_559_251
     assert derive_seed("m/s@any nchw44") != derive_seed("m/s@any nchw88")
 
@@ -197,7 +196,6 @@ def test_all_looks_together_keep_alpha() -> None:
 
 
 def test_levels_rise() -> None:
-    """Early looks get less than late ones, and none more than alpha."""
     plan = SamplingPlan(looks=(8, 16, 40))
     levels = [plan.level(look) for look in range(3)]
     assert levels == sorted(levels)

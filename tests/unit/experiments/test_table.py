@@ -38,7 +38,6 @@ def test_every_experiment_has_its_name() -> None:
 
 
 def test_rows_are_distinguished() -> None:
-    """No two have the same label; only what the page has no row for has none."""
     rows = [each.row for each in EXPERIMENTS if each.row]
     assert len(set(rows)) == len(rows)
     assert {each.name for each in EXPERIMENTS if not each.row} == {
@@ -88,7 +87,6 @@ def test_recipes_have_three_steps() -> None:
 
 
 def test_what_must_be_equal_to_the_last_bit() -> None:
-    """Only what computes the same in the same order."""
     exact = {each.name for each in EXPERIMENTS if each.tolerance.is_exact}
     assert exact == {BASELINE, "fake-first", "record-1", "record-2"}
 
@@ -102,7 +100,6 @@ def test_what_needs_a_gpu() -> None:
 
 
 def test_names_are_looked_up_in_the_order_of_the_page() -> None:
-    """Whatever order they are asked for in; an unknown one is an error with all names."""
     found = find_experiments(["record-1", "baseline", "record-1"])
     assert [each.name for each in found] == ["baseline", "record-1"]
     assert find_experiments([]) == EXPERIMENTS
@@ -141,7 +138,6 @@ def test_no_commands_of_an_unknown_flag() -> None:
 
 
 def test_the_reference_has_every_experiment() -> None:
-    """A row and a section of commands each; those of older releases where they differ."""
     page = render_reference()
     for each in EXPERIMENTS:
         assert f"| [`{each.name}`](#{each.name}) | {each.row} | {each.title} |" in page

@@ -21,7 +21,6 @@ def test_plain_names_are_taken(name: str) -> None:
     ["", "-f", "--upload-pack=x", "a..b", "a b", "a:b", "+a", "a/", "/a", "a.lock", "a\n", "HEAD"],
 )
 def test_odd_names_are_refused(name: str) -> None:
-    """None of them reaches a command line of git."""
     with pytest.raises(InputError, match="branch"):
         DataBranch(ProcessRunner({}), Path(), name)
 

@@ -27,7 +27,6 @@ def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
 
 
 def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
-    """No two runs share a file; equal ones are one."""
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda run: append_to_folder(tmp_path, [run]), RUNS))
     append_to_folder(tmp_path, RUNS[:1])
@@ -36,7 +35,6 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_a_run_is_never_written_again(tmp_path: Path) -> None:
-    """What is there is left as it is, damaged or not."""
     (name,) = append_to_folder(tmp_path, RUNS[:1])
     (tmp_path / name).write_text("damaged", encoding="utf-8")
 
@@ -46,7 +44,6 @@ def test_a_run_is_never_written_again(tmp_path: Path) -> None:
 
 
 def test_broken_files_cost_themselves_alone(tmp_path: Path) -> None:
-    """A damaged one, a link, and a folder in a file's place are named; other files are not."""
     names = append_to_folder(tmp_path, RUNS[:4])
     (tmp_path / names[0]).write_text("{", encoding="utf-8")
     (tmp_path / names[1]).unlink()
@@ -84,7 +81,6 @@ def test_only_one_way_to_write_a_time(text: str) -> None:
 
 
 def test_kinds_keep_apart() -> None:
-    """A history holds several; each reads its own folder."""
     run, sizes = make_run(), make_sizes(1, 100)
 
     assert RUN_FILES.select([run.path, sizes.path]) == (run.path,)

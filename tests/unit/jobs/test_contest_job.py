@@ -115,7 +115,6 @@ def brought(found: JobResult, row: EvidenceResult, asked: BundleContest) -> Cont
 
 
 def test_samples_are_brought_back(place: Place) -> None:
-    """Of both programs, in a file under its digest; their outputs were compared."""
     found = place.run(place.job())
     (row,) = rows(found)
     result = brought(found, row, trimming())
@@ -154,7 +153,6 @@ def test_two_contests_of_one_scenario_have_two_records(place: Place) -> None:
 def test_how_a_program_fails_is_brought_back(
     place: Place, reduced: str, status: ScenarioStatus, said: str
 ) -> None:
-    """A fast program with other outputs is a failure; so is one that crashes or hangs."""
     asked = trimming(contest=contest(timeout_s=2.0))
     found = place.run(place.job(asked, reduced=reduced))
     (row,) = rows(found)
@@ -174,7 +172,6 @@ def test_a_failure_costs_its_own_contest(place: Place) -> None:
 
 
 def test_a_lost_device_leaves_nothing_known(place: Place) -> None:
-    """Neither of its contest, nor, after a second failure, of those that were not tried."""
     place.device = FakeDevice()
     names = ("a", "b", "c")
     asked = [trimming(id=f"{SCENARIO}#{name}") for name in names]
@@ -231,7 +228,6 @@ def test_a_bundle_that_is_not_whole_is_no_evidence(place: Place) -> None:
 
 
 def test_the_inputs_of_another_scenario_are_not_taken(place: Place) -> None:
-    """A contest runs with the model and the inputs of its own scenario."""
     job = place.job()
     other = replace(job.bundle.scenarios[0], id="m/s@any", model="0" * 64)
     bundle = replace(job.bundle, scenarios=(other, *job.bundle.scenarios))

@@ -39,7 +39,6 @@ def contests(session: Session) -> dict[str, BundleContest]:
 
 
 def test_every_contest_is_in_the_bundle(tmp_path: Path) -> None:
-    """Those of classes without a runner bear the reason, in the configuration's order."""
     session = timed(tmp_path)
     described = describe_times(session)
     held = {each.id for each in described.contests if each.contest is not None}
@@ -63,7 +62,6 @@ def test_every_contest_is_in_the_bundle(tmp_path: Path) -> None:
 
 
 def test_a_contest_is_that_of_the_stage(tmp_path: Path) -> None:
-    """Bound to what the stage would measure, whatever machine packs it."""
     session = timed(tmp_path)
     found = contests(session)[f"{ANY}#fast-run-cache"]
     task = next(each for each in perf_tasks(session.request.config) if each.name == found.id)
@@ -94,7 +92,6 @@ def test_a_contest_is_bound_to_all_that_it_depends_on(tmp_path: Path, change: st
 
 
 def test_a_bundle_to_time(tmp_path: Path) -> None:
-    """The plain program alone where nothing is trimmed; each scenario's files once."""
     session = timed(tmp_path)
     packed = pack(session, JobPurpose.TIME, NONE, tmp_path / "bundle")
 
@@ -152,7 +149,6 @@ def test_without_any_program_nothing_is_asked(tmp_path: Path) -> None:
 
 
 def test_contests_are_what_jobs_share(tmp_path: Path) -> None:
-    """Not scenarios: those of one may go to two jobs."""
     session = timed(tmp_path)
     selected = select(session, JobPurpose.TIME, NONE)
 

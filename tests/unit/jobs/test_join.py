@@ -92,13 +92,11 @@ def ran(found: EvidenceResult, **changes: Any) -> Evidence:
 
 
 def test_the_examples_are_what_these_tests_take_them_for() -> None:
-    """One scenario of the verdict is in the bundle; another of its class is not."""
     assert RESNET == SCENARIO
     assert MOBILENET.endswith("@any")
 
 
 def test_a_proof_now_passes() -> None:
-    """The check says on what; nothing is to be done."""
     assert only(seen(ran(result(time_s=2.5)))) == Check(
         id=f"device:{RESNET}",
         kind=CheckKind.DEVICE,
@@ -112,7 +110,6 @@ def test_a_proof_now_passes() -> None:
 
 
 def test_a_trap_on_a_device_fails() -> None:
-    """Regions, differences and the log are in the detail; the command asks that device."""
     joined = join(failing(), seen(ran(TRAP))).verdict
     check = next(check for check in joined.checks if check.id == f"device:{RESNET}")
 
@@ -372,7 +369,6 @@ def test_silence_is_shown_with_its_reason_and_what_to_do(
 
 
 def test_all_attempts_are_shown() -> None:
-    """So that no one has to guess what a job went through."""
     attempts = ("pixel-6: link lost while pushing", "pixel-7: it did not boot")
     died = ran(
         result(
@@ -420,7 +416,6 @@ def test_all_attempts_are_shown() -> None:
 def test_the_last_proof_is_shown_and_expires(
     day: str, binding: str, status: CheckStatus, reported: str, silent: bool
 ) -> None:
-    """A dead device or a silent one alike; a proof of an earlier program expires as well."""
     lost = ran(result(status=ScenarioStatus.INFRASTRUCTURE, text="gone"))
     found = () if silent else (lost,)
     why = "the device job brought no result of it" if silent else "pixel-6: gone"
@@ -444,7 +439,6 @@ def test_scenarios_of_classes_without_a_runner_have_no_check() -> None:
 
 
 def test_the_verdict_is_decided_again() -> None:
-    """Order, headline, devices and warnings follow; it can be written and read."""
     what = seen(ran(TRAP), problems=("evidence that cannot be used: x",))
     joined = join(passing(), what).verdict
 
@@ -499,7 +493,6 @@ def test_a_proof_that_is_handed_on_has_the_day_of_the_verdict() -> None:
     ],
 )
 def test_a_pass_is_held_to_its_age(day: str, age: str) -> None:
-    """Evidence that is old, or of a day to come, is no proof now nor later."""
     joined = join(passing(), seen(evidence(day=day)))
     (check,) = (each for each in joined.verdict.checks if each.id == f"device:{RESNET}")
 
@@ -548,7 +541,6 @@ def test_a_bundle_of_another_run_is_refused() -> None:
 def test_a_pass_is_held_to_the_tolerance(
     tolerance: Tolerance, difference: float, fits: bool
 ) -> None:
-    """That of the bundle, as far as a difference alone can tell."""
     what = bundle(scenarios=(scenario(id=RESNET, tolerance=tolerance),))
     found = ran(result(outputs=(output(largest_difference=difference),)))
 
@@ -563,7 +555,6 @@ def test_a_pass_is_held_to_the_tolerance(
     ("binding", "entries"), [(BINDING, 0), (OTHER_BINDING, 1)], ids=["same", "other"]
 )
 def test_a_failure_revokes_the_proof_of_its_program(binding: str, entries: int) -> None:
-    """A proof of another program stays: it says when the device last worked."""
     before = proofs(evidence(result(binding=binding), day="2027-01-01"))
 
     assert len(join(passing(), seen(ran(TRAP), proofs=before)).proofs.entries) == entries

@@ -124,7 +124,6 @@ def test_a_quick_trim_may_search(tmp_path: Path) -> None:
 
 
 def test_to_verify_classes_with_a_runner_are_asked(tmp_path: Path) -> None:
-    """Each with what it is bound to; others are verified by the build."""
     session = built(tmp_path)
     selected = select(session, JobPurpose.VERIFY, NONE)
 
@@ -172,7 +171,6 @@ def test_without_programs_nothing_is_asked(tmp_path: Path, lacking: str) -> None
 
 
 def test_a_young_proof_needs_no_device(tmp_path: Path) -> None:
-    """Of exactly this program; the rest is asked for."""
     session = built(tmp_path)
     selected = select(session, JobPurpose.VERIFY, proof(session))
 
@@ -200,7 +198,6 @@ def test_a_young_proof_needs_no_device(tmp_path: Path) -> None:
 def test_an_old_or_another_proof_is_none(
     tmp_path: Path, changes: dict[str, Any], fresh: bool
 ) -> None:
-    """Fourteen days are allowed, to the day, by a device that is configured, and exactly."""
     session = built(tmp_path)
     selected = select(session, JobPurpose.VERIFY, proof(session, **changes))
 
@@ -210,7 +207,6 @@ def test_an_old_or_another_proof_is_none(
 
 @pytest.mark.parametrize("change", ["reduced", "plain", "model", "keep set", "tolerance"])
 def test_a_proof_ends_with_what_it_is_bound_to(tmp_path: Path, change: str) -> None:
-    """Another program, model, keep set or tolerance is another question."""
     (tmp_path / "a").mkdir()
     known = proof(built(tmp_path / "a"))
     (tmp_path / "b").mkdir()
@@ -348,7 +344,6 @@ def test_where_an_emulator_reports_all_there_is_no_twin(tmp_path: Path) -> None:
 
 
 def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
-    """Not the files of the twin, and not the device."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     one = linked(tmp_path / "a")
@@ -424,7 +419,6 @@ def trims_functions(folder: Path, asked: list[str]) -> Session:
 
 
 def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
-    """It is linked for devices that are to run something, and for no others."""
     asked: list[str] = []
     packed = pack(trims_functions(tmp_path / "a", asked), JobPurpose.VERIFY, NONE, tmp_path / "1")
 
@@ -446,7 +440,6 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
-    """Devices run all the same; a trap there is then not named."""
     session = changed(trims_functions(tmp_path / "a", []), make=lambda _task: None)
     packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "1")
 
@@ -455,7 +448,6 @@ def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
 
 
 def test_by_regions_nothing_is_linked_for_devices(tmp_path: Path) -> None:
-    """Their bundle is what it would be if there were no functions to name."""
     asked: list[str] = []
     session = built(tmp_path)
     pack(session, JobPurpose.VERIFY, NONE, tmp_path / "1")
@@ -536,7 +528,6 @@ def test_a_bundle_takes_the_place_of_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "other files", "link"])
 def test_nothing_else_is_overwritten(tmp_path: Path, kind: str) -> None:
-    """A folder with someone's files is not a bundle."""
     to = tmp_path / "bundle"
     if kind == "file":
         to.touch()
@@ -580,7 +571,6 @@ def test_what_devices_are_for(
     proves: bool,
     functions: bool,
 ) -> None:
-    """One answer for the jobs and for their bundle."""
     config = built(tmp_path, config=f"{CONFIG}trim: {{{trim}}}\n").request.config
     reported = second if functions else first
 

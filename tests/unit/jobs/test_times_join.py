@@ -98,7 +98,6 @@ def clear(*contests: Any) -> Bundle:
 
 
 def test_times_stand_in_the_verdict(tmp_path: Path) -> None:
-    """With their device, a check for each row, and the command that takes them again."""
     write_times(tmp_path / "1", record(result=many()))
     write_times(tmp_path / "2", record(contest=OTHER, result=many(0.8)))
     found = joined(tmp_path, clear())
@@ -129,7 +128,6 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_that_fails_fails_its_own_row(tmp_path: Path, name: str) -> None:
-    """A failure of the product is never one of a device; the other row is delivered."""
     brought = PROGRAMS[name]
     write_times(tmp_path / "1", record(result=brought), record(contest=OTHER))
     found = joined(tmp_path)
@@ -233,7 +231,6 @@ def test_a_slower_trimmed_program_is_a_regression(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("other", [(), (record(contest=TRIMMING, result=many(0.9)),)])
 def test_a_lost_contest_hides_no_failure_of_its_row(tmp_path: Path, other: Any) -> None:
-    """Two trimmed programs share a row: it ends as the worse of them."""
     region = trimming(id=f"{SCENARIO}#trimming-region", rival=Variant.REGION)
     programs = dict.fromkeys(("plain", "region", "reduced"), "3" * 64)
     failed = record(contest=region.id, result=WRONG)

@@ -112,7 +112,6 @@ def place(tmp_path: Path) -> Place:
 def test_a_scenario_is_held_to_its_own_tolerance(
     place: Place, tolerance: Tolerance, status: ScenarioStatus
 ) -> None:
-    """As the bundle says it; one that is wider than the output proves nothing."""
     asked = place.scenario(tolerance=tolerance)
     found = place.run(place.bundle(asked, plain=GOOD, reduced="output o 1 2.25 3\n"))
 
@@ -194,7 +193,6 @@ EXPLAINED = "it trapped: 1 region it needs are not in the keep set"
 def test_a_trap_is_evidence(
     place: Place, programs: dict[str, str], missing: tuple[str, ...], text: str, ran: list[str]
 ) -> None:
-    """With what is missing, where the bundle has a program that names it."""
     found = place.run(place.bundle(plain=GOOD, reduced=TRAPS, **programs))
     (result,) = only(found).results
 
@@ -209,7 +207,6 @@ def test_a_trap_is_evidence(
 def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
     place: Place, programs: dict[str, str], then: list[str]
 ) -> None:
-    """Tried again it passes, or nothing more is to be known: it trapped all the same."""
     device = Fickle(retries=1, plays=[GOOD, TRAPS, "lose the phone\n", *then])
     bundle = place.bundle(plain=GOOD, reduced=TRAPS, **programs)
     found = place.run(bundle, lambda: device)
@@ -221,7 +218,6 @@ def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
 
 @pytest.mark.parametrize("trimmed", ["reduced", "profile"])
 def test_a_device_that_cannot_load_programs_is_evidence(place: Place, trimmed: str) -> None:
-    """Of a proof and of a trace alike; no trace is to blame."""
     refused = "exit 1\nstderr x: libc.so.6: version `GLIBC_ABI_DT_RELR' not found\n"
     found = place.run(place.bundle(**{"plain": refused, trimmed: refused}))
     (result,) = results(found)
@@ -234,7 +230,6 @@ def test_a_device_that_cannot_load_programs_is_evidence(place: Place, trimmed: s
 
 
 def test_conditions_and_crash_are_evidence(place: Place) -> None:
-    """Of the run that learns of; what a machine says of a crash is cleaned."""
     hot = place.run(place.bundle(plain=GOOD, reduced=GOOD + "status 2\n"))
     crashed = place.run(place.bundle(plain=GOOD, reduced=TRAPS + "crash signal 5|\x1b[1mpc\n"))
     traced = place.run(place.bundle(plain=GOOD, profile="exit 139\ncrash signal 11\n"))
@@ -279,7 +274,6 @@ def recording_bundle(place: Place, **programs: str) -> Bundle:
 
 @pytest.mark.usefixtures("listed")
 def test_functions_are_brought_back_as_a_list_of_their_link(place: Place) -> None:
-    """By the twin on a device; whatever else runs for it, the time is the scenario's."""
     found = place.run(recording_bundle(place, unfolded="exit 1\n", probed=RECORDS))
     (result,) = only(found).results
     text = f"megtrim functions v1\nlink {'7' * 64}\none\ntwo\n".encode()
@@ -293,7 +287,6 @@ def test_functions_are_brought_back_as_a_list_of_their_link(place: Place) -> Non
 
 @pytest.mark.usefixtures("listed")
 def test_an_emulator_needs_no_twin(place: Place) -> None:
-    """It logs what it translates of the unfolded link."""
     place.device.kind = "qemu"
     (result,) = only(place.run(recording_bundle(place, unfolded=RECORDS))).results
 
@@ -304,7 +297,6 @@ def test_an_emulator_needs_no_twin(place: Place) -> None:
 def test_functions_that_cannot_be_used_are_evidence(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A twin that ends badly, one that leaves nothing, a list that is too large."""
     failed = place.run(recording_bundle(place, unfolded=GOOD, probed="exit 1\nstderr what()\n"))
     silent = place.run(recording_bundle(place, unfolded=GOOD, probed=GOOD))
     monkeypatch.setattr("megtrim.jobs.worker.LARGEST_LIST", 10)
@@ -322,7 +314,6 @@ def test_functions_that_cannot_be_used_are_evidence(
 
 @pytest.mark.usefixtures("listed")
 def test_a_device_for_which_no_twin_was_made_is_shown(place: Place) -> None:
-    """The bundle is not the one that it needs."""
     with pytest.raises(InputError) as caught:
         place.run(recording_bundle(place, unfolded=RECORDS))
 
@@ -330,7 +321,6 @@ def test_a_device_for_which_no_twin_was_made_is_shown(place: Place) -> None:
 
 
 def test_a_search_comes_first_and_its_cache_is_brought_back(place: Place) -> None:
-    """By the plain program; the profile program then runs with what was found."""
     searching = place.scenario(search=True)
     found = place.run(place.bundle(searching, plain="cache found\n", profile=PROFILE))
     (result,) = only(found).results
@@ -345,7 +335,6 @@ def test_a_search_comes_first_and_its_cache_is_brought_back(place: Place) -> Non
 def test_a_full_disk_under_a_found_cache_is_evidence(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is known of the product then, and what other scenarios brought is kept."""
     write = Path.write_bytes
 
     def full(path: Path, data: bytes) -> int:
@@ -387,7 +376,6 @@ def test_a_device_with_very_many_facts_reports_the_first_hundred(place: Place) -
 def test_a_trace_that_cannot_be_used_is_evidence(
     place: Place, profile: str, status: ScenarioStatus, said: str
 ) -> None:
-    """C++ in a trace is no region; nothing of it is brought back."""
     found = place.run(place.bundle(plain=GOOD, profile=profile))
     (result,) = only(found).results
 
@@ -423,7 +411,6 @@ def test_a_file_that_is_too_large_to_be_fetched_is_evidence(
 
 
 def test_what_programs_say_is_cleaned(place: Place) -> None:
-    """Escape sequences reach neither the evidence nor the job's log."""
     place.device.reported = {"a\x1bb": "c\nd"}
     hostile = "exit 1\nstderr \x1b[31m::error::x\r\x00\n"
     found = place.run(place.bundle(plain=GOOD, reduced=hostile))
@@ -438,7 +425,6 @@ def test_what_programs_say_is_cleaned(place: Place) -> None:
 
 
 def test_a_device_that_fails_is_evidence(place: Place) -> None:
-    """The others are tried; after two failures in a row, the rest is not."""
     names = [f"m{number}/s@any" for number in range(4)]
     what = place.bundle(
         *(place.scenario(id=name) for name in names), plain="lose it\n", reduced=GOOD
@@ -455,7 +441,6 @@ def test_a_device_that_fails_is_evidence(place: Place) -> None:
 
 
 def test_a_device_that_comes_back_is_used(place: Place) -> None:
-    """Only failures in a row give a device up."""
     what = place.bundle(
         *(place.scenario(id=f"m{number}/s@any") for number in range(5)), plain=GOOD, reduced=GOOD
     )
@@ -477,8 +462,6 @@ def test_a_device_that_comes_back_is_used(place: Place) -> None:
 
 
 def test_a_device_that_cannot_be_opened_is_evidence(place: Place) -> None:
-    """Under the name that the bundle has for it."""
-
     def gone() -> Device:
         msg = "adb: no device\x1b[31m"
         raise InfrastructureFailure(msg)
@@ -533,7 +516,6 @@ def test_ctrl_c_is_passed_on(place: Place) -> None:
 
 
 def test_evidence_bears_the_machine_that_ran_it(place: Place) -> None:
-    """In a pool that may be another one for each scenario; a dead one is tried and reported."""
     what = place.bundle(
         *(place.scenario(id=f"m{number}/s@any") for number in range(3)), plain=GOOD, reduced=GOOD
     )
@@ -594,7 +576,6 @@ def test_no_link_is_followed(place: Place, moved: str) -> None:
 
 @pytest.mark.parametrize("text", ["modem", "mode", "models", ""], ids=repr)
 def test_a_file_that_is_not_what_it_is_called_is_not_run(place: Place, text: str) -> None:
-    """Whether it is as long as before or not; nothing has its name that could be taken for it."""
     path = place.folder / "files" / place.put("model")
     path.write_text(text, encoding="utf-8")
 

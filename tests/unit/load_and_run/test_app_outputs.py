@@ -55,7 +55,6 @@ def read(data: bytes, name: str = "a.npy") -> OutputFile:
     ],
 )
 def test_a_file_of_numpy_is_a_tensor(dtype: str, named: str) -> None:
-    """Of its type and shape, with the bytes behind the header."""
     tensor = read(npy([[1, 0, 1], [0, 1, 1]], dtype)).tensor
 
     assert tensor is not None
@@ -64,7 +63,6 @@ def test_a_file_of_numpy_is_a_tensor(dtype: str, named: str) -> None:
 
 
 def test_other_elements_are_bytes() -> None:
-    """Texts, records, dates, and numbers that are laid out as the machine likes."""
     for dtype in ("<U1", "<M8[s]", "<f16", "<c32", [("a", "<f4"), ("b", "<i2")]):
         assert read(npy(np.zeros(2, dtype), dtype)).tensor is None
     assert read(npy(["a", "b"], "<U1")).tensor is None
@@ -90,7 +88,6 @@ def test_order_of_fortran_is_another_shape() -> None:
 
 
 def test_anything_else_is_compared_byte_by_byte() -> None:
-    """Whatever the tolerance; the first byte that differs is shown."""
     plain = read(b"cat 0.5\n", "out.txt")
 
     assert compare(plain, read(b"cat 0.5\n", "out.txt"), 0.0).equal
@@ -105,7 +102,6 @@ def test_anything_else_is_compared_byte_by_byte() -> None:
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i2", "i4", "i8", "u2", "u8", "c8", "c16"])
 def test_the_order_of_bytes_is_no_difference(dtype: str) -> None:
-    """A big-endian file is the tensor that it means, for the tolerance and for what it proves."""
     little, big = read(npy([1, 2, 3], f"<{dtype}")), read(npy([1, 2, 3], f">{dtype}"))
 
     assert little.tensor == big.tensor
@@ -134,7 +130,6 @@ def test_the_order_of_bytes_is_no_difference(dtype: str) -> None:
 def test_records_that_are_all_the_same_prove_nothing(
     records: np.ndarray[Any, Any], said: str | None
 ) -> None:
-    """Nor does a file that is a header alone."""
     found = refusal(read(npy(records, records.dtype)))
 
     assert (found is None) if said is None else (found is not None and found.endswith(said))
@@ -242,7 +237,6 @@ def test_what_says_more_than_one_thing_is_evidence(data: bytes) -> None:
 
 @given(st.binary(min_size=1, max_size=16), st.integers(2, 9))
 def test_bytes_of_any_number_that_is_repeated_are_refused(unit: bytes, times: int) -> None:
-    """Of the widths that numbers have; text of one word is as long as it likes to be."""
     for width in (1, 2, 4, 8, 16):
         data = b"\xff" + (unit * 16)[: width - 1]
         assert refusal(read(data * times, "o")) is not None

@@ -19,7 +19,6 @@ PLACES = Places(
 
 
 def test_every_placeholder_is_filled() -> None:
-    """In words of their own and inside of others; the program's name comes first."""
     arguments = (
         *("run", "{model}", "data={input:data}", "-x", "{input:h2d[0]}:{input:data}"),
         *("--threads={threads}", "{algo_cache}", "--out", "{outputs}/"),
@@ -40,7 +39,6 @@ def test_doubled_braces_are_braces() -> None:
 
 
 def test_the_names_of_placeholders_are_known() -> None:
-    """In order in one argument, as a set in many."""
     assert placeholders("{model}{input:a}{{x}}{model}") == ("model", "input:a", "model")
     assert names_in(("{model}", "x", "{outputs}{model}")) == {"model", "outputs"}
 
@@ -67,7 +65,6 @@ def test_what_is_no_placeholder_is_refused(argument: str, said: str) -> None:
 
 @pytest.mark.parametrize("argument", ["{input:other}", "{algo_cache}"])
 def test_a_placeholder_that_nothing_was_given_for_is_refused(argument: str) -> None:
-    """Of an input that is not there, of a cache that no one recorded."""
     bare = Places(model="m", outputs="o", threads=1)
 
     with pytest.raises(InputError) as caught:

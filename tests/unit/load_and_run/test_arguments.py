@@ -157,7 +157,6 @@ def test_arguments_that_are_refused(
     ],
 )
 def test_flags_that_pass(dialect: Dialect, arguments: str) -> None:
-    """Whatever the engine knows is the engine's to judge."""
     check_arguments(arguments.split(), dialect=dialect, source="x")
 
 
@@ -232,7 +231,6 @@ ANYTHING = st.lists(
 
 @given(ANYTHING, st.sampled_from([LITE, SDK]))
 def test_any_arguments_are_read_or_refused(arguments: list[str], dialect: Dialect) -> None:
-    """One clear message, with its place, or flags without dashes."""
     try:
         found = read(*arguments, dialect=dialect)
     except InputError as error:
@@ -259,7 +257,6 @@ VALUES = st.builds(
 def test_flags_are_spelled_for_the_program(
     arguments: list[str], dialect: Dialect, expected: tuple[str, ...]
 ) -> None:
-    """A value is a word of its own, as every release takes it; only a switch's own stays."""
     assert render_flags(read(*arguments, dialect=dialect), dialect) == expected
 
 
@@ -269,7 +266,6 @@ def test_what_is_spelled_is_read_the_same(every: list[Flag]) -> None:
 
 
 def test_a_changed_flag_replaces_all_of_its_name() -> None:
-    """The others keep their order; how it was turned before is forgotten."""
     given_ = read("--iter", "3", "--noenable-nchw44", "--cpu", "--iter=5")
 
     assert set_flag(given_, "iter", "1") == (
@@ -302,7 +298,6 @@ BOTH = [SDK, LITE]
 
 @pytest.mark.parametrize("dialect", BOTH)
 def test_lists_hold_together(dialect: Dialect) -> None:
-    """A flag is a switch or takes a value; names are spelled one way."""
     every = dialect.switches | dialect.values
 
     assert not dialect.switches & dialect.values
@@ -330,7 +325,6 @@ def test_where_they_differ() -> None:
 
 
 def test_an_open_dialect_knows_all_but_other_names() -> None:
-    """A flag that is called otherwise there is unknown even so."""
     dialect = replace(LITE, closed=False)
 
     assert dialect.knows("anything")

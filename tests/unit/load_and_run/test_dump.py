@@ -52,7 +52,6 @@ def refused(data: bytes) -> str:
 
 @pytest.mark.parametrize("text", [WITH_RTTI, WITH_RTTI.replace("{Elemwise}", "{}")])
 def test_dump_is_read(text: str) -> None:
-    """Type, shape and bytes; the description, which differs without type names, is passed over."""
     data = floats(1, 2, 3)
 
     found = parse_dump(dumped(data, text=text), name="run0-var178", source="x")
@@ -62,7 +61,6 @@ def test_dump_is_read(text: str) -> None:
 
 @pytest.mark.parametrize("places", [1, 64])
 def test_engine_with_other_numbers_of_dimensions(places: int) -> None:
-    """The header says for how many it has room."""
     data = struct.pack(f"<{3 + places}I", 0, 2, places, 2, *(0,) * (places - 1)) + b"ab"
 
     assert parse_dump(data, name="o", source="x").shape == (2,)

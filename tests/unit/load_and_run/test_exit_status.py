@@ -92,14 +92,12 @@ def test_how_a_run_ended(
 
 
 def test_what_a_program_prints_itself_counts_if_it_failed() -> None:
-    """Exit status 0 is a pass, whatever a program prints."""
     assert ending(run(1, stdout=ANDROID_11)) is TRAP
     assert ending(run(0, stdout="libc: Fatal signal 5 (SIGTRAP)\n")) is PASSED
 
 
 @given(st.integers(-64, 255), st.text(max_size=80))
 def test_every_run_ends_somehow(rc: int, said: str) -> None:
-    """Whatever the status and the text, there is one answer."""
     assert ending(run(rc, stderr=said)) in set(RunOutcome)
 
 

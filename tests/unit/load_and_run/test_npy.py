@@ -69,7 +69,6 @@ def test_an_array_of_another_type_or_order_does_not_fit(array: NDArray[Any], dty
 
 
 def test_other_sizes_fit_only_where_they_may_change() -> None:
-    """Another number of dimensions never does; an unknown shape always."""
     header = parse_header(written(np.zeros((1, 3, 8, 8), "<f4")), source="x")
 
     assert header.fits("Float32", None)
@@ -120,7 +119,6 @@ def test_a_whole_file_is_known_by_its_length() -> None:
 
 
 def test_a_generated_input_has_numbers_that_differ() -> None:
-    """Fractions of one for floats, whole ones else; the same bytes each time."""
     floats = read_array(generate_input("Float32", (1, 3, 4)) or b"", source="x")
     bytes_ = read_array(generate_input("QuantizedS8", (100,)) or b"", source="x")
 
@@ -150,7 +148,6 @@ IMAGE = np.arange(2 * 4 * 6, dtype="<f4").reshape(1, 2, 4, 6)
 
 
 def test_values_are_the_same_numbers_elsewhere() -> None:
-    """A good input stays one: the last number stands first."""
     found = read(apply_change(written(IMAGE), NpyMutation.VALUES, source="x"))
 
     assert found.dtype == np.dtype("<f4")
@@ -197,7 +194,6 @@ def test_what_would_be_no_change_is_none(array: NDArray[Any], change: NpyMutatio
     st.sampled_from(list(NpyMutation)),
 )
 def test_equal_inputs_give_equal_bytes(shape: list[int], dtype: str, change: NpyMutation) -> None:
-    """And what is given back is a file of the same type that holds something else."""
     data = written((np.arange(np.prod(shape)) % 7).reshape(shape).astype(dtype))
     first = apply_change(data, change, source="x")
 

@@ -98,7 +98,6 @@ def test_what_was_asked_for_and_not_reached_is_the_last_reason() -> None:
 
 
 def test_lines_tell_what_was_measured() -> None:
-    """One for each thing; what did not change is shown once."""
     after = replace(
         GOOD,
         cpu_c=68.24,
@@ -160,7 +159,6 @@ def test_what_no_machine_can_say_is_refused(changes: dict[str, Any], said: str) 
     ],
 )
 def test_what_no_policy_can_be_is_refused(changes: dict[str, Any], said: str) -> None:
-    """Nor a text that would speak to a terminal."""
     with pytest.raises(ValueError, match=f"^{said}"):
         replace(SLOW, **changes)
 

@@ -84,7 +84,6 @@ def test_recorded_logs(name: str) -> None:
 
 @given(made_logs())
 def test_every_release_is_read(made: MadeLog) -> None:
-    """All times, in their order, rounded as the program prints them."""
     found = read(made.text(), made)
 
     assert found is not None
@@ -161,7 +160,6 @@ def _mix(made: MadeLog, data: st.DataObject) -> str:
 )
 @given(made=made_logs(), data=st.data())
 def test_damage_is_named(damage: Damage, made: MadeLog, data: st.DataObject) -> None:
-    """Whichever line with times it hits, with file and line."""
     text = damage(made, data)
     with pytest.raises(DamagedLog, match=r"^x\.log:\d+: found .+, expected .+") as caught:
         read(text, made)

@@ -78,7 +78,6 @@ def test_the_interval_inverts_the_test(count: int, level: float, seed: int) -> N
 @given(PAIRS, st.sampled_from([0.25, 2.0, 1024.0]))
 @settings(deadline=None)
 def test_scale_changes_no_answer(pairs: list[Pair], scale: float) -> None:
-    """Without a floor, times in another unit give the same answers."""
     scaled = [Pair(first_ms=p.first_ms * scale, second_ms=p.second_ms * scale) for p in pairs]
     before = compare(pairs, Criterion(), level=0.05)
     after = compare(scaled, Criterion(), level=0.05)
@@ -101,7 +100,6 @@ def test_the_order_of_pairs_does_not_matter(pairs: list[Pair], shuffler: random.
 @given(PAIRS, st.floats(min_value=1.01, max_value=2))
 @settings(deadline=None)
 def test_a_slower_second_never_lowers_the_interval(pairs: list[Pair], factor: float) -> None:
-    """The interval moves up with the second contestant's times."""
     slowed = [Pair(first_ms=p.first_ms, second_ms=p.second_ms * factor) for p in pairs]
     before = compare(pairs, Criterion(), level=0.05)
     after = compare(slowed, Criterion(), level=0.05)
@@ -129,7 +127,6 @@ def test_a_clear_change_stops_early(ratio: float) -> None:
     [(0.7, 0.03, Answer.YES), (1.0, 0.003, Answer.NO), (1.0, 0.03, Answer.INCONCLUSIVE)],
 )
 def test_eight_pairs_answer_what_is_plain(ratio: float, spread: float, exceeds: Answer) -> None:
-    """As many as there are where each process searches."""
     plan = ContestBudget(rounds=SEARCH_ROUNDS).plan
     seen = compare_at_looks(noisy_pairs(ratio, spread, count=8), Criterion(), plan)
 
@@ -154,7 +151,6 @@ def test_no_means_less_than_three_thresholds() -> None:
 @given(PAIRS, st.sampled_from([0.01, 0.05]))
 @settings(deadline=None)
 def test_what_exceeds_is_different(pairs: list[Pair], level: float) -> None:
-    """However wide the noise, nothing exceeds a threshold that is not called different."""
     result = compare(pairs, Criterion(), level=level)
     assert result.different is Answer.YES or result.exceeds is not Answer.YES
 
@@ -188,7 +184,6 @@ def test_few_pairs_give_no_interval() -> None:
 
 
 def test_a_marked_sample_drops_its_pair() -> None:
-    """A round without one side is no pair; the order of samples does not matter."""
     expected = [
         p for n, p in enumerate(match_pairs(samples(), "a", "b", TimeStage.INFERENCE)) if n != 2
     ]
@@ -210,7 +205,6 @@ def test_the_p_value_of_a_clear_change_survives_its_looks() -> None:
 
 
 def test_adjusted_values_grow_with_their_number() -> None:
-    """Adjusted values are never below the given ones, and keep their order and names."""
     adjusted = adjust_p_values({"c": 0.5, "a": 0.001, "b": 0.02})
     assert list(adjusted) == ["a", "b", "c"]
     assert 0.001 < adjusted["a"] < adjusted["b"] < adjusted["c"] <= 1
@@ -219,7 +213,6 @@ def test_adjusted_values_grow_with_their_number() -> None:
 
 @given(st.integers(2, 8), st.integers(0, 2**32))
 def test_a_round_has_each_contestant_once(count: int, seed: int) -> None:
-    """Rounds are complete, and places are counted from 0."""
     names = [f"c{index}" for index in range(count)]
     turns = plan_turns(names, 3, cpus=[0, 1], seed=seed)
     for number in range(3):
@@ -248,14 +241,12 @@ def test_what_a_place_costs_makes_no_difference() -> None:
 
 
 def test_equal_seeds_give_equal_turns() -> None:
-    """The order of the names does not matter; the seed does."""
     turns = plan_turns(["a", "b"], 20, cpus=[0, 1], seed=1)
     assert turns == plan_turns(["b", "a"], 20, cpus=[0, 1], seed=1)
     assert turns != plan_turns(["a", "b"], 20, cpus=[0, 1], seed=2)
 
 
 def test_a_round_stays_on_one_cpu() -> None:
-    """Both sides of a pair meet the same CPU, and all CPUs are used equally."""
     turns = plan_turns(["a", "b"], 40, cpus=[0, 1], seed=1)
     assert len({(turn.round_number, turn.cpus) for turn in turns}) == 40
     assert Counter(turn.cpus for turn in turns) == {(0,): 40, (1,): 40}

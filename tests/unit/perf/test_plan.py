@@ -44,7 +44,6 @@ def test_experiments_need_the_plain_build_alone() -> None:
 
 
 def test_trimming_needs_a_trim() -> None:
-    """And the cache that a search found, for the scenario that runs with one."""
     found = perf_tasks(make_config({"experiments": [], "trimming": True}))
 
     measured = {task.name: task for task in found if task.stage is Stage.PERF}

@@ -97,7 +97,6 @@ def test_a_phone_without_a_feature_is_skipped_once_it_is_reached(tmp_path: Path)
 
 
 def test_a_comparison_says_its_place_and_what_is_left(tmp_path: Path) -> None:
-    """By the times of those before it, of which a skipped one took none."""
     session = open_session(tmp_path)
     tasks = [each for each in perf_tasks(session.request.config) if each.stage is Stage.PERF]
     took = ContestResult(status=PerformanceStatus.MEASURED, time_s=20.0)
@@ -112,7 +111,6 @@ def test_a_comparison_says_its_place_and_what_is_left(tmp_path: Path) -> None:
 
 
 def test_a_program_that_fails_costs_its_own_row(tmp_path: Path) -> None:
-    """The contest is over, and the result says where and why."""
     session = changed(
         open_session(tmp_path),
         devices={"any": FakeDevice("here", reported={"model": "P"})},
@@ -166,7 +164,6 @@ def bring(session: Session, folder: Path, result: ContestResult, **changes: Any)
 
 
 def test_what_was_brought_is_the_result(tmp_path: Path) -> None:
-    """With its contest, and the machine that measured; no device is asked here."""
     session = bring(timed(tmp_path), tmp_path / "times", CRASHED)
     found = perf.work(task_of(session), session, tmp_path)
 
@@ -176,7 +173,6 @@ def test_what_was_brought_is_the_result(tmp_path: Path) -> None:
 
 
 def test_a_key_rests_on_what_was_brought(tmp_path: Path) -> None:
-    """On its bytes and its machine; not on where it lies."""
     base = timed(tmp_path)
     first = bring(base, tmp_path / "1", CRASHED)
     same = bring(base, tmp_path / "2", CRASHED)

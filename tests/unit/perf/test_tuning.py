@@ -78,7 +78,6 @@ def search(ratios: Mapping[str, object], contests: int = 99) -> Search:
 def test_the_faster_half_goes_on(
     ratios: Mapping[str, object], winner: str, held: list[str]
 ) -> None:
-    """With more pairs; the last one wins if it is surely faster, in pairs of their own."""
     found = search(ratios)
 
     assert [f"{each.experiment}{each.rounds}" for each in found.heats] == held
@@ -86,7 +85,6 @@ def test_the_faster_half_goes_on(
 
 
 def test_a_budget_ends_a_search() -> None:
-    """What was not measured is named; what was is compared once more."""
     found = search({"a": 0.9, "b": 0.8, "c": 0.7}, contests=2)
 
     assert found.skipped == ("c",)
@@ -113,7 +111,6 @@ def test_no_winner_is_made_up(
     error: type[Exception],
     message: str,
 ) -> None:
-    """The reason is said, and whose fault it is."""
     with pytest.raises(error, match=message):
         search(ratios, contests)
 
@@ -219,7 +216,6 @@ CACHE = {"fast_run": True, "algo_cache": f"{TUNED}/net-fast.algo.cache"}
 def test_flags_become_a_scenario(
     loaded: LoadedConfig, winner: str, toolchain: str, expected: dict[str, object]
 ) -> None:
-    """With the flags that the model needs, its counts and inputs, behind its siblings."""
     tuned = make(loaded, winner, toolchain)
 
     assert dict(tuned.item) == expected

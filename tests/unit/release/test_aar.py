@@ -72,7 +72,6 @@ def aar() -> bytes:
 
 
 def test_prefab_finds_library_and_headers() -> None:
-    """Under the names that the CMake package has, too."""
     files = unzip(aar())
     name, modules = read_package(files)
     path = "modules/shared/libs/android.arm64-v8a/libengine.so"
@@ -88,7 +87,6 @@ def test_prefab_finds_library_and_headers() -> None:
 
 
 def test_it_is_an_android_library() -> None:
-    """A manifest, a library for the package, no resources, no classes; and the licences."""
     files = unzip(aar())
     manifest = ET.fromstring(files["AndroidManifest.xml"])
 
@@ -102,7 +100,6 @@ def test_it_is_an_android_library() -> None:
 
 
 def test_its_bytes_follow_from_its_files() -> None:
-    """In any order, at any time; the digest is what another machine made, too."""
     again = collect_aar(android(), as_files(dict(reversed(FILES.items()))))
 
     assert again is not None
@@ -116,7 +113,6 @@ def test_its_bytes_follow_from_its_files() -> None:
 
 
 def test_one_library_for_each_abi() -> None:
-    """An app takes all of them from one file."""
     files = unzip(make_aar([part(), part(ARMV7)]))
     _, modules = read_package(files)
 
@@ -177,7 +173,6 @@ endif()
 
 
 def test_a_cmake_package_has_targets_for_what_is_there() -> None:
-    """By paths that may move: a library with its headers, and programs in one order."""
     text = render_config(library="", programs=["viewer", "load_and_run"])
 
     assert CMAKE in render_config(library="libengine.so", programs=())

@@ -48,7 +48,6 @@ def packed(*members: Member, form: int = tarfile.USTAR_FORMAT) -> bytes:
 
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """Each file with its mode; afterwards nothing is left."""
     write_archive(as_files(documents()), tmp_path / "camera-1.4.tar.gz")
 
     with open_release(tmp_path / "camera-1.4.tar.gz") as folder:
@@ -167,7 +166,6 @@ def test_one_that_cannot_be_read_is_a_mistake(
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_what_is_none_is_refused(name: str, tmp_path: Path) -> None:
-    """By its name, and nothing is left of it."""
     data, said = DAMAGES[name]
     path = tmp_path / "camera-1.4.tar.gz"
     path.write_bytes(data)

@@ -338,7 +338,6 @@ def test_every_damage_is_named_at_once(release: Path) -> None:
 
 
 def test_another_whole_release_has_another_digest(release: Path, tmp_path: Path) -> None:
-    """An older one that is put in its place agrees with itself."""
     older = write(tmp_path / "older", documents(program="older\n"))
     expected = check_release(release).sha256
 
@@ -398,7 +397,6 @@ def test_there_are_many_damages() -> None:
 
 
 def test_an_aar_is_made_of_the_other_files(tmp_path: Path) -> None:
-    """It is made again and compared; the one that came is not opened."""
     whole = write_for_android(tmp_path / "whole", shared_library("LITE_run"))
     other = write_for_android(tmp_path / "other", shared_library("LITE_stop"))
     replaced = write_for_android(

@@ -59,7 +59,6 @@ RELEASED = [
 
 
 def test_a_release_holds_what_people_use(session: Session) -> None:
-    """And nothing else: no log, no private header or source, no link."""
     assert sorted(each.path for each in collect_release(session, megtrim="0.1.0")) == RELEASED
 
 
@@ -100,7 +99,6 @@ def with_library(exported: str) -> dict[str, str]:
 
 
 def test_a_release_for_android_has_an_aar(tmp_path: Path) -> None:
-    """Of the library that apps can link; of another, it is said why there is none."""
     toolchain = ToolchainIdentity(kind="ndk", target="aarch64-linux-android23", version="NDK r21")
     verdict = replace(passing(), toolchain=toolchain)
     session = make_session(tmp_path / "team", verdict, bins=with_library("LITE_run"))
@@ -117,7 +115,6 @@ def test_a_release_for_android_has_an_aar(tmp_path: Path) -> None:
 
 
 def test_a_release_passes_its_own_check(session: Session, tmp_path: Path) -> None:
-    """What is written says of itself what is true."""
     write_folder(collect_release(session, megtrim="0.1.0"), tmp_path / "release")
     found = check_release(tmp_path / "release", model=tmp_path / "team/m.mge")
 
@@ -161,7 +158,6 @@ def test_without_a_library_there_are_no_headers(tmp_path: Path) -> None:
 
 
 def test_symbols_are_apart(tmp_path: Path) -> None:
-    """Of programs that are linked once more, nothing else has them."""
     bins = BUILT | {"links/shipped/load_and_run": "unstripped", "links/shipped/x.map": "map"}
     session = make_session(tmp_path / "team", passing(), bins=bins)
     paths = [each.path for each in collect_release(session, megtrim="0.1.0")]
@@ -171,7 +167,6 @@ def test_symbols_are_apart(tmp_path: Path) -> None:
 
 
 def test_a_build_by_regions_keeps_them_too(tmp_path: Path) -> None:
-    """Of the library as well, where the toolchain strips after the link."""
     bins = BUILT | {f"unstripped/{each}": "symbols" for each in ("load_and_run", "libengine.so")}
     session = make_session(tmp_path / "team", passing(), bins=bins)
     paths = [each.path for each in collect_release(session, megtrim="0.1.0")]

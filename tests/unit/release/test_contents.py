@@ -24,7 +24,6 @@ def test_what_is_written_is_read() -> None:
 
 
 def test_times_and_logs_change_no_byte() -> None:
-    """Equal inputs give equal bytes, however long it took."""
     slow = tuple(
         replace(each, time_s=99.0, log_tail="slow\n", reproduce="other --out x")
         for each in passing().scenarios

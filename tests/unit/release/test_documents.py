@@ -45,7 +45,6 @@ BILL = render_bill(contents(), licences=LICENCES, megtrim="0.1.0")
 
 
 def test_each_is_of_all_that_was_there_before() -> None:
-    """The sums of the payload and each document, the statement of all but these and itself."""
     texts = seal(contents(), PAYLOAD, stages=STAGES, megtrim="0.1.0")
     sums = parse_checksums(texts.pop(CHECKSUMS_FILE), source="s")
     stated = json.loads(texts[STATEMENT_FILE])["subject"]
@@ -66,7 +65,6 @@ def test_an_export_says_whether_it_has_licences() -> None:
 
 
 def test_a_statement_has_the_keys_of_in_toto_and_slsa() -> None:
-    """Readers of other tools find what they look for: files, and all that they are made from."""
     said = json.loads(STATEMENT)
     definition = said["predicate"]["buildDefinition"]
 
@@ -139,7 +137,6 @@ def test_the_published_schema_takes_the_bill() -> None:
 
 
 def test_components_are_named_by_digests_and_commits() -> None:
-    """They are made from the engine, and that from what was fetched, each with its licences."""
     read, components = read_bill(contents())
     used, left_out = (
         components[f"third-party:third_party/{each}"] for each in ("flatbuffers", "cpuinfo")
@@ -156,7 +153,6 @@ def test_components_are_named_by_digests_and_commits() -> None:
 
 
 def test_a_bill_says_what_was_left_out_and_what_made_it() -> None:
-    """Regions, functions and switches; the compiler, and the image that it came in."""
     said = contents()
     deeper = replace(
         said,

@@ -37,12 +37,10 @@ PROGRAMS = tuple(each for each in SAID.artifacts if each.kind is ArtifactKind.PR
     ],
 )
 def test_a_readme_says_what_it_can_run_and_what_not(said: ReleaseContents, line: str) -> None:
-    """Each scenario with the model it was proven with, and where; a cell stays one cell."""
     assert line in render_readme(said, has_licences=True)
 
 
 def test_a_readme_says_how_it_is_used() -> None:
-    """An app by an AAR, if there is one; no reader looks for what is not there."""
     assert LINES in render_readme(SAID, has_licences=True, has_aar=True)
     assert LINES not in render_readme(SAID, has_licences=True)
     without = render_readme(SAID, has_licences=False)

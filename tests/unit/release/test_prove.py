@@ -224,7 +224,6 @@ def compare(
 
 @pytest.mark.parametrize("proven", [False, True])
 def test_equal_bytes_are_no_difference(proven: bool, tmp_path: Path) -> None:
-    """Of all files, from the same causes, whoever proved it."""
     config = CONFIG + RUNNER * proven
     found = release(
         make_session(tmp_path / "a", VERDICT, config=config), tmp_path / "r", proven=proven
@@ -292,7 +291,6 @@ def test_another_megtrim_is_named(tmp_path: Path) -> None:
 
 
 def test_another_device_may_run_it(tmp_path: Path) -> None:
-    """One that was asked for; all else is compared."""
     found = release(make_session(tmp_path / "a", VERDICT), tmp_path / "r")
     verdict = replace(
         VERDICT,
@@ -307,7 +305,6 @@ def test_another_device_may_run_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [program, numbered])
 def test_it_is_what_the_results_have(make: Callable[[], TrimmedProgram], tmp_path: Path) -> None:
-    """The file that ships, the functions of its twin, and what was left out."""
     expected = make()
     folder = write_release(tmp_path / "release", expected)
     trim = read_release(folder, shown="release")
@@ -338,7 +335,6 @@ def test_without_symbols(tmp_path: Path) -> None:
 
 
 def test_a_damaged_release(tmp_path: Path) -> None:
-    """Nothing is looked up in what is not whole."""
     folder = write_release(tmp_path / "r", program())
     (folder / "symbols/app").write_bytes(b"another")
 

@@ -55,7 +55,6 @@ from megtrim.render.markup import (
     ],
 )
 def test_a_sentence_is_inert(text: str, expected: str) -> None:
-    """No mention, issue, link, image, HTML, formula, list or table comes of it."""
     assert prose(text) == expected
 
 
@@ -73,18 +72,15 @@ def test_a_sentence_is_inert(text: str, expected: str) -> None:
     ],
 )
 def test_code_is_one_line_that_a_table_can_hold(text: str, expected: str) -> None:
-    """Backticks where they do, entities where a backtick or a pipe is inside."""
     assert code(text) == expected
 
 
 def test_a_block_cannot_be_closed_from_inside() -> None:
-    """Its fence is longer than any run of backticks that it holds."""
     assert block("\na\n") == "```text\na\n```"
     assert block("````\n</details>") == "`````text\n````\n</details>\n`````"
 
 
 def test_long_texts_are_cut() -> None:
-    """A name of 200 characters, a sentence of 500, a block as long as its caller says."""
     assert code("x" * 200) == "`" + "x" * 200 + "`"
     assert "… 1 characters left out …" in code("x" * 201)
     assert prose("x" * 500) == "x" * 500
@@ -99,7 +95,6 @@ def test_folds_and_tables() -> None:
 
 
 def test_a_table_shows_a_hundred_rows_and_counts_the_rest() -> None:
-    """Each row is made of an item, and only if it is shown."""
     short = bounded_table(("n",), range(100), lambda number: (str(number),))
     assert short == table(("n",), [(str(number),) for number in range(100)])
 
@@ -110,7 +105,6 @@ def test_a_table_shows_a_hundred_rows_and_counts_the_rest() -> None:
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=100))
 def test_any_text_stays_inert(text: str) -> None:
-    """No unescaped active character is left, and nothing of the text is lost."""
     line = prose(text)
     bare = re.sub(r"\\(.)", "", line.replace("<!-- -->", "\0"))
 
@@ -126,7 +120,6 @@ def test_any_text_stays_inert(text: str) -> None:
     "address", ["", "javascript:alert(1)", "https://a.example", "https://a.example/x)[y](z", "/x"]
 )
 def test_only_a_plain_address_is_linked(address: str) -> None:
-    """Anything else is left out, and its text with it."""
     assert link("this", address) == ""
     assert (
         link("this", "https://a.example:8443/x/1...2") == "[this](https://a.example:8443/x/1...2)"
@@ -153,7 +146,6 @@ def test_only_a_plain_address_is_linked(address: str) -> None:
     ],
 )
 def test_control_codes_go_and_letters_stay(text: str, expected: str) -> None:
-    """Escape sequences vanish whole; a character that cannot be shown is replaced visibly."""
     assert clean(text, limit=1000) == expected
 
 
@@ -181,7 +173,6 @@ def test_a_command_is_one_line_or_not_shown() -> None:
 
 
 def test_one_line_has_one_line() -> None:
-    """Line breaks and runs of spaces become one space."""
     assert one_line("  a\n b\t\tc\r\nd ") == "a b c d"
     assert one_line("a" * 600).startswith("a" * 125 + " … 100 characters left out … ")
 
@@ -204,7 +195,6 @@ def test_a_path_stays_below_the_project(text: str, expected: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=[])))
 def test_whatever_comes_in_xml_can_hold_what_goes_out(text: str) -> None:
-    """No escape, no surrogate, no character that XML forbids; cleaning twice changes nothing."""
     shown = clean(text, limit=100_000)
 
     assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", shown) is None

@@ -10,7 +10,6 @@ from megtrim.render.scale import Scale, around, from_zero, round_values
 
 @given(st.floats(0, 2.0**62), st.floats(0, 2.0**62))
 def test_a_scale_holds_its_values(one: float, other: float) -> None:
-    """Whatever the values: inside, in order, with a bounded number of round ticks."""
     low, high = sorted((one, other))
     for scale in (around(low, high), from_zero(high)):
         assert scale.low < scale.high

@@ -32,7 +32,6 @@ def annotate_at_top(verdict: Verdict) -> tuple[Annotation, ...]:
 
 
 def test_a_failure_is_an_error_where_it_is_configured() -> None:
-    """With what to do and the command that shows it again; nothing is said of what passed."""
     trap, *rest = annotate_at_top(failing())
 
     assert trap == Annotation(
@@ -95,7 +94,6 @@ def test_eight_of_a_level_are_shown() -> None:
 
 
 def test_texts_are_one_line_and_bounded() -> None:
-    """A check without a text shows its kind and status; a path stays in the project."""
     hostile = replace(
         on_device(CheckStatus.FAIL, HOSTILE * 99 + "\nlast"),
         id="x" * 9_999,
@@ -121,7 +119,6 @@ def test_texts_are_one_line_and_bounded() -> None:
 @settings(max_examples=60, deadline=None)
 @given(verdicts())
 def test_any_verdict_fits(verdict: Verdict) -> None:
-    """Ten of a level, fifty of a job, 255 characters of a title, a few lines of message."""
     found = annotate_at_top(verdict)
     levels = Counter(each.level for each in found)
 
@@ -138,7 +135,6 @@ def test_any_verdict_fits(verdict: Verdict) -> None:
 
 
 def test_a_file_is_named_from_the_top_of_the_repository() -> None:
-    """One that several configurations share, too, which lies above the folder of each."""
     files = ("megtrim.yaml", "models/a.yaml", "../megtrim/models/a.yaml")
     verdict = join(
         pull_request(

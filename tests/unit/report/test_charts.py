@@ -17,7 +17,6 @@ def variant(name: str, size_bytes: int, *sections: tuple[str, int]) -> VariantSi
 
 
 def test_bars_are_drawn_to_one_scale_and_reduced_once_more_to_its_own() -> None:
-    """The largest variant is the whole width; parts follow each other without a gap."""
     picture = size_picture(
         ArtifactSizes(
             name="a",
@@ -81,14 +80,12 @@ def test_colours_repeat_after_the_eighth() -> None:
     [(89, "none"), (90, "wide"), (249, "wide"), (250, "any"), (1, "none"), (999, "any")],
 )
 def test_a_segment_is_named_where_its_name_fits(part: int, expected: str) -> None:
-    """From 9% of the width on a wide screen, from 25% on any."""
     whole = ArtifactSizes(name="a", sizes=(variant("plain", 1000, ("x", part)),))
 
     assert size_picture(whole).bars[0].enlarged[0].label == expected
 
 
 def test_a_single_byte_counts() -> None:
-    """One byte outside of every section is drawn, and an empty section has no width."""
     one = variant("plain", 1, ("text", 0))
     (bar,) = size_picture(ArtifactSizes(name="a", sizes=(one,))).bars
 

@@ -72,12 +72,10 @@ def opening(verdict: Verdict) -> list[str]:
 
 @pytest.mark.parametrize("name", COMMENTS)
 def test_the_comments_are_those_that_were_looked_at(name: str) -> None:
-    """A change of a comment is a change of a file that a person can read."""
     assert render(COMMENTS[name], links=LINKS) == (FOLDER / f"{name}.md").read_text("utf-8")
 
 
 def test_every_kept_comment_is_of_a_case() -> None:
-    """No file is left behind by a case that went."""
     assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(COMMENTS)
 
 
@@ -157,7 +155,6 @@ def ended(statuses: Iterable[CheckStatus]) -> Verdict:
 
 @pytest.mark.parametrize("statuses", SUBSETS, ids=" ".join)
 def test_the_first_line_is_the_worst_thing(statuses: tuple[CheckStatus, ...]) -> None:
-    """Whatever ended how next to it, in whatever order: who reads one line reads that."""
     worst = next(status for status in _WORST if status in statuses)
 
     for checks in (statuses, statuses[::-1]):
@@ -180,7 +177,6 @@ def test_a_long_text_does_not_make_a_long_title() -> None:
 
 
 def test_a_trap_on_a_device_shows_its_crash() -> None:
-    """In a fold of its own before the log, where the details are folds; backticks do not end it."""
     known = replace(trapped(), crash="signal 5\n```\n<b>\n", conditions=crashed().conditions)
     text = render(join(facts(scenarios=(known,))))
 
@@ -207,7 +203,6 @@ def test_many_missing_regions_are_counted() -> None:
 
 
 def test_a_check_without_hint_command_or_details_is_short() -> None:
-    """Nothing empty is shown; a trap that belongs to no scenario shows its own details."""
     bare = on_device(CheckStatus.FAIL, "it failed")
     lost = replace(bare, id="trap:x", kind=CheckKind.TRAP, subject="x", detail="lost")
     text = render(join(pull_request(checks=(bare, lost))))
@@ -220,7 +215,6 @@ def test_a_check_without_hint_command_or_details_is_short() -> None:
 
 
 def test_devices_have_a_line_for_each_thing_that_is_said() -> None:
-    """Pending first; however many scenarios it is true of; what failed is shown in full above."""
     checks = (
         on_device(CheckStatus.PASS, PROVEN, RESNET),
         on_device(CheckStatus.PASS, PROVEN, MOBILENET),
@@ -254,7 +248,6 @@ def test_long_lists_are_cut_and_said_so() -> None:
 
 
 def test_long_logs_commands_and_regions_are_cut() -> None:
-    """Two thousand characters of a log, two hundred of a region's name."""
     long = replace(
         trapped(),
         missing_regions=("r" * 200, "s" * 201),
@@ -271,7 +264,6 @@ def test_long_logs_commands_and_regions_are_cut() -> None:
 
 
 def test_without_a_trace_or_operators_it_says_so() -> None:
-    """Nothing chosen is not the same as nothing kept."""
     nothing = OperatorsUse(kept=(), dtypes=(), elemwise_modes=())
     text = render(join(facts(regions=RegionsUse(held=900, kept=0, by_tag=()), operators=nothing)))
 
@@ -280,7 +272,6 @@ def test_without_a_trace_or_operators_it_says_so() -> None:
 
 
 def test_many_failures_leave_room_for_everything_else() -> None:
-    """Ten are shown in full, the next hundred in a line each, and the tables are still there."""
     many = tuple(
         replace(trapped(), id=f"m{number:03}/s@c", log_tail="x" * 100_000) for number in range(200)
     )
@@ -299,7 +290,6 @@ def test_many_failures_leave_room_for_everything_else() -> None:
 
 
 def test_what_does_not_fit_is_left_out_whole_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is important comes first, so it is what stays; the way to the rest always does."""
     monkeypatch.setattr(comment, "LIMIT", 3_900)
     failed = replace(failing(), origin=Origin(project="camera-app"))
     text = render(failed, links=LINKS)
@@ -348,12 +338,10 @@ def test_a_part_is_left_out_when_it_is_one_byte_too_long(monkeypatch: pytest.Mon
     ],
 )
 def test_the_way_to_the_rest(links: Links, expected: str) -> None:
-    """A link of the run, where that is an address and nothing else."""
     assert render(replace(passing(), origin=Origin()), links=links).endswith(expected)
 
 
 def test_hostile_texts_stay_text() -> None:
-    """No mention, number or HTML of a log, a name or a message is alive outside of code."""
     text = render(COMMENTS["hostile-names"])
     outside = re.sub(r"(?ms)^(`{3,})text\n.*?^\1$", "", text)
     outside = re.sub("`[^`\n]*`|<code>[^\n]*?</code>", "", outside)
@@ -422,7 +410,6 @@ def verdicts(draw: st.DrawFn) -> Verdict:
 @settings(max_examples=60, deadline=None)
 @given(verdicts())
 def test_any_verdict_fits(verdict: Verdict) -> None:
-    """Verdict and links are there whatever else is not; no fold is torn."""
     text = render(verdict, links=LINKS)
 
     # A mebibyte of summary and 65,536 characters of comment, with room for the comment's marker.
@@ -458,7 +445,6 @@ def identity_of(**changes: object) -> dict[str, str]:
 
 
 def test_kept_regions_come_by_tag_the_largest_first() -> None:
-    """With how many the profile build holds, where that is known."""
     known = RegionsUse(held=9, kept=3, by_tag=(tag("small", 1, 4), tag("large", 2, 5)))
     unknown = RegionsUse(held=0, kept=3, by_tag=(tag("small", 1, 0), tag("large", 2, 0)))
 
@@ -486,7 +472,6 @@ def test_operators_are_listed_up_to_a_limit(count: int, shown: str) -> None:
 
 
 def test_the_identity_names_what_the_program_was_built_with() -> None:
-    """What was not used or not done has no row."""
     plain = identity_of()
     assert list(plain) == [
         *("engine", "header generation", "toolchain", "trim", "minimum size", "device"),
@@ -553,7 +538,6 @@ def test_a_cause_is_the_files_not_a_parts() -> None:
 
 
 def test_it_says_if_the_check_is_green_all_the_same() -> None:
-    """As for a device that is away, unless the configuration makes that red."""
     pending = replace(unverified().checks[0], status=CheckStatus.UNVERIFIED, hint="wait for it")
     green = replace(unverified(), checks=(pending,), unverified=UnverifiedPolicy.WARN)
     red = replace(green, unverified=UnverifiedPolicy.FAIL)
@@ -564,7 +548,6 @@ def test_it_says_if_the_check_is_green_all_the_same() -> None:
 
 
 def test_nothing_is_to_be_done_about_a_pass() -> None:
-    """Nor about a check that does not say what."""
     silent = replace(
         unverified(),
         checks=tuple(replace(each, hint="") for each in unverified().checks),

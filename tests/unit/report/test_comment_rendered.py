@@ -70,7 +70,6 @@ def inert(markdown: str) -> Shown:
 
 @pytest.mark.parametrize("name", COMMENTS)
 def test_what_was_looked_at_renders_as_it_was_meant(name: str) -> None:
-    """One link, one table of sizes above all folds, every fold whole."""
     shown = inert(render(COMMENTS[name], links=LINKS))
 
     assert shown.links == [LINKS.run]
@@ -115,7 +114,6 @@ FRAGMENTS = st.lists(
 @settings(max_examples=300, deadline=None)
 @given(FRAGMENTS)
 def test_any_text_is_inert_wherever_it_stands(text: str) -> None:
-    """In a heading, a sentence, a table, a list, a fold and a block."""
     head = f"## {code(text)}\n\n**{code(text)} x**, {prose(text)}\n\n{prose(text)}\n\n"
     table = f"| a | b |\n| --- | --- |\n| {code(text)} {code(text)} | {prose(text)} |\n\n"
     rest = (

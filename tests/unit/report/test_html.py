@@ -75,7 +75,6 @@ class Page(HTMLParser):
 
 @pytest.mark.parametrize("make", [passing, failing, unverified, big, hostile, mapped])
 def test_the_page_is_well_formed_and_repeatable(make: Callable[[], Verdict]) -> None:
-    """Every element is closed, every id is there once, equal verdicts give equal bytes."""
     text = html.render(make())
     page = Page(text)
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
@@ -96,7 +95,6 @@ def test_the_page_is_well_formed_and_repeatable(make: Callable[[], Verdict]) -> 
 
 @pytest.mark.parametrize("make", [failing, hostile])
 def test_nothing_is_loaded_and_only_what_is_named_runs(make: Callable[[], Verdict]) -> None:
-    """The policy allows two inline texts by digest, and there is nothing else that could load."""
     text = html.render(make())
     page = Page(text)
     policy = next(a["content"] for t, a in page.elements if "http-equiv" in a)
@@ -141,7 +139,6 @@ def test_the_numbers_to_see_first() -> None:
 
 
 def test_the_tightest_of_several_budgets_is_shown() -> None:
-    """By the share of its limit that is used, not by bytes."""
     rows = (
         budget(used_bytes=90, max_bytes=100),
         budget(artifact="lib", used_bytes=9_500, max_bytes=10_000),
@@ -154,7 +151,6 @@ def test_the_tightest_of_several_budgets_is_shown() -> None:
 
 
 def test_what_needs_a_person_is_reported_in_full() -> None:
-    """Check, reason, what to do, the command, the place, details."""
     text = Page(html.render(failing())).text
 
     assert (
@@ -170,7 +166,6 @@ def test_what_needs_a_person_is_reported_in_full() -> None:
 
 
 def test_places_are_from_the_top_of_the_repository() -> None:
-    """As in annotations: of a check, and of a limit that could be lower."""
     made = replace(failing(), budgets=(budget(lower_bytes=100),))
     text = Page(html.render(replace(made, invocation=Invocation(config="arm/megtrim.yaml")))).text
 
@@ -180,7 +175,6 @@ def test_places_are_from_the_top_of_the_repository() -> None:
 
 
 def test_every_scenario_is_shown_with_its_result() -> None:
-    """Failed ones are open, passed ones are folded; both have everything."""
     page = Page(html.render(failing()))
     folds = {
         a["id"]: "open" in a for t, a in page.elements if a.get("id", "").startswith("scenario-")
@@ -202,7 +196,6 @@ def test_every_scenario_is_shown_with_its_result() -> None:
 
 
 def test_conditions_and_crash_are_shown_with_the_scenario() -> None:
-    """What was measured, whether the time counts, and what the device knows of the crash."""
     cool = scenario(RESNET, conditions=Conditions(before=Reading(), after=Reading()))
     text = Page(html.render(join(facts(scenarios=(crashed(), cool))))).text
 
@@ -224,7 +217,6 @@ def test_conditions_and_crash_are_shown_with_the_scenario() -> None:
 
 
 def test_long_lists_of_missing_regions_are_cut() -> None:
-    """Two hundred names are enough; the rest is in the data."""
     names = tuple(f"t<{number}>" for number in range(203))
     page = html.render(join(facts(scenarios=(replace(trapped(), missing_regions=names),))))
 
@@ -250,7 +242,6 @@ def test_sections_budgets_and_regions_have_their_numbers_in_words() -> None:
 
 
 def test_growth_is_next_to_the_size() -> None:
-    """Where the baseline holds the file, and the baseline is named once above."""
     text = Page(html.render(compared())).text
 
     assert "Size Growth is measured against main at 2981d11. load_and_run stripped" in text
@@ -261,7 +252,6 @@ def test_growth_is_next_to_the_size() -> None:
 
 
 def test_where_the_bytes_are_is_in_words_too() -> None:
-    """Components with what was kept and left out, symbols, prices, the trend."""
     text = Page(html.render(mapped())).text
 
     assert "What was kept, 2.5 MiB of 37.5 MiB: inside of each component" in text
@@ -277,7 +267,6 @@ def test_where_the_bytes_are_is_in_words_too() -> None:
 
 
 def test_what_is_not_known_of_bytes_is_said() -> None:
-    """Without symbols there is no map, and without the plain build's no word of what it had."""
     [artifact] = mapped().artifacts
     found = byte_map()
     bare = tuple(replace(each, plain_bytes=None, symbols=()) for each in found.components)
@@ -335,7 +324,6 @@ def test_all_checks_are_listed_with_their_place() -> None:
 
 
 def test_an_empty_verdict_says_what_is_not_there() -> None:
-    """Nothing measured, run, traced or limited: each section says so."""
     nothing = join(
         facts(
             artifacts=(),
@@ -358,7 +346,6 @@ def test_an_empty_verdict_says_what_is_not_there() -> None:
 
 
 def test_hostile_texts_are_shown_as_text() -> None:
-    """No element or attribute comes out of a name, a message or a log."""
     clean = html.render(failing())
     dirty = html.render(hostile())
 
@@ -372,7 +359,6 @@ def test_hostile_texts_are_shown_as_text() -> None:
 
 
 def test_two_thousand_regions_stay_below_two_megabytes() -> None:
-    """All of them are in the page, each with its meaning and who needs it."""
     text = html.render(big())
 
     assert len(text.encode()) < 2_000_000
@@ -381,7 +367,6 @@ def test_two_thousand_regions_stay_below_two_megabytes() -> None:
 
 
 def test_who_needs_a_region_is_named_unless_all_do() -> None:
-    """With a single scenario its name says more than 'all'."""
     alone = html.render(join(facts(scenarios=(scenario(RESNET),))))
 
     assert "all 1" not in alone
@@ -389,7 +374,6 @@ def test_who_needs_a_region_is_named_unless_all_do() -> None:
 
 
 def test_what_is_off_singly_is_said() -> None:
-    """Next to the minimum size, wherever the trim is described."""
     trim = TrimChoice(
         level="region",
         layout="scoped",

@@ -21,7 +21,6 @@ def report(name: str, verdict: Verdict | None, page: str = "its page") -> Toolch
 
 
 def test_each_toolchain_has_a_row_and_its_page() -> None:
-    """The worst is in the title, and its page comes first."""
     text = render(
         "app",
         "megtrim.yaml",
@@ -40,7 +39,6 @@ def test_each_toolchain_has_a_row_and_its_page() -> None:
 
 
 def test_the_second_line_says_what_to_do_about_the_worst() -> None:
-    """As its own page does; where there is no verdict, the page says why."""
     text = render("app", "megtrim.yaml", [report("a", passing()), report("b", failing())])
 
     assert text.splitlines()[2] == describe_next_step(failing())
@@ -69,7 +67,6 @@ def test_growth_has_its_causes_in_the_table() -> None:
     ],
 )
 def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], title: str) -> None:
-    """One alone is compared with nothing; a run without a verdict is red."""
     reports = [report(name, each) for name, each in zip("abc", verdicts, strict=False)]
 
     assert render("app", config, reports).splitlines()[0] == title
@@ -86,14 +83,12 @@ def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], 
     ],
 )
 def test_the_worst_decides(verdicts: tuple[Verdict | None, Verdict | None], worst: str) -> None:
-    """A run without a verdict is worse than all but a failure."""
     found = [report(name, verdict) for name, verdict in zip("ab", verdicts, strict=True)]
 
     assert find_worst(found).name == worst
 
 
 def test_it_fits_a_comment() -> None:
-    """What needs a person is there; what has no room is named."""
     page = "x" * (comment.LIMIT // 2 - 2_000)
     found = [report(f"t{number}", passing(), page) for number in range(3)]
     text = render("app", "megtrim.yaml", [*found, report("red", failing(), page)])
@@ -111,7 +106,6 @@ def test_hostile_names_stay_text() -> None:
 
 
 def test_each_toolchain_has_a_row() -> None:
-    """With its verdict; one that ended before it has none."""
     lines = render_table({"arm64": passing(), "x86-64": failing(), "armv7": None}).splitlines()
 
     assert lines[0].split() == [

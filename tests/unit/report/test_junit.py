@@ -51,7 +51,6 @@ def outcome(case: ET.Element) -> str:
 
 
 def test_suites_are_flat_and_in_the_order_of_the_stages() -> None:
-    """One suite for each stage that has a check, none inside another."""
     kinds = dict.fromkeys(CheckKind)
     checks = tuple(
         replace(build_check("x", 1.0), kind=kind, id=f"{kind}:x") for kind in reversed(list(kinds))
@@ -88,7 +87,6 @@ def test_each_suite_says_what_it_is_of() -> None:
 
 
 def test_a_failure_says_everything_that_is_known() -> None:
-    """Type, message, details, what to do, and how to see it again."""
     (failure,) = cases(failing())[f"trap:{TUNED}"]
 
     assert failure.attrib == {
@@ -153,7 +151,6 @@ def test_a_check_without_a_message_does_not_turn_green(
 
 
 def test_hostile_texts_survive_as_text() -> None:
-    """]]>, NUL, escapes and lone surrogates neither stop the writer nor leave the document."""
     text = junit.render(hostile())
 
     text.encode()
@@ -166,7 +163,6 @@ def test_hostile_texts_survive_as_text() -> None:
 
 
 def test_a_crash_and_a_time_that_does_not_count_are_in_the_output() -> None:
-    """A failed case shows the crash; a passed one its time."""
     conditions = crashed().conditions
     found = cases(join(facts(scenarios=(crashed(), scenario(RESNET, conditions=conditions)))))
     note = "time not valid: throttled after the run: policy4 is held to 1800 MHz of 2400 MHz"
@@ -180,7 +176,6 @@ def test_a_crash_and_a_time_that_does_not_count_are_in_the_output() -> None:
 
 
 def test_a_log_of_ten_megabytes_is_cut() -> None:
-    """Its start and its end are in the report, its size is not."""
     long = replace(trapped(), log_tail="start" + "x" * 10_000_000 + "the cause")
     text = junit.render(join(facts(scenarios=(long,))))
 
@@ -215,7 +210,6 @@ def bomb(statuses: tuple[CheckStatus, ...], count: int, detail: str, text: str =
 
 
 def test_a_bomb_of_details_loses_those_of_the_mildest() -> None:
-    """The file is bounded; the failures keep what they say, and every check is still there."""
     verdict = bomb((CheckStatus.PASS, CheckStatus.FAIL), 1_500, "&" * 10_000_000)
     text = junit.render(verdict)
 
@@ -236,7 +230,6 @@ def test_a_bomb_of_details_loses_those_of_the_mildest() -> None:
 def test_a_bomb_of_checks_is_one_case_for_those_without_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It ends as the worst of them, and says how many there are."""
     monkeypatch.setattr(junit, "LIMIT", 100_000)
     spec = (CheckStatus.PASS, CheckStatus.INFRASTRUCTURE, CheckStatus.FAIL)
     text = junit.render(bomb(spec, 100, "", '"' * 500))
@@ -258,7 +251,6 @@ def test_a_bomb_of_checks_is_one_case_for_those_without_room(
 
 
 def test_the_other_checks_end_as_the_worst_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left out is no failure where all failures are in."""
     monkeypatch.setattr(junit, "LIMIT", 100_000)
     few = bomb((CheckStatus.FAIL, CheckStatus.PASS), 1, "")
     many = bomb((CheckStatus.INFRASTRUCTURE, CheckStatus.PASS), 150, "")
@@ -305,7 +297,6 @@ def test_equal_verdicts_give_equal_bytes_without_clock_or_host() -> None:
 @settings(max_examples=50)
 @given(st.text(st.characters(exclude_categories=[])), st.sampled_from(CheckStatus))
 def test_any_text_is_written_and_read_back(text: str, status: CheckStatus) -> None:
-    """Whatever a log holds, its check keeps its colour."""
     check = replace(build_check("x", 1.0), id=text, text=text, detail=text, status=status)
     verdict = join(facts(checks=(check,), scenarios=(scenario(RESNET),), budgets=()))
     (suite, _) = ET.fromstring(junit.render(verdict))
@@ -348,7 +339,6 @@ def test_an_ending_before_the_verdict_is_not_green(
 
 
 def test_an_ending_says_what_it_is_of() -> None:
-    """As far as the job that reports it knows."""
     origin = Origin(project="vision", commit="1" * 40, pull_request=17)
     text = junit.render_ending(EarlyExit(exit=3, message="no phone", hint=""), origin)
     found = {each.get("name"): each.get("value") for each in ET.fromstring(text).iter("property")}

@@ -157,7 +157,6 @@ def expected(verdict: Verdict) -> Counter[str]:
 
 @pytest.mark.parametrize("make", VERDICTS)
 def test_each_publisher_counts_what_the_verdict_says(make: Callable[[], Verdict]) -> None:
-    """No case is lost as a second try, no message is longer than is shown, no time is NaN."""
     verdict = make()
     text, counted = junit.render(verdict), expected(verdict)
 
@@ -183,7 +182,6 @@ def test_each_publisher_counts_what_the_verdict_says(make: Callable[[], Verdict]
 
 
 def test_mikepenz_shows_the_trap_where_its_scenario_stands() -> None:
-    """File and line are of the case; the whole text is the message."""
     _, annotated = mikepenz(junit.render(failing()))
     (trap,) = (each for each in annotated if "trap:" in each.title)
 
@@ -224,7 +222,6 @@ def test_the_whole_has_a_name_and_totals() -> None:
 
 
 def test_entities_in_names_are_text() -> None:
-    """Quotes, angles, ampersands and references come back as they were, in every attribute."""
     name = """"'<>&lt;&#64;]]>&xxe;<!ENTITY x "y">"""
     check = Check(
         id=name, kind=CheckKind.TRAP, subject=name, status=CheckStatus.FAIL, text=name, file=name

@@ -66,7 +66,6 @@ def text(previous: KeepSet | None, current: KeepSet) -> str:
 
 
 def test_each_scenario_that_differs_is_reported() -> None:
-    """New ones, lost ones, changed ones; equal ones are left out."""
     previous = keep(record("gone", A), record("more", A), record("same", A), record("less", A, B))
     current = keep(record("new", A, C), record("more", A, B), record("same", A), record("less", A))
 
@@ -149,7 +148,6 @@ def test_operators_are_compared_only_where_both_list_them(
 
 
 def test_functions_are_shown_next_to_regions() -> None:
-    """A refresh may change them alone; names are readable, and long ones in brief."""
     long = f"_ZN2ns4pushI{'14some_type_name' * 6}EEvT_"
     previous, current = (
         keep(ran("m/s@any", "main", "_ZN2ns3oneEv")),
@@ -189,7 +187,6 @@ def test_functions_of_another_link_are_only_counted() -> None:
 
 
 def test_the_first_list_of_functions_is_all_new() -> None:
-    """Before, only regions were trimmed: there was no link."""
     assert changes(FUNCTIONS, keep(record("s", A)), keep(ran("s", "main"))) == (
         ScenarioChange(id="s", before=0, after=1, added=("main",)),
     )

@@ -91,7 +91,6 @@ def test_regions_are_those_that_a_variant_has() -> None:
 
 
 def test_several_artifacts_and_hostile_names() -> None:
-    """Each artifact has its own table; no escape reaches the terminal."""
     two = tuple(replace(artifact, name=name) for artifact in facts().artifacts for name in "ab")
 
     assert table.render(join(facts(artifacts=two))).count("  plain    39,300,016") == 2

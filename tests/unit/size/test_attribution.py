@@ -60,7 +60,6 @@ def test_a_map_names_sources() -> None:
 
 
 def test_a_twin_names_symbols() -> None:
-    """A stripped file gets the names of the file that was stripped."""
     stripped = object_file(PARTS, (), kind=2)
 
     found = attribute(stripped, NameSources(twin=LINKED, twin_source="twin"), source="p").pieces
@@ -83,7 +82,6 @@ def test_another_twin_is_refused(twin: bytes, message: str) -> None:
 
 
 def test_every_byte_of_an_archive_counts_once() -> None:
-    """Each member is a source; what lies between them is padding."""
     text = b"some text"
     data = archive({"/": b"index", "one.o/": OBJECT, "two.o/": OBJECT, "notes/": text})
 
@@ -158,7 +156,6 @@ def test_the_first_claim_counts() -> None:
 def test_pieces_cover_the_stretch_exactly(
     claims: list[tuple[int, int, int]], start: int, end: int
 ) -> None:
-    """In order, without gaps, and with the label that each byte has by itself."""
     spans = Spans(sorted(claims))
 
     pieces = list(spans.cut(start, end))

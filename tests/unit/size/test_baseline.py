@@ -93,7 +93,6 @@ def test_what_is_written_is_read_back(
     keys: dict[str, object],
     expected: dict[str, Any],
 ) -> None:
-    """Sorted, whatever the order; what is not known is left out, also the file's own name."""
     text = dump_sizes(sizes, **options)
 
     assert text == TEXT or keys
@@ -128,7 +127,6 @@ PARTS = {("b", "reduced"): ByteTable(least_bytes=64, components={"operators": {"
 
 
 def test_parts_of_files_are_read_back() -> None:
-    """Where there are none, the file is as it always was."""
     made_from = InputPrint(
         made_from={"source": "0a1b"},
         sources="abcde12345",
@@ -242,7 +240,6 @@ def test_a_size_that_stands_twice_is_refused() -> None:
 
 
 def test_prices_of_models_are_kept() -> None:
-    """By model and scenario, so that a comparison knows what came in; other prices are not."""
     prices = PriceList(
         artifact="b",
         size_bytes=2,

@@ -49,7 +49,6 @@ def test_instances_of_a_template_are_one() -> None:
 
 
 def test_sizes_stand_side_by_side() -> None:
-    """Without symbols, there are no headers of their sections, either."""
     data, found = break_down_engine()
     symbols = dict(found.totals(View.COMPONENT))["symbol table"]
 
@@ -99,7 +98,6 @@ def test_the_largest_change_is_first() -> None:
 
 
 def test_what_was_renamed_is_one_change_of_nothing() -> None:
-    """It went and came with one size, in one component."""
     after = breakdown(("ops", "same", 10), ("ops", "grew", 100), ("ops", "new", 200))
 
     (found,) = compare_breakdowns(BEFORE, after, View.SYMBOL)
@@ -116,7 +114,6 @@ def test_two_that_could_be_it_are_not_matched() -> None:
 
 
 def test_tables_are_compared_by_the_higher_limit() -> None:
-    """What only one of them can have a row for is in both among the smaller ones."""
     before = ByteTable(least_bytes=64, components={"ops": {"a": 100, "b": 300, SMALLER: 10}})
     after = ByteTable(
         least_bytes=128, components={"ops": {"b": 340, SMALLER: 110}, "new": {"c": 1}}
@@ -141,7 +138,6 @@ _ROWS = st.lists(
 def test_changes_add_up(
     one: list[tuple[str, str, int]], two: list[tuple[str, str, int]], view: View
 ) -> None:
-    """To the growth of the file, in every view."""
     before, after = breakdown(*one), breakdown(*two)
 
     found = compare_breakdowns(before, after, view)
@@ -195,7 +191,6 @@ def test_the_measures_of_a_file() -> None:
     ],
 )
 def test_a_measure_is_found_by_its_name(measure: str, expected: int | None) -> None:
-    """A component has all below it, and nothing that is only called alike."""
     measures = {"loaded": 80, "section .text": 40}
 
     assert find_measure(measure, 90, measures, TABLE) == expected

@@ -56,7 +56,6 @@ def judge(
 def test_a_limit_is_kept_to_the_byte(
     limit: str, size_bytes: int, before_bytes: int | None, status: BudgetStatus, text: str
 ) -> None:
-    """The limit itself is allowed; a size is held against it alone, a growth needs a baseline."""
     one = budget(max=limit) if before_bytes is None else budget(growth=limit)
 
     (row,) = judge(one, size_bytes, before_bytes=before_bytes)
@@ -67,7 +66,6 @@ def test_a_limit_is_kept_to_the_byte(
 
 @pytest.mark.parametrize("sizes", [None, {}, {("load_and_run", "plain"): 5}])
 def test_growth_without_a_baseline_is_skipped(sizes: dict[tuple[str, str], int] | None) -> None:
-    """Nothing is compared with nothing, or with another file."""
     baseline = None if sizes is None else Baseline(source="main", sizes=sizes)
 
     (row,) = check([budget(growth="1 KiB")], Measured(sizes={LAR: 9}), baseline, (), TODAY)
@@ -97,7 +95,6 @@ def test_growth_of_a_file() -> None:
 def test_each_limit_is_judged_by_itself(
     size_bytes: int, before_bytes: int | None, statuses: list[BudgetStatus]
 ) -> None:
-    """One that was skipped does not pass for the other."""
     rows = judge(budget(max="2 MiB", growth="1 KiB"), size_bytes, before_bytes=before_bytes)
 
     assert [row.kind for row in rows] == [LimitKind.SIZE, LimitKind.GROWTH]
@@ -127,7 +124,6 @@ ANN, LAPSED = "new head (ann, to {})", "the waiver of ann lapsed on 2027-01-30: 
 def test_a_waiver_raises_both_limits(
     over_bytes: int, waivers: list[Waiver], status: BudgetStatus, waived: str, lapsed: str
 ) -> None:
-    """Up to and with its last day; it is named where it was needed, enough or not."""
     rows = judge(
         budget(max=MIB, growth=0), MIB + over_bytes, before_bytes=MIB, waivers=tuple(waivers)
     )
@@ -139,7 +135,6 @@ def test_a_waiver_raises_both_limits(
 
 
 def test_a_waiver_is_named_before_it_lapses() -> None:
-    """From 14 days before its last day on, that day included; the soonest first."""
     days = ("2027-02-15", "2027-02-14", "2027-02-01", "2027-01-31", "2027-01-30")
     leave = tuple(waiver("1 KiB", day) for day in days)
 
@@ -151,7 +146,6 @@ def test_a_waiver_is_named_before_it_lapses() -> None:
 
 
 def test_variants_are_budgets_of_their_own() -> None:
-    """Each is measured on its own build, in the given order."""
     budgets = [budget(max=10, variant="plain"), budget(max=10)]
     sizes = {LAR: 9, ("load_and_run", "plain"): 11}
 
@@ -300,7 +294,6 @@ def test_soft_limits_warn_and_never_fail(
 def test_a_lower_limit_is_proposed_where_there_is_room(
     limits: dict[str, object], size_bytes: int, lower_bytes: int | None
 ) -> None:
-    """What shrank keeps the room that it had, or what `ratchet` says, in units of the limit."""
     measured = Measured(sizes={LAR: size_bytes, ("load_and_run", "plain"): 2 * MIB})
     baseline = Baseline(source="main", sizes={LAR: MIB})
 

@@ -74,7 +74,6 @@ def change(label: str, before_bytes: int, after_bytes: int) -> ByteChange:
 
 
 def test_the_others_are_one_row() -> None:
-    """What only has a new name is in none."""
     changes = [change("a", 0, 90), change("b", 60, 0), change("c", 5, 9), change("d", 7, 7)]
 
     found = list_largest(changes, 1)
@@ -109,7 +108,6 @@ SHIPPED = make_byte_table({"kernels": {"conv": 1000, SMALLER: 40}, "runtime": {"
 
 
 def test_components_show_what_was_kept_and_what_was_left_out() -> None:
-    """What is kept comes first, then what is left out; something may grow, too."""
     found = make_map("app", "reduced", SHIPPED, PLAIN)
 
     assert [(each.name, each.kept_bytes, each.left_out_bytes) for each in found.components] == [
@@ -121,7 +119,6 @@ def test_components_show_what_was_kept_and_what_was_left_out() -> None:
 
 
 def test_the_largest_symbols_of_either_kind_are_listed() -> None:
-    """With their bytes in both builds, where the plain build's table has them."""
     kernels, _, gone = make_map("app", "reduced", SHIPPED, PLAIN).components
 
     assert [(each.label, each.plain_bytes, each.kept_bytes) for each in kernels.symbols] == [
@@ -146,7 +143,6 @@ def test_what_the_plain_table_is_too_short_for_is_not_known() -> None:
 
 
 def test_without_the_plain_builds_symbols_nothing_is_said_of_it() -> None:
-    """Neither without a table, nor with one that knows no names."""
     unnamed = make_byte_table({"unexplained code": {"[unnamed in .text]": 6200}})
 
     for plain in (None, unnamed):
@@ -158,7 +154,6 @@ def test_without_the_plain_builds_symbols_nothing_is_said_of_it() -> None:
 
 
 def test_small_components_share_the_last_row() -> None:
-    """Those that are large for either reason have rows of their own."""
     kept = {f"k{number:03}": {"f": 1000 - number} for number in range(60)}
     left_out = {f"l{number:03}": {"f": 5000 - number} for number in range(60)}
     found = make_map("app", "reduced", make_byte_table(kept), make_byte_table(kept | left_out))
@@ -177,7 +172,6 @@ _TABLES = st.dictionaries(
 
 @given(_TABLES, _TABLES)
 def test_it_adds_up(shipped: dict[str, dict[str, int]], plain: dict[str, dict[str, int]]) -> None:
-    """To the bytes of both files, and no symbols are larger than their component."""
     found = make_map("app", "reduced", make_byte_table(shipped), make_byte_table(plain))
 
     assert found.kept_bytes == sum(sum(each.values()) for each in shipped.values())

@@ -93,7 +93,6 @@ def test_the_plain_build_leaves_its_tables_and_no_symbols(tmp_path: Path) -> Non
 
 
 def test_where_links_strip_it_is_linked_once_more(tmp_path: Path) -> None:
-    """The same link without that option has the same bytes in memory, and names them."""
     linker = Linker()
     made, _ = leave(tmp_path, symbols=False, strip=None, linker=linker)
 

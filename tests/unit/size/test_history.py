@@ -73,7 +73,6 @@ def test_every_variant_has_a_trend() -> None:
 
 
 def test_a_point_says_which_components_changed_most() -> None:
-    """The largest changes first, three at most; what one of both does not say is not guessed."""
     entries = [
         make_sizes(1, 100),
         make_sizes(2, 100, a=10, b=10, c=10, d=10),
@@ -89,7 +88,6 @@ def test_a_point_says_which_components_changed_most() -> None:
 
 
 def test_the_largest_steps_come_first() -> None:
-    """Growth or not; what stayed as it was is no step."""
     sizes = (100, 130, 130, 90, 95)
     (trend,) = make_trends(
         [make_sizes(day, size) for day, size in enumerate(sizes, start=1)], variant="reduced"
@@ -100,7 +98,6 @@ def test_the_largest_steps_come_first() -> None:
 
 
 def test_any_measure_has_a_trend() -> None:
-    """A commit that does not say it has no point."""
     silent = make_sizes(2, 100)
     silent = replace(
         silent,
@@ -114,8 +111,6 @@ def test_any_measure_has_a_trend() -> None:
 
 
 def test_a_budget_is_shown_with_what_it_leaves() -> None:
-    """Of the same file and measure; a share is one of the plain build."""
-
     def find(budget: dict[str, object]) -> tuple[int | None, int | None]:
         budgets = {"megtrim.yaml": (Budget.model_validate({"artifact": "app", **budget}),)}
         (trend,) = make_trends([make_sizes(1, 1000)], variant="reduced", budgets=budgets)
@@ -155,7 +150,6 @@ def write(sizes: CommitSizes) -> tuple[str, bytes]:
 
 
 def test_what_is_written_is_read_back() -> None:
-    """Under a name that says when, what and which content."""
     path, data = write(SIZES)
 
     assert path.startswith("sizes/2026/11/20261103T020000Z-000000000000-")
@@ -164,7 +158,6 @@ def test_what_is_written_is_read_back() -> None:
 
 
 def test_the_history_keeps_what_is_small() -> None:
-    """Each file with its measures; components by the first two parts of their names."""
     found = make_commit_sizes(STORED, shown="sizes.json", run=7)
 
     assert (found.commit, found.config, found.run) == ("c" * 40, "megtrim.yaml#arm64", 7)
@@ -240,7 +233,6 @@ def test_measures_are_found_by_name() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None:
-    """Each is one error that names the file, the line and the key."""
     text = dump(SIZES)
     assert old in text
 
@@ -251,7 +243,6 @@ def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None
 
 @given(st.binary(max_size=300) | st.from_regex(r"\{.*\}", fullmatch=True).map(str.encode))
 def test_any_bytes_are_sizes_or_one_error(data: bytes) -> None:
-    """A file of the history is hostile until it is parsed."""
     try:
         SIZE_FILES.parse_file(SIZES.path, data)
     except InputError as error:
@@ -277,7 +268,6 @@ def test_a_damaged_file_is_one_error(place: int, junk: bytes) -> None:
     )
 )
 def test_any_sizes_survive_a_file(sizes: dict[str, int]) -> None:
-    """And equal ones are equal bytes, whatever their order."""
     components = dict(sorted(sizes.items()))
     file = FileSize(size_bytes=sum(sizes.values()), measures=components, components=components)
     entry = replace(SIZES, artifacts={"app": {"reduced": file}})

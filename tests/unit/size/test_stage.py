@@ -207,7 +207,6 @@ def test_a_budget_of_a_component_that_trimming_took(tmp_path: Path) -> None:
 
 
 def test_growth_needs_no_budget(tmp_path: Path) -> None:
-    """Every file that the baseline holds is compared; what it does not list is not."""
     given = baseline(tmp_path / "b.json", "main", reduced=len(program("reduced")) - 7, profile=1)
     now, task, _ = opened(tmp_path, baseline=given, committed=False)
     result = weigh(now, task)
@@ -224,7 +223,6 @@ def test_growth_needs_no_budget(tmp_path: Path) -> None:
 
 
 def test_a_baseline_says_what_grew(tmp_path: Path) -> None:
-    """By component and symbol, where both builds left their symbols; it adds up."""
     now, task, _ = opened(tmp_path)
     now.results.done[REDUCED] = named(tmp_path / "before", 1000)
     before = size.inputs(task, now)
@@ -249,7 +247,6 @@ def test_a_baseline_says_what_grew(tmp_path: Path) -> None:
 
 
 def test_symbols_that_do_not_fit_break_no_size_check(tmp_path: Path) -> None:
-    """It is said, and what grew is not known."""
     now, task, said = opened(tmp_path)
     now.results.done[REDUCED] = named(tmp_path / "other", 1000, twin_size=3000)
 
@@ -289,7 +286,6 @@ def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:
 
 
 def test_the_configured_baseline_is_called_as_it_is_written(tmp_path: Path) -> None:
-    """Relative to the configuration, not by its place on this machine; it must be there."""
     now, task, _ = opened(tmp_path, more="baseline: sizes.json\n")
     with pytest.raises(InputError, match="cannot be read"):
         size.inputs(task, now)
@@ -318,7 +314,6 @@ def test_a_quick_look_is_held_against_a_quick_one_alone(tmp_path: Path) -> None:
 
 
 def test_a_given_baseline_may_be_missing(tmp_path: Path) -> None:
-    """The step before it found none: nothing is compared, and that is said."""
     more = "budgets: [{artifact: load_and_run, growth: 1 KiB}]\n"
     now, task, said = opened(tmp_path, more=more, baseline=tmp_path / "none.json")
     result = weigh(now, task)
@@ -361,7 +356,6 @@ BUDGETS = "budgets:\n- {artifact: other, max: 1 MiB}\n- {artifact: load_and_run,
 
 
 def test_a_budget_is_checked_at_its_line(tmp_path: Path) -> None:
-    """With the status that the stage gave it; the stage may have failed."""
     session, _ = open_session(tmp_path)
     text = f"{CONFIG}artifacts: [load_and_run, other]\n{BUDGETS}"
     (tmp_path / "megtrim.yaml").write_text(text, encoding="utf-8")

@@ -78,7 +78,6 @@ def test_a_wrong_value_is_refused(path: str, value: object, said: str) -> None:
 
 @given(st.sampled_from(sorted(json.loads(to_json(passing())))), st.integers() | st.text())
 def test_what_the_whole_reader_takes_it_takes_alike(key: str, value: object) -> None:
-    """A part of another shape is refused, or is none that the gate needs."""
     text = changed(key, value)
     try:
         verdict = parse_verdict(text, source=SOURCE)
@@ -169,7 +168,6 @@ INFRASTRUCTURE = CheckStatus.INFRASTRUCTURE
     ],
 )
 def test_the_worst_status_decides(statuses: list[CheckStatus], expected: VerdictKind) -> None:
-    """A failure outweighs the unverified, that the inconclusive; skipped alone proves nothing."""
     assert expected is decide(statuses)
     assert expected is decide(reversed(statuses))
 

@@ -95,13 +95,11 @@ def test_the_headline_has_failures_sizes_scenarios_and_regions(
 def test_a_sleeping_phone_never_blocks_but_an_expired_proof_does(
     verdict: Verdict, kind: VerdictKind, status: int, unwanted: int
 ) -> None:
-    """Unverified is exit 0 within its age, 3 if the team wants to know, and 1 past it."""
     assert (verdict.verdict, exit_code(verdict.verdict)) == (kind, status)
     assert exit_code(verdict.verdict, UnverifiedPolicy.FAIL) == unwanted
 
 
 def test_checks_are_ordered_by_kind_then_subject_and_scenarios_by_id() -> None:
-    """The order of the facts does not show in the verdict."""
     verdict = passing()
     given = facts()
     turned = join(replace(given, scenarios=given.scenarios[::-1], checks=given.checks[::-1]))
@@ -124,7 +122,6 @@ def test_checks_are_ordered_by_kind_then_subject_and_scenarios_by_id() -> None:
 
 
 def test_checks_point_to_where_their_subject_is_configured() -> None:
-    """A reader of a report can go to the line; line 1 where it is not known."""
     lines = {check.id: check.line for check in passing().checks}
 
     assert lines[f"trap:{RESNET}"] == 21
@@ -141,7 +138,6 @@ def test_a_scenario_in_a_file_of_its_own_is_pointed_to_there() -> None:
 
 
 def test_without_scenarios_nothing_is_proven() -> None:
-    """A small binary that never ran is inconclusive, and says what to do."""
     verdict = join(facts(scenarios=()))
 
     (check,) = [check for check in verdict.checks if check.id == "coverage:scenarios"]
@@ -152,7 +148,6 @@ def test_without_scenarios_nothing_is_proven() -> None:
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_verdict_that_contradicts_its_checks_cannot_be_made(count: int) -> None:
-    """No hand can turn a failure into a pass, nor count a scenario twice."""
     verdict = failing()
     with pytest.raises(ValueError, match="expected what its checks add up to: fail"):
         replace(verdict, verdict=VerdictKind.PASS)
@@ -205,7 +200,6 @@ def test_every_scenario_has_a_trap_and_a_parity_check(
 
 @pytest.mark.parametrize("status", [ScenarioStatus.UNVERIFIED, ScenarioStatus.INFRASTRUCTURE])
 def test_an_expired_proof_fails(status: ScenarioStatus) -> None:
-    """Whatever keeps a scenario from being verified, past its expiry it is a failure."""
     checks = of(scenario(RESNET, status=status, text="last proof 20 days old"), expired=True)
 
     assert checks["coverage"].status is FAIL
@@ -243,7 +237,6 @@ THROTTLED = Conditions(before=Reading(cpu_c=40.0), after=Reading(cpu_c=71.5, the
 
 
 def test_a_crash_and_its_conditions_stand_before_the_log() -> None:
-    """In the detail of the check that the scenario ended at."""
     crashed = replace(trapped(), crash="signal 5\n  #00 pc 0\n", conditions=THROTTLED)
 
     checks = of(crashed)
@@ -297,7 +290,6 @@ def test_a_parity_break_names_the_outputs_that_differ_alone() -> None:
 
 
 def test_a_passed_check_has_no_detail_and_the_time_counts_once() -> None:
-    """The sum of the times of a scenario's checks is its time."""
     checks = of(scenario(RESNET, time_s=1.25))
 
     assert [check.detail for check in checks.values()] == ["", ""]
@@ -330,7 +322,6 @@ RENEW = "make it smaller, raise the budget, or have the owner of the waiver rene
 def test_a_limit_has_the_check_that_it_was_judged_by(
     row: BudgetRow, status: CheckStatus, hint: str
 ) -> None:
-    """In its own words, with what to do where it failed."""
     start = Place(file="megtrim.yaml", line=34)
     (check,) = budget_checks((row,), invocation=CALL, places={}, start=start)
 

@@ -131,7 +131,6 @@ def test_a_document_of_an_older_version_is_refused(key: str) -> None:
 
 
 def test_growth_may_be_less_than_nothing() -> None:
-    """A file that shrank, one that stayed, and one that the baseline does not hold."""
     written = json.loads(to_json(compared()))
 
     sizes = written["artifacts"][0]["sizes"]
@@ -152,7 +151,6 @@ def test_a_difference_that_is_no_number_becomes_null(difference: float | None) -
 
 
 def test_a_scenario_that_passed_holds_no_failure() -> None:
-    """A verdict that says two things is no verdict."""
     output = OutputResult(name="x", size_bytes=4, equal=False, largest_difference=0.5)
     text = to_json(passing()).replace('"equal": true', '"equal": false', 1)
 
@@ -221,7 +219,6 @@ def changed(path: str, value: object) -> str:
     ],
 )
 def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: str) -> None:
-    """One sentence: the file, the path, what was found, what was expected."""
     with pytest.raises(InputError) as caught:
         parse_verdict(changed(path, value), source="out/verdict.json")
 
@@ -239,7 +236,6 @@ def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: st
 def test_a_shrunken_binary_and_an_unlimited_one_are_fine(
     row: int, path: str, value: object
 ) -> None:
-    """Growth may be negative; a limit may be missing."""
     verdict = parse_verdict(changed(f"budgets.{row}.{path}", value), source="verdict.json")
 
     assert getattr(verdict.budgets[row], path) == value
@@ -279,7 +275,6 @@ def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatc
     )
 )
 def test_any_json_is_read_or_refused(value: object) -> None:
-    """Nothing but an InputError leaves the parser, nor the gate's."""
     for read in (parse_verdict, read_conclusion):
         with pytest.raises(InputError):
             read(json.dumps(value), source="v.json")

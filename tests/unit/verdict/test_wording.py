@@ -34,7 +34,6 @@ def test_numbers() -> None:
 
 
 def test_what_needs_a_person_comes_the_worst_first() -> None:
-    """Failures, then infrastructure, then what is unverified; passed and skipped are no news."""
     assert list_urgent(passing()) == ()
     assert [check.kind for check in list_urgent(failing())] == [
         "trap",

@@ -108,7 +108,6 @@ def test_a_wait_that_is_too_long_ends_with_the_holder(lab: Lab) -> None:
 
 
 def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> None:
-    """It is found dead before the job begins, so the job loses nothing."""
     lab.one.answers = False
     with lab.pool().reserve() as lease:
         assert lease is lab.two
@@ -125,7 +124,6 @@ def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> No
 
 
 def test_a_machine_that_comes_back_is_used(lab: Lab) -> None:
-    """The recovery is climbed while it is held, and the job runs on it."""
     lab.attached = [lab.one]
     lab.one.attached, lab.one.cured_by = ConnectionState.OFFLINE, "reconnect"
     with lab.pool().reserve() as lease:
@@ -272,7 +270,6 @@ def test_where_no_one_can_look_that_is_the_reason(lab: Lab) -> None:
 
 
 def test_what_the_job_failed_of_is_what_counts(lab: Lab) -> None:
-    """Also where the machine cannot be looked after, because the server went."""
     lab.attached = [lab.one]
 
     def gone() -> ConnectionState:
@@ -286,7 +283,6 @@ def test_what_the_job_failed_of_is_what_counts(lab: Lab) -> None:
 
 
 def test_a_quarantine_that_cannot_be_noted_ends_nothing(lab: Lab) -> None:
-    """The job goes to another machine all the same, and nothing turns in a circle."""
     lab.one.answers = lab.two.answers = False
     (lab.tmp_path / "state" / "machines").mkdir(parents=True)
     for machine in (lab.one, lab.two):
@@ -333,7 +329,6 @@ def test_those_who_wait_learn_that_the_machine_was_put_aside(lab: Lab) -> None:
 
 
 def test_a_machine_can_be_held_for_care_in_quarantine(lab: Lab) -> None:
-    """That is when it needs it; without waiting it raises MachineBusy."""
     pool = lab.pool()
     pool.shared.records.quarantine(lab.one.key, "one", "it burns", Author.MACHINE)
     standing = pool.read_statuses()[0]
@@ -346,7 +341,6 @@ def test_a_machine_can_be_held_for_care_in_quarantine(lab: Lab) -> None:
 
 
 def test_pools_of_a_class_become_one(lab: Lab) -> None:
-    """Named after the class; it is of the kind of its first entry."""
     left = make_pool(make_spec(lab.tmp_path, name="a"), kind="fake", find=lambda: [lab.one])
     right = make_pool(make_spec(lab.tmp_path, name="b"), kind="fake", find=lambda: [lab.two])
     both = merge_devices([left, right])

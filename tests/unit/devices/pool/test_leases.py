@@ -53,7 +53,6 @@ def test_without_a_home_it_must_be_named() -> None:
 
 
 def test_a_state_folder_that_cannot_be_written_is_infrastructure(tmp_path: Path) -> None:
-    """The message names it, and how to choose another."""
     (tmp_path / "file").touch()
     with (
         pytest.raises(InfrastructureFailure, match="cannot be used") as refused,
@@ -64,7 +63,6 @@ def test_a_state_folder_that_cannot_be_written_is_infrastructure(tmp_path: Path)
 
 
 def test_a_lock_is_held_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits too long is shown how to find the owner."""
     monkeypatch.setattr("megtrim.devices.pool.leases._LONGEST_LOCK_S", 0.05)
     path = tmp_path / "folder" / "lock"
     with lock_file(path) as descriptor:
@@ -129,7 +127,6 @@ def test_a_machine_is_free_although_a_child_has_its_file(leases: Leases, tmp_pat
 
 
 def test_who_waits_sees_the_holders_and_may_give_up(leases: Leases) -> None:
-    """What either callback raises ends the wait; the machine stays its holder's."""
     seen: list[str] = []
 
     def give_up(holders: Sequence[Holder]) -> None:
@@ -160,8 +157,6 @@ def test_a_failing_job_frees_its_machine(leases: Leases) -> None:
 def test_a_machine_whose_holder_cannot_be_written_down_stays_free(
     leases: Leases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disk is full: the error is raised, and no lock outlives it."""
-
     def fail(*_arguments: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -183,7 +178,6 @@ def test_a_lock_whose_text_is_damaged_is_still_a_lock(leases: Leases, tmp_path: 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
 def test_what_is_no_plain_file_is_no_lock(leases: Leases, tmp_path: Path, kind: str) -> None:
-    """Nothing waits on a pipe, nothing is written through a link."""
     guard = tmp_path / "leases" / "guard.lock"
     guard.parent.mkdir()
     match kind:
@@ -254,7 +248,6 @@ def test_a_lease_is_of_the_machine_whatever_its_address(
 
 
 def test_a_lease_outlives_the_reboots_of_its_own_repair(leases: Leases) -> None:
-    """Whoever sees it with a new boot id, or sees it silent, takes it for the same machine."""
     usb = machine("usb", identity=ONE)
     wifi, silent = machine("wifi", identity=ONE_LATER), machine("silent")
 

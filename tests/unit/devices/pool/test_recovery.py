@@ -72,7 +72,6 @@ def test_the_age_is_that_of_the_trouble(records: Records, clock: Clock) -> None:
 
 
 def test_a_person_has_the_last_word(records: Records, clock: Clock) -> None:
-    """A passed check does not lift what a person decided, and a failure does not change it."""
     records.quarantine(KEY, "pixel-6", "flaky", Author.MACHINE)
     clock.pass_(hours=1)
     mine = records.quarantine(KEY, "pixel-6", "battery is swollen", Author.PERSON)
@@ -141,7 +140,6 @@ def test_reboots_of_the_future_count(records: Records, clock: Clock) -> None:
 def test_a_damaged_record_is_named_and_kept(
     records: Records, tmp_path: Path, text: str, said: str
 ) -> None:
-    """The message names the file; nothing that is written later replaces it unasked."""
     file_of(tmp_path).parent.mkdir()
     file_of(tmp_path).write_text(text, encoding="utf-8")
 
@@ -202,7 +200,6 @@ def test_a_record_is_one_line_per_value(records: Records, tmp_path: Path) -> Non
 def test_a_link_in_the_place_of_a_record_costs_that_machine_alone(
     records: Records, tmp_path: Path
 ) -> None:
-    """It is not followed, and other machines are found all the same."""
     records.quarantine("adb:other", "other", "hot", Author.PERSON)
     file_of(tmp_path).symlink_to(file_of(tmp_path, "adb:other"))
 
@@ -294,8 +291,6 @@ def uhubctl(tmp_path: Path, rc: int = 0) -> Path:
 def test_steps_are_taken_until_it_answers(
     scene: Scene, machine: dict[str, object], later: dict[float, dict[str, object]], text: str
 ) -> None:
-    """Each is reported, and has an end; without a way to it, no reboot of the day is spent."""
-
     def change(changes: dict[str, object]) -> None:
         for name, value in changes.items():
             setattr(scene.machine, name, value)
@@ -317,8 +312,6 @@ def test_steps_are_taken_until_it_answers(
 
 
 def test_a_reboot_is_the_last_step_and_happens_once(scene: Scene) -> None:
-    """It may take as long as a boot takes."""
-
     def reboot() -> None:
         scene.machine.calls.append("reboot")
         scene.time.at[scene.time.now_s + 100] = lambda: setattr(scene.machine, "answers", True)
@@ -342,7 +335,6 @@ def test_the_day_has_three_reboots(scene: Scene) -> None:
 
 
 def test_power_is_switched_where_it_is_configured(scene: Scene, tmp_path: Path) -> None:
-    """Before a reboot, at the port that was named."""
     power = uhubctl(tmp_path)
     scene.machine.power = PowerPort(hub="1-1.4", port=2)
     result = scene.recovery.recover(scene.machine)

@@ -37,7 +37,6 @@ def shared(tmp_path: Path, said: list[str]) -> PoolState:
 def test_a_wait_names_who_holds_the_machines(
     shared: PoolState, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once and then at intervals; after the longest wait it ends with the holders' names."""
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     since = NOON - timedelta(minutes=3)
@@ -86,7 +85,6 @@ OFFLINE = ConnectionState.OFFLINE
     ],
 )
 def test_the_most_important_comes_first(changes: dict[str, Any], state: MachineState) -> None:
-    """Whoever reads one word knows what to do next."""
     assert replace(FREE, **changes).state is state
 
 
@@ -122,5 +120,4 @@ def test_the_line_says_why(changes: dict[str, Any], text: str) -> None:
     ],
 )
 def test_an_age_is_in_the_largest_unit_that_fits(lasted: timedelta, text: str) -> None:
-    """A clock that was set back makes nothing negative."""
     assert age(lasted) == text

@@ -36,7 +36,6 @@ def environment(client: Path, port: int | str, **more: str) -> ProcessRunner:
 
 
 def test_the_adb_on_the_path_and_its_server(client: Path, server: Server) -> None:
-    """By its absolute path, and at an address at which it never starts a server."""
     adb = find_adb(environment(client, server.port))
 
     assert (adb.program, adb.version, adb.port) == (str(client), 41, server.port)
@@ -160,7 +159,6 @@ def link(client: Path, server: Server) -> AdbTransport:
 
 
 def test_every_call_names_its_phone(link: AdbTransport, client: Path, tmp_path: Path) -> None:
-    """And the server's address; a script's exit status and output are its own."""
     (tmp_path / "source").write_text("x")
     link.push(tmp_path / "source", str(tmp_path / "there"), timeout_s=5)
     link.pull(str(tmp_path / "there"), tmp_path / "back", timeout_s=5)
@@ -195,7 +193,6 @@ def test_no_call_starts_a_server(link: AdbTransport, server: Server, client: Pat
 def test_a_transfer_that_fails(
     link: AdbTransport, client: Path, tmp_path: Path, verb: str, step: str
 ) -> None:
-    """A full phone is distinguished from a broken link."""
     (tmp_path / "x").write_text("")
     client.write_text("#!/bin/sh\necho 'adb: error: No space left on device' >&2; exit 1\n")
     expected = NoSpace if verb == "push" else ConnectionLost

@@ -82,7 +82,6 @@ def test_the_log_is_searched_for_this_program() -> None:
 
 
 def test_without_a_pid_the_name_decides() -> None:
-    """The whole of it, not what the log shortens."""
     text = log(dump(77, "load_and_run_other"), dump(1234, "load_and_run"))
 
     assert extract(text, RUN.argv, pid=None).splitlines() == [
@@ -93,7 +92,6 @@ def test_without_a_pid_the_name_decides() -> None:
 
 
 def test_a_phone_is_asked_for_its_log_and_its_tombstone(link: ShellLink) -> None:
-    """Since the run began; the tombstone is that of this program, where we may read it."""
     link.program("date", "case \"$*\" in +%s) echo 1000;; "
                  f"'-d @969 +%m-%d %H:%M:%S.000') echo {SINCE};; *) exit 1;; esac")  # fmt: skip
     link.program("logcat", f"[ \"$*\" = '-b crash -d -v threadtime -T {SINCE}' ] && "
@@ -159,7 +157,6 @@ def test_where_nothing_is_known_the_command_is_reported(link: ShellLink, lost: b
     [replace(RUN, rc=0), replace(RUN, rc=1), replace(RUN, timed_out=True)],
 )
 def test_what_no_signal_ended_is_no_crash(link: ShellLink, run: ProgramRun) -> None:
-    """Nor what we ended ourselves; the machine is not asked."""
     assert evidence(link, run, pid=1234) == ""
     assert local_evidence(run) == ""
     assert link.scripts == []
@@ -174,7 +171,6 @@ def test_an_exit_status_of_the_c_library_is_a_signal(link: ShellLink) -> None:
 
 
 def test_this_machine_and_its_emulator_have_commands_of_their_own() -> None:
-    """The emulator is asked by its own debugger's door."""
     assert local_evidence(RUN, launcher=("qemu-aarch64", "-cpu", "max")) == (
         "ended by signal 11 (SIGSEGV)\n"
         "to see where: qemu-aarch64 -cpu max -g 1234 ./load_and_run model.mge --input 'a b' &\n"

@@ -16,7 +16,6 @@ from unit.devices.remote_rig import digest, left, opened
 
 
 def test_a_file_is_brought_once(link: FolderLink, root: Path, tmp_path: Path) -> None:
-    """Under its digest, for all jobs; each gets a copy of its own."""
     model = tmp_path / "m"
     model.write_bytes(b"weights")
     for name in ("a", "b"):
@@ -63,7 +62,6 @@ def test_damage_on_the_way_is_mended_once(link: FolderLink, root: Path, tmp_path
 def test_a_file_is_not_put_through_a_link(
     link: FolderLink, root: Path, tmp_path: Path, program: Callable[[str], Path]
 ) -> None:
-    """Which a program left in the place of its name."""
     victim = tmp_path / "victim"
     victim.write_text("mine")
     with opened(link, root) as directory:
@@ -92,7 +90,6 @@ def test_a_loader_is_brought_where_the_machine_has_none(
     *,
     there: bool,
 ) -> None:
-    """With the libraries, and the program is run through it."""
     loader = tmp_path / "lib" / "ld-test.so.1"
     brought = tmp_path / "sysroot-ld"
     brought.write_text('#!/bin/sh\necho "$@"\n')
@@ -119,7 +116,6 @@ def test_androids_loader_is_the_phones_own(
     *,
     there: bool,
 ) -> None:
-    """Libraries of the toolkit are brought; without the loader there is nothing to be done."""
     loader = "/system/bin/linker64"
     libs = Needs(loader=loader, files=(("libc++_shared.so", program("")),))
     monkeypatch.setattr(run_directory, "read_loader", lambda _program: loader)
@@ -167,7 +163,6 @@ def test_a_machine_without_any_digest_is_refused(
 def test_files_of_odd_names_come_back(
     link: FolderLink, root: Path, program: Callable[[str], Path]
 ) -> None:
-    """Links and names with a newline are none of ours."""
     text = r"""
 for name in 'a b' '-x' '[1]*' 'q"' 'b\n' 'é'; do echo 1 >"d/$name"; done
 ln -s /etc/passwd d/l

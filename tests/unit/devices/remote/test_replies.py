@@ -70,7 +70,6 @@ def test_digests() -> None:
 
 
 def test_names_with_backslashes() -> None:
-    """Some programs double them and say so, others leave them alone."""
     assert parse_digests(f"\\{A}  ./a\\\\n\n{B}  ./b\\n\n") == {"a\\n": A, "b\\n": B}
 
 
@@ -115,7 +114,6 @@ def test_a_run_that_was_too_slow_on_a_machine_that_reports_little() -> None:
     ("own", "load"), [("7 (sh) S" + 10 * " 0" + " 9 9 50 0 0", 0.25), ("", None)]
 )
 def test_what_others_took_is_without_the_program_itself(own: str, load: float | None) -> None:
-    """Not known where the machine does not say what the program used."""
     counted = "megtrim before=cpu  0 0 0 0 0\nmegtrim after=cpu  100 0 0 100 0\n"
     found = parse_exit(f"{ENDED}{counted}megtrim own={own}\n{MADE}")
 

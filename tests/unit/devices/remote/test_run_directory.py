@@ -28,7 +28,6 @@ SHELLS = [name for name in ("dash", "bash", "mksh") if shutil.which(name)]
 def test_a_program_runs_in_its_folder(
     link: FolderLink, root: Path, tmp_path: Path, program: Callable[[str], Path]
 ) -> None:
-    """By its name, with what was put next to it; what it wrote can be fetched."""
     model = tmp_path / "m"
     model.write_bytes(b"weights\n")
     text = 'cat model.mge; echo "$X $@" >&2; printf made >"dump/o 1"; echo 1 >trace; exit 3'
@@ -57,7 +56,6 @@ def test_a_program_runs_in_its_folder(
 def test_calls_are_few(
     link: FolderLink, root: Path, tmp_path: Path, program: Callable[[str], Path]
 ) -> None:
-    """One to enter, one to prepare, one to run, one to leave, and one for each file moved."""
     for expected in (["push program"], []):
         link.calls.clear()
         with opened(link, root) as directory:
@@ -103,7 +101,6 @@ def test_a_program_that_was_stopped_has_not_ended(
 def test_a_hang_ends_on_the_machine_too(
     link: FolderLink, root: Path, program: Callable[[str], Path]
 ) -> None:
-    """The program, its children and those that left its session; what it wrote is kept."""
     text = "sleep 91 & setsid sleep 92 & echo $$ $! >pids; echo said; sleep 93"
     with opened(link, root) as directory:
         directory.put(program(text), "p")
@@ -119,7 +116,6 @@ def test_a_hang_ends_on_the_machine_too(
 def test_a_machine_says_what_others_took(
     link: FolderLink, root: Path, program: Callable[[str], Path], shell: str
 ) -> None:
-    """All that its CPUs did, without what the program used."""
     link.program = shell
     burn = f"{sys.executable} -c 'import time\nwhile time.process_time() < 0.4: pass'"
     with opened(link, root) as directory:
@@ -162,7 +158,6 @@ def test_a_result_that_is_damaged_on_its_way_is_no_result(
 def test_a_lost_link_is_reported_and_leaves_nothing(
     link: FolderLink, root: Path, program: Callable[[str], Path], at: str
 ) -> None:
-    """Wherever it happens; a missing file is never mistaken for it."""
     link.before = losing(at)
     with pytest.raises(ConnectionLost), opened(link, root) as directory:
         directory.put(program("echo t >t"), "p")
@@ -174,7 +169,6 @@ def test_a_lost_link_is_reported_and_leaves_nothing(
 def test_a_link_lost_while_leaving_does_not_cost_the_results(
     link: FolderLink, root: Path, program: Callable[[str], Path]
 ) -> None:
-    """It is said, and the next entry cleans up."""
     reported: list[str] = []
     link.before = losing("clean")
     with opened(link, root, said=reported) as directory:
@@ -216,7 +210,6 @@ def test_an_answer_without_its_end_is_no_run(
 def test_an_entry_sweeps_what_a_killed_holder_left(
     link: FolderLink, root: Path, processes: ProcessRunner
 ) -> None:
-    """Its programs, its folders whatever their rights, and files that came but in part."""
     work = root / "runs" / "run-old" / "place"
     (work / "closed").mkdir(parents=True)
     (work / "closed").chmod(0)

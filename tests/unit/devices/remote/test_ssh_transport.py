@@ -39,7 +39,6 @@ def understood(settings: DeviceSettings) -> dict[str, str]:
 
 
 def test_ssh_never_asks_and_never_trusts() -> None:
-    """As ssh reads its options, not as they were meant."""
     reported = understood(SETTINGS)
 
     assert (reported["hostname"], reported["port"], reported["user"]) == (
@@ -58,7 +57,6 @@ def test_ssh_never_asks_and_never_trusts() -> None:
 
 
 def test_files_with_any_name(tmp_path: Path) -> None:
-    """Spaces, quotes and percent signs are a path's own."""
     folder = tmp_path / 'a b"c%h'
     settings = DeviceSettings(host="h", key=folder / "key", known_hosts=folder / "known")
     reported = understood(settings)
@@ -114,7 +112,6 @@ def test_an_address(settings: DeviceSettings, expected: str) -> None:
     ],
 )
 def test_what_to_do(said: str, begins: str, holds: str) -> None:
-    """The message of ssh, and ours; nothing if the cause is unknown."""
     hint = advice(said, SETTINGS)
 
     assert hint.startswith(begins)
@@ -130,7 +127,6 @@ def socket_of(env: dict[str, str], settings: DeviceSettings = SETTINGS) -> str:
 
 
 def test_a_connection_is_shared_in_a_private_folder() -> None:
-    """One for each set of settings; none where others could write."""
     # pytest's folders have names too long for a socket.
     with tempfile.TemporaryDirectory(prefix="mt") as short:
         env = {"XDG_RUNTIME_DIR": short}
@@ -160,7 +156,6 @@ def test_a_login_shell_that_prints_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_script_is_run_by_sh_whatever_the_login_shell_is(tmp_path: Path) -> None:
-    """With its arguments, exit status, and lines as they come."""
     link = SshTransport("b", Script({"MEGTRIM_STATE": str(tmp_path)}), SETTINGS, connect_s=1)
     lines: list[str] = []
     outcome = link.shell('# megtrim:probe\necho "$1"; exit 4', "a 'b'", timeout_s=9)

@@ -66,7 +66,6 @@ def reading(link: ShellLink) -> Reading:
 
 
 def test_a_phone_is_read(link: ShellLink) -> None:
-    """By Android's services; the hottest CPU counts, by current temperatures."""
     link.program("dumpsys", f"case $1 in battery) cat <<'.'\n{BATTERY}.\n;;\n"
                  f"thermalservice) cat <<'.'\n{THERMAL}.\n;; esac")  # fmt: skip
     link.zone(0, "cpu-0-0-usr", "42000")
@@ -101,7 +100,6 @@ def test_a_phone_is_read(link: ShellLink) -> None:
 
 
 def test_a_board_is_read(link: ShellLink) -> None:
-    """By the kernel's files: what cools the CPUs now, what the firmware says."""
     link.zone(0, "cpu-thermal", "68123")
     link.zone(1, "gpu-thermal", "90000")
     for number, (kind, state) in enumerate(
@@ -242,7 +240,6 @@ def test_what_holds_the_cpus_back(line: str, held: tuple[str, ...]) -> None:
 
 
 def test_only_what_stands_between_the_markers_is_read() -> None:
-    """In whatever line ends; a script prints other things as well."""
     text = "thermal_status=1\r\nmegtrim reading\r\nthermal_status=3\r\nmegtrim end\r\nzone=9 cpu"
 
     assert parse_reading(text) == Reading(thermal_status=3)
@@ -262,7 +259,6 @@ VALUES = st.one_of(
 
 @given(st.lists(st.tuples(st.sampled_from(KEYS), VALUES), max_size=200))
 def test_no_answer_breaks_the_reader(entries: list[tuple[str, str]]) -> None:
-    """Whatever a machine says, a reading within bounds is what comes out."""
     body = "\n".join(f"{key}={value}" for key, value in entries)
 
     found = parse_reading(f"megtrim reading\n{body}\nmegtrim end\n")

@@ -145,7 +145,6 @@ def link(processes: ProcessRunner) -> FolderLink:
 
 @given(st.text(), st.integers(min_value=0, max_value=255))
 def test_what_was_printed_comes_back_exactly(text: str, rc: int) -> None:
-    """Whether or not it ends with a newline, and whatever its status."""
     assert unframe(f"{text}\n{NONCE} {rc}\n", NONCE) == (text, rc)
 
 
@@ -181,7 +180,6 @@ def test_the_status_is_the_scripts(link: FolderLink, script: str, rc: int) -> No
 
 
 def test_a_shell_that_is_killed_is_a_lost_link(link: FolderLink) -> None:
-    """It says where, and what the tool that carried it had to say."""
     with pytest.raises(ConnectionLost) as caught:
         link.shell("# megtrim:get\necho some; echo 'error: closed' >&2; kill -9 $$", timeout_s=5)
 
@@ -277,7 +275,6 @@ def test_nonces_differ() -> None:
 
 
 def test_a_lost_link_ends_the_script_by_its_own_trap(link: FolderLink) -> None:
-    """The shell that hears of it is the script's own: what it traps, it does."""
     reported = link.shell("trap 'echo heard; exit 4' HUP; kill -HUP $$; sleep 5", timeout_s=10)
 
     assert (reported.stdout, reported.rc) == ("heard\n", 4)

@@ -75,7 +75,6 @@ def restore(link: ShellLink) -> None:
 
 
 def test_nothing_asked_for_is_nothing_done(link: ShellLink, said: Said) -> None:
-    """No call is made, and the reading of the entry is passed on."""
     entry = Reading(cpu_c=40.0)
 
     with said.tuned(link, DeviceSettings(), before=entry) as found:
@@ -85,7 +84,6 @@ def test_nothing_asked_for_is_nothing_done(link: ShellLink, said: Said) -> None:
 
 
 def test_governors_are_set_and_put_back(link: ShellLink, said: Said) -> None:
-    """Each to what it was; the reading is one of the tuned machine."""
     with said.tuned(link, AS_ROOT) as found:
         assert governors(link) == ["performance", "performance"]
         assert remembered(link) == ["boot boot-1", "policy0 schedutil", "policy4 powersave"]
@@ -152,7 +150,6 @@ def test_a_second_tuning_does_not_take_the_first_for_what_was_found(
 
 
 def test_what_cannot_be_put_back_yet_is_not_forgotten(link: ShellLink, said: Said) -> None:
-    """A machine that refuses for a while is mended later."""
     with said.tuned(link, AS_ROOT):
         link.lost = True
     link.lost = False
@@ -324,7 +321,6 @@ def test_a_machine_that_is_not_waited_for(
 
 
 def test_a_hot_machine_is_waited_for(link: ShellLink, said: Said) -> None:
-    """Until it is below what was asked for; the wait is shown, and the last reading counts."""
     cooling(link, 60.0, 45.0, 44.5)
 
     with said.tuned(link, asks(45.0, 60.0), before=Reading(cpu_c=70.25)) as found:

@@ -80,7 +80,6 @@ def last_words(contest: Contest, side: Side) -> tuple[str, ...]:
 
 
 def test_an_experiment_meets_the_baseline_on_one_program(tmp_path: Path) -> None:
-    """With what the model needs, and without the scenario's own optimisations."""
     session = open_session(tmp_path)
     contest = plan(session, "m/s@any#record-1")
     files = find_files(find_task(session, "m/s@any#record-1"), session)
@@ -129,7 +128,6 @@ def test_the_baseline_is_timed_alone(tmp_path: Path) -> None:
 def test_who_searches_in_each_process_takes_few_rounds(
     tmp_path: Path, experiment: str, rounds: int
 ) -> None:
-    """Whatever the budget; the time that it allows holds for all."""
     budget = plan(open_session(tmp_path), f"m/s@any#{experiment}").budget
 
     assert (budget.rounds, budget.limit_s) == (rounds, 300.0)

@@ -70,7 +70,6 @@ def test_each_run_reads_a_cache_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_process_gets_its_cpu_and_its_padding(tmp_path: Path) -> None:
-    """And the number of iterations that it is to make."""
     script = 'echo "${#MEGTRIM_PADDING}"; grep Cpus_allowed_list /proc/self/status; echo "$*"'
     cpu = min(os.sched_getaffinity(0))
     with open_runs(tmp_path, script) as runs:
@@ -86,7 +85,6 @@ def test_a_process_gets_its_cpu_and_its_padding(tmp_path: Path) -> None:
 
 
 def test_outputs_are_those_of_the_last_run_in_their_order(tmp_path: Path) -> None:
-    """Earlier runs are warm-ups, and numbers sort as numbers."""
     script = "cd outputs1; for n in run0-var2 run1-var10 run1-var9; do echo $n >$n; done"
     with open_runs(tmp_path, script) as runs:
         found = runs.run_for_outputs(Side.REFERENCE, CONTEST.reference)
@@ -238,7 +236,6 @@ def test_conditions_mark_a_sample(conditions: Conditions | None, marks: tuple[Ma
 def test_a_busy_machine_marks_a_sample(
     found: float | None, limit: float, marks: tuple[Mark, ...]
 ) -> None:
-    """What is not known marks nothing, and a limit of 1 is none."""
     run = make_run(LOG.text(), other_load=found)
 
     assert make_sample(TURN, run, iterations=2, warmups=2, other_load=limit).marks == marks

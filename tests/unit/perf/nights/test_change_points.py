@@ -34,7 +34,6 @@ def step(
 @pytest.mark.parametrize("at", [10, 60, 110])
 @pytest.mark.parametrize("size", [4.0, -4.0])
 def test_a_step_is_dated(at: int, size: float) -> None:
-    """Within two nights, with its direction, and with its size inside the interval."""
     found = find(step(at, size))
 
     (change,) = found.changes
@@ -77,7 +76,6 @@ def test_one_or_two_bad_nights_are_not_flagged(at: int, nights: int) -> None:
 
 @pytest.mark.parametrize("size", [6.0, -6.0])
 def test_a_drift_has_no_date(size: float) -> None:
-    """It is found with its direction, and about its size."""
     found = find(np.linspace(0.0, size, NIGHTS))
 
     assert found.pattern is Pattern.DRIFT
@@ -88,7 +86,6 @@ def test_a_drift_has_no_date(size: float) -> None:
 
 @pytest.mark.parametrize("nights", [0, 1, 7, FEWEST_NIGHTS - 1])
 def test_the_first_nights_are_not_judged(nights: int) -> None:
-    """A jump among them is not called, and it is said how many nights are missing."""
     found = find(step(nights // 2, 50.0, nights))
 
     expected = Findings(pattern=Pattern.TOO_SHORT, nights=nights, missing=FEWEST_NIGHTS - nights)
@@ -96,13 +93,11 @@ def test_the_first_nights_are_not_judged(nights: int) -> None:
 
 
 def test_enough_history_is_judged() -> None:
-    """From the first night on that has enough before it."""
     assert find(step(7, 10.0, FEWEST_NIGHTS)).pattern is Pattern.CHANGED
 
 
 @pytest.mark.parametrize("nights", [FEWEST_NIGHTS, 15, 30, 365])
 def test_times_that_never_vary_are_quiet(nights: int) -> None:
-    """Nothing is divided by their noise, which is none."""
     assert find_changes([5.0] * nights).pattern is Pattern.QUIET
 
 
@@ -116,7 +111,6 @@ def test_a_step_without_noise_is_dated_exactly() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(1e-3, 1e9), max_size=60))
 def test_any_series_is_judged(times_ms: list[float]) -> None:
-    """Changes are in order, inside the series, and within their own ranges."""
     found = find_changes(times_ms)
 
     places = [each.first for each in found.changes]

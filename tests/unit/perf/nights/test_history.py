@@ -42,7 +42,6 @@ def write(run: HistoryRun) -> tuple[str, bytes]:
 
 
 def test_what_is_written_is_read_back() -> None:
-    """With every status, and samples that were left out."""
     left_out = replace(
         make_row(scenario="c"), left_out=(SamplesLeftOut(reason="throttled", count=4),)
     )
@@ -91,7 +90,6 @@ def test_a_newer_version_asks_for_a_newer_megtrim() -> None:
 
 
 def test_a_broken_file_costs_itself_alone() -> None:
-    """It is named with its line, and all others are read, oldest first."""
     early, late = make_run(0), make_run(40)
     path, data = write(RUN)
     line = data[: data.index(b'"device"')].count(b"\n") + 1
@@ -120,7 +118,6 @@ def test_a_broken_file_costs_itself_alone() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None:
-    """Each is one error that names the file and the key."""
     text = dump_run(RUN)
     assert old in text
 
@@ -172,7 +169,6 @@ def test_since_is_decided_by_names() -> None:
 
 @given(st.binary(max_size=300) | st.from_regex(r"\{.*\}", fullmatch=True).map(str.encode))
 def test_any_bytes_are_a_run_or_one_error(data: bytes) -> None:
-    """A file of the history is hostile until it is parsed."""
     try:
         RUN_FILES.parse_file(RUN.path, data)
     except InputError as error:
@@ -203,7 +199,6 @@ def test_any_times_survive_a_file(
 
 
 def test_the_text_is_ordered_json() -> None:
-    """Equal runs are equal bytes, whatever the order of the programs."""
     again = replace(RUN, programs=dict(list(RUN.programs.items())[::-1]))
 
     assert dump_run(again) == dump_run(RUN)
@@ -240,7 +235,6 @@ _IGNORED = ("_bencher_ignore", "BencherIgnore", "-bencher-ignore")
 
 
 def test_the_action_reads_every_entry() -> None:
-    """Numbers are numbers, texts are texts, and no other key is there."""
     entries = json.loads(export_run(EXPORTS_RUN, ExportFormat.GITHUB_ACTION_BENCHMARK))
 
     assert isinstance(entries, list)
@@ -272,7 +266,6 @@ def test_bencher_reads_every_benchmark() -> None:
 
 
 def test_the_longest_name_still_fits_bencher() -> None:
-    """Both parts of a name are bounded, whatever characters they have."""
     run = make_run(0, [make_row(scenario="語" * 100, contestant="語" * 100)])
 
     (name,) = json.loads(export_run(run, ExportFormat.BENCHER))
@@ -306,7 +299,6 @@ def make_times(lower_ms: float, median_ms: float, upper_ms: float) -> StageTime:
 
 
 def test_the_ratio_is_the_second_over_the_first() -> None:
-    """Its interval is wider than either, and a row that differs says so."""
     (found,) = compare_runs([make_run(0, [make_row(40)])], [make_run(1, [make_row(42)])]).ratios
 
     assert found.ratio == pytest.approx(1.05)
@@ -354,7 +346,6 @@ def test_the_other_way_round_is_the_reciprocal(
 
 
 def test_rows_of_two_devices_are_not_compared() -> None:
-    """Each is listed with the side that has it."""
     found = compare_runs([make_run(0, device="a")], [make_run(1, device="b")])
 
     assert found.ratios == ()

@@ -48,7 +48,6 @@ def make_one(found: Verdict, facts: NightFacts) -> HistoryRun:
 
 
 def test_a_run_holds_what_one_device_measured() -> None:
-    """Regressed and unproven rows have times, and are nights like any other."""
     run = make_one(verdict(row(), REGRESSED, UNPROVEN, TRIMMING_FREE), night())
 
     assert (run.device.name, run.device.cpu_class, run.job) == ("board-1", "any", "77")
@@ -66,7 +65,6 @@ TRIMMING_FREE = skipped("fuse", PerformanceStatus.FAILED, "it hung: ended after 
 
 
 def test_a_row_that_was_lost_says_why() -> None:
-    """One that has no device is in no run."""
     lost = skipped("nchw88", PerformanceStatus.INFRASTRUCTURE, "board-1 went offline")
     elsewhere = replace(lost, experiment="nchw44", device="")
 
@@ -123,7 +121,6 @@ def test_a_machine_is_known_by_what_stays() -> None:
 
 
 def test_the_report_shows_all_nights() -> None:
-    """This one and those before; one that is missing has no point."""
     runs = [make_one(verdict(row(times=times(5 + n / 10))), night(n)) for n in (1, 2, 4)]
     lost = verdict(skipped("baseline", PerformanceStatus.INFRASTRUCTURE, "it went offline"))
 

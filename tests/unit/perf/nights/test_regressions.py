@@ -77,7 +77,6 @@ def opened(**changes: object) -> KnownIssue:
 
 
 def test_a_regression_opens_an_issue() -> None:
-    """With what it was compared with, and the commits that may have done it."""
     action = the_one(night(SLOW))
 
     assert (action.number, action.rows) == (0, (SLOW,))
@@ -95,14 +94,12 @@ def test_a_regression_opens_an_issue() -> None:
 
 @pytest.mark.parametrize("silent", SILENT, ids=lambda each: str(each.status))
 def test_what_was_not_decided_changes_nothing(silent: PerformanceRow) -> None:
-    """It opens no issue, and closes and updates none; nor does a row that is missing."""
     assert plan_actions(night(silent), ()) == ()
     assert plan_actions(night(silent), (opened(),)) == ()
     assert plan_actions(night(), (opened(),)) == ()
 
 
 def test_a_repeated_night_plans_the_same() -> None:
-    """The issue that it opened is updated to what it says already."""
     first = the_one(night(SLOW))
     again = the_one(night(SLOW), known(first))
 
@@ -158,14 +155,12 @@ TWO = (replace(OPEN, number=9), OPEN)
 def test_what_becomes_of_issues(
     tonight: Night, issues: tuple[KnownIssue, ...], expected: str
 ) -> None:
-    """Number and state of each, 0 for a new one; each is about one configuration's scenario."""
     actions = plan_actions(tonight, issues)
 
     assert ", ".join(f"{each.number} {each.record.state}" for each in actions) == expected
 
 
 def test_an_issue_lists_what_is_slower() -> None:
-    """A row that is missing stays in it; one that is fast leaves."""
     assert the_one(night(FAST, OTHER, run=3), BOTH).record.subjects == (OTHER.subject,)
     both = tuple(sorted((SLOW.subject, OTHER.subject)))
     assert the_one(night(OTHER, run=3), OPEN).record.subjects == both
@@ -237,7 +232,6 @@ STATES = st.sampled_from([*SILENT, SLOW, FAST, None])
 
 @given(st.lists(STATES, min_size=1, max_size=12))
 def test_no_run_of_nights_is_judged_wrongly(nights: list[PerformanceRow | None]) -> None:
-    """An issue is open exactly if the last night that decided anything was slow."""
     issues: dict[int, KnownIssue] = {}
     truth = False
     for place, found in enumerate(nights):
@@ -305,5 +299,4 @@ NEW_DEVICE = tuple(make_run(number, device="new") for number in range(30, 60))
 def test_the_base_of_a_night(
     runs: Sequence[HistoryRun], issues: tuple[KnownIssue, ...], head: str, expected: str
 ) -> None:
-    """The best of those that can be built and are ancestors."""
     assert next(iter(list_bases(issues, runs, config="megtrim.yaml", head=head)), "") == expected

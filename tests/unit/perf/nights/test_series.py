@@ -27,7 +27,6 @@ def nights(count: int, *, slower_from: int = 10_000, new_from: int = 10_000) -> 
 
 
 def test_a_change_lies_between_two_commits() -> None:
-    """The last good one and the first bad one, whatever the order of the runs."""
     (series,) = make_series(nights(60, slower_from=30)[::-1])
 
     (change,) = series.changes
@@ -59,7 +58,6 @@ def test_a_new_way_of_measuring_begins_a_series() -> None:
 
 
 def test_nights_without_times_are_no_points() -> None:
-    """A device that was away costs its nights alone."""
     runs = nights(30)
     runs[10] = make_run(10, [make_lost_row(PerformanceStatus.FAILED, "device lost")])
     runs[11] = make_run(11, [])
@@ -78,7 +76,6 @@ def test_one_scenario_can_be_asked_for() -> None:
 
 
 def test_too_few_nights_are_no_history() -> None:
-    """And the series says how many more are needed."""
     (series,) = make_series(nights(7, slower_from=4))
 
     assert (series.findings.pattern, series.findings.missing) == (Pattern.TOO_SHORT, 7)

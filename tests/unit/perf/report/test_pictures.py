@@ -39,7 +39,6 @@ NOTHING = performance(rows=(), trimming=(), history=())
 
 
 def test_bars_share_a_scale_from_zero() -> None:
-    """Widths are in the ratio of the times; the dashed line is the baseline's median."""
     (picture,) = time_pictures(
         performance(rows=(row(times=times(4.0)), row("b", times=times(2.0), ratios=(ratio(0.5),))))
     )
@@ -71,7 +70,6 @@ def test_an_interval_without_an_end_reaches_the_edge() -> None:
 
 
 def test_only_times_that_count_are_drawn() -> None:
-    """A fast run with wrong outputs has no bar, and the picture says that one is missing."""
     wrong = row("wrong", status=PerformanceStatus.WRONG_OUTPUTS, reason="differs")
     (picture,) = time_pictures(performance(rows=(row(), wrong)))
 
@@ -93,7 +91,6 @@ def test_many_bars_are_bounded() -> None:
     "what", [performance(), NOTHING, many(1), many(), hostile_performance()], ids=str.__class__
 )
 def test_the_page_is_well_formed(what: Performance) -> None:
-    """Closed elements, ids once, every picture named, nothing outside, equal bytes."""
     verdict = join(facts(performance=what))
     text = html.render(verdict)
     page = Page(text)
@@ -123,7 +120,6 @@ def test_the_times_of_a_stage_are_those_shown() -> None:
 
 
 def test_missing_nights_are_gaps() -> None:
-    """Points have places by date, and no line crosses a night that is missing."""
     (picture,) = history_pictures((nights(10, gap=range(4, 6)),))
 
     assert len(picture.nights) == 8
@@ -136,7 +132,6 @@ def test_missing_nights_are_gaps() -> None:
 
 
 def test_a_change_stands_between_two_nights() -> None:
-    """Numbered, and explained in words; a change outside of the nights is not drawn."""
     (picture,) = history_pictures((nights(60),))
     (change,) = picture.changes
 

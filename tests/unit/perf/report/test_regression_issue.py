@@ -58,7 +58,6 @@ def body(*rows: Row, **changes: object) -> str:
 
 
 def test_a_regression_with_all_that_a_person_needs() -> None:
-    """Scenario, interval, suspected commits, how to see it again, and where the page is."""
     text = render_issue(action(REGRESSED), WHERE)
 
     assert text.title == "resnet18-s/default on any got slower"
@@ -101,7 +100,6 @@ def test_trimming_has_a_line_for_each_variant() -> None:
 
 
 def test_it_stays_small() -> None:
-    """However many rows got slower, and whatever their devices said."""
     rows = [
         replace(REGRESSED, experiment=f"e{number}", conditions=("x" * 9000,), reproduce="y" * 9000)
         for number in range(3000)
@@ -114,7 +112,6 @@ def test_it_stays_small() -> None:
 
 
 def test_a_record_is_read_again() -> None:
-    """Also after GitHub changed the line ends, and whatever the names hold."""
     for scenario in (RESNET, f"m/{HOSTILE[:60]} --> <!-- @any".replace("\ud800", "")):
         text = body(REGRESSED, scenario=scenario)
         found = read_record(text.replace("\n", "\r\n") + "\r\n")
@@ -140,7 +137,6 @@ def test_what_megtrim_did_not_write_is_no_record(text: str) -> None:
 
 
 def test_hostile_names_do_nothing() -> None:
-    """No mention, link, HTML, reference or word that closes."""
     found = hostile_performance()
     text = render_issue(action(*found.all_rows, scenario=HOSTILE.replace("\ud800", "")), WHERE)
 

@@ -100,7 +100,6 @@ def test_for_markdown() -> None:
 
 
 def test_what_a_reader_must_know_of_a_row() -> None:
-    """Samples left out, conditions, emulation, and times that no log printed."""
     estimated = tuple(replace(each, by_run_length=True) for each in times(5.0))
     odd = row(emulated=True, times=estimated)
     (found,) = tables.tables(performance(rows=(odd,)))
@@ -126,7 +125,6 @@ def test_an_open_answer_is_called_unproven(inconclusive: str, chip: str) -> None
 
 
 def test_many_rows_are_bounded_where_space_is() -> None:
-    """A terminal and a comment show a hundred and say so; the page has all."""
     verdict = join(facts(performance=many()))
     page = html.render(verdict)
 
@@ -144,7 +142,6 @@ def test_without_times_nothing_changes() -> None:
 
 
 def test_hostile_names_stay_text() -> None:
-    """In no form do they become markup, and long remarks are bounded."""
     verdict = join(facts(performance=hostile_performance()))
     page, remark = html.render(verdict), comment.render(verdict)
 
@@ -189,7 +186,6 @@ def test_only_a_difference_has_a_direction(different: Answer, value: float, word
 
 
 def test_what_needs_a_person_comes_first() -> None:
-    """All rows that are in order keep their places."""
     wrong = skipped("a", PerformanceStatus.WRONG_OUTPUTS, "other outputs")
     failed = skipped("b", PerformanceStatus.FAILED, "it crashed")
     absent = skipped("c", PerformanceStatus.SKIPPED, "needs a GPU")
@@ -204,7 +200,6 @@ def suite(what: Performance) -> ET.Element:
 
 
 def test_a_case_for_each_row() -> None:
-    """A regression fails with its numbers; what was skipped or unproven says why."""
     cases = {case.attrib["name"]: case for case in suite(performance()).iter("testcase")}
     by_row = {name.partition(" ")[2]: [child.tag for child in case if child.tag != "system-out"]
               for name, case in cases.items() if "tuned" not in name}  # fmt: skip
@@ -225,7 +220,6 @@ def test_a_case_for_each_row() -> None:
 
 
 def test_numbers_are_properties() -> None:
-    """By row, stage and name, for tools that plot them."""
     found = {
         each.attrib["name"]: each.attrib["value"] for each in suite(performance()).iter("property")
     }
@@ -249,7 +243,6 @@ def test_another_reader_reads_it(what: Performance) -> None:
 
 
 def test_properties_are_bounded() -> None:
-    """Rows that do not fit are left out as a whole."""
     rows = tuple(row(f"e{number}", scenario="&" * 400 + str(number)) for number in range(500))
     found = properties(performance(rows=rows))
     bytes_ = sum(len(name) + len(value) for name, value in found.items()) * 6

@@ -64,7 +64,6 @@ def test_each_row_has_one() -> None:
 
 
 def test_what_an_open_answer_makes_of_a_verdict() -> None:
-    """``fail`` exits with 1; ``warn`` with 0, and the verdict is inconclusive, not a pass."""
     good = row(ratios=(NO_CHANGE,))
     for setting, expected, status in (
         ("fail", VerdictKind.FAIL, 1),

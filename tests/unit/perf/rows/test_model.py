@@ -34,7 +34,6 @@ from unit.verdict.performance_examples import (
 @pytest.mark.parametrize("what", [performance(), performance(rows=(), trimming=(), history=()),
                                   many(1), many(500), hostile_performance()])  # fmt: skip
 def test_a_verdict_keeps_them(what: object) -> None:
-    """Written and read, they are the same, however many there are."""
     verdict = join(facts(performance=what))
 
     assert parse_verdict(to_json(verdict), source="verdict.json") == verdict
@@ -52,7 +51,6 @@ def test_a_time_below_zero_or_without_a_key_is_refused() -> None:
 
 
 def test_a_row_that_is_better_than_its_numbers_is_refused() -> None:
-    """Neither a regression nor an open answer can be written as measured, in a document either."""
     for found in (since(1.05), since(1.0, exceeds=Answer.INCONCLUSIVE)):
         with pytest.raises(ValueError, match="its ratios say"):
             row(ratios=(found,))
@@ -69,7 +67,6 @@ def test_a_row_that_is_better_than_its_numbers_is_refused() -> None:
 
 
 def test_a_row_with_a_lost_comparison_is_open_whatever_its_numbers() -> None:
-    """Its reason says what is missing; without a reason it contradicts its numbers."""
     lost = row(status=PerformanceStatus.INCONCLUSIVE, reason="not compared with 1a2b3c")
 
     assert lost.status is PerformanceStatus.INCONCLUSIVE
@@ -104,7 +101,6 @@ def test_what_a_ratio_decides() -> None:
 
 
 def test_an_open_answer_is_never_a_pass() -> None:
-    """Whatever is configured; nor is anything else but a measured row."""
     for setting in ("fail", "warn"):
         passed = [each for each in PerformanceStatus
                   if check_status(each, setting) is CheckStatus.PASS]  # fmt: skip

@@ -60,7 +60,6 @@ def make(*outcomes: ContestOutcome) -> Performance:
 
 
 def test_rows_come_in_the_order_of_the_contests() -> None:
-    """Those of trimmed programs after the others, with the settings that decided."""
     made = make(
         outcome("nchw88", FASTER),
         outcome("trimming-reduced", FASTER),
@@ -116,7 +115,6 @@ def test_a_row_ends_as_its_contest(came: Any, status: PerformanceStatus, reason:
 def test_a_row_is_compared_with_the_base(
     own: Any, since: Any, status: PerformanceStatus, ratios: list[str], reason: str
 ) -> None:
-    """The base is named, and what became of a comparison that is missing."""
     (row,) = make(outcome("nchw88", own), outcome("since-nchw88", since, base="main")).rows
 
     assert (row.experiment, row.status) == ("nchw88", status)

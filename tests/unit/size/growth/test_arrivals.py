@@ -34,7 +34,6 @@ def price(kind: PriceKind, name: str, margin: int, alone: int | None = None) -> 
 
 
 def test_the_growth_is_the_price_of_the_only_change() -> None:
-    """To the byte, whatever is attributed, and without a price list."""
     attributed = price(PriceKind.MODEL, "tiny-quant", 11_000, alone=80_000)
 
     for prices, alone in ((None, None), (price_list(attributed), 80_000)):
@@ -65,7 +64,6 @@ def test_a_model_that_needs_nothing_of_its_own_costs_nothing() -> None:
     ],
 )
 def test_growth_is_no_price_if_anything_else_differs(more: dict[str, object]) -> None:
-    """The price is an attributed one, if prices are known; otherwise it is unknown."""
     (unknown,) = find_arrivals(changes(**more), 12_288).uses
     listed = price_list(
         price(PriceKind.MODEL, "tiny-quant", 11_000, alone=80_000),
@@ -78,7 +76,6 @@ def test_growth_is_no_price_if_anything_else_differs(more: dict[str, object]) ->
 
 
 def test_a_price_without_the_code_of_regions_is_a_least_one() -> None:
-    """As where no profile build was made; a program for it alone is not known then."""
     listed = price_list(price(PriceKind.MODEL, "tiny-quant", 500, alone=80_000), regions=False)
     (use,) = find_arrivals(changes(causes=(Cause.SOURCE, Cause.MODELS)), 12_288, (), listed).uses
 
@@ -86,7 +83,6 @@ def test_a_price_without_the_code_of_regions_is_a_least_one() -> None:
 
 
 def test_several_models_cost_the_growth_together() -> None:
-    """What they share is in the price of none of them."""
     second = "tiny-vgg/default@desk"
     found = find_arrivals(
         changes(new_scenarios=(NEW, second), new_models=("tiny-quant", "tiny-vgg")), 20_480
@@ -100,7 +96,6 @@ def test_several_models_cost_the_growth_together() -> None:
 
 
 def test_a_scenario_of_a_known_model_is_named_itself() -> None:
-    """Those of a new model are not, next to it."""
     found = find_arrivals(changes(new_scenarios=("tiny-mobile/large@desk",), new_models=()), 0)
 
     assert [(each.kind, each.name) for each in found.uses] == [
@@ -109,7 +104,6 @@ def test_a_scenario_of_a_known_model_is_named_itself() -> None:
 
 
 def test_without_a_baseline_nothing_is_known_to_cost_anything() -> None:
-    """The growth is not known, so it is no price."""
     (use,) = find_arrivals(ONE, None).uses
 
     assert use.basis is PriceBasis.UNKNOWN
@@ -117,7 +111,6 @@ def test_without_a_baseline_nothing_is_known_to_cost_anything() -> None:
 
 
 def test_regions_are_counted_by_tag() -> None:
-    """An operator has its price, if that is known."""
     unknown = find_arrivals(ONE, 1).parts
     listed = price_list(price(PriceKind.OPERATOR, "Convert", 3))
     known = find_arrivals(ONE, 1, (), listed).parts

@@ -32,7 +32,6 @@ BEFORE = BuildInputs(
 
 
 def test_equal_inputs_differ_in_nothing() -> None:
-    """And a print is small: some characters for each thing."""
     made = make_print(BEFORE)
 
     assert compare_inputs(made, BEFORE).causes == ()
@@ -54,7 +53,6 @@ def test_files_that_differ_have_names() -> None:
 
 
 def test_a_new_model_explains_what_only_it_needs() -> None:
-    """What is kept for a scenario that was there before has the keep set as its cause."""
     unused = replace(BEFORE, scenarios={VGG: "sha --cpu", QUANT: "other --cpu"})
     for_model = replace(unused, kept={**BEFORE.kept, "region conv<2>": (QUANT,)})
     for_both = replace(unused, kept={**BEFORE.kept, "region conv<2>": (QUANT, VGG)})
@@ -79,7 +77,6 @@ def test_what_a_trim_traces_follows_from_the_other_causes() -> None:
 
 
 def test_a_model_that_left_takes_what_only_it_needed() -> None:
-    """Its names are not known any more, but what they were and how many."""
     whole = replace(
         BEFORE,
         kept={**BEFORE.kept, "function f": (QUANT,), "function g": (QUANT,)},
@@ -114,7 +111,6 @@ def test_a_damaged_print_is_no_traceback() -> None:
 
 
 def test_kinds_are_counted_in_words_for_people() -> None:
-    """Numbers that stand for modes are left out next to these, and only then."""
     assert count_kinds({"hash": 2, "elemwise_mode": 2, "dtype": 1, "region": 1_500}) == (
         "1 data type, 2 elementwise modes and 1,500 regions"
     )
@@ -178,7 +174,6 @@ def test_an_input_has_a_cause(label: str, causes: tuple[Cause, ...]) -> None:
 def test_other_orders_follow_from_their_cause(
     also: dict[str, str], causes: tuple[Cause, ...]
 ) -> None:
-    """A header or options that follow from nothing that is known are flags."""
     orders = {"header midout.h": "x", "options": "y", "toolchain link flags": "z", "targets": "t"}
 
     found = list_causes(digest_causes(INPUTS), digest_causes(INPUTS | orders | also))
@@ -187,7 +182,6 @@ def test_other_orders_follow_from_their_cause(
 
 
 def test_what_came_or_went_differs() -> None:
-    """A model more, for example; several causes are in the order of reports."""
     after = INPUTS | {"scenario mobilenet/default@any": "h", "toolchain version": "15"}
 
     found = list_causes(digest_causes(INPUTS), digest_causes(after))
@@ -202,7 +196,6 @@ def test_a_baseline_without_causes_explains_nothing(before: dict[str, str]) -> N
 
 
 def test_every_input_counts_once() -> None:
-    """There is a digest for each cause, and one for what follows from them."""
     assert digest_causes(INPUTS).keys() == {*Cause, ORDERS}
 
 
@@ -250,5 +243,4 @@ def test_each_cause_says_what_differs() -> None:
 
 
 def test_what_has_no_name_is_said_all_the_same() -> None:
-    """An application's own source, for example, is one digest."""
     assert seen(InputChanges(causes=(Cause.SOURCE,))) == {Cause.SOURCE: "the source differs"}

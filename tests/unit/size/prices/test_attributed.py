@@ -102,7 +102,6 @@ def make_file(*references: tuple[int, str]) -> tuple[LinkedFile, References]:
 
 
 def test_a_region_lasts_until_the_next_one_begins() -> None:
-    """Whether its type or the function that reports it is named; in any order of the table."""
     names = [name for name, _ in PARTS]
     made = make_file((60, names[4]), (20, names[3]), (30, "mul"), (10, "log"), (70, "log"))
 
@@ -117,12 +116,10 @@ def test_a_region_lasts_until_the_next_one_begins() -> None:
 
 
 def test_functions_without_regions_have_no_extents() -> None:
-    """A type that only looks like a region's is none."""
     assert find_extents(*make_file((30, "mul"), (40, "_ZTIN6midout6RegionINotOne"))) == {}
 
 
 def test_a_share_is_of_what_the_reduced_build_has() -> None:
-    """Regions that it does not keep take no part in it."""
     extents = RegionExtents(sizes={None: 20, FIRST: 40, SECOND: 40}, references={})
     both = frozenset({FIRST, SECOND})
 
@@ -132,7 +129,6 @@ def test_a_share_is_of_what_the_reduced_build_has() -> None:
 
 
 def test_a_reference_goes_if_all_of_its_regions_go() -> None:
-    """One that is outside of regions stays, and so does one that the profile build has not."""
     extents = RegionExtents(
         sizes={},
         references={
@@ -165,7 +161,6 @@ def test_the_highest_price_of_a_kind_is_first() -> None:
 
 
 def test_a_stored_list_has_all_models_and_the_highest_others() -> None:
-    """There may be thousands of functions, with names of any length."""
     models = [make_price(PriceKind.MODEL, name, 0) for name in "abc"]
     function = make_price(PriceKind.FUNCTION, "_ZN6sample3runEi", 9)
     made = PriceList(artifact="x", size_bytes=9, prices=(*OPERATORS, *models, function))
@@ -176,7 +171,6 @@ def test_a_stored_list_has_all_models_and_the_highest_others() -> None:
 
 
 def test_models_of_before_may_cost_another_price() -> None:
-    """The largest change first; new models and equal prices are no change."""
     margins = {"vgg": 5, "mobile": 9, "quant": 7, "new": 1}
     made = PriceList(
         artifact="x",
@@ -213,7 +207,6 @@ def ask(*, linked: object = "made", warnings: list[str] | None = None) -> Sessio
 
 
 def test_each_file_has_its_prices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the order of the artifacts; without the link nothing is read."""
     monkeypatch.setattr(pricing, "open_artifacts", lambda _: iter("ab"))
     monkeypatch.setattr(pricing, "make_price_list", lambda each: f"prices of {each}")
 

@@ -27,7 +27,6 @@ def _numbers(mask: Mask) -> set[int]:
 
 
 def test_what_the_roots_reach_is_what_a_linker_keeps() -> None:
-    """What only an unreachable part refers to is not reached either."""
     graph = made_graph()
 
     reached = graph.reach(graph.roots)
@@ -46,7 +45,6 @@ def test_an_emptied_function_refers_to_nothing() -> None:
 
 
 def test_what_goes_with_a_part_is_what_it_alone_reaches() -> None:
-    """The log has another referrer, the table has not."""
     graph = made_graph()
 
     assert _numbers(graph.without([RUN], graph.roots)) == {RUN, MUL, TABLE}
@@ -54,7 +52,6 @@ def test_what_goes_with_a_part_is_what_it_alone_reaches() -> None:
 
 
 def test_the_chain_is_the_shortest() -> None:
-    """Although a longer one leads through ``run``; what nothing reaches has none."""
     graph = made_graph()
     chains = graph.chains(graph.roots)
 
@@ -65,7 +62,6 @@ def test_the_chain_is_the_shortest() -> None:
 
 
 def test_both_ends_of_a_reference_are_found() -> None:
-    """A part that refers to itself does not count, nor does the same reference again."""
     graph = made_graph((MUL, MUL), (RUN, MUL))
 
     assert graph.referrers(LOG) == (START, RUN)
@@ -90,7 +86,6 @@ _NUMBERS = st.integers(min_value=0, max_value=_COUNT - 1)
 
 
 def test_a_part_retains_what_only_it_leads_to() -> None:
-    """The log stays without ``run``, because ``start`` calls it, too."""
     graph = made_graph()
 
     found = find_dominators(graph, graph.roots)
@@ -123,7 +118,6 @@ def test_an_emptied_function_retains_itself_alone() -> None:
 def test_it_is_what_removing_each_part_shows(
     references: list[tuple[int, int]], starts: list[int], emptied: set[int]
 ) -> None:
-    """For every part of any graph, loops and all, the bytes that would go are the same."""
     graph = make_graph((made_part(str(n), 1 << n) for n in range(_COUNT)), references, {})
     cut = graph.select(emptied)
 
@@ -135,7 +129,6 @@ def test_it_is_what_removing_each_part_shows(
 
 
 def test_one_part_has_a_chain_and_what_it_keeps() -> None:
-    """Its bytes, who refers to it, and what would go with it."""
     found = explain([MUL], made_graph())
 
     assert (found.root, found.chain) == (ENTRY, (START, RUN, MUL))
@@ -145,7 +138,6 @@ def test_one_part_has_a_chain_and_what_it_keeps() -> None:
 
 
 def test_several_parts_are_explained_together() -> None:
-    """By the chain to the largest of them; those among them are no referrers."""
     found = explain([RUN, LOG], made_graph())
 
     assert found.chain == (START, LOG)

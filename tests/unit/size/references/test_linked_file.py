@@ -47,7 +47,6 @@ def _part_at(found: LinkedFile, address: int) -> int:
 
 
 def test_roots_say_why_they_stay() -> None:
-    """The entry point, and what an array names that the start-up code calls."""
     found = _read()
     graph = found.graph
 
@@ -59,7 +58,6 @@ def test_roots_say_why_they_stay() -> None:
 
 
 def test_parts_add_up_to_what_is_in_memory() -> None:
-    """An unwind entry counts for its function, and a gap for what it follows."""
     graph = _read().graph
 
     assert int(graph.sizes.sum()) == sum(len(each.content) for each in PARTS)
@@ -81,7 +79,6 @@ def test_with_a_map_parts_are_sections_of_objects() -> None:
 
 
 def test_without_relocations_the_code_is_read() -> None:
-    """A branch by 16 bytes, from the first instruction."""
     branch = struct.pack("<I", 0x94000004) + bytes(60)
     parts = (Part(name=".text", content=branch, address=TEXT), PARTS[1])
     found = _read(object_file(parts, SYMBOLS, kind=2, entry=TEXT))

@@ -54,7 +54,6 @@ def test_a_text_names_something(text: str, kind: MatchKind, parts: tuple[int, ..
 
 
 def test_a_part_of_several_names_is_a_list_to_choose_from() -> None:
-    """The largest first, instances of a template as one."""
     found = find_matches("mgb::opr", _graph())
 
     assert [(each.kind, each.label) for each in found] == [

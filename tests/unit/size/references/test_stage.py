@@ -72,7 +72,6 @@ def _task(task_id: str) -> Task:
 def test_a_program_is_linked_as_it_was_with_its_relocations(
     task_id: str, variant: Variant, now: Session, linker: Linker, tmp_path: Path
 ) -> None:
-    """With a map, unstripped, from the objects of its own build."""
     result = references.work(_task(task_id), now, tmp_path)
 
     assert result.programs == ("load_and_run",)
@@ -91,7 +90,6 @@ def test_a_program_is_linked_as_it_was_with_its_relocations(
 
 
 def test_a_link_is_made_again_if_what_it_is_of_changed(now: Session) -> None:
-    """The program that ships, or what it was trimmed from."""
     shipped = references.inputs(_task(SHIPPED_REFERENCES), now)
     base = references.inputs(_task(BASE_REFERENCES), now)
 

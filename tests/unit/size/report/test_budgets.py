@@ -30,7 +30,6 @@ def verdict(*rows: BudgetRow) -> Verdict:
 
 
 def test_the_fold_shows_what_is_left_of_each_limit() -> None:
-    """In bytes and percent; a soft limit stands in for one that is not there."""
     (fold,) = budgets.markdown(verdict(budget(), growth(), SOFT, WAIVED))
 
     assert "<summary>Budgets: 2 of 2 kept, the tightest has 236 KiB (8.4%) left</summary>" in fold
@@ -58,7 +57,6 @@ def test_without_budgets_there_is_nothing_to_show() -> None:
     ("config", "place"), [("megtrim.yaml", "megtrim.yaml"), ("quick/m.yaml", "quick/megtrim.yaml")]
 )
 def test_a_lower_limit_is_proposed_with_its_place(config: str, place: str) -> None:
-    """From the top of the repository; it is no warning."""
     made = verdict(budget(lower_bytes=2600 * KIB), growth(used_bytes=-KIB))
     made = replace(made, invocation=Invocation(config=config))
     proposal, _ = budgets.markdown(made)
@@ -133,7 +131,6 @@ def test_a_limit_without_a_baseline_or_of_nothing() -> None:
 def test_the_page_draws_what_is_used(
     row: BudgetRow, tone: tuple[bool, bool], marks: tuple[str, str, str], use: str
 ) -> None:
-    """To scale, with a mark at each limit, and in words."""
     assert (row.is_exceeded, row.is_near) == tone
     assert budgets.place_marks(row) == marks
     assert budgets.describe_use(row) == use

@@ -39,7 +39,6 @@ def area(cell: ByteCell) -> float:
 
 @pytest.mark.parametrize("screen", [0, 1])
 def test_areas_are_bytes(screen: int) -> None:
-    """Of what ships; titles have those of the plain build, too."""
     whole = 100 * SCREENS[screen].height
 
     kept = {cell.title: cell for cell in draw_map(FOUND)[screen].cells}
@@ -50,7 +49,6 @@ def test_areas_are_bytes(screen: int) -> None:
 
 
 def test_symbols_are_inside_of_their_component() -> None:
-    """Below its name, and all others of it after them."""
     cells = draw_map(FOUND)[0].cells
     titles = [cell.title for cell in cells]
 
@@ -84,7 +82,6 @@ def test_small_ones_share_a_cell() -> None:
 
 
 def test_names_are_shortened_to_what_says_most() -> None:
-    """The last part of a path or scope; its beginning, where not even that fits."""
     names = ("kernels/naive/elemwise_multi_type", "a" * 90)
     for width, expected in (
         (400, f"{names[0]} 400 B"),

@@ -61,7 +61,6 @@ def test_the_baseline_is_always_said(
 
 
 def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
-    """Their signs are of their own budgets, a failed one first, none means no sign of success."""
     rows = (
         budget(artifact="a", variant="plain", max_bytes=None),
         budget(artifact="a", status=BudgetStatus.FAIL),
@@ -149,7 +148,6 @@ def test_the_second_line_says_what_grew() -> None:
     ],
 )
 def test_what_differs_from_the_baseline_is_said(causes: tuple[Cause, ...], said: str) -> None:
-    """And what does not; without growth there is nothing to explain."""
     grew, same = (verdict(artifact(each), baseline=BASELINE) for each in (KIB, 0))
 
     assert sizes.glance(replace(grew, causes=causes)).split("\\\n")[1:] == [said]
@@ -157,7 +155,6 @@ def test_what_differs_from_the_baseline_is_said(causes: tuple[Cause, ...], said:
 
 
 def test_what_changed_is_folded() -> None:
-    """By component and symbol; nothing where it is not known."""
     one = grown(("operators", "mgb::opr::Add<…>::run(…)", 50, 2098))
 
     (part,) = sizes.changes(verdict(one))
@@ -193,7 +190,6 @@ def test_what_changed_is_folded() -> None:
     ],
 )
 def test_a_line_is_held_to_its_budget(row: BudgetRow, growth_bytes: int, said: str) -> None:
-    """Its sign is the worst of all budgets of the artifact."""
     line, _ = sizes.glance(verdict(artifact(growth_bytes), budgets=(row,))).split("\\\n")
 
     assert line.endswith(said)
@@ -201,7 +197,6 @@ def test_a_line_is_held_to_its_budget(row: BudgetRow, growth_bytes: int, said: s
 
 
 def test_the_table_has_a_row_for_each_variant() -> None:
-    """Only a row with a budget has a result."""
     table = sizes.table(
         verdict(
             artifact(1 * KIB), budgets=(budget(waiver="until May"), growth()), baseline=BASELINE
@@ -319,12 +314,10 @@ ASK = "`trim: {prices: true}` in the configuration shows it, which takes a few m
 def test_what_came_in_has_its_price(
     uses: list[NewUse], together: int | None, expected: list[str]
 ) -> None:
-    """Exact if it alone differs, attributed otherwise, a lower bound where regions have none."""
     assert lines(*uses, together=together) == expected
 
 
 def test_what_is_kept_for_it_is_folded() -> None:
-    """With its bytes where they are known, and for whom it is."""
     parts = (
         NewPart(kind="function", name="run(…)", size_bytes=1234, models=("tiny-quant",)),
         NewPart(kind="region", name="conv", count=4, models=("tiny-quant", "vgg")),
@@ -385,7 +378,6 @@ def that_grew(*kib: int, notes: tuple[CauseNote, ...] = NOTES) -> Verdict:
 def test_the_second_line_has_the_causes(
     kib: int, notes: tuple[CauseNote, ...], expected: str
 ) -> None:
-    """One has all bytes; what several have is not divided."""
     text = comment.render(that_grew(kib, notes=notes))
     _, second, *_ = text.partition("## ")[2].split("\\\n")
 

@@ -39,7 +39,6 @@ def verdict(*trends: SizeTrend, **limits: object) -> Verdict:
 
 
 def test_points_are_in_order_and_joined() -> None:
-    """The largest is at the top, commits are equally far from each other."""
     [picture] = draw_trends(verdict(trend(2_000_000, 2_100_000, 2_050_000)))
 
     assert [mark.x for mark in picture.marks] == ["16.667%", "50.000%", "83.333%"]
@@ -75,7 +74,6 @@ def test_a_limit_that_is_near_is_a_line() -> None:
 
 
 def test_a_budget_is_of_its_own_file() -> None:
-    """Not of another variant, and not of a part of the file."""
     plain = draw_trends(verdict(trend(2_000_000, variant="plain"), max_bytes=2_100_000))
     part = draw_trends(verdict(trend(2_000_000), measure="section .text"))
 
@@ -83,7 +81,6 @@ def test_a_budget_is_of_its_own_file() -> None:
 
 
 def test_what_ships_comes_first() -> None:
-    """Then the others, by name; without points there is no picture."""
     found = draw_trends(
         verdict(trend(5, variant="plain"), trend(), trend(7, artifact="b"), trend(6, artifact="a"))
     )
