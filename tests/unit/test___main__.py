@@ -32,8 +32,6 @@ class Started:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Callable[..., Started]:
-    """Start one, with words before it or on a terminal."""
-
     def start(*words: str, terminal: str = "") -> Started:
         compiler = tmp_path / "bin" / "g++"
         compiler.parent.mkdir()

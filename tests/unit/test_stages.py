@@ -159,7 +159,6 @@ def test_bad_input_and_ctrl_c_end_the_chain(
 
 
 def test_a_result_can_be_a_failure(fake: Fake, tmp_path: Path) -> None:
-    """A trap is what verification found out: kept, and shown again by the second run."""
     fake.does[VERIFY.id] = Found(code=1)
 
     assert stages.run(TASKS, open_session(tmp_path)[0]) == (5, [0, 0, 0, 1, 0])
@@ -261,7 +260,6 @@ def test_a_plan_goes_on_where_inputs_cannot_be_named(
 
 
 def asking(fake: Fake, monkeypatch: pytest.MonkeyPatch, task_id: str) -> list[StageFolder | None]:
-    """Let VERIFY ask for a task while it works; return what it gets, in order."""
     got: list[StageFolder | None] = []
     work = fake.work
 

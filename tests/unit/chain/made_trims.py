@@ -30,7 +30,6 @@ def leave(
     files: Mapping[str, bytes],
     **inputs: str,
 ) -> Path:
-    """Leave a task's folder with these files."""
     stage, _, name = task.partition("/")
 
     def produce(folder: Path) -> StageResult:
@@ -90,5 +89,4 @@ def leave_header(store: Store, *regions: int) -> dict[str, str]:
 
 
 def forget(store: Store, stage: str) -> None:
-    """Remove all results of a stage."""
     shutil.rmtree(store.root / stage)

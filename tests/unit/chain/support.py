@@ -8,7 +8,6 @@ from megtrim.config.model import Config
 
 
 def config(*models: dict[str, Any], **more: Any) -> Config:
-    """Return a configuration of the sample engine with these models."""
     data = {"version": 1, "engine": {"kind": "sample"}, "models": list(models), **more}
     return Config.model_validate(data)
 

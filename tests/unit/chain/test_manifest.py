@@ -92,7 +92,6 @@ def test_every_field_has_its_form(changes: dict[str, Any]) -> None:
 
 
 def test_mutants_are_refused_or_say_the_same() -> None:
-    """Bytes flipped, cut, doubled, and values of another type: never another value, never a bug."""
     chance = random.Random(14)
     whole = dump_manifest(MANIFEST)
     for _ in range(MUTANTS):
@@ -104,7 +103,6 @@ def test_mutants_are_refused_or_say_the_same() -> None:
 
 
 def mutate(text: str, chance: random.Random) -> str:
-    """Return a text with a few changes."""
     for _ in range(chance.randint(1, 3)):
         at = chance.randrange(len(text))
         to = min(len(text), at + chance.randint(1, 40))

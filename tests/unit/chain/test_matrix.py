@@ -13,39 +13,28 @@ COUNTS = st.lists(st.integers(0, 4000), max_size=MOST_JOBS)
 
 
 def reported(counts: dict[str, int], per_job: int = 20) -> list[str]:
-    """Return the names of the jobs."""
     return [each.as_json()["name"] for each in entries(counts, per_job=per_job, artifact="x")]
 
 
-def test_an_entry_is_what_a_workflow_reads() -> None:
-    assert [
-        each.as_json() for each in entries({"pixel": 21}, per_job=20, artifact="megtrim-e")
-    ] == [
-        {
-            "name": "pixel 1/2",
-            "class": "pixel",
-            "shard": "1/2",
-            "artifact": "megtrim-e-pixel-1",
-        },
-        {
-            "name": "pixel 2/2",
-            "class": "pixel",
-            "shard": "2/2",
-            "artifact": "megtrim-e-pixel-2",
-        },
+@pytest.mark.parametrize(
+    ("config", "count", "expected"),
+    [
+        ("megtrim.yaml", 21, [
+            ("pixel 1/2", "1/2", "x-pixel-1"), ("pixel 2/2", "2/2", "x-pixel-2"),
+        ]),
+        # Several may be in one run: their jobs are waited for, their artifacts found one by one.
+        ("android/megtrim.yaml", 1, [("android pixel 1/1", "1/1", "x.android.pixel-1")]),
+    ],
+)  # fmt: skip
+def test_an_entry_is_what_a_workflow_reads(
+    config: str, count: int, expected: list[tuple[str, str, str]]
+) -> None:
+    found = entries({"pixel": count}, per_job=20, artifact="x", config=config)
+
+    assert [each.as_json() for each in found] == [
+        {"name": name, "class": "pixel", "shard": shard, "artifact": artifact}
+        for name, shard, artifact in expected
     ]
-
-
-def test_jobs_of_another_configuration_have_other_names() -> None:
-    """Several may be in one run: their jobs are waited for, their artifacts found one by one."""
-    (entry,) = entries({"pixel": 1}, per_job=20, artifact="x", config="android/megtrim.yaml")
-
-    assert entry.as_json() == {
-        "name": "android pixel 1/1",
-        "class": "pixel",
-        "shard": "1/1",
-        "artifact": "x.android.pixel-1",
-    }
 
 
 @pytest.mark.parametrize(
@@ -59,7 +48,6 @@ def test_jobs_of_another_configuration_have_other_names() -> None:
     ],
 )
 def test_jobs_are_as_many_as_needed(counts: dict[str, int], per_job: int, names: list[str]) -> None:
-    """By class, sorted; a class without scenarios has none."""
     assert reported(counts, per_job) == names
 
 
@@ -73,7 +61,6 @@ def test_beyond_the_limit_jobs_grow() -> None:
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(COUNTS, st.integers(1, 50))
 def test_the_limit_holds(sizes: list[int], per_job: int) -> None:
-    """Whatever there is to run; every scenario is in just one job, and jobs are nearly alike."""
     counts = {f"c{number}": size for number, size in enumerate(sizes)}
     jobs = entries(counts, per_job=per_job, artifact="x")
 

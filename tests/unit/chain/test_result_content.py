@@ -29,7 +29,6 @@ def folder(result: StageResult, **files: str) -> StageFolder:
 
 
 def ended(**changes: Any) -> VerifyResult:
-    """Return the same verification with another outcome."""
     return replace(RESULT, outcome=replace(RESULT.outcome, **changes))
 
 

@@ -50,7 +50,6 @@ def test_a_program_of_a_build_has_a_path_and_a_digest(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_yet_is_made_on_demand(tmp_path: Path) -> None:
-    """Once, and only where there is someone to make it."""
     session, _ = open_session(tmp_path)
     made: list[str] = []
 
@@ -67,7 +66,6 @@ def test_what_is_not_there_yet_is_made_on_demand(tmp_path: Path) -> None:
 
 
 def test_inputs_of_a_scenario_bind_all_that_its_run_depends_on(tmp_path: Path) -> None:
-    """Files by their content; an input by its suffix, too, which a program sees."""
     session = built(tmp_path)
     scenario = next(all_scenarios(session.request.config))
     before = scenario_inputs(scenario, session)
@@ -89,7 +87,6 @@ def test_inputs_of_a_scenario_bind_all_that_its_run_depends_on(tmp_path: Path) -
 
 
 def test_what_each_task_took_last_is_summed_up(tmp_path: Path) -> None:
-    """In the same setting alone; nothing is said of a task that was never done."""
     log = DurationLog(tmp_path / "d.json", "sample zig 2")
     for task, time_s in (("build/plain", 100), ("build/plain", 61), ("verify/m", 2)):
         log.add(task, time_s)

@@ -25,7 +25,6 @@ def test_what_was_written_is_read_back(result: StageResult) -> None:
 
 
 def test_a_result_is_plain_json() -> None:
-    """Its keys are the names of its fields; a day is a text, and an enumeration its value."""
     data = dump_result(sample(VerifyResult))
 
     assert (data["day"], data["outcome"]["status"]) == ("2027-01-20", "pass")

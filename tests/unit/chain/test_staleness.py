@@ -45,12 +45,10 @@ OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
     ],
 )
 def test_reason(now: dict[str, str], before: dict[str, str] | None, expected: str) -> None:
-    """Digests are cut to their heads, long texts to what differs; of a list, what changed."""
     assert reason(now, before) == expected
 
 
 def test_only_the_first_three_changes_are_shown() -> None:
-    """In the order of their labels, whatever order they came in."""
     now = dict.fromkeys("edcba", "2")
     before = dict.fromkeys("abcde", "1")
 
@@ -60,6 +58,5 @@ def test_only_the_first_three_changes_are_shown() -> None:
 
 
 def test_a_text_of_the_longest_length_is_whole() -> None:
-    """40 characters fit; of more the middle is left out."""
     assert reason({"a": "x" * 40}, {"a": ""}) == f"a changed ( → {'x' * 40})"
     assert reason({"a": "x" * 41}, {"a": ""}) == f"a changed ( → {'x' * 19}…{'x' * 20})"

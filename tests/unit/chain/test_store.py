@@ -70,7 +70,6 @@ class Producer:
 
 @pytest.fixture
 def said() -> list[str]:
-    """What the store says and warns of."""
     return []
 
 
@@ -89,7 +88,6 @@ def ensure(store: Store, text: str = "result\n") -> tuple[StageFolder, bool]:
 
 
 def test_the_key_is_a_function_of_the_inputs() -> None:
-    """Whatever their order; the same on every machine, so that a folder can be moved."""
     key = key_of("build", "plain", {"a": "1", "b": "2"})
 
     assert key == key_of("build", "plain", {"b": "2", "a": "1"})
@@ -114,7 +112,6 @@ def test_anything_that_differs_is_another_key(
 
 
 def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
-    """The second time nothing is done, also by another process' store."""
     produce = Producer()
 
     first = Store(tmp_path).ensure("build", "plain", INPUTS, produce, Count)
@@ -146,15 +143,6 @@ def test_results_stay_out_of_git(tmp_path: Path) -> None:
     assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == "*.log\n"
 
 
-def test_other_inputs_are_another_folder(store: Store) -> None:
-    one, _ = store.ensure("build", "plain", INPUTS, Producer("1"), Count)
-    two, fresh = store.ensure("build", "plain", INPUTS | {"model": "bb"}, Producer("2"), Count)
-
-    assert fresh
-    assert store.find("build", one.key, Count) == one
-    assert store.find("build", two.key, Count) == two
-
-
 def test_a_file_that_is_not_in_the_manifest_is_not_handed_out(tmp_path: Path) -> None:
     """Asking for it is our own bug, even where such a file lies there."""
     folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
@@ -165,7 +153,6 @@ def test_a_file_that_is_not_in_the_manifest_is_not_handed_out(tmp_path: Path) ->
 
 
 def test_the_manifest_reports_everything(tmp_path: Path) -> None:
-    """It is the provenance: sorted JSON, for people too."""
     folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
 
     text = (folder.path / MANIFEST).read_text(encoding="utf-8")
@@ -246,7 +233,6 @@ def replace_by_link(path: Path) -> None:
     ],
 )
 def test_a_damaged_folder_is_redone(damage: object, store: Store, folder: StageFolder) -> None:
-    """Whatever is wrong with it, doing the stage again mends it."""
     assert callable(damage)
     damage(folder.path)
 
@@ -393,7 +379,6 @@ def flip(path: Path) -> None:
 def test_a_flipped_bit_is_found_named_and_mended(
     remembered: bool, store: Store, said: list[str], folder: StageFolder
 ) -> None:
-    """Of the same size, with the time of the last write restored, remembered or not."""
     if remembered:
         settle(folder)
     assert (folder.path / integrity.MEMORY).exists() is remembered
@@ -491,7 +476,6 @@ def test_what_is_used_again_is_the_newest(store: Store) -> None:
 
 
 def test_previous_is_the_newest_of_that_name(store: Store) -> None:
-    """Whatever its inputs were; other names and torn folders do not count."""
     made = {}
     for age, (name, model) in enumerate([("plain", "1"), ("plain", "2"), ("other", "3")]):
         made[model], _ = store.ensure("build", name, {"model": model}, Producer(), Count)
@@ -548,7 +532,6 @@ def test_what_is_discarded_is_the_previous_until_it_is_made_again(
 
 
 def test_a_lock_is_waited_for_and_the_wait_is_announced(tmp_path: Path) -> None:
-    """Once, with what is waited for; no one else holds it meanwhile."""
     said: list[str] = []
     held, events = threading.Event(), []
 
@@ -569,20 +552,12 @@ def test_a_lock_is_waited_for_and_the_wait_is_announced(tmp_path: Path) -> None:
     assert said == ["waiting for another megtrim that works on work-plain"]
 
 
-def test_a_lock_is_one_file_for_all_processes(tmp_path: Path) -> None:
-    """Whoever knows the name of what is worked on knows the lock."""
-    with Store(tmp_path).lock("work-plain"), pytest.raises(Timeout):
-        FileLock(tmp_path / "locks" / "work-plain.lock").acquire(timeout=0)
-
-
-def test_a_free_lock_is_not_talked_about(tmp_path: Path) -> None:
-    said: list[str] = []
-    store = Store(tmp_path, say=said.append)
-
+def test_a_lock_is_one_file_for_all_processes(store: Store, said: list[str]) -> None:
+    """Whoever knows the name of what is worked on knows it; a free one is not talked about."""
     with pytest.raises(ZeroDivisionError), store.lock("x"):
         raise ZeroDivisionError
-    with store.lock("x"), store.lock("y"):
-        pass
+    with store.lock("x"), store.lock("y"), pytest.raises(Timeout):
+        FileLock(store.root / "locks" / "x.lock").acquire(timeout=0)
 
     assert said == []
 
@@ -629,7 +604,6 @@ def start(tmp_path: Path) -> int:
 
 
 def test_two_processes_produce_one_result(tmp_path: Path) -> None:
-    """The second waits for the first and finds its result."""
     pids = [start(tmp_path), start(tmp_path)]
 
     statuses = [os.waitpid(pid, 0)[1] for pid in pids]
@@ -643,7 +617,6 @@ def test_two_processes_produce_one_result(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_killed_producer_leaves_a_store_that_goes_on(tmp_path: Path, seed: int) -> None:
-    """At whatever moment: no lock is held, and there is a whole result or none."""
     pid = start(tmp_path)
     time.sleep(random.Random(seed).uniform(0, 0.3))
     os.kill(pid, signal.SIGKILL)
@@ -661,89 +634,74 @@ def test_a_killed_producer_leaves_a_store_that_goes_on(tmp_path: Path, seed: int
 
 
 def test_a_text_is_replaced_whole(tmp_path: Path) -> None:
-    """Folders are made, nothing else is left next to the file."""
+    """The new text takes the name, not the bytes: who reads the old one reads it to its end."""
     path = tmp_path / "new" / "file.json"
-
     write_atomically(path, "one ä\n")
-    write_atomically(path, "two\n")
+
+    with path.open(encoding="utf-8") as reader:
+        write_atomically(path, "two\n")
+        assert reader.read() == "one ä\n"
 
     assert path.read_bytes() == b"two\n"
     assert [file.name for file in path.parent.iterdir()] == ["file.json"]
 
 
-def test_who_reads_the_old_text_reads_it_to_its_end(tmp_path: Path) -> None:
-    """The new text takes the name, not the bytes."""
-    path = tmp_path / "file.json"
-    write_atomically(path, "old text\n")
-
-    with path.open(encoding="utf-8") as reader:
-        write_atomically(path, "new\n")
-        assert reader.read() == "old text\n"
-    assert path.read_text(encoding="utf-8") == "new\n"
+NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(KeyboardInterrupt(), KeyboardInterrupt), (NO_SPACE, InfrastructureFailure)],
+    ids=["interrupted", "no space"],
+)
 def test_a_write_that_is_cut_off_leaves_the_old_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    raised: type[BaseException],
 ) -> None:
     """Until the new text is safe on the disk, a reader sees the old one."""
     path = tmp_path / "file.json"
     write_atomically(path, "old\n")
     seen = []
 
-    def interrupted(_descriptor: int) -> None:
+    def cut_off(_descriptor: int) -> None:
         seen.append(path.read_text(encoding="utf-8"))
-        raise KeyboardInterrupt
+        raise error
 
-    monkeypatch.setattr(os, "fsync", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(os, "fsync", cut_off)
+    with pytest.raises(raised) as caught:
         write_atomically(path, "new and longer\n")
 
-    assert seen == ["old\n"]
-    assert path.read_text(encoding="utf-8") == "old\n"
+    assert [*seen, path.read_text(encoding="utf-8")] == ["old\n", "old\n"]
     assert [file.name for file in tmp_path.iterdir()] == ["file.json"]
+    if isinstance(caught.value, InfrastructureFailure):
+        assert caught.value.exit_code == 3
+        assert str(caught.value) == (
+            f"{path} cannot be written: No space left on device\n"
+            "  free some space, or choose another folder with --out"
+        )
 
 
-def no_space(*_arguments: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_no_space_is_shown_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit status 3: nothing is known of the product; the old text is still there."""
-    path = tmp_path / "file.json"
-    write_atomically(path, "old\n")
-    monkeypatch.setattr(os, "fsync", no_space)
-
-    with pytest.raises(InfrastructureFailure) as caught:
-        write_atomically(path, "new\n")
-
-    assert caught.value.exit_code == 3
-    assert caught.value.message == f"{path} cannot be written: No space left on device"
-    assert caught.value.hint == "free some space, or choose another folder with --out"
-    assert path.read_text(encoding="utf-8") == "old\n"
-    assert [file.name for file in tmp_path.iterdir()] == ["file.json"]
-
-
-def test_a_stage_that_runs_out_of_space_is_shown_as_that(store: Store) -> None:
-    """Its folder is torn, and the next run redoes it."""
-
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (NO_SPACE, InfrastructureFailure),
+        # A file that a stage forgot to write is our own bug, not a full disk.
+        (FileNotFoundError(errno.ENOENT, "never-written"), FileNotFoundError),
+        (ProductFailure("the engine does not compile"), ProductFailure),
+    ],
+    ids=["no space", "a bug", "a failure"],
+)
+def test_a_stage_that_ends_with_an_error_is_redone(
+    store: Store, error: Exception, raised: type[Exception]
+) -> None:
     def produce(folder: Path) -> Count:
-        no_space()
-        return FOUND
+        raise error
 
-    with pytest.raises(InfrastructureFailure, match="No space left on device"):
+    with pytest.raises(raised, match=str(error.args[-1])):
         store.ensure("build", "plain", INPUTS, produce, Count)
     assert ensure(store)[1]
-
-
-def test_other_errors_of_a_stage_stay_what_they_are(tmp_path: Path) -> None:
-    """A file that a stage forgot to write is our own bug, not a full disk."""
-
-    def produce(folder: Path) -> Count:
-        (folder / "never-written").read_bytes()
-        return FOUND
-
-    with pytest.raises(FileNotFoundError):
-        Store(tmp_path).ensure("build", "plain", INPUTS, produce, Count)
 
 
 @pytest.mark.parametrize("root", ["a-file/out", "a-file"])
@@ -797,18 +755,8 @@ def test_a_folder_that_is_removed_meanwhile_is_infrastructure(
     assert store.previous("build", Count) is None
 
 
-def test_what_fails_in_a_folder_that_stays_is_shown_as_it_is(tmp_path: Path) -> None:
-    def produce(folder: Path) -> Count:
-        msg = "the engine does not compile"
-        raise ProductFailure(msg)
-
-    with pytest.raises(ProductFailure, match="the engine does not compile"):
-        Store(tmp_path).ensure("build", "plain", {}, produce, Count)
-
-
 @pytest.mark.parametrize("link", [True, False])
 def test_another_result_in_its_place_is_damage(link: bool, store: Store, said: list[str]) -> None:
-    """As a link or as a copy: it is whole, and of other inputs."""
     good, _ = store.ensure("verify", "m", {"reduced": "good"}, Producer("pass"), Count)
     bad, _ = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"), Count)
     shutil.rmtree(bad.path)
@@ -825,28 +773,22 @@ def test_another_result_in_its_place_is_damage(link: bool, store: Store, said: l
     assert good.file("sub/file.txt").read_text(encoding="utf-8") == "pass"
 
 
-def test_a_result_of_an_earlier_run_is_taken(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_result_of_an_earlier_run_is_taken_unless_it_is_damaged(
+    tmp_path: Path, damaged: bool
+) -> None:
     """Where its inputs are equal: nothing is produced, and it is known where it came from."""
     produce = Producer()
     made, _ = Store(tmp_path / "earlier").ensure("build", "plain", INPUTS, produce, Count)
+    if damaged:
+        (made.path / "sub" / "file.txt").write_bytes(b"damaged")
     store = Store(tmp_path / "now", earlier=tmp_path / "earlier")
     taken, fresh = store.ensure("build", "plain", INPUTS, produce, Count)
-    other, produced = store.ensure("build", "plain", INPUTS | {"model": "bb"}, produce, Count)
+    _, produced = store.ensure("build", "plain", INPUTS | {"model": "bb"}, produce, Count)
 
-    assert (fresh, produced, produce.calls) == (False, True, 2)
-    assert store.taken == {taken.key} != {other.key}
-    assert (taken.key, taken.files, taken.result) == (made.key, made.files, FOUND)
-    assert taken.path == tmp_path / "now" / "build" / made.key
+    assert (fresh, produced, produce.calls) == (damaged, True, 2 + damaged)
+    assert store.taken == (set() if damaged else {made.key})
+    assert taken == replace(made, path=tmp_path / "now" / "build" / made.key)
     assert taken.file("sub/file.txt").read_text(encoding="utf-8") == "result\n"
-
-
-def test_a_damaged_result_of_an_earlier_run_is_none(tmp_path: Path) -> None:
-    """It is made again here, and the earlier one stays as it is."""
-    produce = Producer()
-    made, _ = Store(tmp_path / "earlier").ensure("build", "plain", INPUTS, produce, Count)
-    (made.path / "sub" / "file.txt").write_bytes(b"damaged")
-    store = Store(tmp_path / "now", earlier=tmp_path / "earlier")
-    _, fresh = store.ensure("build", "plain", INPUTS, produce, Count)
-
-    assert (fresh, store.taken) == (True, set())
-    assert (made.path / "sub" / "file.txt").read_bytes() == b"damaged"
+    left = (made.path / "sub" / "file.txt").read_text(encoding="utf-8")
+    assert left == ("damaged" if damaged else "result\n")

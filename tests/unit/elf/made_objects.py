@@ -52,10 +52,6 @@ def object_file(
     kind: int = 1,
     entry: int = 0,
 ) -> bytes:
-    """Return an object, or a linked file if ``kind`` is 2.
-
-    ``extended`` has symbols name their sections in a table of their own.
-    """
     index = {part.name: at for at, part in enumerate(parts, 1)}
     addresses = {part.name: part.address for part in parts}
     numbers = {name: at for at, name in enumerate(index, 1)}
@@ -94,7 +90,6 @@ _Row = tuple[str, int, int, bytes, int, int, int]
 
 
 def shared_library(*exported: str, symbols: Sequence[str] = ()) -> bytes:
-    """Return a library that exports functions; ``symbols``: those of its own, exported or not."""
     rows: list[_Row] = [(".text", PROGBITS, ALLOC | EXECUTE, bytes(16), 0, 0, 0)]
     for name, kind, listed in ((".dynsym", DYNSYM, exported), (".symtab", SYMTAB, symbols)):
         if not listed and kind == SYMTAB:

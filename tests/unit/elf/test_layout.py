@@ -73,7 +73,6 @@ def test_symbols_of_a_file_with_very_many_sections_are_found() -> None:
 
 
 def test_a_file_for_32_bits_is_read() -> None:
-    """Its headers are smaller, and their fields in another order."""
     layout = ElfLayout(header_of_32_bits())
 
     assert layout.machine == 40
@@ -106,7 +105,6 @@ def test_names_that_share_their_ends_do_not_fill_the_memory() -> None:
 
 
 def test_content_is_found_by_address() -> None:
-    """Up to the end of its section; other addresses have none."""
     part = Part(name=".rodata", content=b"some text", flags=2, address=0x2000)
     layout = ElfLayout(object_file((part,), (), kind=2, entry=0x2005))
 

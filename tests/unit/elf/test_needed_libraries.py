@@ -90,7 +90,6 @@ def names(needs: Needs) -> list[str]:
 
 
 def test_a_program_with_libraries(tmp_path: Path, sysroot: Path) -> None:
-    """Its loader, its libraries, and those that they need, each once."""
     path = program(tmp_path, elf("libstdc++.so.6", "libm.so.6", loader=GLIBC))
 
     assert read_loader(path) == GLIBC
@@ -246,7 +245,6 @@ def test_hostile_names_are_refused(tmp_path: Path, data: bytes, why: str) -> Non
 
 
 def test_a_program_without_end(tmp_path: Path, sysroot: Path) -> None:
-    """Libraries that need one another are read once; a made-up thousand is refused."""
     make(sysroot, {"lib/liba.so": elf("libb.so"), "lib/libb.so": elf("liba.so")})
     ring = read_needs(program(tmp_path, elf("liba.so", loader=GLIBC)), sysroot)
     assert names(ring) == ["ld-linux-aarch64.so.1", "liba.so", "libb.so"]
@@ -267,7 +265,6 @@ def test_a_program_that_cannot_be_read(tmp_path: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_damaged_files_are_refused_or_read(tmp_path: Path, data: st.DataObject) -> None:
-    """Whatever bytes are wrong: one clear error, never a traceback, never a long wait."""
     whole = bytearray(elf("libc.so.6", "libm.so.6", loader=GLIBC))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(4, len(whole) - 1))] = data.draw(st.integers(0, 255))

@@ -27,7 +27,6 @@ OBJECT = object_file(
 
 
 def found(data: bytes) -> list[bytes]:
-    """Return the bytes of each member."""
     return [data[start:end] for start, end in members(memoryview(data))]
 
 
@@ -84,7 +83,6 @@ TABLE = ".rela.eh_frame"
 
 
 def made(machine: int = AARCH64) -> bytes:
-    """Return an object with two functions, each with exceptions and an entry in the table."""
     names = ("gone", "kept")
     code = [Part(name=f".text.{name}", content=bytes(16)) for name in names]
     tables = [Part(name=f".gcc_except.{name}", content=bytes(8), flags=2) for name in names]
@@ -96,7 +94,6 @@ def made(machine: int = AARCH64) -> bytes:
 
 
 def edited(data: bytes, *removed: str, everything: bool = False) -> bytes:
-    """Return the object without the functions of these sections."""
     unit = Object(memoryview(data))
     sections = {at for at, each in enumerate(unit.sections) if unit.name(each).decode() in removed}
     changed = bytearray(data)

@@ -62,7 +62,6 @@ def test_pointers_that_the_loader_fills_in_are_references() -> None:
 
 
 def test_a_symbol_that_is_not_there_is_damage() -> None:
-    """The table of symbols is shorter than the index."""
     data = object_file((CODE,), SYMBOLS, kind=2, machine=X86_64)
     entry = data.index(struct.pack("<QI", 0x1004, _PLT32))
     damaged = data[: entry + 12] + struct.pack("<I", 99) + data[entry + 16 :]

@@ -64,7 +64,6 @@ from unit.size.support import (
 def test_a_section_has_a_purpose_and_a_group(
     section: Section, purpose: Purpose, group: str
 ) -> None:
-    """By kind, name and flags; what is not loaded, or takes no room in the file, is other."""
     named = () if section[0] == ".shstrtab" else (section,)
     data = elf((".strtab", STRTAB, 0, 1), *named)
     layout, facts = ElfLayout(data), parse_elf(data, source="x")
@@ -107,7 +106,6 @@ def test_groups_sum_to_the_file() -> None:
     ],
 )
 def test_stripped(section: Section, stripped: bool) -> None:
-    """Symbols and debug information alone make a file unstripped."""
     assert parse_elf(elf((".strtab", STRTAB, 0, 1), section), source="x").stripped is stripped
 
 
@@ -127,7 +125,6 @@ def test_machine(number: int, machine: str) -> None:
 
 
 def test_real_program() -> None:
-    """The interpreter that runs this test, if this system's programs are ELF."""
     path = Path(sys.executable).resolve()
 
     facts = read_elf(path)
@@ -139,7 +136,6 @@ def test_real_program() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\x7fEL", b"MZ" + bytes(100), b"#!/bin/sh\n"])
 def test_other_files_are_refused(data: bytes) -> None:
-    """A script or a Windows program is named for what it begins with."""
     with pytest.raises(InputError) as caught:
         parse_elf(data, source="out/lar")
 
@@ -164,7 +160,6 @@ def test_cut_off_file_is_refused(kept: int) -> None:
     ],
 )
 def test_sections_larger_than_the_file_are_refused(at: int, size: int, why: str) -> None:
-    """Beyond its end, or one over the other: groups could not sum to the file."""
     data = bytearray(elf((".text", PROGBITS, A | X, 40), (".data", PROGBITS, A | W, 40)))
     table = struct.unpack_from("<Q", data, 40)[0]
     struct.pack_into("<QQ", data, table + 64 + 24, at, size)

@@ -71,7 +71,6 @@ def test_names_that_no_other_file_can_say(name: str) -> None:
     ],
 )
 def test_names_that_others_may_say(name: str) -> None:
-    """A letter L is no sign by itself; neither is a C function's name."""
     assert not is_local_name(name)
 
 

@@ -104,7 +104,6 @@ def test_functions_that_are_something_else_too_are_shown() -> None:
 
 
 def test_what_linkers_add_is_no_function_of_the_program() -> None:
-    """Its names hold addresses, so that no other link has them."""
     found = table(
         Symbol(name="__CortexA53843419_1552004", binding=LOCAL),
         Symbol(name="__AArch64ADRPThunk_f", binding=LOCAL),
@@ -189,7 +188,6 @@ def test_both_machines_are_read() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused(data: bytes, said: str) -> None:
-    """Another machine, an object, a stripped file, something else, half a file."""
     with pytest.raises(InputError) as caught:
         parse_table(data, source="out/lar")
 

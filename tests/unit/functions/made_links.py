@@ -84,12 +84,10 @@ def linked(
 
 
 def table(*symbols: Symbol, code: bytes = bytes(64), **options: object) -> FunctionTable:
-    """Return the functions of such a program."""
     return parse_table(linked(symbols, code=code, **options), source="made")  # type: ignore[arg-type]
 
 
 def functions(*named: tuple[str, int, int], machine: str = "aarch64") -> FunctionTable:
-    """Return a table of functions: name, address and size each."""
     found = sorted((Function(*each) for each in named), key=lambda each: each.address)
     none = frozenset[str]()
     return FunctionTable(

@@ -40,7 +40,6 @@ def code(calls: dict[str, list[str]], *, alias: str = "", jumps: bool = False) -
 
 @pytest.mark.parametrize("jumps", [False, True])
 def test_what_functions_call_is_reached(jumps: bool) -> None:
-    """And what those call, forward and back, in a circle too; a call at the end is often a jump."""
     made = code({"a": ["c", "b"], "c": ["a"], "d": ["a"]}, jumps=jumps)
 
     assert made.find_reachable(["a"], ran=()) == ("a", "b", "c")
@@ -74,7 +73,6 @@ def test_who_calls() -> None:
 
 
 def test_calls_of_the_other_machine_are_read() -> None:
-    """A call, a jump, a jump on a condition, wherever they begin; distances go both ways."""
     call = b"\x90\xe8" + struct.pack("<i", 32 - 6)
     jump = b"\xe9" + struct.pack("<i", 0 - 21)
     condition = b"\x0f\x84" + struct.pack("<i", 48 - 38)

@@ -23,7 +23,6 @@ TEXT = f"megtrim functions v1\nlink {LINK}\n_Z3barv\n_Z3foov\nmain\n"
 
 
 def observed(*names: str) -> Observables:
-    """Return a link of which these can be observed, each alone."""
     return Observables(link_sha256=LINK, groups=tuple((name,) for name in names))
 
 

@@ -41,14 +41,12 @@ def kept(
     names: Sequence[str] = NAMES,
     calls: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
-    """Return what these patterns keep of a program of ``names``, each of which calls others."""
     wanted = tuple(KeepPattern(text=text, where=where) for text in patterns)
     code = code_of(names, calls or {})
     return keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
 
 
 def code_of(names: Sequence[str], calls: Mapping[str, Sequence[str]]) -> Disassembly:
-    """Return the code of a program of ``names``, each of which calls others."""
     content = b""
     for at, name in enumerate(names):
         places = (names.index(to) for to in calls.get(name, ()))
@@ -81,7 +79,6 @@ def code_of(names: Sequence[str], calls: Mapping[str, Sequence[str]]) -> Disasse
     ],
 )
 def test_functions_by_name(pattern: str, names: set[str]) -> None:
-    """As linkers write them or as people do, with arguments or without."""
     assert {*kept(pattern)} == names
 
 
@@ -96,12 +93,10 @@ def test_functions_by_name(pattern: str, names: set[str]) -> None:
     ],
 )
 def test_functions_by_folder(pattern: str, names: set[str]) -> None:
-    """Of objects and archives that lie there, wherever the tree lies."""
     assert {*kept(pattern)} == names
 
 
 def test_what_is_kept_can_be_called() -> None:
-    """With all that it calls, but for what ran: that is there already."""
     calls = {WRITE: [FORMAT], FORMAT: [HIDDEN, LOAD], LOAD: [RUN]}
 
     assert {*kept("my::log::write", calls=calls)} == {WRITE, FORMAT, HIDDEN, LOAD, RUN}
@@ -145,7 +140,6 @@ def test_reports_that_throw_keep_what_exceptions_need() -> None:
     ],
 )
 def test_a_pattern_that_matches_nothing_is_refused(pattern: str, near: str) -> None:
-    """By where it stands, with what is near it."""
     with pytest.raises(InputError) as caught:
         kept(pattern)
 
@@ -212,7 +206,6 @@ def listed(
     groups: Sequence[tuple[str, ...]] = (),
     unseen: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the list of a run without what chance decides."""
     alone = tuple((name,) for name in names if name not in unseen)
     return without_chance(
         ran,

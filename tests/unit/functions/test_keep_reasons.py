@@ -54,7 +54,6 @@ KEPT = KeptFunctions(
 def test_the_first_rule_that_applies_is_the_reason(
     name: str, rule: KeepRule, by: tuple[str, ...]
 ) -> None:
-    """With the scenarios that ran it, or the patterns that name it."""
     assert KEPT.find_reason(name) == KeepReason(rule=rule, by=by)
 
 

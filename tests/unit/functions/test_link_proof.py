@@ -21,7 +21,6 @@ DROPPED = ("_Z4gonev", "_ZL6secretv")
 
 
 def reported(before: FunctionTable, after: FunctionTable, **options: object) -> str:
-    """Return what the proof refuses a link with; empty where it holds."""
     given: dict[str, object] = {
         "kept": ("main", "_Z4usedv"),
         "dropped": DROPPED,
@@ -71,7 +70,6 @@ def test_a_link_with_crash_ids_has_a_stub_for_each() -> None:
 
 
 def test_an_emptied_function_is_smaller_on_x86_64() -> None:
-    """Its trap has two bytes, and four may do something."""
     before = replace(BEFORE, machine="x86_64")
     parts = (("main", 0, 40), ("_Z4usedv", 40, 40), STUB)
 
@@ -93,7 +91,6 @@ def test_a_demangler_leads_to_its_substitute() -> None:
 
 
 def test_a_linker_that_does_not_override_is_found_out() -> None:
-    """The first three are named, as people read them."""
     many = [(f"_Z5gone{number}v", 1000 + 40 * number, 40) for number in range(7)]
     names = [name for name, _, _ in many]
     before, after = functions(*many), functions(STUB, *many)

@@ -68,7 +68,6 @@ def test_the_link_for_diagnosis_has_a_stub_for_each() -> None:
 
 
 def test_a_link_with_crash_ids_has_a_numbered_stub_for_each() -> None:
-    """Each in a section of its own, which goes if nothing refers to it."""
     (name, text), (no_name, _) = numbered_sources(3)
 
     assert (name, no_name) == ("megtrim_numbered_stubs.S", "megtrim_no_name.S")
@@ -96,7 +95,6 @@ def test_a_script_is_assignments_alone(names: list[str]) -> None:
 
 
 def test_sources_define_what_scripts_refer_to() -> None:
-    """One stub, or as many as there are numbers."""
     shipped = dict(SOURCES)
     named = dict(named_sources(3))
 

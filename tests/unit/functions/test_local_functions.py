@@ -61,7 +61,6 @@ def emptied(
 
 
 def sizes(made: Read) -> dict[str, int]:
-    """Return the size of each function's section."""
     return {
         name: len(content) for name, (_, content, _) in made.sections.items() if "text." in name
     }
@@ -79,7 +78,6 @@ TWO = object_file(
 
 @pytest.mark.parametrize("machine", [AARCH64, X86_64])
 def test_a_function_becomes_a_trap(machine: int) -> None:
-    """Its section, its symbol, what it refers to and its alignment go down with it."""
     trap = local_functions.trap(machine)
     call = (8, CALL[machine], "two", 0 if machine == AARCH64 else -4)
     parts = [function("one", call), function("two", call)]
@@ -93,7 +91,6 @@ def test_a_function_becomes_a_trap(machine: int) -> None:
 
 
 def test_every_member_of_an_archive_is_emptied_alike() -> None:
-    """A name says nothing of where it is; the members that lack it stay as they are."""
     last = object_file([function("last")], [symbol("last")])
     data = archive({"one.o/": TWO, "last.o/": last, "again.o/": TWO})
     made = emptied(data, "two")
@@ -125,17 +122,14 @@ def test_all_names_of_a_function_must_be_given_up() -> None:
 
 
 def next_to(second: Named) -> bytes:
-    """Return an object whose one section has another symbol in it."""
     return object_file([function("one")], [symbol("one"), second])
 
 
 def alone(part: Part, size: int) -> bytes:
-    """Return an object with one function in this section."""
     return object_file([part], [symbol("one", size=size, part=part.name)])
 
 
 def with_part(part: Part) -> bytes:
-    """Return an object with a further section."""
     return object_file([function("one"), part], [symbol("one")])
 
 
@@ -249,7 +243,6 @@ UNWOUND = object_file(
 
 
 def test_the_unwind_entry_goes_with_its_function() -> None:
-    """All that it refers to, so that the tables of its exceptions go, too; the other stays."""
     before = read(UNWOUND).relocations[".rela.eh_frame"]
     assert before == ((20, ".text.one"), (29, ".gcc_except_table.one"), (44, ".text.two"))
 
@@ -260,7 +253,6 @@ def test_the_unwind_entry_goes_with_its_function() -> None:
 
 
 def test_unwind_entries_go_altogether() -> None:
-    """Of what stays as well, where no one throws; it is not touched otherwise."""
     before, made = read(UNWOUND), read(emptied(UNWOUND, unwind_tables=False))
 
     assert made.relocations[".rela.eh_frame"] == ((20, ""), (29, ""), (44, ""))
@@ -278,7 +270,6 @@ def test_the_entry_of_what_is_gone_covers_nothing(name: str, lengths: list[int])
 
 
 def test_functions_tell_their_places_among_the_names() -> None:
-    """In the order in which the names are given."""
     data = object_file(
         [Part(name=f".text.{name}", content=bytes(200)) for name in ("one", "two")],
         [symbol(name, size=200) for name in ("one", "two")],
@@ -395,7 +386,6 @@ def test_a_trap_is_the_shortest_code_that_stops(machine: int, code: str, alignme
     ],
 )
 def test_a_trap_with_a_number(machine: int, number: int, code: str) -> None:
-    """``brk #0x400`` and on, whose number has 16 bits, and ``ud1 eax, [rax + NUMBER]``."""
     assert local_functions.numbered_trap(machine, number).hex() == code
 
 

@@ -26,12 +26,10 @@ FOUND = Observables(link_sha256=LINK, groups=(("_Z3barv",), ("_Z3fooC1v", "_Z3fo
 
 
 def groups(*named: tuple[str, int, int], unprobeable: frozenset[str] = frozenset()) -> object:
-    """Return the groups of a link of functions: name, address and size each."""
     return observables("a" * 64, replace(functions(*named), entry=-1), unprobeable).groups
 
 
 def test_functions_that_share_code_are_one() -> None:
-    """Aliases, an entry into another, the part that GCC splits off; not a neighbour."""
     assert groups(
         *(("alias", 0, 8), ("f", 0, 8), ("next", 8, 8)),
         *(("outer", 16, 16), ("inner", 24, 4), ("last", 28, 4), ("behind", 32, 4)),
@@ -91,7 +89,6 @@ SPANS = st.lists(
 def test_entries_tell_the_same_as_all_addresses(
     spans: list[tuple[str, int, int]], data: st.DataObject
 ) -> None:
-    """An emulator reports each address that ran, probes tell where functions begin."""
     found = replace(functions(*spans), entry=-1)
     seen = observables("a" * 64, found, ())
     entries = data.draw(st.sets(st.sampled_from([each.address for each in found.functions])))

@@ -68,7 +68,6 @@ def _entries(data: bytes, count: int) -> list[tuple[int, int]]:
 
 
 def _patched(data: bytes, table: FunctionTable) -> bytes:
-    """Return the twin whose functions are all observed."""
     return probes.patch(data, table, {each.name for each in table.functions})
 
 
@@ -119,7 +118,6 @@ def test_a_trap_of_x86_64_is_one_byte() -> None:
 
 
 def test_each_piece_of_code_is_made_writable_by_itself() -> None:
-    """What lies between two of them may not be mapped at all."""
     program = bytearray(_program([1, 2, 3, 4], loader=True))
     # The last header becomes a second piece: the last two words, at another address.
     far = CODE_AT + 0x10000

@@ -25,13 +25,11 @@ BASE = 0x5500000000
 
 
 def block(name: str, *addresses: int, base: int = BASE) -> str:
-    """Return one block as qemu writes it."""
     lines = "".join(f"0x{base + each:x}:  d503201f  nop      \n" for each in addresses)
     return f"----------------\nIN: {name}\n{lines}\n"
 
 
 def ran(*blocks: str, program: FunctionTable = PROGRAM) -> tuple[str, ...]:
-    """Return what a log of these blocks says."""
     return ran_in_log("".join(blocks).encode(), program, source="log")
 
 
@@ -73,14 +71,12 @@ def test_most_blocks_decide_where_a_program_lies() -> None:
 
 
 def test_older_and_newer_logs_are_read() -> None:
-    """Their addresses differ in length, and some tell the mode of the processor."""
     text = "IN: main\n0x0000005500001010:  48 89 e7   movq %rsp, %rdi\n"
 
     assert ran(text) == ("main",)
 
 
 def test_a_log_of_another_program_is_a_named_failure() -> None:
-    """Nothing of this one ran, though its places are the same."""
     with pytest.raises(ProductFailure) as caught:
         ran(block("other", 0x1010), block("main", 0x1234))
 
@@ -128,5 +124,4 @@ def test_a_real_log_is_read() -> None:
 
 
 def test_qemu_is_shown_by_its_environment() -> None:
-    """It writes where the device looks for what a run recorded."""
     assert ENVIRONMENT == {"QEMU_LOG": "in_asm", "QEMU_LOG_FILENAME": LOG_FILE}

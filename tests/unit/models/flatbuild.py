@@ -49,20 +49,17 @@ def u64(value: int) -> Scalar:
 
 
 def sized(root: dict[int, Any], identifier: bytes) -> bytes:
-    """Return a size-prefixed object whose root is the table ``root``."""
     out = bytearray(b"\0\0\0\0" + identifier)
     _point(out, 0, root)
     return struct.pack("<I", len(out)) + bytes(out)
 
 
 def mge_v1(root: dict[int, Any], *, tensors: bytes = b"", old: bool = False) -> bytes:
-    """Return a file of the first format with the graph ``root``; ``old``: before feature bits."""
     head = b"MGBS" + bytes(4) if old else b"MGBC" + bytes(12)
     return head + struct.pack("<Q", len(tensors)) + tensors + sized(root, b"mgb1")
 
 
 def mge_v2(root: dict[int, Any]) -> bytes:
-    """Return a file of the second format with the model ``root``."""
     return sized(root, b"mgv2")
 
 

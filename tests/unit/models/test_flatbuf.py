@@ -23,7 +23,6 @@ def refused(data: bytes) -> str:
 
 
 def raw(*, fields: tuple[int, ...], table: bytes = bytes(8), above: int | None = None) -> bytes:
-    """Return an object whose root table has exactly these 16-bit numbers as its fields."""
     head = struct.pack(f"<{len(fields)}H", *fields)
     distance = len(head) if above is None else above
     body = head + struct.pack("<i", distance) + table
@@ -77,7 +76,6 @@ def test_fields_that_are_left_out() -> None:
 
 
 def test_every_second_number() -> None:
-    """A vector of pairs is read by its first halves."""
     table = root(sized({0: Numbers("<I", (1, 10, 2, 20), items=2)}, b"test"))
 
     assert list(table.u32s(0, stride=2)) == [1, 2]
@@ -126,7 +124,6 @@ def test_smallest_table() -> None:
     ],
 )
 def test_tables_that_lead_astray(data: bytes, message: str) -> None:
-    """Outside of the data, or to something that is no table."""
     assert refused(data).startswith(message)
 
 
@@ -143,7 +140,6 @@ def test_the_ends_of_the_buffer(at: int, size: int, fits: bool) -> None:
 
 
 def test_vectors_and_strings_that_end_outside() -> None:
-    """A count that is too large is refused before anything is made of it."""
     for field, read in (
         ("abc", lambda table: table.string(0)),
         (["abc"], lambda table: list(table.strings(0))),

@@ -71,7 +71,6 @@ def test_recorded_models_give_their_recorded_json(path: Path) -> None:
 
 
 def test_recorded_model_of_the_first_format() -> None:
-    """Counts, inputs, outputs and parameters next to the names."""
     facts = read((DATA / "models" / "resnet18-s.mge").read_bytes())
 
     assert facts == ModelFacts(
@@ -98,7 +97,6 @@ def test_recorded_model_of_the_first_format() -> None:
 
 
 def test_recorded_model_of_the_second_format() -> None:
-    """The second format also reports the outputs' shapes, and has no hash."""
     facts = read((DATA / "models" / "mobilenet-s.v2.mge").read_bytes())
 
     assert facts.format == "mge v2"
@@ -110,7 +108,6 @@ def test_recorded_model_of_the_second_format() -> None:
 
 
 def test_both_formats_of_one_model_agree() -> None:
-    """Formats differ in layout, never in what the model needs."""
     first, second = (
         read((DATA / "models" / f"mobilenet-s{kind}.mge").read_bytes()) for kind in ("", ".v2")
     )
@@ -170,7 +167,6 @@ def test_a_graph_that_hides_among_the_weights_has_no_digest() -> None:
 
 
 def test_operators_by_type_id() -> None:
-    """The first format names types by hash; what no table knows is shown, not dropped."""
     facts = read(
         mge_v1(
             graph_v1(
@@ -276,7 +272,6 @@ def test_data_types_come_from_tensors_outputs_and_variables() -> None:
 
 
 def test_output_names_of_the_second_format() -> None:
-    """An alias wins over the variable's name; without both an output is numbered."""
     variables = [{0: "first", 1: Numbers("<I", (2, 5)), 3: {0: u8(INT8)}}, {0: "second"}, {}]
     outputs = [{0: u32(0), 1: u32(10)}, {0: u32(1), 1: u32(11)}, {0: u32(2), 1: u32(12)}]
 
@@ -296,7 +291,6 @@ def test_outputs_of_the_second_format_without_variables() -> None:
 
 
 def test_output_names_of_the_first_format() -> None:
-    """Names of the operators that make outputs, in the order of the variables."""
     first = {0: type_id("Concat"), 5: ["a"]}
     silent = {0: type_id("Concat")}
     second = {0: type_id("Concat"), 5: ["b"]}
@@ -324,7 +318,6 @@ def test_output_names_that_cannot_be_shown() -> None:
 
 
 def test_inputs_and_parameters_of_the_first_format() -> None:
-    """Inputs are what is copied to the device; tensors' bytes lie in front of the graph."""
     facts = read(
         mge_v1(
             graph_v1(
@@ -432,7 +425,6 @@ def test_strings_have_a_largest_size() -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(BYTES), st.data())
 def test_damaged_models_are_read_or_refused(data: bytes, draw: st.DataObject) -> None:
-    """Random bytes in the structure give facts or one clear message, and nothing else."""
     damaged = bytearray(data)
     structure = len(data) - 24_000 if data.startswith(b"MGBC") else 0
     for _ in range(draw.draw(st.integers(1, 6))):

@@ -38,7 +38,6 @@ def test_json_is_taken_where_it_covers_the_model(tmp_path: Path) -> None:
 
 
 def test_several_json_files_cover_the_model_together(tmp_path: Path) -> None:
-    """A team may keep what a dump wrote in parts."""
     first = written(tmp_path, "a.json", hash=1, elemwise_modes=["ADD"])
     second = written(tmp_path, "b.json", elemwise_modes=["FUSE_ADD_RELU"])
 
@@ -49,7 +48,6 @@ def test_several_json_files_cover_the_model_together(tmp_path: Path) -> None:
 
 
 def test_json_without_an_operator_is_refused(tmp_path: Path) -> None:
-    """The message names both files and what is missing."""
     short = written(tmp_path, opr_types=["Elemwise"])
 
     with pytest.raises(InputError) as caught:
@@ -117,7 +115,6 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 
 
 def test_description() -> None:
-    """Everything that a person asks about a model, one line each."""
     facts = ModelFacts(
         format="mge v1",
         engine_version="1.13.2",
@@ -151,7 +148,6 @@ def test_description() -> None:
 
 
 def test_description_of_little() -> None:
-    """What a format does not say is said to be missing."""
     facts = ModelFacts(
         format="other",
         engine_version="",

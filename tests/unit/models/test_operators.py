@@ -49,7 +49,6 @@ def refused(text: str | bytes) -> str:
 
 
 def test_recorded_json_is_read_whole() -> None:
-    """A file of the engine's own dump gives its hash and its three lists."""
     path = STRIP_INFO / "resnet18-s.mge.json"
 
     (found,) = parse_operator_json(path.read_bytes(), source=path.name)
@@ -84,7 +83,6 @@ def test_names_are_sorted_and_unique() -> None:
     ["[{0}, {1}]", "{0}{1}", "{0}\n\n{1}\n", " {0} [{1}]"],
 )
 def test_several_objects_in_one_file(together: str) -> None:
-    """A list of objects and objects in a row both count, in order."""
     text = together.format(text_of(hash=5), text_of(hash=6))
 
     found = parse_operator_json(text.encode(), source="net.json")
@@ -113,7 +111,6 @@ def test_hash_of_another_kind_is_refused(value: object) -> None:
 
 
 def test_message_names_the_line_of_the_key() -> None:
-    """In a file of several lines and objects the line is that of the wrong key."""
     wrong = json.dumps(json.loads(text_of(opr_types=7)), indent=1)
     line = 3 + wrong.split("\n").index(' "opr_types": 7,')
 
@@ -170,12 +167,10 @@ def test_unknown_dtype_lists_the_known() -> None:
     ],
 )
 def test_other_shapes_are_refused(text: str, message: str) -> None:
-    """One clear message for each way a file can be wrong."""
     assert refused(text).startswith(message)
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    """A binary file is named as such, with its line."""
     assert refused(b"{\n\xff") == "net.json:2: not text in UTF-8"
 
 
@@ -203,7 +198,6 @@ def test_too_many_objects_are_refused() -> None:
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    """Whatever the bytes, the answer is a value or one clear message."""
     try:
         parse_operator_json(data, source="net.json")
     except InputError as error:
@@ -226,7 +220,6 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_any_json_is_read_or_refused(value: object) -> None:
-    """Any JSON of another shape gives one clear message."""
     try:
         found = parse_operator_json(json.dumps(value).encode(), source="net.json")
     except InputError as error:
@@ -240,7 +233,6 @@ def test_any_json_is_read_or_refused(value: object) -> None:
     [("MatrixMulV2", "MatrixMul"), ("ConvV12", "Conv"), ("V2X", "V2X"), ("NvOf", "NvOf")],
 )
 def test_version_suffix(name: str, stripped: str) -> None:
-    """Only a V with digits at the end is a version."""
     assert strip_version(name) == stripped
 
 
@@ -271,7 +263,6 @@ def test_merge_names_who_needs_what() -> None:
 
 
 def test_merge_keeps_the_hash_zero() -> None:
-    """A dump of the second format reports 0, which is a hash like any other."""
     assert merge([("a", info(graph_hash=0))]).checked_hashes == (0,)
 
 
@@ -313,7 +304,6 @@ def test_merge_of_nothing() -> None:
 
 
 def test_json_that_covers_its_model_passes() -> None:
-    """A JSON may name more than the model holds, and names by version."""
     declared = info(dtypes=("Byte", "Float32"), operators=("MatrixMulV2", "Split"), modes=("ADD",))
     actual = info(dtypes=("Float32",), operators=("MatrixMul",), modes=("ADD",))
 
@@ -360,7 +350,6 @@ def test_other_hash_alone_is_a_warning() -> None:
 def test_no_warning_where_hashes_agree_or_are_not_known(
     declared: int | None, actual: int | None
 ) -> None:
-    """0 stands for no hash in dumps of the second format."""
     assert (
         check_covers(
             info(graph_hash=declared), info(graph_hash=actual), model="net.mge", source="net.json"

@@ -17,7 +17,6 @@ MODEL = Path(__file__).parents[2] / "data" / "models" / "resnet18-s.mge"
 
 
 def test_empty_model_is_refused() -> None:
-    """An empty file is no model of an unknown format."""
     with pytest.raises(InputError) as caught:
         parse_model(b"", source="net.mge")
 

@@ -18,7 +18,6 @@ _WEIGHT = write_models.Noise(3).integers(8, 3, 3, 3).tobytes()
 
 
 def _sealed(body: bytes) -> bytes:
-    """Put a right head before any body: the damage is not one that the hash shows."""
     return b"SAMPLENN" + struct.pack("<IQ", 1, sample_writer.fnv1a(body)) + body
 
 
@@ -56,7 +55,6 @@ def test_a_model_gives_its_facts() -> None:
     ],
 )
 def test_what_is_no_whole_model_is_refused(data: bytes, found: str) -> None:
-    """The message names the file, what was found, and where."""
     message = _message(data)
     assert message.startswith(f"m.sample: {found} (at byte ")
 
@@ -101,7 +99,6 @@ def test_an_output_must_exist() -> None:
 
 @given(st.data())
 def test_damage_never_ends_in_anything_but_an_input_error(data: st.DataObject) -> None:
-    """Whatever is changed behind the head, sealed again or not."""
     body = bytearray(WHOLE[20:])
     for _ in range(data.draw(st.integers(1, 4))):
         # Most of the file are weights, where everything is allowed: aim at the front.

@@ -32,7 +32,6 @@ Make = Callable[[str], StageFolder | None]
 
 
 def opened(folder: Path, reduced: str, *, profile: bool) -> tuple[Session, Task]:
-    """Return a session whose keep set was traced with what the scenario is now."""
     (folder / "first").mkdir()
     first = built(folder / "first")
     scenario = next(all_scenarios(first.request.config))
@@ -47,7 +46,6 @@ def opened(folder: Path, reduced: str, *, profile: bool) -> tuple[Session, Task]
 
 
 def work(session: Session, task: Task, folder: Path) -> tuple[VerifyResult, list[str]]:
-    """Verify; return the result and the names of what lies in the stage's folder."""
     to = folder / "work"
     to.mkdir()
     found = verify.work(task, session, to)
@@ -67,7 +65,6 @@ def test_a_result_says_what_it_is_bound_to(tmp_path: Path) -> None:
 
 
 def test_inputs_name_no_profile_build(tmp_path: Path) -> None:
-    """It explains an end and does not change one, so it need not be there."""
     session, task = opened(tmp_path, GOOD, profile=False)
     named = verify.inputs(task, session)
 
@@ -123,7 +120,6 @@ def test_a_scenario_is_held_to_its_own_tolerances(
 
 
 def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
-    """It is made then, and names what is missing."""
     session, task = opened(tmp_path, TRAPS, profile=True)
     profile = session.results.done.pop(PROFILE)
     asked: list[str] = []

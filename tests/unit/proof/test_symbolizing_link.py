@@ -17,8 +17,6 @@ LIST = DROPPED_FILE.format(target="load_and_run")
 
 
 def making(session: Session, made: list[str]) -> Session:
-    """Return the session in which the link is made when it is asked for."""
-
     def make(task: str) -> StageFolder:
         made.append(task)
         return finish(session, task, {PROGRAM: "program", LIST: "list"})
@@ -27,7 +25,6 @@ def making(session: Session, made: list[str]) -> Session:
 
 
 def test_it_is_linked_where_a_trap_asks(tmp_path: Path) -> None:
-    """Once: the program and the list of what it does not hold."""
     made: list[str] = []
     session = making(linked(tmp_path), made)
     files = named_files("load_and_run", session)

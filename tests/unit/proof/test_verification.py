@@ -134,7 +134,6 @@ def test_shapes_that_differ_have_no_difference_in_numbers() -> None:
 
 
 def test_a_damaged_output_is_a_parity_break_and_no_bad_input() -> None:
-    """The reduced build wrote it, the user did not; the other outputs are compared."""
     found = compared({"a": GOOD, "b": GOOD}, {"a": GOOD[:-1], "b": GOOD})
 
     assert found.status == "parity"
@@ -153,7 +152,6 @@ def test_all_problems_are_shown() -> None:
 def proved(
     folder: Path, plain: str, reduced: str, profile: str | None = PROFILE
 ) -> tuple[VerificationOutcome, list[str], FakeDevice]:
-    """Prove programs that do what their text says; return what was run, too."""
     device, noted = FakeDevice(), []
 
     def program(name: str, text: str) -> Path:
@@ -185,7 +183,6 @@ def proved(
 
 
 def test_equal_outputs_are_a_proof(tmp_path: Path) -> None:
-    """Plain and reduced run by the same command line, and nothing else runs."""
     ended, noted, device = proved(tmp_path, SAYS_GOOD, SAYS_GOOD)
 
     assert ended == VerificationOutcome(

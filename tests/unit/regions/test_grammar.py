@@ -25,13 +25,11 @@ def region(arguments: str) -> str:
 
 
 def names(path: Path) -> list[str]:
-    """Return the demangled names of a recorded trace."""
     return sorted(set(demangle(path.read_text(encoding="ascii").splitlines()[1:]).values()))
 
 
 @pytest.mark.parametrize("path", [LINUX, ANDROID], ids=["linux", "android"])
 def test_every_recorded_name_is_read_and_spelt_again(path: Path) -> None:
-    """Each has a tag, and what is written from its parts is read as the same parts."""
     found = [parse_demangled(name) for name in names(path)]
 
     assert len(found) == 149
@@ -95,7 +93,6 @@ def test_the_limits_of_a_number_are_numbers() -> None:
 
 
 def test_length_and_depth_are_bounded() -> None:
-    """A name of the greatest length and one of 16 levels pass, and none beyond."""
     longest = f"a{'b' * 200}<" + "1, " * ((MAX_NAME - 204) // 3)
     longest += "1" * (MAX_NAME - len(longest) - 1) + ">"
     assert len(longest) == MAX_NAME

@@ -31,7 +31,6 @@ def needs(**changes: object) -> OperatorNeeds:
 def keep(
     *regions: str, generation: int = 20220507, operators: OperatorNeeds | None = None
 ) -> KeepSet:
-    """Return a keep set of one scenario with these regions, or of operators alone."""
     parsed = [Region.parse(text) for text in regions]
     scenarios = [scenario("m/s@c", *parsed)] if regions else []
     return build_keep_set(generation, scenarios, operators)
@@ -42,18 +41,15 @@ def texts(
     layout: Layout = Layout.SCOPED,
     scopes: Scopes = Scopes(),  # noqa: B008 - a frozen value
 ) -> dict[str, str]:
-    """Return the generated files by name."""
     return dict(render(kept, layout=layout, elemwise_modes=MODES, scopes=scopes).files)
 
 
 def read(kept: KeepSet, layout: Layout = Layout.SCOPED) -> Enabled:
-    """Return what the generated files switch on."""
     return enabled(*texts(kept, layout).values())
 
 
 @pytest.mark.parametrize("layout", Layout)
 def test_all_that_a_header_says(layout: Layout) -> None:
-    """Regions, operators, modes, data types and hashes of one keep set."""
     regions = ("a<1, float>", "megdnn_common_elemwise_mode<16>", "a<x::B<(x::C)3>>")
 
     assert read(keep(*regions, operators=needs()), layout) == Enabled(
@@ -112,7 +108,6 @@ def test_an_upstream_header_is_one_file() -> None:
 
 
 def test_facts_in_files_of_their_own_say_the_same() -> None:
-    """Whatever stands in which file, the same is kept."""
     kept = keep("a<1, float>", "b<>", "c<2>", "megdnn_common_elemwise_mode<1>", operators=needs())
     scoped = texts(kept, scopes=Scopes(tags=("a", "b", "unused"), macros=MACROS))
 
@@ -204,7 +199,6 @@ def test_without_traces_all_regions_stay(layout: Layout) -> None:
 
 
 def test_without_json_all_operators_and_data_types_stay() -> None:
-    """Only the version, the regions, and modes where the newer engine recorded them."""
     found = read(keep("a<1>"))
 
     assert (found.operators, found.switches, found.modes, found.hashes) == (None, (), None, None)

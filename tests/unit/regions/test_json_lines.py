@@ -14,7 +14,6 @@ TEXT = dump_entries(ENTRIES)
 
 
 def reader(text: str) -> LineReader:
-    """Return a reader of a file with this text."""
     return LineReader(text, "k.json", "write it again", ("trim", "--accept"))
 
 
@@ -28,7 +27,6 @@ def test_every_entry_has_a_line_that_can_be_dropped() -> None:
 
 
 def test_entries_come_back_by_kind() -> None:
-    """Also those of both sides of a union merge."""
     lines = TEXT.splitlines()
     merged = "\n".join([*lines[:2], lines[3], lines[2], *lines[2:]])
 

@@ -38,7 +38,6 @@ NEEDS = OperatorNeeds(
 
 
 def scenario(name: str, *regions: Region, **changes: object) -> ScenarioRecord:
-    """Return a record with plausible bindings."""
     values: dict[str, object] = {
         "id": name,
         "model_sha256": "0" * 64,
@@ -53,12 +52,10 @@ def scenario(name: str, *regions: Region, **changes: object) -> ScenarioRecord:
 
 
 def keep(*scenarios: ScenarioRecord, operators: OperatorNeeds | None = None) -> KeepSet:
-    """Return a keep set of the newer generation."""
     return build_keep_set(20220507, scenarios, operators)
 
 
 def test_each_region_is_listed_with_who_needs_it() -> None:
-    """Regions and scenarios are sorted, whatever order they came in."""
     found = keep(scenario("n/s@c", C, A, A), scenario("m/s@c", B, A))
 
     assert [record.id for record in found.scenarios] == ["m/s@c", "n/s@c"]
@@ -71,7 +68,6 @@ def test_each_region_is_listed_with_who_needs_it() -> None:
 
 
 def test_inputs_are_sorted_and_all_bindings_are_kept() -> None:
-    """Nothing that a scenario was bound to is lost on the way."""
     given_ = scenario("m/s@c", A, inputs=(("b", "1" * 64), ("a", "2" * 64)), threads=4)
 
     assert keep(given_).scenarios == (
@@ -101,7 +97,6 @@ def test_what_cannot_be_joined(
     operators: OperatorNeeds | None,
     said: str,
 ) -> None:
-    """Nothing at all, a name for two scenarios, a generation that no engine reads."""
     with pytest.raises(InputError, match=said):
         build_keep_set(generation, scenarios, operators)
 
@@ -173,7 +168,6 @@ def test_other_weights_in_the_same_graph_excuse_no_loss() -> None:
 
 
 def test_graph_and_toolchain_are_read_back() -> None:
-    """A file that does not have them reads as before."""
     found = keep(scenario("a/s@c", A, graph_sha256="5" * 64, toolchain="host x86_64-linux-gnu"))
 
     assert parse_keep_set(dump_keep_set(found), source="k") == found
@@ -232,7 +226,6 @@ LINK = "6" * 64
 
 
 def ran(name: str, *functions: str, **changes: object) -> ScenarioRecord:
-    """Return a record of functions as well as regions."""
     return scenario(name, A, functions=functions, **({"link_sha256": LINK} | changes))
 
 
@@ -477,7 +470,6 @@ def test_a_line_that_stands_twice_alike_is_read() -> None:
 def test_what_is_no_keep_set_is_refused_with_file_and_line(
     old: str, new: str, line: int, said: str
 ) -> None:
-    """One clear message names the line and what stands there."""
     text = TEXT.replace(old, new, 1)
     assert text != TEXT
 

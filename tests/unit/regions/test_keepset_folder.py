@@ -25,7 +25,6 @@ WHOLE = keep(scenario("m/s@c", A), scenario("m/t@c", A, B), scenario("n/s@c", C)
 
 
 def refused(texts: dict[str, str]) -> str:
-    """Return the message about these files."""
     with pytest.raises(InputError) as caught:
         parse_folder(texts, source="megtrim/keepset")
     return caught.value.message
@@ -38,7 +37,6 @@ def write(folder: Path, keep_set: KeepSet) -> None:
 
 
 def test_each_scenario_is_a_keep_set_of_its_own() -> None:
-    """With its regions, its model's operators, and nothing of the others."""
     texts = dump_folder(WHOLE)
 
     assert tuple(texts) == FILES
@@ -86,7 +84,6 @@ def test_the_union_of_the_files_is_the_keep_set(
 
 
 def test_files_of_two_generations_are_refused() -> None:
-    """One branch moved to another engine, and the other added a scenario."""
     older = dump_folder(replace(WHOLE, generation=20190219))
     texts = dump_folder(WHOLE) | {"n/s@c.json": older["n/s@c.json"]}
 

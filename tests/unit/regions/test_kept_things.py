@@ -13,7 +13,6 @@ HELD = (CONV, POOL, QUANT, LEFT_OUT)
 
 
 def find(text: str) -> KeptThing | None:
-    """Return what the keep set says of a name."""
     return find_kept(text, make_keep_set(), HELD)
 
 

@@ -45,12 +45,10 @@ def region(tag: str, *args: int | str) -> Region:
 
 
 def dnn(name: str) -> int:
-    """Return the number of a name in the kernels."""
     return name_hash(name, terminated=False)
 
 
 def src(name: str) -> int:
-    """Return the number of a name in the framework, where its NUL counts."""
     return name_hash(name, terminated=True)
 
 

@@ -31,7 +31,6 @@ def read(entries: list[tuple[str, object]]) -> OperatorNeeds | None:
 
 
 def refused(*entries: tuple[str, object]) -> str:
-    """Return what is said about these entries."""
     with pytest.raises(InputError) as caught:
         read(list(entries))
     return caught.value.message
@@ -48,7 +47,6 @@ def test_recorded_needs_come_back() -> None:
 
 
 def test_none_listed_means_that_all_are_kept() -> None:
-    """Then no operator may be listed: one of the two would be wrong."""
     assert list(dump_operators(None)) == []
     assert read([("operators", which(None))]) is None
     assert refused(("operators", "all"), ("dtype Float32", ["m"])) == (
@@ -57,7 +55,6 @@ def test_none_listed_means_that_all_are_kept() -> None:
 
 
 def test_lines_of_both_sides_of_a_merge_are_joined() -> None:
-    """The models of one operator are collected, each once, in order."""
     found = read(
         [
             ("operators", "listed"),
@@ -85,7 +82,6 @@ def test_lines_of_both_sides_of_a_merge_are_joined() -> None:
     ],
 )
 def test_what_would_not_compile_is_refused(entry: tuple[str, object], message: str) -> None:
-    """With its line; the names go into a header."""
     assert refused(("operators", "listed"), entry).startswith(message)
 
 

@@ -56,7 +56,6 @@ def test_a_region_is_read_back_from_its_text(region: Region) -> None:
     ],
 )
 def test_texts_and_the_regions_they_name(text: str, region: Region) -> None:
-    """Numbers, builtin types, engine classes and templates; spaces do not matter."""
     assert Region.parse(text) == region
 
 
@@ -95,7 +94,6 @@ def test_templates_may_stand_in_templates() -> None:
 
 
 def test_numbers_come_before_types_and_are_ordered_by_value() -> None:
-    """The order is by tag, then argument by argument, whatever their kinds."""
     texts = ["a<>", "a<-5>", "a<-5, 1>", "a<3>", "a<10>", "a<float>", "a<x::Y>", "b<1>"]
     regions = [Region.parse(text) for text in texts]
 
@@ -169,7 +167,6 @@ NAME = "N6midout6RegionINS_4tags1xEJSt17integral_constantIiLi7EEEEE"
 
 
 def test_a_region_has_a_readable_name() -> None:
-    """What is no mangled name has none; every name is asked for once."""
     nonsense = "N6midout6RegionIoops"
 
     assert demangle([NAME, NAME, nonsense]) == {

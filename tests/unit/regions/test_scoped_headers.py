@@ -69,7 +69,6 @@ def test_spellings_of_a_declaration(line: str) -> None:
     ],
 )
 def test_a_tag_that_is_declared_otherwise_stays_where_everybody_sees_it(text: str) -> None:
-    """Even if other files declare it alone on a line: one file would not see its regions."""
     assert tags(text) == ()
     assert tags(text, KERNEL) == ()
     assert rewritten(text, scopes([text, KERNEL])) == text

@@ -20,13 +20,11 @@ def keep(*records: ScenarioRecord) -> KeepSet:
 
 
 def record(*numbers: int, **changes: Any) -> ScenarioRecord:
-    """Return a scenario that ran ``kern<N>`` for each number."""
     [made] = keep_set(*numbers).scenarios
     return replace(made, **changes)
 
 
 def test_what_holds_all_misses_nothing() -> None:
-    """More than is needed is no lack, nor is another trace of the same regions."""
     before = keep(record(1, 2, 3), record(4, id="gone/s@any"))
 
     assert find_gaps(before, keep(record(1, 2))) == ()
@@ -44,7 +42,6 @@ def test_regions_that_no_scenario_lists_are_named() -> None:
 
 
 def test_a_scenario_that_is_new_or_another_is_named() -> None:
-    """A build from the file would refuse to verify it."""
     before = keep(record(1))
     changes = {"arguments": ("--x",), "threads": 2, "environment": (("A", "b"),)}
     now = keep(record(1, **changes), record(1, id="n/s@any"))
@@ -162,7 +159,6 @@ def test_functions_count_within_one_link() -> None:
 
 
 def test_functions_that_were_never_recorded_lack() -> None:
-    """A file of regions alone, and functions are trimmed now."""
     now = keep(record(1, functions=("a",), link_sha256=LINK))
 
     assert find_gaps(keep(record(1)), now) == ("m/s@any needs a",)

@@ -70,7 +70,6 @@ def test_two_c_plus_plus_libraries_spell_the_same_regions(name: str) -> None:
 
 
 def test_a_small_trace() -> None:
-    """Numbers, types and classes; sorted, and each region once."""
     assert _names(MAGIC + FLOAT + TWO + ONE + TWO) == ["x<1>", "x<2>", "x<float, engine::B>"]
 
 
@@ -151,7 +150,6 @@ def test_line_ends_of_windows_are_line_ends() -> None:
     ],
 )
 def test_what_is_no_trace_is_refused_with_file_and_line(data: bytes, place: str, said: str) -> None:
-    """One clear message names the line, what stands there, and what was expected."""
     with pytest.raises(InputError) as caught:
         parse_trace(data, source="t")
 
@@ -259,7 +257,6 @@ def test_what_a_run_promised(stderr: str, count: int | None) -> None:
 
 
 def test_a_kept_promise() -> None:
-    """The trace of a good run; a region may be recorded twice, and counts twice."""
     regions = (Region("x", (1,)), Region("x", (2,)))
 
     assert check_trace(MAGIC + ONE + TWO, announced=2, source="t").regions == regions

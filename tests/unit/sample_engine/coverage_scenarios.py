@@ -162,7 +162,6 @@ def poolings() -> Model:
 
 
 def products() -> Model:
-    """Matrix products: with vectors, small and large, transposed and not, in both types."""
     make = _Maker(12, 12)
     write, data = make.writer, make.data
     integers = write.convert(data, "QuantizedS8", 0.01)

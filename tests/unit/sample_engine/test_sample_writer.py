@@ -85,7 +85,6 @@ def test_noise_is_the_same_everywhere() -> None:
 
 
 def test_the_list_of_modes_is_that_of_the_code() -> None:
-    """Tools read the text, the compiler reads the header."""
     header = (ENGINE / "src/kernels/elemwise/elemwise.h").read_text(encoding="utf-8")
     listed = (ENGINE / "src/elemwise_modes.txt").read_text(encoding="utf-8").splitlines()[1:]
     pairs = [part.split(")")[0].split(", ") for part in header.split("cb(")[1:]]

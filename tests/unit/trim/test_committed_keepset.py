@@ -43,7 +43,6 @@ def functions_alone() -> KeepSet:
 
 
 def trimming(session: Session, **changes: str) -> Session:
-    """Return the session with another ``trim``."""
     config = session.request.config
     trim = config.trim.model_copy(update=changes)
     loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
@@ -51,7 +50,6 @@ def trimming(session: Session, **changes: str) -> Session:
 
 
 def test_another_generation_is_refused(now: Session) -> None:
-    """Regions of another header would enable nothing in this engine."""
     commit(now, replace(keep_set(1), generation=20190219))
 
     with pytest.raises(InputError) as caught:
@@ -186,12 +184,10 @@ TYPES = [f"14some_type_num{number}" for number in range(7)]
 
 
 def made(session: Session, *numbers: int) -> StageFolder:
-    """Return a header folder whose keep set holds ``kern<N>`` for each number."""
     return holding(session, keep_set(*numbers))
 
 
 def holding(session: Session, keep: KeepSet) -> StageFolder:
-    """Return a header folder with that keep set."""
     text = dump_keep_set(keep)
 
     def produce(folder: Path) -> HeaderResult:
@@ -204,14 +200,12 @@ def holding(session: Session, keep: KeepSet) -> StageFolder:
 
 
 def with_functions(*names: str, **changes: object) -> KeepSet:
-    """Return a keep set of one scenario that ran functions as well as ``kern<1>``."""
     [record] = keep_set(1).scenarios
     record = replace(record, functions=names, link_sha256="c" * 64)
     return replace(keep_set(1), scenarios=(replace(record, **changes),))  # type: ignore[arg-type]
 
 
 def committed(folder: Path) -> Path:
-    """Return the file of the only scenario."""
     return folder / "megtrim" / "keepset" / "m" / "s@any.json"
 
 

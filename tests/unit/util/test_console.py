@@ -179,7 +179,6 @@ def test_a_silent_program_does_not_stop_the_screen() -> None:
 
 
 def test_sparse_lines_are_said_every_15_seconds() -> None:
-    """Those between are dropped; an important one is said at once, and counts as the last."""
     said, clock = list[str](), Clock()
     lines = SparseLines(said.append, clock)
 

@@ -56,7 +56,6 @@ def test_what_is_no_file_is_named(
 def test_a_pipe_that_comes_just_now_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It took the place of the file that was looked at before."""
     pipe, file = tmp_path / "pipe", tmp_path / "file"
     os.mkfifo(pipe)
     file.touch()

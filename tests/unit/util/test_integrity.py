@@ -31,7 +31,6 @@ def test_a_file_that_has_just_changed_is_not_known_yet(file: Path) -> None:
 
 
 def test_a_settled_file_is_remembered(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By digest, size, inode, and the times of the last write and of the last change."""
     later = time.time_ns() + 60_000_000_000
     monkeypatch.setattr(time, "time_ns", lambda: later)
 

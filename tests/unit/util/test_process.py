@@ -34,7 +34,6 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> float:
 
 
 def test_what_a_program_prints_and_returns_is_shown(processes: ProcessRunner) -> None:
-    """Both streams apart, the exit status as it was, the time it took."""
     outcome = processes.run(sh("echo out; echo err >&2; sleep 0.2; exit 7"))
 
     assert (outcome.rc, outcome.stdout, outcome.stderr) == (7, "out\n", "err\n")
@@ -45,7 +44,6 @@ def test_what_a_program_prints_and_returns_is_shown(processes: ProcessRunner) ->
 
 
 def test_only_status_0_in_time_is_ok(processes: ProcessRunner) -> None:
-    """A program that ended well too late did not end well."""
     assert processes.run(sh("true")).ok
     late = CompletedCommand(argv=("x",), rc=0, stdout="", stderr="", wall_s=1.0, timed_out=True)
     assert not late.ok
@@ -196,12 +194,10 @@ def test_a_line_without_end_is_read_in_pieces(processes: ProcessRunner) -> None:
 
 
 def test_bytes_that_are_no_text_are_replaced(processes: ProcessRunner) -> None:
-    """A damaged log line is still a log line."""
     assert processes.run(sh(r"printf 'a\377b'")).stdout == "a�b"
 
 
 def test_lines_are_shown_as_they_come_and_logged(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Of both streams, each in its order; a log that is there is continued."""
     log = tmp_path / "build.log"
     log.write_text("$ before\n", encoding="utf-8")
     lines: list[str] = []
@@ -340,7 +336,6 @@ def test_a_killed_parent_takes_its_program_along(
 
 
 def test_capture_returns_what_a_tool_prints(processes: ProcessRunner, tmp_path: Path) -> None:
-    """As it is, from the folder that was asked for."""
     assert processes.capture("pwd", cwd=tmp_path) == f"{tmp_path}\n"
 
 
@@ -354,7 +349,6 @@ def test_capture_returns_what_a_tool_prints(processes: ProcessRunner, tmp_path: 
 def test_capture_reports_why_a_tool_failed(
     processes: ProcessRunner, script: str, expected: str
 ) -> None:
-    """In the tool's own words, with the command line."""
     with pytest.raises(InputError) as caught:
         processes.capture("sh", "-c", script)
 
@@ -508,7 +502,6 @@ def test_a_program_may_take_longer_than_a_poll_can_wait(processes: ProcessRunner
 def test_a_program_that_someone_still_holds_open_is_started_again(
     tmp_path: Path, processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A child of another thread does for a moment; one that never lets go is shown."""
     program = tmp_path / "program"
     shutil.copy2(sys.executable, program)
     held = program.open("ab")

@@ -13,7 +13,6 @@ from megtrim.util.process_output import Stream
 
 
 def read(*pieces: bytes, log: Path | None = None, lines: list[str] | None = None) -> Stream:
-    """Return the stream of a program that printed ``pieces`` and ended."""
     reader, writer = os.pipe()
     stream = Stream(
         os.fdopen(reader, "rb"), log=log, on_line=None if lines is None else lines.append

@@ -84,7 +84,6 @@ def altered(**changes: Any) -> str:
 
 
 def test_what_is_written_is_read_back() -> None:
-    """Keys are aliases, keys of mappings are sorted, and a model leaves its defaults out."""
     written = json.loads(dump(THING))
 
     assert read(dump(THING)) == THING
@@ -135,7 +134,6 @@ def test_a_number_that_json_cannot_hold_is_null(number: float) -> None:
     ],
 )
 def test_a_wrong_value_is_named_with_its_path(changes: dict[str, object], said: str) -> None:
-    """In one line: the file, the path, what was found, what was expected."""
     with pytest.raises(InputError) as caught:
         read(altered(**changes))
 

@@ -51,7 +51,6 @@ def companion(tmp_path: Path) -> Path:
 
 
 def test_its_folder_goes_with_it(adb: str, companion: Path) -> None:
-    """While it runs, it has a home that no one else can read."""
     with private_server(ProcessRunner({}), adb, parent=companion) as running:
         (home,) = companion.iterdir()
         assert running.env["HOME"] == running.env["TMPDIR"] == str(home)

@@ -13,7 +13,6 @@ SOURCES = Path(__file__).parents[3] / "ci"
 
 
 def virtual_phone(folder: Path, *words: str) -> CompletedCommand:
-    """Run the program on a machine that has nothing, and phones in that folder."""
     env = {"PATH": str(folder), "PYTHONPATH": str(SOURCES), "XDG_RUNTIME_DIR": str(folder)}
     argv = (sys.executable, "-m", "virtual_phone", *words)
     return ProcessRunner(env).run(Command(argv=argv, timeout_s=60))

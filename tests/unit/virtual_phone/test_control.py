@@ -18,7 +18,6 @@ from virtual_phone.control import SOCKET, ControlClient
 
 @contextmanager
 def supervisor(folder: Path, answer: bytes) -> Iterator[list[Any]]:
-    """Answer one request; yield what came."""
     came: list[Any] = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
         door.bind(str(folder / SOCKET))

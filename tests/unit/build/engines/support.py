@@ -23,7 +23,6 @@ TOOLCHAIN = Toolchain(
 
 
 def bench(tree: Path, scratch: Path, toolchain: Toolchain = TOOLCHAIN) -> LinkEnvironment:
-    """Return where links of a tree's folder ``build`` are made."""
     return LinkEnvironment(
         toolchain=toolchain,
         processes=ProcessRunner(os.environ),
@@ -45,7 +44,6 @@ def write(root: Path, files: Mapping[str, str]) -> Path:
 
 
 def git(processes: ProcessRunner, root: Path, *arguments: str) -> str:
-    """Run git as a person without any settings of their own would."""
     settings = ("-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false")
     who = {f"GIT_{role}_{what}": "x@example.org" for role in ("AUTHOR", "COMMITTER") for what in
            ("NAME", "EMAIL")}  # fmt: skip
@@ -60,7 +58,6 @@ def git(processes: ProcessRunner, root: Path, *arguments: str) -> str:
 
 
 def repository(processes: ProcessRunner, root: Path, files: Mapping[str, str]) -> Path:
-    """Write files into a new git repository and commit them."""
     write(root, files)
     git(processes, root, "init", "-q", "-b", "main")
     git(processes, root, "add", "-A")
@@ -69,7 +66,6 @@ def repository(processes: ProcessRunner, root: Path, files: Mapping[str, str]) -
 
 
 def snapshot(root: Path) -> dict[str, tuple[object, ...]]:
-    """Return everything below ``root``: kinds, modes, times and bytes."""
     found: dict[str, tuple[object, ...]] = {}
     for folder, folders, files in os.walk(root):
         for name in (*folders, *files):
@@ -97,7 +93,6 @@ def make_spec(
     minimum_size: bool = True,
     toolchain: str = "host",
 ) -> BuildSpec:
-    """Return the spec of one program by one engine."""
     return engine.make_spec(
         variant,
         replace(TOOLCHAIN, kind=toolchain),

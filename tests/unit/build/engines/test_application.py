@@ -40,7 +40,6 @@ def make_spec(*, lto: bool = False, **changes: object) -> ApplicationSpec:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> WorkTree:
-    """An engine's tree with a library that was built."""
     made = WorkTree(root=tmp_path)
     (made.build / "lite").mkdir(parents=True)
     (made.build / "lite/libengine.a").write_bytes(b"!<arch>\n")
@@ -48,7 +47,6 @@ def tree(tmp_path: Path) -> WorkTree:
 
 
 def test_an_application_is_shown_of_the_engine(tree: WorkTree) -> None:
-    """Lists with semicolons, as CMake has them; the archive before what it needs."""
     assert entries(make_spec(), tree) == (
         ("MEGTRIM_ENGINE_SOURCE", f"{tree.root}/src"),
         ("MEGTRIM_ENGINE_BUILD", f"{tree.root}/build"),
@@ -131,7 +129,6 @@ add_library(
 
 
 def test_megengines_libraries() -> None:
-    """One archive with all that it needs, or the shared object; on Android other libraries."""
     clang = replace(TOOLCHAIN, kind="clang-linux-arm64")
     static = describe_library(TARGETS, Linkage.STATIC, clang, root="/engine")
     shared = describe_library(
@@ -150,7 +147,6 @@ def test_megengines_libraries() -> None:
 
 
 def test_a_tree_without_the_library_is_refused() -> None:
-    """One that only has it under another name, too."""
     for targets in ("", TARGETS.replace("lite_static_all_in_one", "lite_static_all")):
         with pytest.raises(InputError) as caught:
             describe_library(targets, Linkage.STATIC, TOOLCHAIN, root="/engine")
@@ -161,7 +157,6 @@ def test_a_tree_without_the_library_is_refused() -> None:
 
 
 def workshop(tmp_path: Path, toolchain: Toolchain) -> BuildEnvironment:
-    """Return what building takes, with nothing beyond the toolchain."""
     return BuildEnvironment(
         toolchain=toolchain,
         processes=ProcessRunner({}),

@@ -12,7 +12,6 @@ from megtrim.util.errors import InputError
 
 @pytest.mark.parametrize("wrong", [*" \t\n'\"$;\\%,=:`[]{}()|&*?<>!", "\u00a0", "\u2028", "\udc80"])
 def test_what_a_tool_would_read_as_its_own_is_refused(wrong: str) -> None:
-    """Named as it is, with what may be there; bytes that are no text, too."""
     with pytest.raises(InputError) as caught:
         expect_plain(Path(f"/home/jo/a{wrong}b/out"), "--out", hint="name another folder")
 
@@ -27,7 +26,6 @@ def test_what_a_tool_would_read_as_its_own_is_refused(wrong: str) -> None:
 
 @pytest.mark.parametrize("path", ["/a-b_c.d/e+f@2~#^/-x", "/home/jürgen/構築/a\u0308"])
 def test_what_every_tool_takes_passes(path: str) -> None:
-    """Letters of any script, and a dash that begins a name."""
     expect_plain(Path(path), "--out", hint="")
 
 

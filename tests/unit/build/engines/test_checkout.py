@@ -22,7 +22,6 @@ def sha(text: str) -> str:
 
 
 def test_a_clean_repository_is_its_commit(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Every tracked file with its digest; nothing is dirty."""
     root = repository(processes, tmp_path, FILES)
 
     checkout = take(root, processes)
@@ -83,7 +82,6 @@ def test_no_program_of_the_repository_is_run(processes: ProcessRunner, tmp_path:
 
 
 def test_submodules_belong_to_the_engine(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Their files enter; one that moved to another commit is dirty."""
     library = repository(processes, tmp_path / "library", {"lib.h": "1\n"})
     root = repository(processes, tmp_path / "engine", FILES)
     git(processes, root, "submodule", "--quiet", "add", str(library), "third_party/lib")
@@ -102,7 +100,6 @@ def test_submodules_belong_to_the_engine(processes: ProcessRunner, tmp_path: Pat
 
 
 def test_submodules_of_submodules_are_known(processes: ProcessRunner, tmp_path: Path) -> None:
-    """By the whole path, each at its recorded commit."""
     inner = repository(processes, tmp_path / "inner", {"inner.h": "1\n"})
     outer = repository(processes, tmp_path / "outer", {"outer.h": "1\n"})
     git(processes, outer, "submodule", "--quiet", "add", str(inner), "in")
@@ -134,7 +131,6 @@ def test_a_submodule_that_was_not_fetched_has_no_files(
 
 
 def test_a_tree_without_git_is_all_its_files(processes: ProcessRunner, tmp_path: Path) -> None:
-    """An unpacked archive; leftovers of Python do not count."""
     root = write(tmp_path, FILES | {"src/__pycache__/a.pyc": "x"})
 
     checkout = take(root, processes)
@@ -193,7 +189,6 @@ def test_equal_trees_are_equal_engines_wherever_they_lie(
 def test_every_change_is_another_engine(
     processes: ProcessRunner, tmp_path: Path, change: object
 ) -> None:
-    """Nothing that a compiler could see may go unseen."""
     root = write(tmp_path, FILES)
     before = take(root, processes).digest
     assert callable(change)
@@ -210,7 +205,6 @@ def test_a_name_that_is_no_text_does_not_matter(processes: ProcessRunner, tmp_pa
 
 
 def test_what_is_no_folder_is_refused(processes: ProcessRunner, tmp_path: Path) -> None:
-    """With both places where a folder can be named."""
     with pytest.raises(InputError) as caught:
         take(tmp_path / "gone", processes)
 

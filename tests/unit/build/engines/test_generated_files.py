@@ -38,7 +38,6 @@ def tree(tmp_path: Path) -> WorkTree:
 
 
 def present(tree: WorkTree) -> dict[str, str]:
-    """Return every file of sources and includes."""
     return {
         str(path.relative_to(tree.root)): path.read_bytes().decode()
         for folder in (tree.source, tree.include)
@@ -48,7 +47,6 @@ def present(tree: WorkTree) -> dict[str, str]:
 
 
 def test_the_tree_has_what_is_ordered(checkout: Checkout, tree: WorkTree) -> None:
-    """Sources of the checkout, others in their place, and generated files in folders."""
     source_copy.update(ORDER, tree, checkout)
 
     assert present(tree) == {

@@ -45,7 +45,6 @@ def check(compiled: str, opened: str, *, midout: Path | None = MIDOUT) -> Header
 
 
 def test_every_unit_has_seen_the_header() -> None:
-    """Counted: units, with the header, with regions. What was not compiled does not count."""
     compiled = commands(("dir/a.o", INCLUDE), ("b.o", INCLUDE), ("not_built.o", ""))
     opened = dependencies(
         ("dir/a.o", (str(HEADER), "../src/a.cpp", str(MIDOUT))), ("b.o", (str(HEADER),))

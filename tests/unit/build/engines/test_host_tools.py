@@ -16,7 +16,6 @@ from unit.build.engines.support import TOOLCHAIN
 
 
 def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a link of the checkout leads to is not written."""
     tree = WorkTree(root=tmp_path / "work")
     (tree.source / "third_party" / "flatbuffers").mkdir(parents=True)
     target = tree.source / "build_dir" / "host_flatc" / "install" / "bin" / "flatc"

@@ -128,7 +128,6 @@ def test_exceptions_keep_their_tables() -> None:
 
 
 def test_one_that_is_said_wins_over_size() -> None:
-    """Without whole-program optimisation there is none of virtual functions either."""
     reported = chosen(CLANG, optimize="size", means={"lto": "none", "small_code": "Os"})
 
     assert reported["small_code"] == "Os"

@@ -38,7 +38,6 @@ def contents(tree: Path) -> dict[str, str]:
 
 
 def age(tree: Path) -> None:
-    """Make every file old, so that one that was written again can be recognised."""
     for path in tree.rglob("*"):
         if path.is_file():
             os.utime(path, (1, 1))
@@ -53,7 +52,6 @@ def rewritten(tree: Path) -> list[str]:
 
 
 def test_the_tree_equals_the_checkout(processes: ProcessRunner, root: Path, tree: Path) -> None:
-    """With the files that megtrim writes in place; the checkout stays as it is, times included."""
     before = snapshot(root)
 
     source_copy.sync(take(root, processes), tree, {"a.cpp": "mine\n", "new/d.h": "d\n"})
@@ -123,7 +121,6 @@ def test_a_folder_can_become_a_file_and_back(
 def test_links_and_programs_stay_what_they_are(
     processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
-    """A link is made again, never followed; a script can still be run."""
     (root / "link").symlink_to("a.cpp")
     (root / "nowhere").symlink_to("gone")
     script = root / "configure.sh"
@@ -197,7 +194,6 @@ def test_a_sync_that_was_cut_off_leaves_no_stranger(
 def test_a_checkout_that_changes_meanwhile_is_refused(
     processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
-    """Its digest is the key of the result, so that other bytes must not enter."""
     checkout = take(root, processes)
     (root / "a.cpp").write_text("saved in an editor\n", encoding="utf-8")
 
@@ -210,7 +206,6 @@ def test_a_checkout_that_changes_meanwhile_is_refused(
 
 
 def test_the_record_is_what_the_tree_holds(root: Path, tree: Path) -> None:
-    """Names and digests, ours for the files that we write."""
     checkout = Checkout(root=root, files={}, commit="", dirty=())
 
     source_copy.sync(checkout, tree, {"x": "abc"})

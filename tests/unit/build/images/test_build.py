@@ -25,7 +25,6 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
 
 
 def write_recipe(folder: Path, *lines: str) -> None:
-    """Write a recipe with these lines."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "Dockerfile").write_text("\n".join((*lines, "FROM ${BASE}\n")), encoding="utf-8")
 

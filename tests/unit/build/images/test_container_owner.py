@@ -14,7 +14,6 @@ from unit.build.images.stub import Stub
 
 
 def dead() -> int:
-    """Return the number of a process that has ended."""
     processes = ProcessRunner(os.environ)
     reported = processes.run(Command(argv=("sh", "-c", "echo $$"), timeout_s=60)).stdout
     return int(reported)

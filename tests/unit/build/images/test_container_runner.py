@@ -30,7 +30,6 @@ def inside(stub: Stub, tmp_path: Path) -> ContainerRunner:
 
 
 def opened(stub: Stub, folder: Path) -> ContainerRunner:
-    """Return what the stub runs in; two folders are seen."""
     docker = DockerClient(stub.processes)
     (folder / "given").mkdir(exist_ok=True)
     seen = Mounts(
@@ -44,7 +43,6 @@ def ran(stub: Stub) -> list[str]:
 
 
 def test_the_command_line(stub: Stub, inside: ContainerRunner, tmp_path: Path) -> None:
-    """All of it: a container of its own, of the caller, without rights and network."""
     out = tmp_path / "out"
     command = Command(argv=("cmake", "-G", "Ninja"), cwd=out, env={"A": "b c"}, timeout_s=60)
     inside.run(command)
@@ -243,7 +241,6 @@ def test_a_look_that_failed(stub: Stub, inside: ContainerRunner) -> None:
 def test_a_look_that_does_not_end(
     stub: Stub, inside: ContainerRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A daemon that hangs is not an image without a compiler."""
     monkeypatch.setattr("megtrim.build.images.container_runner._LOOK_TIMEOUT_S", 0.3)
     (stub.folder / "docker").write_text(
         '#!/bin/sh\nif [ "$1" = run ]; then exec sleep 60; fi\n', encoding="utf-8"
@@ -258,7 +255,6 @@ def test_the_images_variables_are_its_environment(inside: ContainerRunner) -> No
 
 
 def test_where_it_is(tmp_path: Path) -> None:
-    """Named; in the user's cache; where older ones had it; or next to the results."""
     other = tmp_path / "results"
     home = {"HOME": str(tmp_path)}
 

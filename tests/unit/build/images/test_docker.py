@@ -65,7 +65,6 @@ def test_an_image_that_cannot_be_looked_for(stub: Stub) -> None:
 
 
 def test_an_image_that_is_pulled(stub: Stub) -> None:
-    """Where that is asked for, it is said what went wrong."""
     docker = DockerClient(stub.processes)
     assert docker.pull(f"a@{DIGEST}").identity == DIGEST
     assert stub.calls("pull") == [["pull", "--quiet", f"a@{DIGEST}"]]
@@ -93,7 +92,6 @@ def test_what_is_no_name(stub: Stub, reference: str) -> None:
     ],
 )
 def test_no_daemon(stub: Stub, said: str, text: str, hint: str) -> None:
-    """Not what is built is at fault; each has its remedy, and the way without Docker."""
     stub.answer((["version"], 1, "", said))
 
     with pytest.raises(InfrastructureFailure) as failed:

@@ -21,7 +21,6 @@ SCRIPT = recipes() / "android-arm64" / "fetch_ndk.py"
 
 
 def make_ndk(folder: Path) -> Path:
-    """Lay out what is looked for."""
     (folder / "build" / "cmake").mkdir(parents=True)
     (folder / "build" / "cmake" / "android.toolchain.cmake").touch()
     (folder / "source.properties").write_text("Pkg.Revision = 21.4.1\n", encoding="utf-8")
@@ -81,7 +80,6 @@ def test_an_archive_is_checked_and_unpacked(place: Path, httpserver: HTTPServer,
 
 
 def test_another_checksum(place: Path, httpserver: HTTPServer) -> None:
-    """Said with what was found; nothing of it is unpacked."""
     data = zipped(make_ndk(place / "ndk"), "a/")
     httpserver.expect_request("/ndk.zip").respond_with_data(data)
     outcome = run(place, httpserver.url_for("/ndk.zip"), "0" * 64)
@@ -95,7 +93,6 @@ def test_another_checksum(place: Path, httpserver: HTTPServer) -> None:
 
 
 def test_what_is_no_ndk(place: Path, httpserver: HTTPServer) -> None:
-    """A folder, an archive of something else, no archive at all, nothing."""
     nothing = run(place)
     (place / "given" / "readme").touch()
     folder = run(place)

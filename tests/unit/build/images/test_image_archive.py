@@ -14,14 +14,12 @@ TAG = "megtrim/android-arm64"
 
 @pytest.fixture
 def stub(tmp_path: Path) -> Stub:
-    """A machine with docker, where every call succeeds."""
     made = Stub.make(tmp_path / "bin")
     made.answer((["load"], 0, "", ""), (["save"], 0, "", ""))
     return made
 
 
 def test_an_archive_is_loaded(stub: Stub, tmp_path: Path) -> None:
-    """The image of that tag is found afterwards; without a file, docker is not asked."""
     docker = DockerClient(stub.processes)
     assert load(docker, tmp_path, TAG) is None
     assert stub.calls() == []

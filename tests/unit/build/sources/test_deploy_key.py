@@ -42,7 +42,6 @@ def private_key(path: Path) -> str:
 
 
 def fetch(tmp_path: Path, sshd: Sshd, key: str, host_keys: str) -> SourceRepository:
-    """Fetch a commit of a repository on the server; return what is there then."""
     forge = SourceForge(tmp_path / "forge")
     sha = forge.commit("engine", {"a.cpp": "int a;\n"})
     repository = SourceRepository(tmp_path / "project", PROCESSES)

@@ -82,7 +82,6 @@ def world(tmp_path: Path) -> World:
 
 
 def test_only_what_is_wanted_is_fetched(world: World) -> None:
-    """At its recorded commit; an unreachable server of another submodule does not matter."""
     done = world.fetch(world.base)
 
     assert [str(path) for path in done.fetched] == [ENGINE, MIDOUT]

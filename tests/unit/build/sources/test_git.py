@@ -29,7 +29,6 @@ def make(folder: Path) -> SourceRepository:
 
 
 def test_one_commit_is_fetched_without_those_before(forge: SourceForge, tmp_path: Path) -> None:
-    """And checked out, with no branch and no remote."""
     first = forge.commit("engine", {"a.cpp": "int a;\n"})
     second = forge.commit("engine", {"a.cpp": "int b;\n"})
     repository = make(tmp_path / "x")
@@ -170,7 +169,6 @@ OTHER = "0" * 40
 
 
 def test_the_newest_comes_first(tmp_path: Path, processes: ProcessRunner) -> None:
-    """By number, each with its commit; of a tag with a text, too. What is no version is no tag."""
     server = make_kit(tmp_path, "v0.9.0", "v0.10.0", "v1.2.3", "v1", "vision-v1.0.0", "v1.2.3-rc1")
     found = list_versions(f"{server}/{KIT}", processes)
 

@@ -30,7 +30,6 @@ def entry(path: str = "third_party/x", url: str = "../x.git", name: str = "x") -
 
 
 def test_what_git_writes_is_read() -> None:
-    """By path, with the line of its URL; further keys do not matter."""
     found = parse_gitmodules(PLAIN, shown=".gitmodules")
 
     assert [(str(each.path), each.url, each.place) for each in found] == [
@@ -75,7 +74,6 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_git_does_not_write_is_refused(name: str) -> None:
-    """With one error that names the file and the line."""
     text, line = HOSTILE[name]
     with pytest.raises(InputError) as caught:
         parse_gitmodules(text, shown="engine/.gitmodules")
@@ -85,7 +83,6 @@ def test_what_git_does_not_write_is_refused(name: str) -> None:
 
 
 def test_there_is_an_end() -> None:
-    """A file of many submodules is none of a person."""
     many = "".join(entry(path=f"p{n}", name=f"n{n}") for n in range(MOST_SUBMODULES + 1))
 
     with pytest.raises(InputError, match="expected at most"):

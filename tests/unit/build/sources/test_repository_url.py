@@ -29,7 +29,6 @@ PROJECT = parse_project_url("https://github.com/acme/app")
     ],
 )
 def test_https_and_relative_urls_are_read(text: str, expected: str) -> None:
-    """A relative one is followed from the repository, as git does."""
     assert str(parse_repository_url(text, place="x:1", near=PROJECT)) == expected
 
 

@@ -8,7 +8,6 @@ from megtrim.util.process import ProcessRunner
 
 
 def machine(tmp_path: Path, *names: str) -> ProcessRunner:
-    """Return a machine whose programs of these names tell their name and arguments."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in names:

@@ -72,7 +72,6 @@ def test_clang_and_lld_of_one_version_are_taken(
 def cross_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: int, glibc: str
 ) -> ProcessRunner:
-    """Return a machine with one release of clang and lld, and a C library to link with."""
     tools = ("clang", "clang++", "ld.lld", "llvm-strip", "llvm-ar", "llvm-ranlib")
     processes = machine(tmp_path, *(f"{name}-{release}" for name in tools))
     linker = tmp_path / "bin" / f"ld.lld-{release}"

@@ -27,7 +27,6 @@ ORDER = ToolchainConfig(kind="host")
 def test_the_hosts_own_compiler(
     tmp_path: Path, there: tuple[str, ...], taken: tuple[str, str]
 ) -> None:
-    """The first pair of C and C++ that is whole; symbols and build id are left out."""
     found = host.find(ORDER, machine(tmp_path, *there))
 
     c, cxx = (str(tmp_path / "bin" / name) for name in taken)

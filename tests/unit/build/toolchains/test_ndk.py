@@ -17,7 +17,6 @@ TOOL = '#!/bin/sh\necho "$(basename "$0") version 12"\n'
 
 
 def lay_out(root: Path, *, revision: str = "21.4.7075529", levels: str = "") -> ProcessRunner:
-    """Lay out the files of an NDK that megtrim reads; return a machine that knows it."""
     texts = {
         "source.properties": f"Pkg.Desc = Android NDK\nPkg.Revision = {revision}\n",
         "meta/platforms.json": levels or '{"min": 16, "max": 30, "aliases": {}}',
@@ -37,7 +36,6 @@ def lay_out(root: Path, *, revision: str = "21.4.7075529", levels: str = "") -> 
 def refused(
     processes: ProcessRunner, spec: ToolchainConfig = ORDER, packing: Relocations = Relocations.NONE
 ) -> InputError:
-    """Return the error that it ends with."""
     with pytest.raises(InputError) as caught:
         ndk.find(spec, processes, packing)
     return caught.value

@@ -17,7 +17,6 @@ ORDER = ToolchainConfig(kind="auto")
 
 
 def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
-    """Say which compiler ``auto`` takes where only those in ``there`` are found."""
     calls = {"zig": (zig, "find"), "zig native": (zig, "find_native"), "host": (host, "find")}
     for name, (module, function) in calls.items():
 
@@ -57,7 +56,6 @@ def test_auto_says_all_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_kind_that_was_asked_for_is_taken(tmp_path: Path) -> None:
-    """Or refused: nothing else is taken in its place."""
     here = machine(tmp_path, "g++", "gcc")
     assert toolchains.find(ToolchainConfig(kind="host"), here, emulated=True).kind == "host"
     with pytest.raises(InputError, match="clang and lld"):

@@ -13,7 +13,6 @@ from unit.build.toolchains.support import machine
 
 
 def test_programs_are_looked_for_on_the_given_path(tmp_path: Path) -> None:
-    """That of the environment that megtrim was given, not of the running process."""
     processes = machine(tmp_path, "tool")
 
     assert processes.which("tool") == str(tmp_path / "bin" / "tool")

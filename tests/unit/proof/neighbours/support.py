@@ -52,7 +52,6 @@ class Opener:
 
 
 def opened(folder: Path, plays: Sequence[str] = ()) -> Opened:
-    """Return a session in which programs are built, the task, and a machine that plays in turn."""
     (folder / "m.v2.mge").write_bytes(b"model")
     device = Fickle(plays=list(plays))
     made = built(
@@ -70,7 +69,6 @@ def opened(folder: Path, plays: Sequence[str] = ()) -> Opened:
 
 
 def ran(session: Session, task: Task) -> NeighboursResult:
-    """Do the task as the chain does, and keep its result."""
     named = neighbours.inputs(task, session)
     session.results.done[task.id], _ = session.services.store.ensure(
         Stage.NEIGHBOURS,

@@ -33,7 +33,6 @@ def near(
 
 
 def test_what_is_near_a_scenario() -> None:
-    """One thing differs, everything else is as it was."""
     found = near(
         scenario("--cpu", "--iter", "3"), changes=(NpyMutation.VALUES, NpyMutation.SMALLER)
     )

@@ -15,7 +15,6 @@ VERDICT = join(facts(neighbours=NEIGHBOURS))
 
 
 def test_for_a_terminal() -> None:
-    """A row for each neighbour, a column for each level, and how many work."""
     assert neighbours.text(NEIGHBOURS).splitlines() == [
         "resnet18-s/default@any",
         "  neighbour      what differs               region  function",
@@ -31,7 +30,6 @@ def test_for_a_terminal() -> None:
 
 
 def test_each_scenario_has_its_own() -> None:
-    """In the order of the rows; one whose neighbours all do not apply has no columns."""
     none = neighbour("batch-2", scenario=MOBILENET)
     both = neighbours.matrices((*NEIGHBOURS, none))
 
@@ -54,7 +52,6 @@ def test_for_markdown() -> None:
 
 
 def test_on_the_page() -> None:
-    """Colour and word in every cell, with the missing regions; only if it was run."""
     page, without = html.render(VERDICT), html.render(join(facts()))
 
     assert page.count('id="neighbours"') == page.count('href="#neighbours"') == 1
@@ -75,7 +72,6 @@ def test_on_the_page() -> None:
 
 
 def test_a_verdict_keeps_them() -> None:
-    """Written and read, those that do not apply as well."""
     assert parse_verdict(to_json(VERDICT), source="verdict.json") == VERDICT
 
 

@@ -81,7 +81,6 @@ def said(rc: int, stderr: str = "", **more: Any) -> RunResult:
 def test_how_a_run_that_computes_ended(
     wanted: Attempt, seen: RunResult, expected: tuple[NeighbourOutcome, str]
 ) -> None:
-    """Equal outputs to the last bit; after a search, within a thousandth of the largest value."""
     assert judge_outcome(wanted, COMPUTED, seen) == expected
 
 
@@ -114,14 +113,12 @@ def test_equal_outputs_that_prove_little_are_equal() -> None:
 def test_how_a_complaint_ended(
     plain: RunResult, seen: RunResult, expected: NeighbourOutcome
 ) -> None:
-    """Words and exit status; paths, numbers and addresses are no other words."""
     assert judge_outcome(COMPLAINS, plain, seen)[0] is expected
 
 
 def tried(
     folder: Path, *plays: str, complains: bool = False
 ) -> tuple[RunObservation, list[str], FakeDevice]:
-    """Try a neighbour on plain and two levels; return what was seen and whose logs were kept."""
     for name in ("plain", "region", "function", "m"):
         (folder / name).write_bytes(b"")
     device = Fickle(plays=list(plays))
@@ -145,7 +142,6 @@ def tried(
 
 
 def test_every_level_is_held_against_plain(tmp_path: Path) -> None:
-    """In order; what a trap lacked is asked for on the same machine."""
     seen, logs, device = tried(tmp_path, "output o 1 2", "output o 1 2", "exit 133")
 
     assert seen.text == "it runs: 1 output"

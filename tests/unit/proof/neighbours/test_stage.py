@@ -74,7 +74,6 @@ def test_what_was_tried_is_not_tried_again(tmp_path: Path, some: Opener) -> None
 
 
 def test_a_trap_is_explained_once_the_profile_build_is_there(tmp_path: Path, some: Opener) -> None:
-    """Tried without it, a neighbour that trapped is tried again; one that works is not."""
     session, task, _ = some(tmp_path, ("iter-1", "iter-3"), [GOOD, GOOD, GOOD, TRAPS])
     before = ran(session, task)
     finish(session, PROFILE, {"bin/load_and_run": TRACES})

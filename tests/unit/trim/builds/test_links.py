@@ -22,7 +22,6 @@ def test_links_lie_by_label_and_target() -> None:
 
 
 def test_symbols_are_with_what_was_linked_or_built(tmp_path: Path) -> None:
-    """A link of its own is what ships; not every build leaves symbols."""
     folders = [
         StageFolder(
             path=tmp_path,

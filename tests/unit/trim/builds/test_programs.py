@@ -16,7 +16,6 @@ from unit.trim.stages.support import changed
 
 
 def test_what_is_built(tmp_path: Path) -> None:
-    """Of the engine's tree: what is linked, and no program that no one runs."""
     made = built(tmp_path)
 
     assert programs.targets(made) == ("intree", "libengine.a", LIBRARY)

@@ -24,7 +24,6 @@ LINK, OTHER = "a" * 64, "b" * 64
 
 
 def make_program(*patterns: str) -> UntrimmedProgram:
-    """Return a program in which running calls formatting, and formatting calls writing."""
     code = code_of(NAMES, {RUN: [FORMAT], FORMAT: [WRITE]})
     groups = tuple((name,) for name in sorted(NAMES))
     return UntrimmedProgram(
@@ -41,7 +40,6 @@ def make_program(*patterns: str) -> UntrimmedProgram:
 
 
 def make_keep_set(link: str = LINK, **functions: tuple[str, ...]) -> KeepSet:
-    """Return a keep set of scenarios by model, each with its functions."""
     records = (
         ScenarioRecord(
             id=f"{model}/default@any",

@@ -24,7 +24,6 @@ UNWIND = ("-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
 
 
 def ready(folder: Path, more: str, toolchain: Toolchain = CLANG) -> Session:
-    """Return a session with this toolchain and these further lines of megtrim.yaml."""
     made, _ = open_session(folder)
     path = folder / "megtrim.yaml"
     path.write_text(CONFIG + more, encoding="utf-8")

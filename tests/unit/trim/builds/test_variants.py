@@ -23,7 +23,6 @@ HEADERS = {"midout.h": "regions"}
 
 
 def reduced(session: Session, **changes: Any) -> dict[str, str]:
-    """Return the options of the reduced variant."""
     return dict(variants.make_spec(session, Variant.REDUCED, HEADERS, **changes).options)
 
 
@@ -57,7 +56,6 @@ def test_options_of_the_team_come_last(tmp_path: Path) -> None:
 
 
 def test_what_ships_has_a_build_id(tmp_path: Path) -> None:
-    """Reports of crashes name it; the others have none, so that lists of functions stay valid."""
     session = made(tmp_path, "{level: region}")
     flags = {
         variant: variants.make_spec(session, variant, header).link_flags

@@ -103,7 +103,6 @@ def test_a_prefix_begins_every_name(spec: RunSpec) -> None:
 def test_an_application_leaves_files_or_what_it_prints(
     spec: RunSpec, arguments: tuple[str, ...], outputs: dict[str, bytes]
 ) -> None:
-    """Its command line says whether it is given a folder."""
     device = FakeDevice()
     own = says(
         replace(spec, application=True, arguments=("{model}",)), "print cat\nwrite o tiger\n"

@@ -20,7 +20,6 @@ TRACE = Trace(regions=(Region("kern", (1,)),), sha256="b" * 64)
 
 
 def kept(folder: Path, **changes: Any) -> KeepSet:
-    """Return the keep set of the only scenario, traced with ``changes`` to what it is now."""
     now, _ = open_session(folder)
     scenario = next(all_scenarios(now.request.config))
     record = replace(record_of(scenario, now, TRACE), **changes)
@@ -28,7 +27,6 @@ def kept(folder: Path, **changes: Any) -> KeepSet:
 
 
 def test_what_was_traced_may_run(tmp_path: Path) -> None:
-    """Nothing is said about a scenario that did not change."""
     keep = kept(tmp_path)
     now, _ = open_session(tmp_path)
 
@@ -46,7 +44,6 @@ def test_what_was_traced_may_run(tmp_path: Path) -> None:
     ],
 )
 def test_anything_else_is_refused(tmp_path: Path, change: dict[str, Any], reported: str) -> None:
-    """Before running, as bad input, and what changed is named."""
     keep = kept(tmp_path, **change)
     now, _ = open_session(tmp_path)
     with pytest.raises(InputError) as refused:

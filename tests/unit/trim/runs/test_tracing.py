@@ -18,7 +18,6 @@ ID = "m/s@any"
 
 
 def make_spec(folder: Path, text: str, *, search: bool = False) -> RunSpec:
-    """Return the run of a program that does what ``text`` says."""
     (folder / "load_and_run").write_text(text, encoding="utf-8")
     (folder / "m.mge").write_bytes(b"model")
     return RunSpec(
@@ -60,7 +59,6 @@ def test_a_search_leaves_its_cache(tmp_path: Path) -> None:
     ],
 )
 def test_a_search_that_fails_is_the_products_failure(tmp_path: Path, text: str, said: str) -> None:
-    """The run is noted all the same: its log is wanted then."""
     noted: list[RunResult] = []
     with pytest.raises(ProductFailure) as caught:
         tracing.search(ID, make_spec(tmp_path, text, search=True), FakeDevice(), noted.append)

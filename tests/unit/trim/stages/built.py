@@ -57,7 +57,6 @@ def built(
     devices: Mapping[str, FakeDevice] | None = None,
     **changes: Any,
 ) -> Session:
-    """Return a session in which ``programs`` (task and text) are built."""
     base, _ = open_session(folder)
     (folder / "d.npy").write_bytes(b"numbers")
     (folder / "megtrim.yaml").write_text(config, encoding="utf-8")

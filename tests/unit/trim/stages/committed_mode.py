@@ -20,14 +20,12 @@ HEADER_TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
 
 
 def open_committed(tmp_path: Path, processes: ProcessRunner) -> tuple[Session, io.StringIO]:
-    """Open a session with the sample engine; there is no keep set yet."""
     opened, console = open_session(tmp_path)
     engine = SampleEngine(find_embedded_source(), processes)
     return changed(opened, committed=True, engine=engine), console
 
 
 def commit(session: Session, keep: KeepSet) -> Path:
-    """Write the files that the team committed, and return their folder."""
     path = session.request.path(session.request.config.keep_set)
     write_committed(path, keep)
     return path

@@ -63,7 +63,6 @@ _TREND = SizeTrend(
 
 
 def runs(*scenarios: str) -> str:
-    """Return the patterns of everything that runs a scenario."""
     stages = ("profile", "functions", "verify", "neighbours")
     proofs = (f"{stage}/{scenario}" for stage in stages for scenario in scenarios)
     return " ".join((*proofs, times("*", *scenarios)))
@@ -87,7 +86,6 @@ _DECIDED = f"{times('record-1', *ENGINES)} {times('trimming-*', *ENGINES)}"
 def key(
     path: str, value: Any, rest: str = "", where: tuple[str, ...] = ALL, *, traced: str = ""
 ) -> Fact:
-    """Return the fact that a key of megtrim.yaml has another value; the file is another, too."""
     return Fact(
         name=path,
         change=lambda world: world.configured(path, value),
@@ -308,7 +306,6 @@ def _loaded(**changes: Any) -> Callable[[World], World]:
 
 
 def _moved(world: World) -> World:
-    """Look at the same files in a folder of another name."""
     folder = world.session.request.loaded.folder
     other = folder.with_name(f"moved {folder.name}")
     if not other.exists():
@@ -369,7 +366,6 @@ _SMALL = SourceOptions(options=("-Os",), fast=(), outside=())
 
 
 def edited(file: str, rest: str, *, traced: str = "", where: tuple[str, ...] = ALL) -> Fact:
-    """Return the fact that a file has other bytes, where it was."""
     return Fact(
         name=f"bytes of {file}",
         change=lambda world: world.edited(file),

@@ -270,7 +270,6 @@ def worlds(folder: Path) -> Iterator[World]:
 
 
 def fill(world: World) -> None:
-    """Let every task that is not done have left its files."""
     done = world.session.results.done
     for task in world.tasks:
         lacking = task.id not in done and task.id not in world.session.results.failed
@@ -371,7 +370,6 @@ def _unverified(world: World) -> World:
 
 
 def _folder(task: Task, root: Path) -> StageFolder:
-    """Return what a task left, with a digest for each of its files."""
     names = _FILES[task.stage]
     left = names(task) if callable(names) else names
     path = root / task.stage / task.name

@@ -55,7 +55,6 @@ class Engine:
 
 
 def built(folder: Path, config: str = CONFIG, says: Mapping[str, str] = SAYS) -> Session:
-    """Return a session whose programs are built."""
     base, _ = open_session(folder)
     (folder / "d.npy").write_bytes(b"numbers")
     (folder / "app").mkdir()

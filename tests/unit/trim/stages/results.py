@@ -148,7 +148,6 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
 
 
 def sample(kind: type[Result], **changes: Any) -> Result:
-    """Return a result of that kind, with other values in these fields."""
     found = SAMPLES[kind]
     assert isinstance(found, kind)
     return replace(found, **changes)
@@ -161,7 +160,6 @@ def type_of(task: str) -> type[StageResult]:
 
 
 def found_facts(result: StageResult) -> Iterator[tuple[str, Any]]:
-    """Yield each field that says what was found, with another value."""
     for field in fields(result):
         if field.name not in MEASURED:
             yield field.name, _another(getattr(result, field.name))
@@ -177,7 +175,6 @@ def measured_again(result: StageResult) -> StageResult:
 
 
 def field_names(value: Any) -> Iterator[str]:
-    """Yield the name of each field, at any depth."""
     if is_dataclass(value):
         for field in fields(value):
             yield field.name

@@ -32,7 +32,6 @@ PARTS = ("request", "services", "results")
 
 
 def open_session(folder: Path, *, accept: bool = False) -> tuple[Session, io.StringIO]:
-    """Return a session whose engine, compiler and devices must not be used, and its console."""
     (folder / "m.mge").write_bytes(b"model")
     (folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     stream = io.StringIO()
@@ -53,7 +52,6 @@ def open_session(folder: Path, *, accept: bool = False) -> tuple[Session, io.Str
 
 
 def changed(session: Session, **changes: Any) -> Session:
-    """Return the session with other values in fields of its parts, each known by its name."""
     parts = {}
     of_parts = {field.name for name in PARTS for field in fields(getattr(session, name))}
     asked = {field.name for field in fields(Options)} & changes.keys() - of_parts
@@ -68,7 +66,6 @@ def changed(session: Session, **changes: Any) -> Session:
 
 
 def only_scenario(session: Session) -> Scenario:
-    """Return the scenario of a configuration that has one."""
     [scenario] = all_scenarios(session.request.config)
     return scenario
 
@@ -113,7 +110,6 @@ def keep_set(*numbers: int) -> KeepSet:
 
 
 def floats(*values: float, shape: tuple[int, ...] | None = None, text: str = "dtype") -> bytes:
-    """Return a dumped output of 32-bit floating point."""
     dimensions = shape or (len(values),)
     places = (*dimensions, *([0] * (7 - len(dimensions))))
     head = struct.pack("<III7I", len(text), 0, 7, *places)

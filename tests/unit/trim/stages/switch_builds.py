@@ -103,7 +103,6 @@ def made(
     builder: Builder | None = None,
     model: str = "",
 ) -> Session:
-    """Return a session with a header and with this trim section."""
     folder.mkdir(exist_ok=True)
     base, _ = open_session(folder)
     if model:

@@ -46,7 +46,6 @@ def scenarios(made: Session) -> tuple[Scenario, Scenario]:
 
 
 def test_a_run_of_an_application(tmp_path: Path) -> None:
-    """Its own words with the files' names there; what it prints is its output."""
     made = built(tmp_path)
     scenario, _ = scenarios(made)
     lease = FakeDevice()
@@ -74,7 +73,6 @@ def test_a_shared_object_goes_along(tmp_path: Path) -> None:
 
 
 def test_what_a_run_depends_on_holds_the_shared_object(tmp_path: Path) -> None:
-    """The program may be the same file in two builds, and the engine another."""
     made = built(tmp_path)
     one, two = scenarios(made)
 

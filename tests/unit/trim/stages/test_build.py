@@ -74,7 +74,6 @@ def test_functions_are_refused_at_the_first_build(tmp_path: Path) -> None:
 
 
 def test_the_profile_build_lists_the_regions_that_it_holds(tmp_path: Path) -> None:
-    """By the names in the program, sorted, each once."""
     names = trace(7, 1, 7).splitlines()[1:]
     ready = session(tmp_path, b"\x7fELF\0" + b"\0".join(names) + b"\0")
     build.work(task(Variant.PROFILE), ready, tmp_path / "left")

@@ -180,7 +180,6 @@ def test_every_omission_is_noticed(contract: Contract) -> None:
 
 
 def kind(task: str) -> str:
-    """Return what tasks of one sort have in common: they name their inputs by the same lines."""
     return f"{task.partition('/')[0]}/SCENARIO" if "@" in task else task
 
 
@@ -191,7 +190,6 @@ def sort_of(label: str) -> str:
 
 
 def test_every_stage_is_in_it(contract: Contract) -> None:
-    """In some way to trim, with at least one label."""
     named = {
         task.stage
         for name, world in contract.worlds.items()
@@ -216,12 +214,10 @@ def test_every_key_of_the_configuration_is_in_it() -> None:
 
 
 def branches() -> set[str]:
-    """Return the paths of sections that a row sets as a whole."""
     return {path.rpartition(".")[0] for path in leaves(Config)}
 
 
 def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Yield the path of each key: through sections, and through lists of them."""
     for name, field in model.model_fields.items():
         section = section_of(field.annotation)
         if section is None:
@@ -241,14 +237,12 @@ def section_of(annotation: object) -> type[BaseModel] | None:
 
 
 def test_every_kind_of_result_is_in_it() -> None:
-    """Of some task, and what is measured is a field of some of them."""
     assert SAMPLES.keys() == set(result_types())
     fields_of = {name for sample in SAMPLES.values() for name in field_names(sample)}
     assert fields_of >= MEASURED
 
 
 def result_types() -> Iterator[type[StageResult]]:
-    """Yield the types of what the stages find."""
     for result_type in StageResult.__subclasses__():
         if not result_type.__module__.startswith("megtrim."):
             continue

@@ -33,7 +33,6 @@ LISTED = dump_list(FunctionList(link_sha256=LINK, names=("main", "one")))
 
 
 def prepared(tmp_path: Path, text: str = LISTED, **changes: Any) -> tuple[Session, Task, Path]:
-    """Return a session with a list, the task of its scenario, and an empty folder."""
     base = linked(tmp_path)
     scenario = next(all_scenarios(base.request.config))
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -173,7 +172,6 @@ TASK = Task(stage=Stage.FUNCTIONS, name=FUNCTIONS.partition("/")[2], needs=())
 
 
 def committed(folder: Path, **changes: Any) -> tuple[Session, KeepSet]:
-    """Return a session in committed mode, and the keep set that is committed there."""
     now = changed(linked(folder), committed=True)
     [record] = keep_set(1).scenarios
     record = replace(record, **({"functions": ("main",), "link_sha256": LINK} | changes))
@@ -212,7 +210,6 @@ def test_functions_of_this_link_are_kept(tmp_path: Path) -> None:
 def test_functions_of_another_link_are_refused(
     tmp_path: Path, changes: dict[str, Any], said: str, command: tuple[str, ...]
 ) -> None:
-    """By name they would keep other code; nothing is left that the next stage could use."""
     now, _ = committed(tmp_path, **changes)
 
     with pytest.raises(TraceFailure) as caught:

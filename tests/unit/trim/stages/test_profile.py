@@ -30,7 +30,6 @@ SEARCHING = CONFIG.replace("threads: 2", "fast_run: true")
 
 
 def given(session: Session, scenario: Scenario, folder: Path, **changes: Any) -> DeviceResult:
-    """Return a trace of the scenario as it is now, with its files."""
     (folder / "files").mkdir(parents=True, exist_ok=True)
     for data in (DATA, CACHE):
         (folder / "files" / hashlib.sha256(data).hexdigest()).write_bytes(data)
@@ -47,7 +46,6 @@ def given(session: Session, scenario: Scenario, folder: Path, **changes: Any) ->
 def prepared(
     tmp_path: Path, *, config: str = CONFIG, **changes: Any
 ) -> tuple[Session, Task, Task, Path]:
-    """Return a session with a trace, the scenario's tasks, and an empty folder."""
     base = built(tmp_path, config=config)
     scenario = next(all_scenarios(base.request.config))
     found = given(base, scenario, tmp_path / "evidence", **changes)
@@ -158,7 +156,6 @@ def test_a_search_without_a_cache_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_trace_is_refused(tmp_path: Path, data: bytes) -> None:
-    """It comes from another machine, and its regions end up in compiled code."""
     digest = hashlib.sha256(data).hexdigest()
     session, task, _, work = prepared(tmp_path, trace=digest)
     (tmp_path / "evidence" / "files" / digest).write_bytes(data)

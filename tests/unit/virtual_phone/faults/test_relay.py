@@ -73,8 +73,6 @@ async def at_end(reader: asyncio.StreamReader) -> bool:
 
 
 def test_packets_pass_unchanged_and_a_moment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run is reported before the packet that begins it has reached the phone."""
-
     async def act(world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(RUN)
         assert await reader.readexactly(len(RUN)) == RUN

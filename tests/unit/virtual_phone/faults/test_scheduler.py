@@ -64,8 +64,6 @@ def happened(faults: FaultScheduler) -> Any:
 
 
 def test_a_fault_for_now_has_happened() -> None:
-    """Its value is passed on, and the state says so."""
-
     async def act(faults: FaultScheduler, phone: Body) -> None:
         await faults.take(make_request("freeze"))
         await faults.take(make_request("hot", value=80.0))
@@ -80,8 +78,6 @@ def test_a_fault_for_now_has_happened() -> None:
 
 
 def test_a_fault_waits_for_its_moment() -> None:
-    """The second push, and so many bytes into it; it happens once."""
-
     async def act(faults: FaultScheduler, phone: Body) -> None:
         await faults.take(make_request("kill", moment="push", nth=2, after_bytes=100))
         await see(faults, FaultTrigger.PUSH, 500)

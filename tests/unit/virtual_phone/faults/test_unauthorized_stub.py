@@ -53,5 +53,4 @@ def answers(*packets: bytes) -> int:
     ],
 )
 def test_every_signature_is_refused(packets: tuple[bytes, ...], count: int) -> None:
-    """A public key waits for a person, and nothing else is answered."""
     assert answers(*packets) == count

@@ -52,7 +52,6 @@ def machine(tmp_path: Path, calls: Path, monkeypatch: pytest.MonkeyPatch) -> dic
 
 
 def test_it_is_made_once(machine: dict[str, str], calls: Path, tmp_path: Path) -> None:
-    """From this machine's mirror, held to Debian's keys; nothing else stays in the cache."""
     processes = ProcessRunner(machine)
     folder = rootfs.cache_folder(processes)
     left = folder / ".making-killed" / "root"
@@ -71,7 +70,6 @@ def test_it_is_made_once(machine: dict[str, str], calls: Path, tmp_path: Path) -
 
 
 def test_another_mirror(machine: dict[str, str], calls: Path) -> None:
-    """One that is named is asked, and no one looks for this machine's."""
     rootfs.provide(ProcessRunner({**machine, "LISTED": ""}), mirror="http://named.example/debian")
 
     asked = calls.read_text(encoding="utf-8")
@@ -80,7 +78,6 @@ def test_another_mirror(machine: dict[str, str], calls: Path) -> None:
 
 
 def test_no_mirror(machine: dict[str, str]) -> None:
-    """Where no source of packages is Debian's, one must be named."""
     processes = ProcessRunner({**machine, "LISTED": "Ubuntu http://ubuntu.example/\\n"})
 
     for ask in (rootfs.provide, rootfs.check):

@@ -42,7 +42,6 @@ def test_dependencies_are_found_by_object() -> None:
 
 
 def record(build: Path, *rows: str) -> None:
-    """Write Ninja's log: times and the file of each row."""
     lines = "".join(f"{row}\tcafe\n" for row in rows)
     (build / ".ninja_log").write_text(f"# ninja log v7\n{lines}5\t6\n", encoding="utf-8")
 

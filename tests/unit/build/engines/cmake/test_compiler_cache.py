@@ -55,7 +55,6 @@ class Broken(Storage):
 def settings(
     machine: ProcessRunner, folder: Path, *, writes: bool = True
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the variables of a build, and the warnings."""
     warnings: list[str] = []
     remote = parse_storages(URL, source="test")
     cache = CompilerCache(remote, writes=writes, passed={"X": "1"}, warn=warnings.append)
@@ -87,7 +86,6 @@ def test_a_storage_that_answers_is_used(tmp_path: Path, counted: str) -> None:
     ids=["error", "timeout", "hangs", "broken"],
 )
 def test_a_storage_that_does_not_answer_is_not_used(tmp_path: Path, machine: Storage) -> None:
-    """The build goes on without it; the warning does not show the password."""
     found, (warning,) = settings(machine, tmp_path)
 
     assert found == {"X": "1", VARIABLE: ""}
@@ -130,7 +128,6 @@ def test_without_a_storage(tmp_path: Path, writes: bool, expected: dict[str, str
 
 
 def test_what_the_cache_answered_is_counted(tmp_path: Path) -> None:
-    """By ccache's own log of a build, which begins empty."""
     assert count_hits(tmp_path) is None
     (tmp_path / "compiler-cache.log").write_text(
         "# a.cpp\ndirect_cache_hit\nlocal_storage_hit\n"

@@ -65,7 +65,6 @@ CMake Error at CMakeLists.txt:12 (add_subdirectory):
 
 
 def test_the_first_error_of_a_compiler() -> None:
-    """The error, target, command, and what stands around the error; not the next failure's."""
     shown = first_error(COMPILER).splitlines()
 
     assert shown[:6] == [
@@ -103,7 +102,6 @@ def test_the_first_error_of_a_configuration() -> None:
 
 
 def test_a_failure_without_an_error_line_shows_what_the_target_said() -> None:
-    """A script of the build that dies with a traceback, say."""
     said = [f"line {number}" for number in range(30)]
     failed = ["FAILED: generated.h", "python3 generate.py"]
 
@@ -168,7 +166,6 @@ def fake_tools(
     configures: int = 0,
     says: str = "",
 ) -> Path:
-    """Put programs called cmake and ninja where megtrim's own are looked for."""
     calls = tmp_path / "calls"
     for name in ("cmake", "ninja"):
         tool = tmp_path / "tools" / name
@@ -185,7 +182,6 @@ def fake_tools(
 def test_a_build_is_configured_and_then_built(
     processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command lines, the progress, and the log with both."""
     calls = fake_tools(tmp_path, monkeypatch, script='echo "mark $MARK" >&2')
     steps: list[tuple[int, int, str]] = []
 
@@ -221,7 +217,6 @@ def test_the_engines_own_script_finds_our_tools_first(
     env: dict[str, str],
     path: str,
 ) -> None:
-    """Then the path as it is; without one the system's folders, never the current folder."""
     ran: list[Command] = []
 
     class Recorded(ProcessRunner):
@@ -341,7 +336,6 @@ def test_a_build_that_hangs_is_infrastructure(
 
 
 def test_tools_are_those_next_to_python(processes: ProcessRunner) -> None:
-    """The same on every machine; what is not there is shown with how to get it."""
     assert processes.build_tool("ninja") == str(Path(sys.executable).parent / "ninja")
     assert os.access(processes.build_tool("cmake"), os.X_OK)
     with pytest.raises(InputError) as caught:
@@ -350,7 +344,6 @@ def test_tools_are_those_next_to_python(processes: ProcessRunner) -> None:
 
 
 def test_a_work_tree_has_its_places(tmp_path: Path) -> None:
-    """All below one folder: equal relative paths make equal builds."""
     tree = WorkTree(root=tmp_path)
     places = (tree.source, tree.build, tree.include, tree.toolchain_file)
 

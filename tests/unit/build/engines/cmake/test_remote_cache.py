@@ -13,14 +13,12 @@ SECRET = "geheim"
 
 
 def reported(text: str) -> str:
-    """Return what ccache learns of a text."""
     return render_storages(
         [each.add_timeouts() for each in parse_storages(text, source="CCACHE_REMOTE_STORAGE")]
     )
 
 
 def refusal(text: str) -> InputError:
-    """Return what is said of a text that is refused."""
     with pytest.raises(InputError) as caught:
         parse_storages(text, source="CCACHE_REMOTE_STORAGE")
     return caught.value
@@ -55,7 +53,6 @@ def refusal(text: str) -> InputError:
     ],
 )
 def test_ccache_gets(given_text: str, expected: str) -> None:
-    """The owner's words, and limits where there are none."""
     assert reported(given_text) == expected
 
 
@@ -77,7 +74,6 @@ def test_read_only_wins(said: str) -> None:
     ],
 )
 def test_what_is_secret(text: str, secret: bool) -> None:
-    """A password before the host, a token, and a header, which may be one."""
     (storage,) = parse_storages(text, source="")
 
     assert storage.secret is secret

@@ -39,7 +39,6 @@ def test_a_folder_that_cmake_would_read_otherwise_is_refused(folder: str) -> Non
 
 
 def test_the_text_holds_together() -> None:
-    """Every place is filled in, and every block is closed."""
     text = source_options.render(WANTED)
 
     assert "@" not in text

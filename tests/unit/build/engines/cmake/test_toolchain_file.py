@@ -9,7 +9,6 @@ from unit.build.engines.support import TOOLCHAIN
 
 
 def test_the_whole_text() -> None:
-    """For a compiler of two words with flags, tools of its own and a quoted include folder."""
     toolchain = replace(
         TOOLCHAIN,
         c_compiler=("/z/zig", "cc"),
@@ -63,7 +62,6 @@ def test_no_path_of_this_machine_is_in_it_but_the_compilers() -> None:
 
 
 def test_an_ndk_is_left_to_its_own_file() -> None:
-    """It gets ABI and level first; flags of links come behind those that it sets itself."""
     toolchain = replace(
         TOOLCHAIN,
         link_flags=("-Wl,--build-id=none",),

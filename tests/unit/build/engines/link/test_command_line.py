@@ -22,7 +22,6 @@ WORD = st.text(st.characters(codec="ascii", exclude_characters="\0\n@"), min_siz
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return the words of a link between driver and output."""
     return parse(f": && /bin/c++ {text} -o bin/program && :", target="program").words
 
 
@@ -114,7 +113,6 @@ def test_anything_but_one_link_is_refused(text: str, found: str) -> None:
 
 @given(st.lists(WORD.filter(lambda word: not word.startswith("-")), min_size=1))
 def test_every_quoted_word_is_read_back(given_words: list[str]) -> None:
-    """Whatever is in it, but for ``&&``, which Ninja's own form uses."""
     inputs = [word for word in given_words if word != "&&"]
     text = f": && c++ {shlex.join(inputs)} -o out && :"
 
@@ -131,7 +129,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_clang_shows_its_linker_last() -> None:
-    """Each word between double quotes; what stands before is about clang itself."""
     shown = (
         "Debian clang version 14.0.6\nTarget: aarch64-unknown-linux-gnu\n"
         ' "/usr/bin/ld.lld" "-EL" "-o" "none" "b c.o" "-rpath" "\\$ORIGIN\\"x"\n'
@@ -144,7 +141,6 @@ def test_clang_shows_its_linker_last() -> None:
 
 
 def test_zig_shows_its_linker_without_quotes() -> None:
-    """The last line of them: it makes its own libraries before."""
     shown = "ar rcs libc++.a x.o\nld.lld -o first a.o\nld.lld -s -o none crt1.o a.o\n"
 
     assert shown_by_zig(shown) == ("ld.lld", "-s", "-o", "none", "crt1.o", "a.o")
@@ -152,7 +148,6 @@ def test_zig_shows_its_linker_without_quotes() -> None:
 
 
 def test_what_a_compiler_must_know_is_taken_from_the_link() -> None:
-    """Target, root and machine; nothing of what the link is about."""
     said = "--target=aarch64-linux-gnu -O3 --sysroot=/r -target x -march=armv8-a -m64 -Lm a.o -lm"
 
     assert compile_words(said.split()) == (

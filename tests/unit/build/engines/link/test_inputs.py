@@ -16,7 +16,6 @@ OBJECT = b"\x7fELF"
 
 
 def found(root: Path, *words: str) -> dict[str, str]:
-    """Return what each word names, as a link inside an image has it; this machine plays that."""
     made = root / "tree/made"
     for folder in (made, root / "tree/build"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,7 +34,6 @@ def files(root: Path, **contents: bytes) -> None:
 
 
 def test_what_lies_outside_of_the_tree_is_copied(tmp_path: Path) -> None:
-    """By whatever path it is named; the tree's own files are there already."""
     files(tmp_path, tree__build__one_o=OBJECT, usr__two_o=OBJECT, usr__lib__libx_a=ARCHIVE)
     two, folder = f"{tmp_path}/tree/../usr/two.o", f"-L{tmp_path}/usr/sub/../lib"
 
@@ -93,7 +91,6 @@ def test_a_copy_that_fails_is_nobodys_fault_but_the_machines(tmp_path: Path) -> 
 
 
 def test_there_is_no_room_for_copies(tmp_path: Path) -> None:
-    """As when the scratch folder is not a folder."""
     files(tmp_path, usr__one_o=OBJECT)
     (tmp_path / "tree/made").mkdir(parents=True)
     (tmp_path / "tree/made/image").write_bytes(b"")

@@ -52,7 +52,6 @@ def command(*driver: str, words: tuple[str, ...] = ("a.o", "-lm")) -> LinkComman
 
 
 def test_clang_is_asked_and_its_linker_is_called(tmp_path: Path) -> None:
-    """With every input that it names, without its output; flags are given as the linker's own."""
     shown = 'clang version 14\n "/usr/bin/ld.lld" "-z" "relro" "-o" "none" "crt1.o" "a.o" "-lm"\n'
     compiler = Compiler(shown, LLD)
     link_env = link_environment(tmp_path, "clang-linux-arm64", "clang++", compiler)
@@ -163,7 +162,6 @@ def test_another_linker_is_refused(said: str, first: str) -> None:
 
 
 def test_lld_alone_compiles_at_the_link_without_inlining() -> None:
-    """GNU ld folds nothing by itself, and knows no option against it. Neither adds a build id."""
     assert UNFOLDED == {
         Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1", "-Wl,--build-id=none"),
         Linker.GNU: ("-Wl,--build-id=none",),
@@ -179,7 +177,6 @@ def test_lld_alone_compiles_at_the_link_without_inlining() -> None:
     ],
 )
 def test_objects_that_the_link_compiles_are_refused(tmp_path: Path, name: str, data: bytes) -> None:
-    """Unless it is lld, or nothing of the kind is asked of the link."""
     (tmp_path / name).write_bytes(data)
     (tmp_path / "plain.o").write_bytes(b"\x7fELF")
     words = ("-flto=full", "plain.o", "-o", "gone.o", name)

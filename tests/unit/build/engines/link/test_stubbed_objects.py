@@ -31,14 +31,12 @@ def files(root: Path, **contents: bytes) -> None:
 
 
 def linked(root: Path, *words: str) -> tuple[str, ...]:
-    """Return the command, with the folder of copies as COPIES."""
     made = inputs.copies(("ld.lld", *words), link_env=bench(root, root / "made"), spec=ORDER)
     assert made[0] == "ld.lld"
     return tuple(word.replace(str(root / "made/inputs"), "COPIES") for word in made[1:])
 
 
 def test_inputs_that_differ_are_copies(tmp_path: Path) -> None:
-    """Objects and archives; what has nothing to empty, and every other word, stays."""
     files(
         tmp_path, one_o=OBJECT, kept_o=KEPT, lib__libx_a=archive({"one.o/": OBJECT}),
         version_ld=b"{ local: *; };",
@@ -55,7 +53,6 @@ def test_inputs_that_differ_are_copies(tmp_path: Path) -> None:
 
 
 def test_an_input_that_stands_twice_has_one_copy(tmp_path: Path) -> None:
-    """An archive may, and be named in different ways."""
     files(tmp_path, lib__libx_a=archive({"one.o/": OBJECT}))
 
     assert linked(tmp_path, "lib/libx.a", "-Llib", "-lx", "lib/libx.a") == (

@@ -24,7 +24,6 @@ TOOLCHAIN = Toolchain(
 
 
 def test_the_script_is_shown_abi_and_targets() -> None:
-    """Several targets are one word of its command line, which it takes apart itself."""
     script = android_script.script_for(TOOLCHAIN, ("load_and_run", "lite_shared"))
 
     assert script.path == "scripts/cmake-build/cross_build_android_arm_inference.sh"
@@ -74,7 +73,6 @@ def test_a_script_that_takes_no_targets_or_jobs_is_refused(options: str) -> None
 
 
 def toolchain(version: str) -> Toolchain:
-    """Return an NDK of that version."""
     return Toolchain(
         kind="ndk",
         target="aarch64-linux-android21",

@@ -49,7 +49,6 @@ def test_a_complete_checkout_is_taken(processes: ProcessRunner, tmp_path: Path) 
 
 
 def test_the_variants_of_megengine(processes: ProcessRunner, tmp_path: Path) -> None:
-    """They differ in profiling, in the minimum size, and in the header; in nothing else."""
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
     plain, profile = (make_spec(engine, each) for each in (Variant.PLAIN, Variant.PROFILE))
     reduced = make_spec(engine, Variant.REDUCED, header=SCOPED)
@@ -126,7 +125,6 @@ def test_elementwise_modes_come_from_the_engines_own_script(
 
 
 def test_sources_that_may_mark_regions(processes: ProcessRunner, tmp_path: Path) -> None:
-    """C++ of the engine itself: no tests, no libraries."""
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
     assert dict(engine.texts()) == {
         "src/bin_reduce_cmake.h": "",

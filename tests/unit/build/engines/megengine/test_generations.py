@@ -63,7 +63,6 @@ def test_rows_hold_together() -> None:
 def test_distinguished_from_the_tree(
     processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], generation: Generation
 ) -> None:
-    """By its files; whatever a version file says is not looked at."""
     engine = MegEngine(write(tmp_path, {**files, "version.txt": "9.9"}), processes)
 
     assert engine.generation is generation
@@ -73,7 +72,6 @@ def test_distinguished_from_the_tree(
 def test_the_modes_tag_decides_between_the_newer_two(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """The file is there before; the tag in it is what makes a trace tell the modes."""
     files = {**NEWEST, "dnn/src/common/elemwise/opr_impl.cpp": "MIDOUT_DECL(other)\n"}
 
     assert MegEngine(write(tmp_path, files), processes).identity().generation == 20190219
@@ -200,7 +198,6 @@ def test_a_tree_that_cannot_be_trimmed(
 
 
 def test_sources_of_the_older_generation(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Its program lies elsewhere, and its lite folder marks no regions."""
     engine = MegEngine(write(tmp_path, OLDEST), processes)
 
     assert dict(engine.texts()) == {
@@ -227,7 +224,6 @@ def test_a_checkout_is_known_by_its_files(tmp_path: Path) -> None:
     "place", ["MegEngine", "third_party/MegEngine", "../engine", "../../deps/engine"]
 )
 def test_one_in_or_next_to_the_folder_is_found(project: Path, place: str) -> None:
-    """Or where its projects keep what they are built from."""
     root = (project / place).resolve()
     write(root, NEWEST)
 

@@ -62,7 +62,6 @@ def test_rows_name_generations_that_there_are() -> None:
 
 
 def test_options_come_in_the_order_of_the_table() -> None:
-    """From every row that applies, and from no other."""
     table = (
         Quirk(name="a", wrong="", seen="", options=(("A", "1"), ("B", "2"))),
         Quirk(name="b", toolchains=("zig",), wrong="", seen="", options=(("C", "3"),)),
