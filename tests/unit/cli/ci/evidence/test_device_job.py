@@ -7,7 +7,7 @@ import itertools
 import os
 import platform
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -149,32 +149,42 @@ def test_programs_see_no_token(job: Job, allowed: None, monkeypatch: pytest.Monk
     assert job.evidence().results[0].text == "the plain build ended with 133 (trap)"
 
 
-def test_another_digest_is_refused(job: Job, allowed: None) -> None:
-    """The bundle is not the one that the build job made."""
-    job.digest = "0" * 64
-    answer = job()
+def change_program(job: Job) -> None:
+    (job.folder / "files" / job.write().programs["plain"]).write_text("#!/bin/sh\nexit 0\n")
+
+
+def leave_old(job: Job) -> None:
+    (job.shell.folder / "out").mkdir()
+    (job.shell.folder / "out" / "old").touch()
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words", "message"),
+    [
+        (lambda job: setattr(job, "digest", "0" * 64), "", "bundle/bundle.json: its sha256 is "),
+        (change_program, "", "expected that of its name"),
+        (Job.write, "--class other", "its classes: any"),
+        (Job.write, "--class other --emulated", "its classes: any"),
+        # The kit on the runner may be older than the build's.
+        (
+            lambda job: job.write(devices=(device(kind="telepathy"),)),
+            *("", "this megtrim knows no kind 'telepathy'"),
+        ),
+        (leave_old, "", "--to out: found something there"),
+    ],
+    ids=["digest", "program", "class", "emulated class", "kind", "folder"],
+)
+def test_what_cannot_be_run_is_refused_and_nothing_is_left(
+    job: Job, allowed: None, prepare: Callable[[Job], object], words: str, message: str
+) -> None:
+    prepare(job)
+    out = job.shell.folder / "out"
+    before = [*out.glob("*")]
+    answer = job(*words.split())
 
     assert answer.status == 2
-    assert answer.err.startswith("megtrim: bundle/bundle.json: its sha256 is ")
-    assert not (job.shell.folder / "out").exists()
-
-
-def test_a_changed_file_is_refused_and_nothing_is_left(job: Job, allowed: None) -> None:
-    whole = job.write()
-    (job.folder / "files" / whole.programs["plain"]).write_text("#!/bin/sh\nexit 0\n")
-    answer = job()
-
-    assert answer.status == 2
-    assert "expected that of its name" in answer.err
-    assert list((job.shell.folder / "out").iterdir()) == []
-
-
-@pytest.mark.parametrize("emulated", [True, False])
-def test_a_class_that_the_bundle_does_not_know_is_refused(job: Job, emulated: bool) -> None:
-    answer = job(*(["--emulated"] if emulated else []), cpu_class="other")
-
-    assert answer.status == 2
-    assert "its classes: any" in answer.err
+    assert message in answer.err
+    assert [*out.glob("*")] == before
 
 
 def test_a_class_without_a_runner_needs_emulation(job: Job) -> None:
@@ -185,15 +195,6 @@ def test_a_class_without_a_runner_needs_emulation(job: Job) -> None:
 
     assert job().status == 2
     assert job("--emulated").status == 0
-
-
-def test_a_kind_that_no_one_knows_is_refused(job: Job) -> None:
-    """The kit on the runner may be older than the build's."""
-    job.write(devices=(device(kind="telepathy"),))
-    answer = job()
-
-    assert answer.status == 2
-    assert "this megtrim knows no kind 'telepathy'" in answer.err
 
 
 class Pool:
@@ -356,15 +357,6 @@ def test_a_part_that_no_evidence_can_hold_is_refused(
     assert job("--shard", "2/2").status == 0
 
 
-def test_evidence_goes_into_a_folder_of_its_own(job: Job, allowed: None) -> None:
-    (job.shell.folder / "out").mkdir()
-    (job.shell.folder / "out" / "old").touch()
-    answer = job()
-
-    assert answer.status == 2
-    assert "--to out: found something there" in answer.err
-
-
 def test_a_dead_device_is_a_warning(
     job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,18 +373,7 @@ def full_disk(self: object) -> None:
     raise InfrastructureFailure(msg)
 
 
-def test_ctrl_c_leaves_nothing(job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("megtrim.proof.verification.run_on", interrupt)
-    answer = job()
-
-    assert answer.status == 130
-    assert list((job.shell.folder / "out").iterdir()) == []
-
-
-def test_copies_of_the_bundle_are_private(
+def test_copies_of_the_bundle_are_private_and_ctrl_c_leaves_none(
     job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No one else may change a program between its check and its run."""
@@ -404,6 +385,7 @@ def test_copies_of_the_bundle_are_private(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("megtrim.proof.verification.run_on", look)
-    job()
+    answer = job()
 
-    assert seen == [0o700]
+    assert (answer.status, seen) == (130, [0o700])
+    assert list((job.shell.folder / "out").iterdir()) == []

@@ -140,27 +140,27 @@ def test_silence_has_its_reason(final_: Final) -> None:
     assert final_("--pending", "lazy").status == 2
 
 
-def test_a_fork_learns_where_it_was_built(final_: Final) -> None:
-    """Only a fork, and only if the team builds elsewhere; a label that is none ends the report."""
+@pytest.mark.parametrize(
+    ("pending", "runner", "count"),
+    [("fork", '["self-hosted", "big"]', 1), ("fork", "ubuntu-24.04", 0), ("late", "big", 0)],
+)
+def test_a_fork_alone_learns_where_it_was_built(
+    final_: Final, pending: str, runner: str, count: int
+) -> None:
     final_.verdict(to_json(passing()))
     final_.bundle()
 
-    def warnings(*more: str) -> list[str]:
-        assert final_(*more).status == 0
-        found = parse_verdict(final_.read("verdict.json"), source="x").warnings
-        return [each for each in found if each.startswith("built on ")]
+    assert final_("--pending", pending, "--build-runner", runner).status == 0
+    warnings = parse_verdict(final_.read("verdict.json"), source="x").warnings
+    assert sum(text.startswith("built on ubuntu-24.04, not on ") for text in warnings) == count
 
-    assert warnings("--pending", "fork", "--build-runner", '["self-hosted", "big"]') == [
-        (
-            "built on ubuntu-24.04, not on self-hosted, big: "
-            "a pull request from a fork gets no other runner"
-        )
-    ]
-    assert warnings("--pending", "fork", "--build-runner", "ubuntu-24.04") == []
-    assert warnings("--pending", "late", "--build-runner", "big") == []
-    refused = final_("--build-runner", "[big")
-    assert refused.status == 2
-    assert "the input build-runner: found '[big'" in refused.err
+
+def test_a_label_that_is_none_ends_the_report(final_: Final) -> None:
+    final_.verdict(to_json(passing()))
+    answer = final_("--build-runner", "[big")
+
+    assert answer.status == 2
+    assert "the input build-runner: found '[big'" in answer.err
     assert "ending.json" in final_.left()
 
 
@@ -225,15 +225,29 @@ def test_evidence_that_contradicts_itself_ends_the_report(final_: Final) -> None
     assert said in final_.read("comment.md")
 
 
-def test_a_lost_bundle_is_no_pass(final_: Final) -> None:
-    """No one knows which devices had to be asked; the gate says so as well."""
-    final_.verdict(to_json(passing()))
+@pytest.mark.parametrize(
+    ("verdict", "status", "gate", "said"),
+    [
+        # No one knows which devices had to be asked.
+        (to_json(passing()), 3, 3, "the build job left no bundle in bundle"),
+        (None, 0, 3, "the build job left no result"),
+        *((text, 2, 2, "verdict.json:1: ") for text in ("", "{", '{"version": 1}')),
+    ],
+    ids=["no bundle", "nothing", "empty", "cut", "incomplete"],
+)
+def test_what_a_build_did_not_leave_is_no_pass(
+    final_: Final, verdict: str | None, status: int, gate: int, said: str
+) -> None:
+    if verdict is not None:
+        final_.verdict(verdict)
     answer = final_()
 
-    assert answer.status == 3
-    assert "the build job left no bundle in bundle" in answer.err
-    assert "the build job left no bundle" in final_.read("comment.md")
-    assert final_.shell("ci", "gate", "report").status == 3
+    assert answer.status == status
+    assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
+    for text in (answer.err + answer.out, final_.read("comment.md")):
+        assert said in text
+    assert said in json.loads(final_.read("ending.json"))["message"]
+    assert final_.shell("ci", "gate", "report").status == gate
 
 
 def test_a_failed_build_fails_without_a_bundle(final_: Final) -> None:
@@ -265,14 +279,6 @@ def test_a_build_that_ended_early_is_shown(final_: Final) -> None:
     assert (gate.status, gate.out) == (2, "  megtrim.yaml:3: @all no\n    fix\n")
 
 
-def test_a_build_that_left_nothing_is_shown(final_: Final) -> None:
-    answer = final_()
-
-    assert (answer.status, answer.out) == (0, "no verdict: the build job left no result\n")
-    assert json.loads(final_.read("ending.json"))["exit"] == 3
-    assert final_.shell("ci", "gate", "report").status == 3
-
-
 def test_a_run_without_a_verdict_says_what_it_is_of(
     final_: Final, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,19 +296,6 @@ def test_the_verdict_may_be_named_by_its_folder(final_: Final) -> None:
 
     assert answer.status == 0
     assert "verdict.json" in final_.left()
-
-
-@pytest.mark.parametrize("text", ["", "{", '{"version": 1}'])
-def test_a_verdict_that_is_none_is_refused(final_: Final, text: str) -> None:
-    """What is left says why, and no gate takes it for good."""
-    final_.verdict(text)
-    answer = final_()
-
-    assert answer.status == 2
-    assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
-    assert "verdict.json:1: " in json.loads(final_.read("ending.json"))["message"]
-    assert "verdict.json:1: " in final_.read("comment.md")
-    assert final_.shell("ci", "gate", "report").status == 2
 
 
 @pytest.mark.parametrize("left", ["verdict", "proofs", "evidence"])

@@ -23,31 +23,25 @@ from unit.trim.stages.built import built, linked
 NOTHING_KNOWN = EvidenceSet(entries=())
 
 
-@pytest.mark.parametrize("asked", ["traces", "functions"])
-@pytest.mark.parametrize("more", [("--committed",), ("--quick",), ("--proofs", "x")])
-def test_purposes_do_not_mix(shell: Shell, asked: str, more: tuple[str, ...]) -> None:
-    """Both are asked for again: the committed keep set and proofs have no say."""
-    answer = shell("ci", "evidence", "pack", f"--{asked}", "--to", "b", *more)
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        *(
+            (f"--{asked} {more}", f"--{asked} asks for new {asked}: ")
+            for asked in ("traces", "functions")
+            for more in ("--committed", "--quick", "--proofs x")
+        ),
+        *((f"{more} --evidence x", "it needs --functions") for more in ("", "--traces")),
+        ("--committed --evidence x", "it needs --functions"),
+        # They may be of the committed keep set; what was proven says nothing of times.
+        ("--times --committed --proofs x", "--times asks for new times: it cannot be combined"),
+    ],
+)
+def test_purposes_do_not_mix(shell: Shell, asked: str, message: str) -> None:
+    answer = shell("ci", "evidence", "pack", *asked.split(), "--to", "b")
 
     assert answer.status == 2
-    assert f"--{asked} asks for new {asked}: " in answer.err
-
-
-@pytest.mark.parametrize("asked", [(), ("--traces",), ("--committed",)])
-def test_only_functions_rest_on_evidence(shell: Shell, asked: tuple[str, ...]) -> None:
-    """Elsewhere it would be taken for something that it is not."""
-    answer = shell("ci", "evidence", "pack", *asked, "--evidence", "x", "--to", "b")
-
-    assert answer.status == 2
-    assert "it needs --functions" in answer.err
-
-
-def test_times_rest_on_no_proofs(shell: Shell) -> None:
-    """Of the committed keep set they may be; what was proven says nothing of times."""
-    answer = shell("ci", "evidence", "pack", "--times", "--committed", "--to", "b", "--proofs", "x")
-
-    assert answer.status == 2
-    assert "--times asks for new times: it cannot be combined with --proofs" in answer.err
+    assert message in answer.err
 
 
 NONE: dict[str, list[str]] = {"include": []}

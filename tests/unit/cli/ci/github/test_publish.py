@@ -17,7 +17,15 @@ from megtrim.verdict.model import Verdict, to_json
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.cli.support import Answer, Shell
-from unit.github.events import BASE, HEAD, MERGE, environment, payload, pull_request
+from unit.github.events import (
+    BASE,
+    HEAD,
+    MERGE,
+    REPOSITORY,
+    environment,
+    payload,
+    pull_request,
+)
 from unit.verdict.examples import failing, hostile, passing
 
 MARK = "<!-- megtrim:report:v1:megtrim.yaml -->"
@@ -90,19 +98,21 @@ def job(shell: Shell, github: GithubDouble, monkeypatch: pytest.MonkeyPatch) -> 
     return Job(shell, github, monkeypatch)
 
 
-def test_everything_is_shown(job: Job) -> None:
-    """The same text in the summary and in the comment, which leads to the run."""
-    verdict = failing()
+@pytest.mark.parametrize("verdict", [failing(), hostile()], ids=["failing", "hostile"])
+def test_everything_is_shown(job: Job, verdict: Verdict) -> None:
+    """The same text in the summary and in the comment, which leads to the run.
+
+    Names and logs are strangers': every line is an annotation of ours or the last one.
+    """
     job.leave("verdict.json", to_json(verdict))
 
     answer = job()
 
     text = shown(verdict)
-    assert " for `phone`: `trap:" in text.splitlines()[0]
+    assert " for `phone`: " in text.splitlines()[0]
     assert f"pull request 17, commit {HEAD[:12]}." in text
     assert "actions/runs/9007" in text
-    assert answer.status == 0
-    assert answer.err == ""
+    assert (answer.status, answer.err) == (0, "")
     assert job.summary == text
     assert job.comments == [f"{text.rstrip()}\n\n{MARK}"]
     *annotations, last = answer.out.splitlines()
@@ -120,16 +130,13 @@ def test_what_was_annotated_is_not_annotated_again(job: Job) -> None:
 
 
 def test_what_is_shown_again_is_not_written_again(job: Job) -> None:
-    """The late job of the same run has often nothing to add."""
+    """The late job of the same run has often nothing to add; the event's own number counts."""
     job.leave("verdict.json", to_json(passing()))
     job()
     job.github.journal.clear()
 
-    assert job().out == "comment on pull request 17: unchanged\n"
-    assert [str(call) for call in job.github.journal] == [
-        "GET /repos/acme/phone/pulls/17",
-        "GET /repos/acme/phone/issues/17/comments",
-    ]
+    assert job("--pull-request", "3").out == "comment on pull request 17: unchanged\n"
+    assert {call.method for call in job.github.journal} == {"GET"}
     job.leave("verdict.json", to_json(failing()))
     assert job().out.endswith("comment on pull request 17: updated\n")
     assert len(job.comments) == 1
@@ -159,19 +166,6 @@ def test_a_configuration_outside_places_nothing(job: Job, config: str) -> None:
     assert "::error file=megtrim.yaml," in job("--config", config).out
 
 
-def test_a_hostile_report_prints_no_commands(job: Job) -> None:
-    """Names and logs of strangers: every line is an annotation of ours or the last one."""
-    job.leave("verdict.json", to_json(hostile()))
-
-    answer = job()
-
-    *annotations, last = answer.out.splitlines()
-    assert last == "comment on pull request 17: created"
-    assert annotations
-    assert all(line.startswith(("::error ", "::warning ")) for line in annotations)
-    assert job.comments == [f"{shown(hostile()).rstrip()}\n\n{MARK}"]
-
-
 # Without a verdict
 
 
@@ -197,67 +191,79 @@ def test_an_early_ending_is_shown(job: Job) -> None:
     )
 
 
-def test_a_page_that_was_left_is_taken(job: Job) -> None:
-    """Whoever joined the evidence wrote why there is no verdict."""
-    job.leave("comment.md", "# Why\n")
-
-    assert job().status == 0
-    assert job.summary == "# Why\n"
-    assert job.comments == [f"# Why\n\n{MARK}"]
+NO_REPORT = "## ⚠️ megtrim: no report for `phone`"
 
 
-def test_nothing_at_all_is_shown(job: Job) -> None:
-    """A job that was killed has left nothing, and someone waits for an answer."""
-    job.report.rmdir()
-
-    answer = job()
-
-    assert (answer.status, answer.err) == (0, "")
-    assert job.summary.startswith(
-        "## ⚠️ megtrim: no report for `phone`, so nothing is known\n\nThe build job left no report"
-    )
-    assert job.comments == [f"{job.summary.rstrip()}\n\n{MARK}"]
-
-
-@pytest.mark.parametrize("name", ["verdict.json", "ending.json"])
-def test_a_broken_file_is_a_warning(job: Job, name: str) -> None:
-    job.leave(name, "{")
-    job.leave("comment.md", "left")
+@pytest.mark.parametrize(
+    ("files", "page", "warning"),
+    [
+        # Whoever joined the evidence wrote why there is no verdict.
+        ({"comment.md": "# Why\n"}, "# Why", ""),
+        # A job that was killed has left nothing, and someone waits for an answer.
+        ({}, f"{NO_REPORT}, so nothing is known\n\nThe build job left no report", ""),
+        *(
+            ({name: "{", "comment.md": "left"}, "left", f"report/{name}:1: found no JSON here")
+            for name in ("verdict.json", "ending.json")
+        ),
+        # A page of 2 MiB is none of ours.
+        (
+            {"comment.md": "x" * 2 * 1024 * 1024},
+            *(NO_REPORT, "report/comment.md: found more than 1,048,576 bytes"),
+        ),
+    ],
+    ids=["page", "nothing", "broken verdict", "broken ending", "large page"],
+)
+def test_without_a_verdict_it_is_said_what_is_known(
+    job: Job, files: dict[str, str], page: str, warning: str
+) -> None:
+    for name, text in files.items():
+        job.leave(name, text)
 
     answer = job()
 
     assert answer.status == 0
-    assert answer.err.startswith(f"warning: report/{name}:1: found no JSON here")
-    assert job.summary.startswith("left\n```text\n" + f"report/{name}:1: found no JSON here")
-    assert job.comments == [f"left\n\n{MARK}"]
-
-
-def test_a_page_that_is_too_large_is_not_read(job: Job) -> None:
-    """A page of 2 MiB is none of ours."""
-    job.leave("comment.md", "x" * 2 * 1024 * 1024)
-
-    answer = job()
-
-    assert "report/comment.md: found more than 1,048,576 bytes" in answer.err
-    assert job.comments[0].startswith("## ⚠️ megtrim: no report for `phone`")
+    assert answer.err.startswith(f"warning: {warning}" if warning else "")
+    assert bool(answer.err) is bool(warning)
+    assert job.summary.startswith(page)
+    assert (f"\n```text\n{warning}" in job.summary) is bool(warning)
+    (comment,) = job.comments
+    assert comment.startswith(page)
+    assert comment.endswith(f"\n\n{MARK}")
+    assert "```" not in comment
 
 
 # Where a comment belongs
 
 
-@pytest.mark.parametrize("repository", [{"id": 12}, None], ids=["fork", "deleted"])
-def test_a_fork_gets_the_summary(job: Job, repository: Any) -> None:
-    """Its token only reads, so nothing is asked; the same text is in the summary."""
-    content = {**payload("pull_request"), "pull_request": pull_request(head_repository=repository)}
-    job.event("pull_request", content)
+OVERTAKEN = f"no comment: pull request 17 is at {BASE[:12]}, this run is of {HEAD[:12]}"
+
+
+@pytest.mark.parametrize(
+    ("event", "head", "commit", "reason"),
+    [
+        ("pull_request", {"id": 12}, HEAD, FORK),
+        ("pull_request", None, HEAD, FORK),
+        ("workflow_dispatch", {"id": 12}, HEAD, FORK),
+        # Its own run reports.
+        *((name, REPOSITORY, BASE, OVERTAKEN) for name in ("workflow_dispatch", "pull_request")),
+    ],
+    ids=["fork", "deleted fork", "fork by hand", "overtaken by hand", "overtaken"],
+)
+def test_what_may_not_be_commented_on_gets_the_summary(
+    job: Job, event: str, head: Any, commit: str, reason: str
+) -> None:
+    """A fork's token only reads, so nothing is asked."""
+    pull = pull_request(head_repository=head)
+    job.event(event, {**payload(event), "pull_request": pull})
+    job.repository.pulls[17] = {**pull, "head": {**pull["head"], "sha": commit}}
     job.leave("verdict.json", to_json(passing()))
 
-    answer = job()
+    answer = job("--pull-request", "17")
 
-    assert answer.status == 0
-    assert answer.err == f"{FORK}\n"
-    assert job.summary == shown(passing()) + f"```text\n{FORK}\n```\n"
-    assert job.github.journal == []
+    assert (answer.status, answer.err) == (0, f"{reason}\n")
+    assert job.summary.endswith(f"```text\n{reason}\n```\n")
+    assert job.comments == []
+    assert event != "pull_request" or reason != FORK or job.github.journal == []
 
 
 @pytest.mark.parametrize("name", ["push", "schedule", "merge_group", "workflow_dispatch"])
@@ -268,10 +274,8 @@ def test_other_events_have_the_summary_alone(job: Job, name: str) -> None:
 
     answer = job("--pull-request", "")
 
-    assert (answer.status, answer.err) == (0, "")
-    commit = MERGE if name == "merge_group" else HEAD
-    assert job.summary == shown(passing(), commit=commit)
-    assert job.github.journal == []
+    assert (answer.status, answer.err, job.github.journal) == (0, "", [])
+    assert job.summary == shown(passing(), commit=MERGE if name == "merge_group" else HEAD)
 
 
 def test_a_run_by_hand_may_name_the_pull_request(job: Job) -> None:
@@ -283,38 +287,6 @@ def test_a_run_by_hand_may_name_the_pull_request(job: Job) -> None:
     assert job("--pull-request", "17").out == "comment on pull request 17: created\n"
     [comment] = job.comments
     assert f", pull request 17, commit {HEAD[:12]}." in comment
-
-
-def test_the_event_s_pull_request_wins(job: Job) -> None:
-    """A number that is given next to it changes nothing."""
-    job.leave("verdict.json", to_json(passing()))
-
-    assert job("--pull-request", "3").out == "comment on pull request 17: created\n"
-
-
-@pytest.mark.parametrize("name", ["workflow_dispatch", "pull_request"])
-def test_a_run_that_was_overtaken_writes_nothing(job: Job, name: str) -> None:
-    """The pull request is at another commit than this run: its own run reports."""
-    job.event(name)
-    job.repository.pulls[17]["head"]["sha"] = BASE
-    job.leave("verdict.json", to_json(passing()))
-
-    answer = job("--pull-request", "17")
-
-    assert answer.status == 0
-    assert answer.err == (
-        f"no comment: pull request 17 is at {BASE[:12]}, this run is of {HEAD[:12]}\n"
-    )
-    assert job.comments == []
-
-
-def test_a_fork_that_is_named_by_hand_gets_the_summary(job: Job) -> None:
-    job.event("workflow_dispatch")
-    job.repository.pulls[17] = pull_request(head_repository={"id": 12})
-    job.leave("verdict.json", to_json(passing()))
-
-    assert job("--pull-request", "17").err == f"{FORK}\n"
-    assert job.comments == []
 
 
 @pytest.mark.parametrize("number", ["x", "0", "-1", "1.5", "²", "9" * 16, "1;reboot"])
