@@ -104,7 +104,6 @@ def test_an_automatic_toolchain_may_have_found_another_compiler() -> None:
 @pytest.mark.parametrize("invocation", [COMMITTED, TRACED])
 @pytest.mark.parametrize("kind", get_args(ScenarioKind))
 def test_nothing_leaves_a_person_without_a_step(kind: ScenarioKind, invocation: Invocation) -> None:
-    """On one line, and no command without its configuration."""
     said = suggest_for_scenario(kind, invocation)
 
     assert said

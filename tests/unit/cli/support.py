@@ -18,8 +18,6 @@ SAMPLE_MODEL = (SAMPLE_MODELS / "tiny-vgg.sample").read_bytes()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a call left: exit status, and what was printed."""
-
     status: int
     out: str
     err: str
@@ -27,8 +25,6 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """A person in a folder."""
-
     folder: Path
     capture: pytest.CaptureFixture[str]
 
@@ -38,9 +34,7 @@ class Shell:
         return Answer(status=status, out=printed.out, err=printed.err)
 
     def model(self, name: str) -> Path:
-        """Copy a recorded model into the folder."""
         return Path(shutil.copy(MODELS / name, self.folder / name))
 
     def sample(self, name: str) -> Path:
-        """Copy a model of the sample engine into the folder."""
         return Path(shutil.copy(SAMPLE_MODELS / name, self.folder / name))

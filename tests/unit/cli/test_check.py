@@ -48,7 +48,6 @@ def edit(team: Shell, *pairs: tuple[str, str]) -> None:
 
 @pytest.fixture
 def committed(team: Shell) -> Path:
-    """The keep set of what is configured, as a trim leaves it."""
     loaded = load_config(team.folder / "megtrim.yaml")
     records = (
         replace(bind(each, loaded, None), regions=(Region("kern", (1,)),), trace_sha256="0" * 64)
@@ -161,7 +160,6 @@ def test_keys_inputs_and_models_are_checked(
 
 
 def test_files_and_options_are_checked_at_once(team: Shell) -> None:
-    """A model that is cut off, an option that is megtrim's own, a keep set that is none."""
     (team.folder / "m.sample").write_bytes(SAMPLE_MODEL[:-5])
     (team.folder / "megtrim" / "keepset" / "vgg").mkdir(parents=True)
     (team.folder / "megtrim" / "keepset" / "vgg" / "default@any.json").write_text("{", "utf-8")

@@ -28,7 +28,6 @@ class Kind:
 
 
 def test_each_kind_of_device_is_shown(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is used, or what is missing and how to get it."""
     kinds = {"adb": Kind("there is no adb; apt-get install adb"), "ssh": Kind("")}
     monkeypatch.setattr(doctor, "_REMOTE", kinds)
 

@@ -24,7 +24,6 @@ def test_a_result_is_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_result_is_made_printable(capsys: pytest.CaptureFixture[str]) -> None:
-    """But for a line that is meant for a runner."""
     show("::error::\x1b[2J")
     show_command("::error::a%0Ab")
     complain("\u202e")

@@ -34,14 +34,12 @@ def test_a_hooks_repository_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
     [("", ()), ("/a", (Path("/a"),)), ("/a::/b/c/", (Path("/a"), Path("/b/c")))],
 )
 def test_ceilings(monkeypatch: pytest.MonkeyPatch, value: str, ceilings: tuple[Path, ...]) -> None:
-    """Folders, apart by colons; an empty one names nothing."""
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", value)
 
     assert read_git_ceilings() == ceilings
 
 
 def test_the_clock_can_be_set() -> None:
-    """To a day, or to a time in UTC."""
     with clock_at("2027-01-31"):
         assert (read_today(), read_now()) == (date(2027, 1, 31), datetime(2027, 1, 31, tzinfo=UTC))
     with clock_at("2027-01-31T23:59:00"):

@@ -26,7 +26,6 @@ from unit.verdict.examples import TUNED, facts, trapped
 
 @pytest.fixture
 def project(shell: Shell) -> Shell:
-    """A configuration with one model, and a keep set of two regions."""
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     write_committed(shell.folder / "megtrim" / "keepset", keep_set(1, 2))
@@ -35,7 +34,6 @@ def project(shell: Shell) -> Shell:
 
 @pytest.mark.parametrize("thing", ["m", "m/s@any"])
 def test_explain_reports_of_a_model_and_a_scenario(project: Shell, thing: str) -> None:
-    """What it was traced with, and what is kept for it alone."""
     answer = project("explain", "--json", thing)
 
     assert answer.status == 0
@@ -63,7 +61,6 @@ def test_explain_reports_of_a_tag_and_a_region(
 
 
 def test_explain_in_words(project: Shell) -> None:
-    """Indented, with counts; nothing is said of what is empty."""
     answer = project("explain", "m")
 
     assert answer.out.splitlines() == [
@@ -116,13 +113,11 @@ TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
 
 @pytest.fixture
 def crashed(project: Shell) -> Shell:
-    """A configuration, and a trim with crash ids."""
     trim_by_functions(project.folder / "megtrim-out")
     return project
 
 
 def ask(shell: Shell, *words: str, report: bytes = b"") -> dict[str, Any]:
-    """Return the facts about a crash."""
     (shell.folder / "tombstone_04").write_bytes(report or LEFT_OUT)
     facts: dict[str, Any] = json.loads(shell("explain", *words, "--json").out)
     return facts
@@ -133,7 +128,6 @@ LEFT_OUT = tombstone([(STUB_AT, "/data/lib/app"), (STAYS, "/data/lib/app")], bui
 
 
 def test_a_certain_name_and_what_to_do(crashed: Shell) -> None:
-    """The function, the nearest scenario, the command to be sure, and lines to add."""
     (crashed.folder / "tombstone_04").write_bytes(LEFT_OUT)
     answer = crashed("explain", *CRASH)
 
@@ -213,7 +207,6 @@ NO_ID = {"why it is not certain": ["the report has no build id: it may be of ano
 def test_a_crash_that_names_nothing_to_add(
     crashed: Shell, words: tuple[str, str], report: bytes, facts: dict[str, Any]
 ) -> None:
-    """Trimming is not at fault, or the results are those of another build."""
     assert ask(crashed, *words, report=report) == facts
 
 
@@ -225,7 +218,6 @@ def test_an_address_is_not_certain(crashed: Shell) -> None:
 
 
 def test_what_bugly_shows_is_certain(crashed: Shell) -> None:
-    """Its page, one line, and an export: the build id stands in brackets behind the path."""
     program = numbered()
     places = list_places(program, {"first()": STUB_AT}, STAYS + 4)
     reports = [each for each in fill_layouts(places) if each.title.startswith("bugly: whole")]
@@ -238,7 +230,6 @@ def test_what_bugly_shows_is_certain(crashed: Shell) -> None:
 
 
 def test_a_release_is_enough(shell: Shell) -> None:
-    """Neither results nor configuration nor engine: the same answer as from the results."""
     write_release(shell.folder / "camera-1.4", numbered())
 
     facts = ask(shell, *CRASH, "--release", "camera-1.4")

@@ -65,7 +65,6 @@ def _link(name: str, to: str) -> str:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with a toolchain that is not there: nothing is built."""
     folder = tmp_path_factory.mktemp("project")
     settle_in(folder)
     config = folder / "megtrim.yaml"

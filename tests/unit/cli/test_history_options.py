@@ -31,7 +31,6 @@ def test_a_damaged_file_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("verb", [("perf", "history"), ("size", "history")])
 def test_a_day_is_a_day(shell: Shell, verb: tuple[str, str]) -> None:
-    """Anything else is a mistake on the command line."""
     answer = shell(*verb, "--since", "yesterday")
 
     assert answer.status == 2

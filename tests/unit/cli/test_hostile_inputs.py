@@ -27,13 +27,11 @@ Place = Callable[[Path], object]
 
 @pytest.fixture
 def team(shell: Shell) -> Shell:
-    """A team's repository, in its top folder."""
     settle_in(shell.folder)
     return shell
 
 
 def settle_in(folder: Path) -> None:
-    """Lay out a project, its engine in a folder of its own."""
     shutil.copytree(SAMPLE, folder, dirs_exist_ok=True)
     (folder / "engine").mkdir()
     for name in ("CMakeLists.txt", "cmake", "src"):
@@ -71,7 +69,6 @@ def put(team: Shell, file: str, make: Place) -> None:
 
 
 def refused(team: Shell, *arguments: str) -> str:
-    """Return what is shown; no path of this machine is, and nothing was built."""
     answer = team("trim", "--out", "out", *arguments)
 
     assert answer.status == 2, answer.err
@@ -127,7 +124,6 @@ def test_what_is_read_is_looked_at_first(team: Shell, file: str, kind: str) -> N
 def test_a_merge_that_no_one_resolved_is_named_as_that(
     team: Shell, file: str, arguments: tuple[str, ...], hint: str
 ) -> None:
-    """With file and line, and what to do about this one."""
     path = team.folder / file
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else ["{"]
     path.write_text(f"{lines[0]}\n{CONFLICT}", encoding="utf-8")
@@ -152,7 +148,6 @@ def test_all_pointers_are_shown_at_once(team: Shell) -> None:
 def test_a_folder_that_a_build_would_tear_apart_is_refused(
     team: Shell, monkeypatch: pytest.MonkeyPatch, name: str, above: bool
 ) -> None:
-    """Named by --out, or that of the project itself."""
     odd = team.folder / f"a{name}b"
     odd.mkdir()
     if above:
@@ -168,7 +163,6 @@ def test_a_folder_that_a_build_would_tear_apart_is_refused(
 
 
 def test_a_run_in_ci_leaves_word_of_a_merge(team: Shell) -> None:
-    """The steps after it have a JUnit file, a page with a link, and the exit status."""
     (team.folder / KEEP_SET).write_text(CONFLICT, encoding="utf-8")
     ended = team("trim", "--committed", "--no-gate", "--out", "out")
     run = "https://ci.example/1"

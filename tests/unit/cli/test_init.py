@@ -16,7 +16,6 @@ from unit.cli.support import Shell
 
 @pytest.fixture
 def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """A person in a project, with a checkout of MegEngine in the folder above it."""
     project = shell.folder / "a" / "b" / "project"
     project.mkdir(parents=True)
     monkeypatch.chdir(project)
@@ -26,7 +25,6 @@ def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 
 def test_a_model_and_a_checkout_are_enough(team: Shell) -> None:
-    """The engine is found; an operator JSON that is next to a model, too; names are the files'."""
     team.model("resnet18-s.mge")
     (team.folder / "resnet18-s.mge.json").write_text("{}", encoding="utf-8")
     team.model("mobilenet-s.v2.mge")
@@ -56,7 +54,6 @@ def test_a_model_and_a_checkout_are_enough(team: Shell) -> None:
 
 
 def test_a_model_of_the_sample_engine_needs_no_checkout(shell: Shell) -> None:
-    """The engine comes with megtrim; an input that is there is used as it is."""
     shell.sample("tiny-vgg.sample")
     shell.sample("tiny-vgg.data.npy")
     before = (shell.folder / "tiny-vgg.data.npy").read_bytes()
@@ -83,7 +80,6 @@ def test_init_writes_paths_relative_to_the_configuration(team: Shell) -> None:
 
 
 def test_two_configurations_can_share_the_models(team: Shell) -> None:
-    """One for each platform, in one folder; a model of that name that is another one stays."""
     team.model("resnet18-s.mge")
     first = team("init", "resnet18-s.mge")
     second = team("init", "-c", "android.yaml", "resnet18-s.mge")

@@ -43,7 +43,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def team(shell: Shell, server: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """A person in a repository with a model."""
     monkeypatch.setenv("GITHUB_SERVER_URL", server)
     for folder in ("objects", "refs"):
         (shell.folder / ".git" / folder).mkdir(parents=True)
@@ -53,14 +52,12 @@ def team(shell: Shell, server: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 
 def set_branch(folder: Path, reference: str, target: str) -> None:
-    """Let a symbolic reference of the repository lead to a branch."""
     file = folder / ".git" / reference
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"ref: {target}\n", encoding="utf-8")
 
 
 def given(folder: Path, name: str) -> dict[str, str]:
-    """Return what a caller hands on."""
     data = yaml.safe_load((folder / name).read_text(encoding="utf-8"))
     job = next(iter(data["jobs"].values()))
     return dict(job["with"])
@@ -95,7 +92,6 @@ def test_the_caller_of_releases_is_written_if_it_is_asked_for(team: Shell) -> No
 
 
 def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
-    """Below the repository's top folder; a second time nothing is left to write."""
     team.model("resnet18-s.mge")
     write(team.folder / "engine", NEWEST)
     config = ("-c", "trim/megtrim.yaml")
@@ -118,7 +114,6 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
 
 
 def test_a_second_configuration_has_callers_of_its_own(team: Shell) -> None:
-    """Those of the first stay as they are; so do both if this is run again."""
     for config in ("megtrim.yaml", "android/megtrim.yaml"):
         assert team("init", "-c", config, "tiny-vgg.sample").status == 0
     (team.folder / "megtrim-quick.yaml").symlink_to("megtrim.yaml")
@@ -185,7 +180,6 @@ def test_a_keep_set_belongs_to_one_configuration(team: Shell) -> None:
 
 
 def test_a_caller_that_was_edited_stays(team: Shell) -> None:
-    """It is someone's work; nothing else is written either."""
     path = team.folder / WRITTEN[1]
     path.parent.mkdir(parents=True)
     path.write_text("mine", encoding="utf-8")
@@ -275,7 +269,6 @@ def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[
 
 
 def write_several(team: Shell) -> None:
-    """Write a configuration with two toolchains."""
     assert team("init", "tiny-vgg.sample").status == 0
     file = team.folder / "megtrim.yaml"
     text = file.read_text(encoding="utf-8")

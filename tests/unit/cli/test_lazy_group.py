@@ -28,7 +28,6 @@ MOVED = {
 
 @pytest.mark.parametrize(("words", "found"), MOVED.items())
 def test_a_verb_of_another_group_is_named(shell: Shell, words: str, found: str) -> None:
-    """Whatever follows it; nothing else is run in its place."""
     answer = shell(*words.split(), "report", "--config", "megtrim.yaml")
 
     assert (answer.status, answer.out) == (2, "")
@@ -48,7 +47,6 @@ GROUP = LazyGroup(
 
 
 def test_a_verb_is_imported_when_it_is_called() -> None:
-    """A broken one breaks no other; what is no verb is none."""
     context = click.Context(GROUP)
 
     assert GROUP.list_commands(context) == ["show", "inner", "broken"]

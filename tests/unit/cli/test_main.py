@@ -37,7 +37,6 @@ VERBS = tuple(commands(main))
 
 
 def test_the_first_page_lists_what_people_use() -> None:
-    """Single stages, and what workflows call, are in groups of their own."""
     assert " ".join(main.list_commands(click.Context(main))) == (
         "doctor init check plan trim verify probe explain size report export release perf devices "
         "model stage ci"
@@ -98,8 +97,6 @@ def test_no_configuration_is_2(shell: Shell, verb: str) -> None:
 
 
 def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """Let ``megtrim doctor`` end with an error."""
-
     def findings(_processes: object) -> Iterator[object]:
         raise error
 

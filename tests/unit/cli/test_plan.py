@@ -36,7 +36,6 @@ def test_a_plan_lists_every_task_and_counts_them(
 
 
 def test_why_adds_a_reason_to_each(team: Shell) -> None:
-    """A first run has no result to compare with."""
     plain, why = team("plan"), team("plan", "--why")
 
     pairs = list(zip(plain.out.splitlines(), why.out.splitlines(), strict=True))[:-1]

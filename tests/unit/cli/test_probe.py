@@ -29,7 +29,6 @@ def test_an_input_without_name_or_file_is_refused(shell: Shell, text: str) -> No
 
 @pytest.fixture
 def known(processes: ProcessRunner, tmp_path: Path) -> Session:
-    """A session with the sample engine and the model ``m``."""
     return changed(
         open_session(tmp_path)[0], engine=SampleEngine(find_embedded_source(), processes)
     )
@@ -40,7 +39,6 @@ def wanted(model: str = "m", *arguments: str, **inputs: Path) -> probe.ProbeRequ
 
 
 def test_a_probe_runs_a_configured_model_or_any_file(known: Session, tmp_path: Path) -> None:
-    """By the model's name, or the file's; a file's name may hold the sign of an input again."""
     other = tmp_path / "o=ther.mge"
     other.write_bytes(b"x")
     context = click.Context(probe.probe)
@@ -100,7 +98,6 @@ def test_a_traced_scenario_is_not_probed(known: Session, model: str) -> None:
 def test_a_probe_that_cannot_work_is_refused_before_building(
     known: Session, request_: probe.ProbeRequest, message: str
 ) -> None:
-    """A missing file, a stray argument, a flag that megtrim sets itself."""
     with pytest.raises(InputError) as caught:
         probe._make_spec(request_, known)
 

@@ -43,7 +43,6 @@ def test_an_old_report_is_removed_with_the_results_that_it_described(tmp_path: P
 
 
 def find_errors(document: Any) -> list[str]:
-    """Return what the schema of ``--json`` finds wrong."""
     validator = Draft202012Validator(make_results_schema())
     return [each.message for each in validator.iter_errors(document)]
 
@@ -53,7 +52,6 @@ STAGES = {kind: stage for stage in Stage for kind in list_kinds(stage)}
 
 @pytest.mark.parametrize("kind", STAGES, ids=lambda kind: kind.__name__)
 def test_each_kind_of_result_fits_the_schema(kind: type[StageResult]) -> None:
-    """Below the name of its task, with its folder; and not below that of another stage."""
     found = {"folder": "f", "result": dump_result(SAMPLES[kind])}
     own, other = STAGES[kind], Stage.SIZE if STAGES[kind] is Stage.BUILD else Stage.BUILD
     document = {"version": RESULTS_VERSION, "failed": {}, "done": {f"{own}/a": found}}

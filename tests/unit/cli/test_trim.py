@@ -24,8 +24,6 @@ FILES = {SIZE: ["sizes.json"], VERDICT: ["verdict.json"], REPORT: ["junit.xml", 
 
 @pytest.fixture
 def trim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
-    """Return ``trim`` of a chain that fails, or ends with these statuses."""
-
     def call(
         *arguments: str,
         error: MegtrimError | None = None,
@@ -92,7 +90,6 @@ def test_a_verdict_is_left_under_fixed_names(
     codes: tuple[int, ...],
     status: int,
 ) -> None:
-    """Also a bad one; without the gate it changes no exit status."""
     assert trim(*arguments, failed=failed, codes=codes).status == status
     expected = {name: text for name, text in LEFT.items() if SIZE not in failed or name[0] != "s"}
     assert left(shell) == expected
@@ -156,7 +153,6 @@ def test_an_ending_before_the_verdict_is_shown(
 def test_a_report_that_cannot_be_made_is_an_ending(
     trim: Callable[..., Answer], shell: Shell, task: str
 ) -> None:
-    """No half of a report is left, and the failure is gated."""
     failure = InfrastructureFailure("the disk is full", hint="free some space")
     answer = trim("--no-gate", failed={task: failure}, codes=(0, 3))
 
@@ -166,7 +162,6 @@ def test_a_report_that_cannot_be_made_is_an_ending(
 
 
 def test_several_toolchains_end_with_one_table(trim: Callable[..., Answer], shell: Shell) -> None:
-    """A row each, whatever became of it; what ended one does not end the other."""
     shell.sample("tiny-vgg.sample")
     assert trim("tiny-vgg.sample", "--config", "team.yaml").status == 0
     file = shell.folder / "team.yaml"

@@ -155,7 +155,6 @@ def test_the_environment_names_an_address_and_a_token(base: str, token: str, mes
 
 @pytest.mark.parametrize("answer", [None, [], {}, {"a": "text"}, {"a": {"b": 3}}, {"a": {"b": ""}}])
 def test_a_text_is_where_it_is_expected(answer: object) -> None:
-    """Whatever else the answer holds, it never ends in a traceback."""
     assert text_at({"a": {"b": "text"}}, "a", "b") == "text"
     with pytest.raises(InfrastructureFailure, match=r"the answer holds no a\.b"):
         text_at(answer, "a", "b")
@@ -174,7 +173,6 @@ def pages(server: HTTPServer, *texts: Any) -> list[Request]:
 
 
 def test_pages_follow_the_link_header(httpserver: HTTPServer) -> None:
-    """Until there is no next one; the server says how a page is named."""
     seen = pages(httpserver, [{"id": 1}, {"id": 2}], [{"id": 3}], [], [{"id": 4}])
 
     found = list(asking(url(httpserver)).api.pages(PATH, params={"name": "x"}))
@@ -185,7 +183,6 @@ def test_pages_follow_the_link_header(httpserver: HTTPServer) -> None:
 
 
 def test_pages_end_at_the_most(httpserver: HTTPServer) -> None:
-    """The page that would exceed it is cut, the one after it is not asked for."""
     seen = pages(httpserver, {"jobs": [{"id": 1}, {"id": 2}]}, {"jobs": [{"id": 3}, {}]}, {})
 
     found = list(asking(url(httpserver)).api.pages(PATH, key="jobs", most=3))
@@ -195,7 +192,6 @@ def test_pages_end_at_the_most(httpserver: HTTPServer) -> None:
 
 
 def test_pages_end_though_the_server_does_not(httpserver: HTTPServer) -> None:
-    """Empty pages that always name a next one come to an end."""
     seen = serve(httpserver, said([], Link=f'<{url(httpserver)}{PATH}?page=2>; rel="next"'))
 
     assert list(asking(url(httpserver)).api.pages(PATH)) == []
@@ -328,7 +324,6 @@ def test_a_refusal_says_what_to_do(
 
 
 def test_a_server_cannot_write_commands_or_the_token_into_the_log(httpserver: HTTPServer) -> None:
-    """What it says becomes one printable line that no runner takes for a command."""
     text = f"a\n::error::x\r##[add-path]y \x1b[31m {TOKEN} " + "z" * 500
     serve(httpserver, said({"message": text}, 400))
 
@@ -479,7 +474,6 @@ def test_a_long_upload_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> Non
     "body", [b"<html>Log in\x1b</html>", b'{"a": ', b"[" * 9000, b"\xff\xfe{", b"9" * 5000]
 )
 def test_what_is_no_json_is_a_failure(httpserver: HTTPServer, body: bytes) -> None:
-    """A proxy's page, half a document, one that is nested too deep."""
     seen = serve(httpserver, Response(body))
 
     failed = failure_of(asking(url(httpserver)).api)
@@ -570,7 +564,6 @@ def test_no_call_is_led_to_another_host(
 def test_neither_a_page_nor_a_file_goes_to_another_host(
     httpserver: HTTPServer, elsewhere: HTTPServer
 ) -> None:
-    """A server that names one gets neither the file nor the token."""
     serve(httpserver, said([{"id": 1}], Link=f'<{url(elsewhere)}/more>; rel="next"'))
     api = asking(url(httpserver)).api
 

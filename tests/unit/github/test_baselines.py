@@ -61,14 +61,11 @@ def archive(
     *,
     quick: bool = False,
 ) -> dict[str, bytes | str]:
-    """Return what a run on the base branch stores."""
     return {"sizes.json": dump_sizes(sizes, quick=quick), "evidence.json": dump_set(proofs)}
 
 
 @dataclass(slots=True)
 class Team:
-    """A repository with three commits on main and one on a branch from the second of them."""
-
     github: GithubDouble
     repository: Repository
     asking: Asking
@@ -87,7 +84,6 @@ class Team:
         claims: Mapping[str, Any] | None = None,
         **run: Any,
     ) -> int:
-        """Store an artifact of a run of one of the commits; return the artifact's id."""
         made = self.repository.run(getattr(self, of), **run)
         stored = archive() if content is None else content
         return self.repository.artifact(made, stored, days_ago=days_ago, **(claims or {}))
@@ -99,7 +95,6 @@ class Team:
         config: str = "megtrim.yaml",
         quick: bool = False,
     ) -> FoundBaseline:
-        """Look for the baseline of the pull request, or of another event."""
         return find(
             self.asking.api,
             event or self.event,
@@ -207,7 +202,6 @@ def test_the_age_is_shown_in_days(team: Team, days: float, age: str) -> None:
 def test_which_of_several_counts(
     team: Team, stored: list[dict[str, Any]], how: BaselineSource, sizes: Any
 ) -> None:
-    """The newest that can be read, of the merge base or else of its branch."""
     team.repository.set_head("release/1.0", team.later)
     for each in stored:
         team.store(**each)
@@ -243,7 +237,6 @@ def test_what_does_not_count_is_not_opened(team: Team, stored: dict[str, Any]) -
 
 
 def test_the_run_of_another_commit_does_not_count(team: Team) -> None:
-    """An artifact that claims the merge base, of a run that was of another commit."""
     team.store(of="later", claims={"head_sha": team.base})
 
     assert team.find().how is NONE
@@ -267,7 +260,6 @@ def test_a_commit_that_is_not_on_the_branch_is_not_trusted(team: Team) -> None:
 
 
 def test_without_one_of_the_merge_base_the_last_known_serves_and_it_is_rebuilt(team: Team) -> None:
-    """The newest of the base branch, with its age, and the commit that should be built."""
     team.store(archive(OTHER), of="first", days_ago=30)
     team.store(of="later", days_ago=12)
 
@@ -349,7 +341,6 @@ def test_one_that_cannot_be_used_is_as_good_as_none(
 
 
 def test_a_configuration_may_be_written_in_several_ways(team: Team) -> None:
-    """However the path of the one that is asked for is written."""
     origin = Origin(config="linux/megtrim.yaml", commit=team.base)
     team.store({"sizes.json": dump_sizes(SIZES, origin=origin)})
 
@@ -452,7 +443,6 @@ def test_misshapen_entries_are_passed_over(team: Team) -> None:
 def test_github_that_does_not_answer_is_no_baseline(
     team: Team, status: int, said: str, route: str
 ) -> None:
-    """It is reported as that, and the merge base is rebuilt if it is known."""
     team.store()
     team.github.fail("GET", route, status=status, times=9)
 
@@ -477,7 +467,6 @@ def test_a_run_that_cannot_be_asked_is_not_trusted(team: Team) -> None:
 
 
 def test_the_text_is_one_line_that_a_baseline_can_hold(team: Team) -> None:
-    """Also where GitHub's words are long and the branch has a name of two hundred letters."""
     branch = "b" * 200
     team.repository.set_head(branch, team.later)
     pull = replace(team.event.pull_request, base_ref=branch)  # type: ignore[type-var]
@@ -538,7 +527,6 @@ def test_the_text_is_one_line_that_a_baseline_can_hold(team: Team) -> None:
 def test_other_events_are_held_against_other_commits(
     team: Team, name: str, fields: dict[str, str], source: str
 ) -> None:
-    """Each has a branch and a commit that it started from."""
     team.repository.set_head("release/1.0", team.base)
     for of in ("base", "later"):
         team.store(of=of)
@@ -555,7 +543,6 @@ def test_other_events_are_held_against_other_commits(
 
 
 def on_main(team: Team, name: str, **fields: Any) -> Event:
-    """Return an event that is no pull request."""
     ref = "refs/heads/main"
     return replace(team.event, name=name, pull_request=None, sha=team.later, ref=ref, **fields)
 
@@ -679,7 +666,6 @@ def test_a_file_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @settings(max_examples=150)
 @given(data=st.data())
 def test_no_bytes_are_a_surprise(data: st.DataObject) -> None:
-    """Whatever is done to an archive, it is read or refused in words."""
     whole = bytearray(zipped({"sizes.json": b"{}" * 20, "files/a": b"abc"}))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))

@@ -125,7 +125,6 @@ def test_comments_of_others_are_left_alone(
 
 
 def test_each_configuration_has_its_own(github: GithubDouble, repository: Repository) -> None:
-    """Two calls in one repository do not write over one another."""
     publish(github, "one", key="a")
     publish(github, "two", key="b")
 
@@ -156,7 +155,6 @@ def test_it_is_found_on_a_later_page(github: GithubDouble, repository: Repositor
 
 
 def test_the_oldest_is_found_in_any_order(httpserver: HTTPServer) -> None:
-    """By its number, not by its place in the list."""
     listed = [
         {"id": number, "user": {"login": "github-actions[bot]"}, "body": f"x\n\n{MARK}"}
         for number in (9, 4, 16)
@@ -270,7 +268,6 @@ def test_keys_are_readable() -> None:
 
 @given(st.text(), st.text())
 def test_keys_tell_paths_apart_and_stay_inside_the_marker(one: str, other: str) -> None:
-    """Nothing ends the HTML comment early; different paths have different keys."""
     key = key_of(one)
 
     assert len(key) <= 200

@@ -45,7 +45,6 @@ def refusal(env: dict[str, str]) -> str:
 
 
 def changed(folder: Path, name: str, way: str, value: Any) -> dict[str, str]:
-    """Return the environment of an event where one value is another."""
     content = payload(name)
     at = content
     *parents, last = way.split(".")

@@ -38,7 +38,6 @@ def test_an_issue_is_opened_and_found_again(
 
 
 def test_issues_of_others_are_not_read(tracker: IssueTracker, repository: Repository) -> None:
-    """Nor those without the label, nor pull requests, whatever the server lists."""
     repository.issue("copied", labels=["slow"], login="mallory")
     repository.issue("another", labels=["fast"])
     repository.issue("a ghost's", labels=["slow"])["user"] = None

@@ -21,13 +21,11 @@ Round = list[dict[str, Any]]
 
 
 def job(name: str, status: str, conclusion: str | None = None) -> dict[str, Any]:
-    """Return a job as the API describes it."""
     ended = conclusion or ("success" if status == ENDED else None)
     return {"id": 1, "name": name, "status": status, "conclusion": ended}
 
 
 def pixel(*statuses: str) -> Round:
-    """Return the device jobs of one class."""
     return [
         job(f"size / device pixel-6 {shard}/{len(statuses)}", status)
         for shard, status in enumerate(statuses, 1)
@@ -85,7 +83,6 @@ def test_no_jobs_need_no_question(waiting: Waiting) -> None:
 
 
 def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
-    """Queued, running, ended; what is new is said once."""
     ended = waiting(pixel(QUEUED), pixel(QUEUED), pixel(RUNS), pixel(ENDED))
 
     assert ended.pending is None
@@ -239,7 +236,6 @@ def test_github_that_does_not_answer_is_late(waiting: Waiting, status: int) -> N
 
 
 def test_a_hiccup_is_no_end(waiting: Waiting) -> None:
-    """5xx and limits are asked again after a pause."""
     waiting.github.fail("GET", "/jobs", status=502)
     waiting.github.fail("GET", "/jobs", status=403, headers={"Retry-After": "3"})
     waiting.github.fail("GET", "/jobs", status=0)

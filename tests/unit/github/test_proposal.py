@@ -32,7 +32,6 @@ CHANGE = FolderChange(
 
 
 def saying(text: str) -> FolderChange:
-    """Return the change to another text."""
     return replace(CHANGE, texts={"m/s@c.json": text})
 
 
@@ -41,8 +40,6 @@ WRITES = ("POST", "PUT", "PATCH", "DELETE")
 
 @dataclass(slots=True)
 class Team:
-    """A repository whose keep set is old."""
-
     github: GithubDouble
     repository: Repository
     base: str
@@ -51,7 +48,6 @@ class Team:
     def propose(
         self, change: FolderChange = CHANGE, *, body: str = "The body.\n"
     ) -> PullRequestState:
-        """Propose on top of what main is now."""
         proposer = PullRequestProposer(self.asking.api, "acme/phone")
         return proposer.propose(change, self.repository.heads["main"], body)
 
@@ -62,11 +58,9 @@ class Team:
 
     @property
     def proposed(self) -> Commit:
-        """The commit that the branch is at."""
         return self.repository.commits[self.repository.heads[BRANCH]]
 
     def writes(self) -> list[str]:
-        """Return what was asked for that changes something, without the repository."""
         return [
             str(call).replace("/repos/acme/phone", "")
             for call in self.github.journal
@@ -82,7 +76,6 @@ def team(github: GithubDouble) -> Team:
 
 
 def test_the_first_proposal_opens_a_pull_request(team: Team) -> None:
-    """One commit on the base with one file changed."""
     proposed = team.propose()
 
     assert proposed == PullRequestState(
@@ -105,7 +98,6 @@ def test_a_new_folder_can_be_proposed(team: Team) -> None:
 
 
 def test_files_of_scenarios_that_are_gone_are_removed(team: Team) -> None:
-    """What is unchanged or no keep set is not sent at all."""
     more = {f"{FOLDER}/m/gone@c.json": "x", f"{FOLDER}/README.md": "ours"}
     same = {f"{FOLDER}/m/same@c.json": "same"}
     team.repository.commit({**more, **same}, branch="main")
@@ -164,7 +156,6 @@ def test_another_keep_set_replaces_the_commit(team: Team) -> None:
 
 
 def test_a_base_that_moved_on_is_followed(team: Team) -> None:
-    """The commit is put on the new head; what others changed stays."""
     team.propose()
     later = team.repository.commit({"a.txt": "b"}, branch="main")
 
@@ -222,7 +213,6 @@ def test_a_branch_without_a_pull_request_gets_one(team: Team) -> None:
 
 
 def test_pull_requests_of_others_are_left_alone(team: Team) -> None:
-    """A branch of the same name in a fork of the same owner, another base, another branch."""
     repository = team.repository
     repository.commit({"x": "1"}, parents=[team.base], branch=BRANCH)
     repository.commit({"x": "2"}, parents=[team.base], branch="other")
@@ -238,7 +228,6 @@ def test_pull_requests_of_others_are_left_alone(team: Team) -> None:
 
 
 def test_a_pull_request_that_came_in_between_is_taken(team: Team) -> None:
-    """Another run opened it after this one had looked."""
     team.repository.commit({PATH: "x"}, parents=[team.base], branch=BRANCH)
     team.repository.pull(BRANCH)
     hidden = team.repository.pulls.pop(1)
@@ -268,7 +257,6 @@ def test_an_answer_that_got_lost_opens_no_second_one(team: Team) -> None:
 
 
 def test_a_branch_that_came_in_between_is_moved(team: Team) -> None:
-    """Another run made it after this one had looked."""
     team.repository.commit({"x": "1"}, parents=[team.base], branch=BRANCH)
     team.github.fail("GET", "/git/ref/heads/megtrim", status=404)
 
@@ -296,7 +284,6 @@ def test_a_branch_that_went_in_between_is_made(team: Team) -> None:
 
 
 def test_two_at_once_leave_one_pull_request(team: Team) -> None:
-    """Whoever is second mends; what is left is whole and of one of them."""
     results: list[PullRequestState | BaseException] = []
 
     def run(text: str) -> None:
@@ -376,7 +363,6 @@ def test_files_are_read_at_a_commit(team: Team) -> None:
 
 
 def test_what_is_no_folder_of_texts_has_none(team: Team) -> None:
-    """A folder that is not there, a file in its place, bytes in it."""
     later = team.repository.commit({PATH: b"\xff\xfe"}, branch="main")
 
     assert proposer(team).fetch_texts(replace(CHANGE, path="nothing"), later) == {}

@@ -29,7 +29,6 @@ def publisher(github: GithubDouble, repository: Repository) -> ReleasePublisher:
 
 
 def published(repository: Repository) -> list[dict[str, bytes]]:
-    """Return the files of each release that people see."""
     return [
         {asset["name"]: repository.assets[asset["id"]] for asset in each["assets"]}
         for each in repository.releases.values()
@@ -123,7 +122,6 @@ def test_a_draft_that_cannot_be_removed_is_removed_next_time(
 
 
 def test_the_last_release_is_found(publisher: ReleasePublisher) -> None:
-    """With its documents; that of the tag itself is none."""
     assert publisher.find_last("v2", holding=ASSETS) is None
     publisher.publish(WANTED)
     found = publisher.find_last("v2", holding=ASSETS)

@@ -25,7 +25,6 @@ CUT = "\n\n_The rest does not fit a job summary; the report holds all of it._\n"
 
 
 def outputs(text: str) -> dict[str, str]:
-    """Read a file of outputs as a runner does: NAME<<END, lines, END."""
     found = {}
     lines = iter(text.split("\n"))
     for line in lines:
@@ -41,7 +40,6 @@ def outputs(text: str) -> dict[str, str]:
 
 
 def test_outputs_are_added(tmp_path: Path) -> None:
-    """One after the other, also values of several lines and empty ones."""
     env = {"GITHUB_OUTPUT": str(tmp_path / "output")}
 
     write_output(env, "device", '{"include":[]}')
@@ -59,7 +57,6 @@ def test_outputs_are_added(tmp_path: Path) -> None:
 def test_no_value_makes_another_output(
     tmp_path_factory: pytest.TempPathFactory, value: str
 ) -> None:
-    """Whatever is in it, also what looks like the format itself."""
     path = tmp_path_factory.mktemp("runner") / "output"
     env = {"GITHUB_OUTPUT": str(path)}
 
@@ -111,7 +108,6 @@ def test_a_file_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
 
 
 def test_summaries_are_added(tmp_path: Path) -> None:
-    """What is there stays; each ends with one newline; half a character is written readably."""
     path = tmp_path / "summary"
     path.write_text("before\n", encoding="utf-8")
     env = {"GITHUB_STEP_SUMMARY": str(path)}
@@ -123,7 +119,6 @@ def test_summaries_are_added(tmp_path: Path) -> None:
 
 
 def test_a_summary_may_fill_the_room(tmp_path: Path) -> None:
-    """All of 1 MiB; with one character more, a line and what says so are in its place."""
     path = tmp_path / "summary"
     path.write_bytes(b"x" * 1000)
     env = {"GITHUB_STEP_SUMMARY": str(path)}
@@ -156,7 +151,6 @@ def test_a_full_summary_takes_nothing_more(tmp_path: Path) -> None:
 
 
 def read(line: str) -> tuple[str, dict[str, str], str]:
-    """Read a line as a runner does."""
     assert "\n" not in line
     assert "\r" not in line
     found = re.fullmatch(r"::([a-z]+) ([^:]*)::(.*)", line)
@@ -204,7 +198,6 @@ def test_an_annotation_is_a_command(
 
 @given(st.text(), st.text(min_size=1), st.text())
 def test_any_text_stays_in_its_place(message: str, title: str, file: str) -> None:
-    """No text makes another property, another command or another line."""
     level, properties, read_message = read(annotation("error", message, title=title, file=file))
 
     assert level == "error"
@@ -234,7 +227,6 @@ def test_an_annotation_has_a_level() -> None:
     ],
 )
 def test_it_is_one_line_and_no_command(text: str, shown: str) -> None:
-    """Blanks are joined, what is not printable is a blank, commands fall apart."""
     assert one_line(text) == shown
 
 

@@ -64,8 +64,6 @@ _FEWEST_FAULTS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """What a trial of a fault has at hand."""
-
     folder: Path
     bundle: Path
     """With files of a contest, made once."""
@@ -77,8 +75,6 @@ Trial = Callable[[Night], None]
 
 
 def tell_contest(asked: BundleContest) -> BundleContest:
-    """Return a contest whose command lines say that its processes are healthy."""
-
     def tell(side: Contestant) -> Contestant:
         commands = tuple(replace(each, argv=(*each.argv, HEALTHY)) for each in side.commands)
         return replace(side, commands=commands)
@@ -90,7 +86,6 @@ def tell_contest(asked: BundleContest) -> BundleContest:
 
 
 def make_bundle(folder: Path) -> Bundle:
-    """Return a bundle that asks for two contests; its files are in the folder."""
     digests = {}
     (folder / "files").mkdir(parents=True, exist_ok=True)
     for name in ("plain", "model", "numbers"):
@@ -120,7 +115,6 @@ def join_night(brought: Path, bundle: Bundle) -> Verdict:
 
 
 def row_of(verdict: Verdict, id_: str) -> PerformanceRow:
-    """Return the row of a contest."""
     assert verdict.performance is not None
     name = id_.partition("#")[2]
     return next(each for each in verdict.performance.rows if each.experiment == name)
@@ -236,7 +230,6 @@ FAULTS: dict[str, Trial] = {
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a bundle, whose files do not change."""
     return tmp_path_factory.mktemp("bundle")
 
 
@@ -254,7 +247,6 @@ def test_a_fault_of_a_night_costs_itself_alone(
 
 
 def test_there_are_many_faults() -> None:
-    """At least forty, and of every part of a night."""
     assert len(FAULTS) >= _FEWEST_FAULTS
     parts = {name.partition(":")[0] for name in FAULTS}
     assert parts == {"device", "evidence", "history", "issues"}

@@ -28,7 +28,6 @@ def test_the_gate_ends_as_the_verdict_says(shell: Shell, verdict: Any, status: i
 
 
 def test_a_team_may_want_to_know(shell: Shell) -> None:
-    """With verify.unverified: fail, nothing known is red, and no failure of the product."""
     verdict = replace(unverified(), unverified=UnverifiedPolicy.FAIL)
     (shell.folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
     answer = shell("ci", "gate", ".")
@@ -63,7 +62,6 @@ def test_the_gate_ends_as_the_build_did(shell: Shell, status: int) -> None:
 
 @pytest.mark.parametrize("name", ["verdict.json", "ending.json"])
 def test_the_gate_stays_shut_for_what_is_no_report(shell: Shell, name: str) -> None:
-    """Nothing at all is an infrastructure failure, a damaged file bad input."""
     empty = shell("ci", "gate", ".")
     (shell.folder / name).write_text("{}", encoding="utf-8")
 

@@ -19,12 +19,10 @@ from unit.verdict import examples
 
 
 def find_errors(name: str, document: Any) -> list[str]:
-    """Return what a schema finds wrong."""
     return [each.message for each in Draft202012Validator(make_schema(name)).iter_errors(document)]
 
 
 def test_the_schema_of_the_configuration_is_printed(shell: Shell) -> None:
-    """Of the configuration, for editors; any other by its name."""
     schema = json.loads(shell("ci", "schema").out)
 
     assert schema == make_schema("megtrim.yaml")
@@ -35,7 +33,6 @@ def test_the_schema_of_the_configuration_is_printed(shell: Shell) -> None:
 
 
 def test_the_schema_knows_the_keys_as_they_are_written() -> None:
-    """``class`` and ``timeout``, not the names that Python has for them; nothing else passes."""
     definitions = make_schema("megtrim.yaml")["$defs"]
 
     assert list(definitions["DeviceConfig"]["properties"]) == [
@@ -58,7 +55,6 @@ def test_an_editor_can_say_what_a_key_is_for() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_schema_says_its_version(name: str) -> None:
-    """In its id, in the name of its file, and of each document."""
     schema = make_schema(name)
     Draft202012Validator.check_schema(schema)
 
@@ -71,7 +67,6 @@ def test_a_schema_says_its_version(name: str) -> None:
 
 
 def list_patterns(value: Any) -> Iterator[str]:
-    """Yield the patterns of a schema."""
     if isinstance(value, dict):
         yield from (each for key, each in value.items() if key == "pattern" and each is str(each))
         yield from value.get("patternProperties", ())
@@ -102,7 +97,6 @@ def test_files_of_models_and_scenarios_have_schemas(
     "make", [examples.passing, examples.failing, examples.near, examples.compared, examples.hostile]
 )
 def test_a_verdict_fits_its_schema(make: Any) -> None:
-    """Whatever it holds; another key, another type and a missing key do not fit."""
     document = json.loads(to_json(make()))
 
     assert find_errors("verdict.json", document) == []
@@ -112,7 +106,6 @@ def test_a_verdict_fits_its_schema(make: Any) -> None:
 
 
 def test_sizes_fit_their_schema() -> None:
-    """A key that holds its default is left out."""
     sizes = {("load_and_run", "reduced"): 5, ("load_and_run", "plain"): 9}
     full = json.loads(dump_sizes(sizes))
 

@@ -67,13 +67,11 @@ def project(shell: Shell) -> Iterator[Project]:
 
 
 def present(folder: Path) -> list[str]:
-    """Return the engine's submodules that have files."""
     found = (folder / ENGINE / "third_party").glob("*/*.h")
     return sorted(f"third_party/{path.parent.name}" for path in found)
 
 
 def test_what_the_engine_needs_is_fetched(project: Project) -> None:
-    """Of its own list, those that this engine has; the compiler's sources are not asked for."""
     folder = project.check_out("project", project.base)
     done = project.fetch()
 
@@ -84,7 +82,6 @@ def test_what_the_engine_needs_is_fetched(project: Project) -> None:
 
 
 def test_all_toolchains_have_the_same_engine(project: Project) -> None:
-    """It stands in the file, whichever of them is chosen."""
     folder = project.check_out("project", project.base)
     done = project.fetch(config="trim/megtrim.yaml#arm64")
 
@@ -93,7 +90,6 @@ def test_all_toolchains_have_the_same_engine(project: Project) -> None:
 
 
 def test_further_ones_are_named(project: Project) -> None:
-    """By their paths; one that is no submodule is an error."""
     folder = project.check_out("project", project.base)
     done = project.fetch("--submodules", f"{ENGINE}/third_party/llvm-project")
     assert done.status == 0, done.err
@@ -116,7 +112,6 @@ def test_paths_of_further_ones_stay_in_the_tree(project: Project, path: str) -> 
 
 @pytest.mark.parametrize("source", ["/etc", "../../x", "../../../third_party/MegEngine"])
 def test_an_engine_elsewhere_is_refused(project: Project, source: str) -> None:
-    """With the line of the configuration; the reason is left for the verdict."""
     text = CONFIG.replace(f"../{ENGINE}", source)
     links = {ENGINE: ("../MegEngine.git", project.engine)}
     project.check_out("project", project.forge.commit("app", {"trim/megtrim.yaml": text}, links))
@@ -129,7 +124,6 @@ def test_an_engine_elsewhere_is_refused(project: Project, source: str) -> None:
 
 
 def test_a_server_that_is_away_is_reported_as_that(project: Project) -> None:
-    """The verdict of any configuration says so, and calls it no mistake of the project's."""
     links = {ENGINE: ("https://127.0.0.1:1/acme/MegEngine.git", project.engine)}
     project.check_out("project", project.forge.commit("app", {"trim/megtrim.yaml": CONFIG}, links))
     away = ("--repositories", "https://127.0.0.1:1/acme/", "--out", "out")
@@ -144,7 +138,6 @@ def test_a_server_that_is_away_is_reported_as_that(project: Project) -> None:
 
 
 def test_a_project_without_submodules_needs_none(project: Project) -> None:
-    """The sample engine, or an engine that is a folder of the project."""
     files = {"trim/megtrim.yaml": "version: 1\nengine: {kind: sample}\n"}
     project.check_out("project", project.forge.commit("app", files, {}))
     done = project.fetch()
@@ -153,7 +146,6 @@ def test_a_project_without_submodules_needs_none(project: Project) -> None:
 
 
 def test_the_key_is_sent_to_the_engine_alone(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No submodule of it, and no file and no later program, has it."""
     encoded = base64.b64encode(f"x-access-token:{KEY}".encode()).decode()
     outputs = shell.folder / "outputs"
     monkeypatch.setenv("GITHUB_OUTPUT", str(outputs))
@@ -198,7 +190,6 @@ def test_a_change_cannot_send_the_key_elsewhere(
 
 
 def test_a_key_that_is_none_is_not_shown(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as half of an SSH key, which has lines."""
     monkeypatch.setenv("MEGTRIM_ENGINE_KEY", "-----BEGIN KEY-----\nabcdefg\n-----END KEY-----")
     project.check_out("project", project.base)
     refused = project.fetch()

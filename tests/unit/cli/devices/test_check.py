@@ -68,7 +68,6 @@ def test_a_failed_check_is_infrastructure(
 
 
 def test_recovery_takes_its_steps_and_checks(bench: Bench) -> None:
-    """Without names it takes those that are not well."""
     bench.phone.attached, bench.phone.cured_by = ConnectionState.OFFLINE, "reconnect"
     answer = bench("recover")
 

@@ -14,7 +14,6 @@ from unit.cli.devices.bench import LATER, NOW, Bench
 
 
 def test_a_host_cleans_every_phone_it_has(bench: Bench) -> None:
-    """Without a message about them in a configuration, even a wrong one."""
     (bench.shell.folder / "megtrim.yaml").write_text("rubbish", encoding="utf-8")
     answer = bench("clean", "--attached")
 

@@ -56,7 +56,6 @@ def test_without_the_usual_configuration_there_are_phones(bench: Bench) -> None:
 
 
 def test_the_listing_says_how_each_device_stands(bench: Bench) -> None:
-    """One line each, from which its columns can be read."""
     bench.phone.attached = ConnectionState.OFFLINE
     answer = bench("list")
 
@@ -67,7 +66,6 @@ def test_the_listing_says_how_each_device_stands(bench: Bench) -> None:
 
 
 def test_where_no_one_can_look_for_phones_that_is_said(bench: Bench) -> None:
-    """On the side: the listing is for all devices."""
     bench.phone.attached = ConnectionState.ABSENT
     answer = bench("list")
 
@@ -88,7 +86,6 @@ def test_where_no_one_can_look_for_phones_that_is_said(bench: Bench) -> None:
     ],
 )
 def test_devices_are_chosen_by_what_they_are(bench: Bench, pair: str, names: list[str]) -> None:
-    """By properties, by facts, and by what the configuration says."""
     rows = json.loads(bench("list", "--match", pair, "--json").out)["devices"]
     assert [row["name"] for row in rows] == names
 

@@ -13,6 +13,5 @@ from unit.cli.support import Shell
 
 @pytest.fixture
 def history(shell: Shell) -> Path:
-    """Keep the forty nights in the shell's folder."""
     append_to_folder(shell.folder / "perf-history", RUNS)
     return shell.folder / "perf-history"

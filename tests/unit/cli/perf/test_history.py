@@ -15,7 +15,6 @@ from unit.cli.support import Shell
 
 
 def test_a_history_shows_its_changes(shell: Shell, history: Path) -> None:
-    """With days and commits, and in JSON as well."""
     answer = shell("perf", "history")
 
     assert answer.status == 0
@@ -26,7 +25,6 @@ def test_a_history_shows_its_changes(shell: Shell, history: Path) -> None:
 
 
 def test_since_and_scenario_narrow_a_history(shell: Shell, history: Path) -> None:
-    """After its change, the series is too short to be judged."""
     shown = shell("perf", "history", "--since", "2026-01-28", "--scenario", SCENARIO).out
 
     assert "13 runs, 1 series" in shown
@@ -76,7 +74,6 @@ def test_two_commits_are_compared(shell: Shell, history: Path) -> None:
 
 
 def test_a_run_is_exported(shell: Shell, history: Path) -> None:
-    """In both forms; a folder of one device gives one run."""
     commit = RUNS[5].commit.sha
     for form, kind in (("github-action-benchmark", list), ("bencher", dict)):
         answer = shell("perf", "export", commit, "--format", form)
@@ -94,7 +91,6 @@ def test_runs_of_two_devices_are_exported_one_by_one(shell: Shell, history: Path
 
 
 def test_files_folders_and_runs_are_sides_too(shell: Shell, history: Path) -> None:
-    """A folder stands for the runs of its newest commit."""
     (shell.folder / "run.json").write_text(dump_run(RUNS[39]), encoding="utf-8")
 
     answers = [

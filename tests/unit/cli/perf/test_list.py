@@ -24,7 +24,6 @@ models: [{name: m, file: tiny-vgg.sample, scenarios: [{name: default}]}]
 
 
 def test_all_experiments_without_a_configuration(shell: Shell) -> None:
-    """Each with its needs and steps; nothing is said of an engine."""
     answer = shell("perf", "list")
 
     assert answer.status == 0
@@ -63,7 +62,6 @@ def test_one_experiment_as_json(shell: Shell) -> None:
 
 
 def test_a_configuration_answers_for_each_experiment(shell: Shell) -> None:
-    """The one in the folder is taken; the engine's own flags decide."""
     shell.sample("tiny-vgg.sample")
     (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     names = ("baseline", "layout-online", "nchw44")

@@ -27,7 +27,6 @@ RESULT = TuneResult(search=search({"nchw88": 0.9}), dumped_model=None, algo_cach
 
 
 def test_a_search_is_described() -> None:
-    """Each stage with its ratios, what failed, what was left out, and the last comparison."""
     failed = PerformanceStatus.FAILED
     ratios = {"nchw88": 0.5, "record-1": 0.8, "fast-run-cache": failed}
     found = describe_search("net/default@any", replace(search(ratios), skipped=("recipe-x86",)))
@@ -55,7 +54,6 @@ def test_a_budget_is_a_duration(text: str) -> None:
 
 
 def test_a_cache_is_there_before_the_file_that_names_it(tmp_path: Path) -> None:
-    """Both are written, and the configuration is read again."""
     write_config(tmp_path)
     file = tmp_path / "megtrim.yaml"
     edited = f"{CONFIG}      - {{name: fast, fast_run: true, algo_cache: {CACHE}}}\n"

@@ -162,7 +162,6 @@ def test_a_trim_that_fails_is_not_released(shell: Shell, monkeypatch: pytest.Mon
 
 
 def test_it_writes_the_release(shell: Shell) -> None:
-    """As one file, if that is what its name says."""
     write(shell.folder / "draft")
     (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
     answer = shell("release", "prove", "draft", "camera.tar.gz", "--verdict", "verdict.json")
@@ -187,7 +186,6 @@ ARMV7 = "armv7a-linux-androideabi16"
 
 
 def test_it_joins_the_libraries_of_releases(shell: Shell) -> None:
-    """Of a folder and of an archive; equal releases give equal bytes, in any order."""
     write_for_android(shell.folder / "arm64", LIBRARY)
     armv7 = write_for_android(shell.folder / "armv7", LIBRARY, target=ARMV7)
     files = (path for path in sorted(armv7.rglob("*")) if path.is_file())

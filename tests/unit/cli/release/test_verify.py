@@ -16,7 +16,6 @@ from unit.trim.stages.support import open_session
 
 
 def test_a_whole_release_passes(shell: Shell) -> None:
-    """And its digest is printed, to be compared with what was announced."""
     write(shell.folder / "camera-1.4")
     digest = sha(documents()["SHA256SUMS"])
     answer = shell("release", "verify", "camera-1.4", "--sha256", digest)
@@ -30,7 +29,6 @@ def test_a_whole_release_passes(shell: Shell) -> None:
 
 
 def test_damage_is_a_failure(shell: Shell) -> None:
-    """Each on a line of its own, with what to do."""
     write(shell.folder / "camera-1.4")
     (shell.folder / "camera-1.4/bin/load_and_run").unlink()
     (shell.folder / "camera-1.4/more").write_text("", encoding="utf-8")
@@ -55,7 +53,6 @@ def test_an_archive_is_read_as_it_is(shell: Shell) -> None:
 def rebuild(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, *given: str, differ: tuple[str, ...] = ()
 ) -> tuple[Answer, list[Any]]:
-    """Verify with ``--rebuild``; return the answer, and what the chain was asked for."""
     asked: list[Any] = []
     left: list[tuple[Path, bool, bool]] = []
 

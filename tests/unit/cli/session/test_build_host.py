@@ -49,7 +49,6 @@ def toolchain(sysroot: Path | None = SYSROOT) -> Toolchain:
 def test_without_an_image_docker_is_not_asked(
     stub: Stub, tmp_path: Path, reference: str | None
 ) -> None:
-    """Programs run here, without the variables that no key contains."""
     stub.processes.env["CXXFLAGS"] = "-O0"
     opened = build_host.open_place(reference, stub.processes, results=tmp_path, readable=())
 
@@ -60,7 +59,6 @@ def test_without_an_image_docker_is_not_asked(
 
 
 def test_an_image(stub: Stub, tmp_path: Path) -> None:
-    """Results and the compiler's cache are written, sysroots that are there are read."""
     results, sysroot = tmp_path / "out", tmp_path / "android"
     sysroot.mkdir()
     readable = (sysroot, sysroot, tmp_path / "none")
@@ -263,7 +261,6 @@ def test_programs_under_test_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_builds_get_it(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The builder that a run makes has the cache of its variables."""
     monkeypatch.setenv(VARIABLE, "redis://cache.lan")
     made: list[dict[str, Any]] = []
     monkeypatch.setattr(setup, "Builder", lambda *_, **given: made.append(given))

@@ -91,7 +91,6 @@ def names(found: Any) -> dict[str, list[str]]:
 
 
 def test_what_is_attached_to_a_runner_is_never_used_here(tmp_path: Path) -> None:
-    """A class of runners has an automatic device; one with another device has that."""
     config = loaded(tmp_path, RUNNERS)
 
     found = standing_for(config, None)
@@ -149,7 +148,6 @@ def test_a_kind_needs_no_entry(tmp_path: Path, kind: str) -> None:
     ],
 )
 def test_what_no_one_knows_is_refused(tmp_path: Path, text: str, asked: str, message: str) -> None:
-    """With what there is; no phone is made up."""
     with pytest.raises(InputError) as caught:
         standing_for(loaded(tmp_path, text), asked)
 
@@ -159,7 +157,6 @@ def test_what_no_one_knows_is_refused(tmp_path: Path, text: str, asked: str, mes
 def test_an_order_holds_all_that_is_configured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Paths are relative to the file, or to the home folder."""
     monkeypatch.setattr(Path, "home", lambda: Path("/home/me"))
     config = loaded(tmp_path, FULL)
 

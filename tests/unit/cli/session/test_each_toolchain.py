@@ -48,7 +48,6 @@ class Calls(list[dict[str, Any]]):
 def test_each_has_its_configuration_and_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the file's order, and what is said at the end is of all."""
     calls = Calls()
     assert calls.run(tmp_path, SEVERAL, reuse=Path("earlier"), jobs=2) == 0
 
@@ -69,7 +68,6 @@ def test_each_has_its_configuration_and_folder(
 
 @pytest.mark.parametrize("text", [SMALL, "version: ["])
 def test_a_file_with_one_is_as_ever(tmp_path: Path, text: str) -> None:
-    """So is one that cannot be read: the command reports that."""
     calls = Calls()
     assert calls.run(tmp_path, text, as_json=True) == 0
 
@@ -83,7 +81,6 @@ def test_a_file_with_one_is_as_ever(tmp_path: Path, text: str) -> None:
 def test_the_worst_is_the_exit_status(
     tmp_path: Path, ends: tuple[int | MegtrimError, ...], status: int
 ) -> None:
-    """One that fails does not end the others, and what it held ends with it."""
     calls = Calls(*ends)
     assert calls.run(tmp_path, SEVERAL) == status
 
@@ -138,7 +135,6 @@ def test_mistakes_are_reported_for_all_at_once(tmp_path: Path) -> None:
 
 
 def test_check_is_for_all(shell: Shell) -> None:
-    """As a person calls it; so is one alone."""
     shell.sample("tiny-vgg.sample")
     text = SEVERAL.replace("m.mge", "tiny-vgg.sample").replace("kind: ndk", "kind: zig")
     (shell.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
@@ -152,7 +148,6 @@ def test_check_is_for_all(shell: Shell) -> None:
 
 
 def test_a_chosen_toolchain_has_a_folder_of_its_own(shell: Shell) -> None:
-    """Where --out is not given; what is printed can be typed as it is."""
     (shell.folder / "megtrim.yaml").write_text(SEVERAL, encoding="utf-8")
     answer = shell("plan", "--config", "megtrim.yaml#disk")
 

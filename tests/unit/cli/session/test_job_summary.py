@@ -28,7 +28,6 @@ def page(report: Path, config: str = "trim/megtrim.yaml") -> SummaryPage:
 
 
 def test_a_verdict_is_the_page_and_its_annotations(tmp_path: Path) -> None:
-    """Their files are named from the root of the repository."""
     (tmp_path / "verdict.json").write_text(to_json(failing()), encoding="utf-8")
     found = page(tmp_path)
 
@@ -96,7 +95,6 @@ def test_a_page_without_a_verdict_says_what_it_is_of(
 
 
 def test_a_damaged_verdict_is_a_problem_and_the_rest_is_shown(tmp_path: Path) -> None:
-    """The page that was left stands in for it."""
     (tmp_path / "verdict.json").write_text("{}", encoding="utf-8")
     (tmp_path / "comment.md").write_text("the earlier page", encoding="utf-8")
     found = page(tmp_path)

@@ -21,12 +21,10 @@ FILES = {"megtrim.yaml": "version: 1\n", "android/megtrim.yaml": "version: 1\n",
 
 @pytest.fixture
 def forge(tmp_path: Path) -> SourceForge:
-    """Repositories, and work trees of them, in a folder of their own."""
     return SourceForge(tmp_path)
 
 
 def read(config: Path, **env: str) -> Origin:
-    """Return what is read with these variables and a path to git."""
     return read_origin(config, ProcessRunner({"PATH": os.environ["PATH"], **env}))
 
 
@@ -110,7 +108,6 @@ def test_a_clone_has_the_name_of_its_repository(forge: SourceForge) -> None:
 def test_a_remote_names_the_project_and_shows_no_password(
     forge: SourceForge, url: str, name: str
 ) -> None:
-    """Only the last part of its address is looked at."""
     folder, _ = work_tree(forge)
     forge.git("-C", str(folder), "config", "remote.origin.url", url)
 
@@ -130,7 +127,6 @@ def test_changes_are_seen(forge: SourceForge) -> None:
 
 @pytest.mark.parametrize("name", ["m.mge", "*.mge"])
 def test_changes_of_shared_files_are_seen(forge: SourceForge, name: str) -> None:
-    """Those that the configuration names in other folders of the repository, by their own names."""
     files = {**FILES, name: "shared", "other.mge": "other"}
     forge.commit("camera-app", files)
     folder = forge.root / "work" / "camera-app"
@@ -148,7 +144,6 @@ def test_changes_of_shared_files_are_seen(forge: SourceForge, name: str) -> None
 
 
 def test_a_job_knows_its_pull_request(forge: SourceForge, tmp_path: Path) -> None:
-    """By the event of GitHub, or by GitLab's variable; what is no number counts as none."""
     folder, _ = work_tree(forge)
     env = environment(tmp_path, "pull_request")
 

@@ -98,7 +98,6 @@ models:
 
 
 def keeping(folder: Path, *keep: str, models: tuple[bytes, bytes] = (b"x", b"x")) -> LoadedConfig:
-    """Return a configuration that keeps these functions, each on a line of its own."""
     for name, data in zip(("m.mge", "n.mge"), models, strict=True):
         (folder / name).write_bytes(data)
     (folder / "engine").mkdir(exist_ok=True)
@@ -126,14 +125,12 @@ def tree(processes: ProcessRunner, root: Path) -> Checkout:
 def test_what_a_build_may_have_is_not_refused(
     processes: ProcessRunner, tmp_path: Path, pattern: str
 ) -> None:
-    """Folders of the tree, one that its CMake files name, one elsewhere; and names of functions."""
     expect_known_folders(keeping(tmp_path, pattern), [tree(processes, tmp_path / "engine")])
 
 
 def test_folders_that_no_tree_has_are_refused_together(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """With their lines and with what was meant, before anything is built."""
     loaded = keeping(tmp_path, "src/bse/", "src/base", "my::*", "apps/main/", "src/mkl/")
     trees = [
         tree(processes, tmp_path / "engine"),
@@ -157,7 +154,6 @@ def test_folders_that_no_tree_has_are_refused_together(
 
 
 def test_empty_and_cut_models_are_refused_together(tmp_path: Path) -> None:
-    """By the paths that the configuration names, and their lines."""
     cut = struct.pack("<I", 1000) + b"\0\0\0\0mgv2" + bytes(20)
 
     with pytest.raises(InputError) as caught:
@@ -172,7 +168,6 @@ def test_empty_and_cut_models_are_refused_together(tmp_path: Path) -> None:
 
 
 def test_models_of_formats_of_their_own_pass(tmp_path: Path) -> None:
-    """An encrypted or packed one, which the engine reads."""
     expect_usable_files(keeping(tmp_path, "x", models=(b"packed", b"M")))
 
 
@@ -224,7 +219,6 @@ def configured(
 
 
 def reason(loaded: LoadedConfig, engine: Engine) -> str:
-    """Return why the models are refused, without the place of the file."""
     with pytest.raises(InputError) as caught:
         expect_runnable_models(loaded, engine)
     return caught.value.message.replace(f"{loaded.folder}/", "")
@@ -281,7 +275,6 @@ FITS = f", expected {TAKES}, as resnet18-s.mge takes it"
 def test_an_input_that_does_not_fit_is_refused(
     newest: MegEngine, tmp_path: Path, name: str, file: str, array: object, found: str
 ) -> None:
-    """With its line, what the model takes, and what was meant."""
     (tmp_path / "cat.jpg").write_bytes(b"\xff\xd8")
     loaded = configured(tmp_path, f"inputs: {{'{name}': {file}}}")
     np.save(tmp_path / "good.npy", np.asarray(array))
@@ -316,7 +309,6 @@ def test_a_scenario_without_inputs(newest: MegEngine, oldest: MegEngine, tmp_pat
 def test_mistakes_are_shown_in_the_files_that_they_are_in(
     newest: MegEngine, tmp_path: Path
 ) -> None:
-    """As `megtrim init` writes them: a file for each model and scenario."""
     configured(tmp_path, GIVEN)
     starts = (tmp_path / "megtrim.yaml").read_text("utf-8").partition("models:")[0]
     model = "name: r\nfile: resnet18-s.mge\nscenarios: models/r/*.yaml\n"

@@ -57,7 +57,6 @@ models:
 
 @pytest.fixture
 def project(shell: Shell) -> Shell:
-    """A configuration whose second scenario searches for algorithms."""
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     return shell
@@ -92,7 +91,6 @@ def test_an_engine_that_is_not_checked_out_comes_with_the_command(
 
 
 def trimmed_so(project: Shell, trim: str) -> None:
-    """Let the configuration trim so, and search for nothing."""
     text = CONFIG.partition("  - name: tuned")[0] + f"trim: {{{trim}}}\n"
     (project.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
 
@@ -157,7 +155,6 @@ def test_what_has_no_answer_is_refused(
 
 
 def test_a_recorded_search_can_be_committed(project: Shell) -> None:
-    """What is missing then is the keep set itself."""
     config = project.folder / "megtrim.yaml"
     config.write_text(f"{CONFIG}    algo_cache: m.mge\n", encoding="utf-8")
 
@@ -182,7 +179,6 @@ def test_what_devices_on_runners_do_not_take_is_refused_first(shell: Shell) -> N
 def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
     project: Shell, verb: str
 ) -> None:
-    """By the option's name, in one message, and nothing is left."""
     (project.folder / "file").write_text("x", encoding="utf-8")
     before = sorted(project.folder.iterdir())
 
@@ -230,7 +226,6 @@ def test_whatever_takes_an_image_can_do_without(shell: Shell, verb: str) -> None
 def test_a_quick_look_trims_functions_whatever_is_configured(
     shell: Shell, trim: str, quick: bool
 ) -> None:
-    """And what a quick look does not mind is no mistake."""
     config = shell.folder / "megtrim.yaml"
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     text = TOO_LONG.replace("2 days", "2 min")
@@ -319,7 +314,6 @@ class Reader:
         append_to_folder(self.folder, entries)
 
     def read(self, config: str = "megtrim.yaml", *, quick: bool = False) -> list[tuple[str, int]]:
-        """Return variant and size of each point of a configuration; empty: it is in no git."""
         origin = Origin(config=config or "megtrim.yaml", commit="1" * 40 if config else "")
         asked = Options(history=self.folder, quick=quick)
         found = read_trends(asked, origin, Console(self.said))

@@ -31,7 +31,6 @@ def facts(*inputs: Variable) -> ModelFacts:
 def test_an_input_without_a_shape_is_left_to_the_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The others are written, each under a name of its own."""
     takes = (
         Variable(name="a[0]", dtype="Float32", shape=(2, 3)),
         Variable(name="a(0)", dtype="Uint8", shape=(4,)),

@@ -16,7 +16,6 @@ from unit.cli.support import Shell
 
 
 def store(shell: Shell, run: int, size_bytes: int) -> None:
-    """Keep the sizes of a run as its artifact was unpacked."""
     origin = Origin(
         project="app",
         config="megtrim.yaml",
@@ -47,7 +46,6 @@ def test_each_commit_has_a_row(shell: Shell) -> None:
 
 
 def test_the_history_is_read_and_says_what_changed(shell: Shell) -> None:
-    """By configuration, with the components that changed; the days before --since are left out."""
     append_to_folder(
         shell.folder / "perf-history",
         [
@@ -70,7 +68,6 @@ def test_the_history_is_read_and_says_what_changed(shell: Shell) -> None:
 
 
 def test_long_tables_are_cut(shell: Shell) -> None:
-    """What is left out is counted, and what is summed up is of all."""
     append_to_folder(
         shell.folder / "perf-history", [make_sizes(day, 1000 + day) for day in range(1, 29)]
     )
@@ -97,7 +94,6 @@ def test_budgets_are_those_of_the_checkout(shell: Shell) -> None:
 
 
 def test_json_has_a_schema(shell: Shell) -> None:
-    """A file that cannot be read is listed, and costs itself alone."""
     path, broken = append_to_folder(
         shell.folder / "perf-history", [make_sizes(1, 1000, a=1), make_sizes(2, 1100, a=9)]
     )

@@ -43,7 +43,6 @@ def level(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> No
 
 
 def test_rows_add_up_to_what_is_gone(shell: Shell) -> None:
-    """A function and the table that only it used."""
     answer = shell("size", "left-out", "--by", "symbol")
 
     assert answer.status == 0

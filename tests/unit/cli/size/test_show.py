@@ -13,7 +13,6 @@ from unit.size.made_files import break_down_engine
 
 
 def test_the_bytes_of_a_file_are_shown(shell: Shell) -> None:
-    """By section, component and symbol, below the different sizes."""
     data, _ = break_down_engine()
     (shell.folder / "one.o").write_bytes(data)
 
@@ -106,7 +105,6 @@ def test_what_is_left_out_is_one_row() -> None:
 
 
 def test_names_of_a_file_make_no_terminal_obey() -> None:
-    """They are one line of plain text each, of a bounded width."""
     table = draw_table(
         ("symbol", "bytes"),
         [("a\x1b[2Jb\nc", 1), ("d" * 9_000, 1)],

@@ -22,7 +22,6 @@ from unit.size.references.made_programs import PROGRAM
 
 
 def test_a_function_of_a_file_has_a_reason(shell: Shell) -> None:
-    """The chain from the entry point, who refers to it, and what would go with it."""
     (shell.folder / "program").write_bytes(PROGRAM)
 
     answer = shell("size", "why", "run", "--file", "program")
@@ -71,7 +70,6 @@ KEEP = build_keep_set(
 
 @pytest.fixture(autouse=True)
 def trim(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A trim that keeps one of two regions, and one operator."""
     made = SimpleNamespace(
         session=SimpleNamespace(
             request=SimpleNamespace(config=SimpleNamespace(artifacts=("load_and_run",))),
@@ -89,7 +87,6 @@ def trim(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def ask(shell: Shell, thing: str) -> tuple[Any, str]:
-    """Return the answer as data and as text."""
     answer = shell("size", "why", thing, "--json")
     assert answer.status == 0, answer.err
     return json.loads(answer.out), shell("size", "why", thing).out
@@ -125,7 +122,6 @@ def test_a_region_may_be_called_by_what_its_numbers_mean(
 
 
 def test_a_tag_shows_both(shell: Shell) -> None:
-    """What it keeps and what was left out of it."""
     found, text = ask(shell, "conv")
 
     assert [each["name"] for each in found["regions"]] == ["conv<2>"]

@@ -48,8 +48,6 @@ exit 133
 
 
 class Job:
-    """A bundle in a folder, and the command that runs it."""
-
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self.folder = shell.folder / "bundle"

@@ -77,7 +77,6 @@ def final_(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Final:
 
 
 def test_a_report_has_all_its_forms(final_: Final) -> None:
-    """And the sizes that the build left next to its verdict."""
     final_.verdict(to_json(passing()))
     final_.bundle()
     (final_.results / "sizes.json").write_text("sizes", encoding="utf-8")
@@ -129,7 +128,6 @@ def test_a_bundle_that_was_changed_is_refused(final_: Final) -> None:
 
 
 def test_silence_has_its_reason(final_: Final) -> None:
-    """As the jobs before know it; an empty one is none."""
     final_.verdict(to_json(passing()))
     final_.bundle()
 
@@ -259,7 +257,6 @@ def test_a_failed_build_fails_without_a_bundle(final_: Final) -> None:
 
 
 def test_a_build_that_ended_early_is_shown(final_: Final) -> None:
-    """Why, as a comment, for the gate; an earlier report is gone."""
     final_.verdict(to_json(passing()))
     final_.bundle()
     final_()
@@ -316,7 +313,6 @@ def test_a_report_does_not_go_where_its_sources_lie(final_: Final, left: str) ->
 
 
 def test_the_run_is_linked_from_its_environment() -> None:
-    """Where all three parts are known, and unless asked otherwise."""
     env = {
         "GITHUB_SERVER_URL": "https://github.com",
         "GITHUB_REPOSITORY": "team/app",
@@ -334,7 +330,6 @@ ANDROID, LINUX = "android/megtrim.yaml", "linux/megtrim.yaml"
 
 
 def of(config: str) -> str:
-    """Return the verdict of a configuration's build."""
     verdict = passing()
     return to_json(replace(verdict, invocation=replace(verdict.invocation, config=config)))
 
@@ -366,7 +361,6 @@ def test_what_belongs_together_is_joined(final_: Final) -> None:
 def test_what_another_configuration_left_is_refused(
     final_: Final, swapped: dict[str, str], said: str
 ) -> None:
-    """By name, in the log, the comment and the gate; scenarios may be called the same."""
     configs = {**dict.fromkeys(("results", "bundle", "evidence", "proofs"), ANDROID), **swapped}
     final_.verdict(of(configs["results"]))
     final_.bundle(config=configs["bundle"])

@@ -58,7 +58,6 @@ def without(session: Session, task: str) -> Session:
 
 
 def proven(session: Session) -> EvidenceSet:
-    """Return a proof of each scenario that is verified."""
     asked = select(session, JobPurpose.VERIFY, NOTHING_KNOWN).asked
     results = (result(scenario=each.id, binding=bound) for each, bound in asked)
     board = DeviceIdentity(name="board", kind="local", facts={})
@@ -117,7 +116,6 @@ def test_jobs_run_what_was_packed(
     emulated: list[str],
     functions: str,
 ) -> None:
-    """Each has its own artifact; an output is one line."""
     outputs = describe_jobs(make(tmp_path), purpose, NOTHING_KNOWN, per_job=per_job)
 
     for name, artifacts in (("device", device), ("emulated", emulated)):

@@ -18,8 +18,6 @@ from unit.cli.support import Answer, Shell
 
 @dataclass(slots=True)
 class Job:
-    """A job of a pull request in a team's repository."""
-
     shell: Shell
     github: GithubDouble
     repository: Repository
@@ -36,7 +34,6 @@ class Job:
         return self.shell("ci", "github", *arguments)
 
     def event(self, name: str, content: dict[str, Any], **variables: str) -> None:
-        """Set what the job runs for."""
         path = self.folder / "event.json"
         path.write_text(json.dumps(content), encoding="utf-8")
         self.env.setenv("GITHUB_EVENT_NAME", name)
@@ -45,7 +42,6 @@ class Job:
             self.env.setenv(f"GITHUB_{key}", value)
 
     def outputs(self) -> dict[str, str]:
-        """Return the outputs of the step."""
         lines = (self.folder / "outputs").read_text(encoding="utf-8").splitlines()
         return {
             lines[at].partition("<<")[0]: lines[at + 1]

@@ -79,7 +79,6 @@ def log(shell: Shell, folder: str, text: str) -> Path:
 
 
 def kept(shell: Shell) -> dict[str, str]:
-    """Copy the logs, and return them by name."""
     answer = shell("ci", "github", "logs", "--out", "out", "--to", "logs")
     assert (answer.status, answer.err) == (0, "")
     return {path.name: path.read_text("utf-8") for path in sorted(Path("logs").glob("*"))}

@@ -35,12 +35,10 @@ EMPTY = EvidenceSet(entries=())
 
 
 def find(job: Job) -> Answer:
-    """Run find as the workflow does."""
     return job("baseline", "find", "--out", "out")
 
 
 def store(job: Job, *, sha: str = "") -> None:
-    """Let a run on main store a baseline."""
     sizes = dump_sizes(SIZES, parts=parts(100), made_from=MADE_FROM, prices=PRICES)
     files = {"sizes.json": sizes, "evidence.json": dump_set(EMPTY)}
     run = job.repository.run(sha or job.base)
@@ -48,12 +46,10 @@ def store(job: Job, *, sha: str = "") -> None:
 
 
 def source(job: Job) -> str:
-    """Return what a report will say of the baseline."""
     return load_sizes(job.baseline() / "sizes.json", shown="").source
 
 
 def test_a_stored_baseline_is_written(job: Job) -> None:
-    """Sizes with their source, proofs, and which commit they are of."""
     store(job)
 
     answer = find(job)
@@ -85,7 +81,6 @@ def test_no_baseline_is_written_too(job: Job) -> None:
 
 
 def test_github_that_does_not_answer_blocks_nothing(job: Job) -> None:
-    """A warning, an empty baseline, and what an earlier run wanted is forgotten."""
     find(job)
     job.github.permissions["contents"] = "none"
 
@@ -139,12 +134,10 @@ def test_a_baseline_is_rebuilt_in_the_way_that_was_looked_for(
 
 
 def rebuild(job: Job) -> Answer:
-    """Run rebuild as the workflow does."""
     return job("baseline", "rebuild", "--config", "base/megtrim.yaml", "--out", "out")
 
 
 def test_a_rebuilt_baseline_says_so(job: Job) -> None:
-    """Its sizes are those of the merge base itself."""
     store(job, sha=job.repository.commit({"b": "1"}, parents=[job.base], branch="main"))
     find(job)
     assert job.outputs() == {"how": "last-known", "rebuild": job.base}

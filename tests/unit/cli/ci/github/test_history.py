@@ -29,8 +29,6 @@ from unit.verdict.performance_examples import performance, row
 
 @dataclass(slots=True)
 class Team:
-    """A team's repository, and the jobs of its nights."""
-
     shell: Shell
     github: GithubDouble
     repository: Repository
@@ -42,7 +40,6 @@ class Team:
         return self.shell.folder / "report"
 
     def measure(self, *, day: int) -> None:
-        """Leave the report of a night in January."""
         now = self.repository.now.replace(day=day)
         self.repository.now = now
         run = self.repository.run(self.repository.heads["main"], event="schedule")
@@ -58,7 +55,6 @@ class Team:
         return self.shell("ci", "github", "history", "push", "report", "--repository", "kit")
 
     def series(self) -> HistorySeries:
-        """Return the one series of the report."""
         path = self.report / "verdict.json"
         verdict = parse_verdict(path.read_text(encoding="utf-8"), source="v")
         assert verdict.performance is not None
@@ -68,7 +64,6 @@ class Team:
 
 @pytest.fixture
 def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
-    """The server's git is a bare repository of this machine, by a person's own setting."""
     processes = ProcessRunner({"PATH": "/usr/bin:/bin"})
     bare, home = shell.folder / "remotes/acme/phone.git", shell.folder / "home"
     processes.capture("git", "init", "--quiet", "--bare", str(bare))
@@ -85,7 +80,6 @@ def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
 
 
 def test_a_night_joins_the_history_and_its_report(team: Team) -> None:
-    """The page shows every night; the runs to append lie next to it."""
     team.measure(day=1)
     answer = team.add()
     assert answer.status == 0, answer.err
@@ -98,7 +92,6 @@ def test_a_night_joins_the_history_and_its_report(team: Team) -> None:
 
 
 def test_nights_are_pushed_to_the_branch(team: Team) -> None:
-    """Which is made, grows by one file a night, and stays as it is for a repeated job."""
     branch = DataBranch(
         ProcessRunner({"PATH": "/usr/bin:/bin", "HOME": str(team.shell.folder)}),
         team.shell.folder / "kit",
@@ -138,7 +131,6 @@ def test_what_is_no_run_is_not_pushed(team: Team) -> None:
 
 
 def test_a_token_is_needed_and_not_printed(team: Team) -> None:
-    """A remote that is gone is named without it."""
     team.measure(day=1)
     team.add()
     team.bare.rename(team.bare.with_name("gone"))
@@ -162,7 +154,6 @@ def test_a_damaged_history_costs_itself_alone(team: Team) -> None:
 
 
 def store_sizes(team: Team, *, commit: str = "", config: str = "megtrim.yaml") -> None:
-    """Leave the sizes of a commit as the artifact of this run was downloaded."""
     origin = Origin(
         config=config,
         commit=commit or team.repository.heads["main"],
@@ -174,12 +165,10 @@ def store_sizes(team: Team, *, commit: str = "", config: str = "megtrim.yaml") -
 
 
 def push_sizes(team: Team) -> Answer:
-    """Append them as the job does."""
     return team.shell("ci", "github", "history", "push-sizes", "baseline", "--repository", "kit")
 
 
 def test_sizes_join_the_branch_of_the_nights(team: Team) -> None:
-    """Next to the runs; a repeated job adds nothing."""
     branch = DataBranch(
         ProcessRunner({"PATH": "/usr/bin:/bin", "HOME": str(team.shell.folder)}),
         team.shell.folder / "kit",

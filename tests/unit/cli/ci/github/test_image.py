@@ -57,8 +57,6 @@ end("", 1, "unknown: " + " ".join(words))
 
 
 class Job:
-    """A job on a machine with docker."""
-
     def __init__(self, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
         self.shell = shell
         programs = shell.folder / "programs"
@@ -79,7 +77,6 @@ class Job:
         (self.shell.folder / "megtrim.yaml").write_text(text + models, encoding="utf-8")
 
     def write_recipes(self, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
-        """Let the kit have recipes with these arguments."""
         recipes = self.shell.folder / "recipes"
         for name in builds.NAMES:
             (recipes / name).mkdir(parents=True)
@@ -88,12 +85,10 @@ class Job:
         monkeypatch.setattr(builds, "recipes", lambda: recipes)
 
     def outputs(self) -> dict[str, str]:
-        """Return the outputs of the step."""
         lines = self.output.read_text(encoding="utf-8").splitlines()
         return {lines[i].partition("<<")[0]: lines[i + 1] for i in range(0, len(lines), 3)}
 
     def verbs(self) -> list[str]:
-        """Return what docker was asked to do, beyond what it has."""
         if not self.reported.exists():
             return []
         every = [json.loads(line) for line in self.reported.read_text("utf-8").splitlines()]
@@ -102,7 +97,6 @@ class Job:
 
 @pytest.fixture
 def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Job:
-    """A job whose configuration names no image."""
     made = Job(shell, monkeypatch)
     made.configure("{kind: host}")
     return made
@@ -146,7 +140,6 @@ def test_a_tag_is_refused(job: Job, image: str) -> None:
 def test_what_is_wrong_with_the_configuration_the_trim_says(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is in the report then, where people look."""
     job.configure("{kind: ndk, image: 'android:r21e'}")
     tag = job.shell("ci", "github", "image")
     (job.shell.folder / "megtrim.yaml").write_text("{", encoding="utf-8")
@@ -188,7 +181,6 @@ def test_a_registry_that_has_it_not(job: Job) -> None:
 
 
 def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next job, on another machine, loads what this one kept."""
     job.write_recipes(monkeypatch, BASE)
     first = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
     reported = job.outputs()

@@ -21,7 +21,6 @@ A, B = Region("a", (1,)), Region("b", ("float",))
 
 
 def keep(*regions: Region) -> KeepSet:
-    """Return the keep set of one scenario."""
     record = ScenarioRecord(
         id="m/s@any",
         model_sha256="0" * 64,
@@ -36,7 +35,6 @@ def keep(*regions: Region) -> KeepSet:
 
 
 def device(status: str) -> dict[str, Any]:
-    """Return the state of the one device job."""
     return {"id": 1, "name": "size / device any 1/1", "status": status, "conclusion": None}
 
 
@@ -58,7 +56,6 @@ def test_wait_says_what_is_pending(job: Job) -> None:
 
 
 def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten minutes to be picked up, two hours in all."""
     seen: list[Any] = []
     failure = InfrastructureFailure("enough")
 
@@ -119,7 +116,6 @@ def refresh(job: Job) -> Job:
 
 
 def propose(job: Job, *arguments: str, keep_set: str = "project/trim/keepset") -> Answer:
-    """Run propose as the workflow does."""
     reported = ("--project", "project", "--keep-set", keep_set, "--report", "final")
     return job("propose", *reported, *arguments)
 
@@ -298,7 +294,6 @@ def test_mistakes_in_the_workflow_are_named(
 
 
 def test_a_failing_verdict_is_proposed_with_its_headline(refresh: Job) -> None:
-    """The pull request is where people look at it."""
     failing = examples.failing()
     (refresh.folder / "final" / "verdict.json").write_text(to_json(failing))
 
@@ -307,7 +302,6 @@ def test_a_failing_verdict_is_proposed_with_its_headline(refresh: Job) -> None:
 
 
 def test_a_refused_pull_request_is_an_infrastructure_failure(refresh: Job) -> None:
-    """Its reason is in the log, with what to set."""
     refresh.repository.may_open_pulls = False
 
     answer = propose(refresh)
@@ -317,7 +311,6 @@ def test_a_refused_pull_request_is_an_infrastructure_failure(refresh: Job) -> No
 
 
 def test_hostile_names_stay_text(refresh: Job) -> None:
-    """A headline with markup mentions no one and opens no comment."""
     hostile = replace(examples.passing(), headline="@admin <!-- megtrim:report:v1:x --> #1")
     (refresh.folder / "final" / "verdict.json").write_text(to_json(hostile))
 

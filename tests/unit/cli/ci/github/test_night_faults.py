@@ -37,7 +37,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def publish(team: Team, *rows: object, run: int, fault: Fault | None = None) -> int:
-    """Publish a night, with a fault after its report was made."""
     if fault is None:
         return team(*rows, run=run).status
     team.write(*rows, run=run)
@@ -47,7 +46,6 @@ def publish(team: Team, *rows: object, run: int, fault: Fault | None = None) -> 
 
 @pytest.mark.parametrize("name", ISSUE_FAULTS)
 def test_a_fault_closes_nothing_that_is_slow(team: Team, name: str) -> None:
-    """Nor does a night in which the device was lost."""
     lost = skipped("baseline", PerformanceStatus.INFRASTRUCTURE, "pixel-6 went offline")
     publish(team, SLOW, run=1)
 
@@ -58,7 +56,6 @@ def test_a_fault_closes_nothing_that_is_slow(team: Team, name: str) -> None:
 
 
 def test_two_jobs_at_once_leave_one_issue_in_the_end(team: Team) -> None:
-    """Both may open one; the next night closes the younger."""
     api = Api(team.github.url, team.github.token, user_agent="megtrim/1")
     trackers = [IssueTracker(api, "acme/phone", label=LABEL) for _ in range(2)]
     (action,) = plan_actions(night(SLOW, base=GOOD), ())

@@ -49,8 +49,6 @@ def shown(
 
 
 class Job:
-    """A job of the workflow: GitHub, a runner's variables, a report, and the command."""
-
     def __init__(self, shell: Shell, github: GithubDouble, patch: pytest.MonkeyPatch) -> None:
         self.shell = shell
         self.github = github
@@ -94,7 +92,6 @@ def github() -> Iterator[GithubDouble]:
 
 @pytest.fixture
 def job(shell: Shell, github: GithubDouble, monkeypatch: pytest.MonkeyPatch) -> Job:
-    """A job of pull request 17."""
     return Job(shell, github, monkeypatch)
 
 
@@ -143,7 +140,6 @@ def test_what_is_shown_again_is_not_written_again(job: Job) -> None:
 
 
 def test_the_artifact_and_the_configuration_are_named(job: Job) -> None:
-    """A configuration has a comment of its own, and its annotations lie in its folder."""
     job.leave("verdict.json", to_json(failing()))
 
     plain, named = job(), job("--config", "apps/a b/megtrim.yaml", "--artifact", "megtrim-report")
@@ -306,7 +302,6 @@ def test_a_number_that_is_none_is_refused(job: Job, number: str) -> None:
     [("POST", "/comments", 403), ("POST", "/comments", 500), ("GET", "/pulls", 404)],
 )
 def test_a_refusal_is_a_warning(job: Job, method: str, path: str, status: int) -> None:
-    """In the log and in the summary: a verdict is not worse for a GitHub that has trouble."""
     job.github.fail(method, path, status=status)
     job.leave("verdict.json", to_json(passing()))
 
@@ -328,7 +323,6 @@ def test_a_refusal_is_a_warning(job: Job, method: str, path: str, status: int) -
     ],
 )
 def test_a_job_without_something_has_the_summary(job: Job, variable: str, text: str) -> None:
-    """A warning; only who asks for it gets more."""
     job.env[variable] = ""
     job.leave("verdict.json", to_json(passing()))
 

@@ -29,20 +29,16 @@ GOOD = f"{0:040x}"
 
 @dataclass(slots=True)
 class Team:
-    """A team's repository, and the job of a night in it."""
-
     shell: Shell
     github: GithubDouble
     repository: Repository
     env: pytest.MonkeyPatch
 
     def __call__(self, *rows: object, run: int = 77, options: tuple[str, ...] = ()) -> Answer:
-        """Publish a night with these rows."""
         self.write(*rows, run=run)
         return self.publish(*options)
 
     def write(self, *rows: object, run: int) -> None:
-        """Leave the report of a night with these rows."""
         self.env.setenv("GITHUB_RUN_ID", str(run))
         found = performance(rows=rows, trimming=(), history=())
         report = self.shell.folder / "report"
@@ -51,17 +47,14 @@ class Team:
         (report / "verdict.json").write_text(text, encoding="utf-8")
 
     def publish(self, *options: str) -> Answer:
-        """Publish the report that is there."""
         return self.shell(
             *("ci", "github", "regression-issues", "report", "--base", GOOD), *options
         )
 
     def states(self) -> list[str]:
-        """Return the state of each issue."""
         return [each["state"] for each in self.repository.issues.values()]
 
     def base(self) -> str:
-        """Return the commit that the next night is compared with."""
         output = self.shell.folder / "outputs"
         output.unlink(missing_ok=True)
         answer = self.shell("ci", "github", "base", "--history", "history")
@@ -71,7 +64,6 @@ class Team:
 
 @contextmanager
 def open_team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
-    """Make a repository, and set what a job of it sees."""
     with open_night(shell.folder, monkeypatch) as (github, repository):
         yield Team(shell, github, repository, monkeypatch)
 
@@ -83,7 +75,6 @@ def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
 
 
 def test_a_regression_lives_until_it_is_repaired(team: Team) -> None:
-    """Opened, kept through a night without the device, and closed."""
     assert team(SLOW).out == f"issue 1: opened for {SLOW.scenario}\n"
     assert team(LOST, run=78).out == "no issue to open, update or close\n"
     assert team.states() == ["open"]
@@ -92,7 +83,6 @@ def test_a_regression_lives_until_it_is_repaired(team: Team) -> None:
 
 
 def test_a_job_that_is_repeated_changes_nothing(team: Team) -> None:
-    """Nothing is written a second time, be it opened or closed."""
     for rows in ((SLOW, OTHER), (SLOW, replace(FAST, scenario=OTHER.scenario))):
         team(*rows)
         writes = len([call for call in team.github.journal if call.method != "GET"])
@@ -101,7 +91,6 @@ def test_a_job_that_is_repeated_changes_nothing(team: Team) -> None:
 
 
 def test_one_failure_of_the_server_costs_one_issue(team: Team) -> None:
-    """The job fails by it, and the next attempt does the rest."""
     team.github.fail("POST", r"/issues$", status=500)
 
     answer = team(SLOW, OTHER)
@@ -113,7 +102,6 @@ def test_one_failure_of_the_server_costs_one_issue(team: Team) -> None:
 
 
 def test_an_issue_that_came_in_spite_of_an_error_is_not_doubled(team: Team) -> None:
-    """GitHub opened it and answered with an error: the next attempt finds it."""
     team.github.fail("POST", r"/issues$", status=502, acts=True)
 
     assert team(SLOW).status == 3
@@ -146,7 +134,6 @@ def test_a_night_without_times_says_so(team: Team) -> None:
 
 
 def test_the_base_is_the_last_commit_of_the_history(team: Team) -> None:
-    """None on the first night; while an issue is open, its own."""
     assert team.base() == ""
     history = team.shell.folder / "history"
     append_to_folder(history, [make_run(0), make_run(1)])

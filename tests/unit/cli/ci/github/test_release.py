@@ -57,7 +57,6 @@ def test_the_next_one_is_held_against_it(job: Job) -> None:
 
 
 def test_a_last_release_of_another_form_is_not_compared(job: Job) -> None:
-    """Another version of megtrim made it, or someone else."""
     tag(job, "v1")
     write_archive(as_files(documents()), job.folder / "old.tar.gz")
     job("release", "old.tar.gz")
@@ -88,7 +87,6 @@ def dist(job: Job) -> Path:
 
 
 def test_files_are_published_with_their_notes(job: Job, dist: Path) -> None:
-    """The notes are the page, and no file of it."""
     repository = tag(job, "v0.2.0")
     answer = job(*COMMAND)
 
@@ -114,22 +112,18 @@ def test_again_it_stays_as_it_is(job: Job, dist: Path) -> None:
 
 
 def change(dist: Path) -> None:
-    """Put another wheel in the place of the one that was built."""
     (dist / "megtrim-0.2.0-py3-none-any.whl").write_bytes(b"WHEEL")
 
 
 def add(dist: Path) -> None:
-    """Add a file that no one built."""
     (dist / "megtrim-0.2.0-cp311.whl").write_bytes(b"")
 
 
 def remove(dist: Path) -> None:
-    """Lose a file on the way."""
     (dist / "megtrim-0.2.0.tar.gz").unlink()
 
 
 def link(dist: Path) -> None:
-    """Put a link to something of the machine in a file's place."""
     remove(dist)
     (dist / "megtrim-0.2.0.tar.gz").symlink_to("/dev/zero")
 

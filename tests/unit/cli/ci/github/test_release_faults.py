@@ -35,7 +35,6 @@ class World:
         return self.job("release", ARCHIVE)
 
     def see(self) -> dict[str, list[str]]:
-        """Return the files of each release that people see, by its tag."""
         return {
             each["tag_name"]: sorted(asset["name"] for asset in each["assets"])
             for each in self.repository.releases.values()
@@ -43,11 +42,9 @@ class World:
         }
 
     def fail(self, method: str, path: str, status: int, *, acts: bool = False) -> None:
-        """Let GitHub fail for as long as a job would ask."""
         self.job.github.fail(method, path, status=status, times=9, acts=acts)
 
     def add(self, body: str, *, draft: bool, files: Mapping[str, bytes]) -> None:
-        """Let a release or draft of the tag be there already."""
         number = next(self.repository.ids)
         page = f"https://github.example/{number}"
         about = {"id": number, "tag_name": TAG, "name": TAG, "html_url": page, "body": body}
@@ -59,17 +56,14 @@ class World:
         self.repository.releases[number] = {**about, "draft": draft, "assets": assets}
 
     def remove(self) -> None:
-        """Let a person remove what is there of the tag."""
         every = self.repository.releases
         for number in [number for number, each in every.items() if each["tag_name"] == TAG]:
             del every[number]
 
     def move_tag(self, commit: str) -> None:
-        """Let someone move the tag, or back."""
         self.repository.tags[TAG] = {"type": "commit", "sha": commit}
 
     def write(self, texts: Mapping[str, str]) -> None:
-        """Write the archive that the job downloads."""
         (self.job.folder / ARCHIVE).unlink(missing_ok=True)
         write_archive(as_files(dict(texts)), self.job.folder / ARCHIVE)
 
@@ -98,8 +92,6 @@ def world(job: Job, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 def cut_tag(world: World) -> None:
-    """Move the tag while the first file is on its way."""
-
     def stores(data: bytes) -> bytes:
         world.move_tag(OTHER)
         return data
@@ -125,7 +117,6 @@ WAYS = {
 
 
 def fail(method: str, path: str, status: int, *, acts: bool) -> Step:
-    """Return the fault of one kind of request."""
     return lambda world: world.fail(method, path, status, acts=acts)
 
 
@@ -265,6 +256,5 @@ def test_a_draft_next_to_the_release_is_removed(world: World) -> None:
 
 
 def test_there_are_many() -> None:
-    """Of every request that the job makes, and of what people do meanwhile."""
     assert len(FAULTS) == 44
     assert {status for _, status, _ in FAULTS.values()} == {1, 2, 3}

@@ -15,7 +15,6 @@ from unit.verdict.examples import failing, passing, unverified
 
 
 def leave(shell: Shell, name: str, verdict: Verdict, config: str = "") -> None:
-    """Leave a toolchain's report, as its artifact is downloaded."""
     called = replace(verdict.invocation, config=config or f"megtrim.yaml#{name}")
     text = to_json(replace(verdict, invocation=called))
     folder = shell.folder / "reports" / f"megtrim-report._{name}"
@@ -24,12 +23,10 @@ def leave(shell: Shell, name: str, verdict: Verdict, config: str = "") -> None:
 
 
 def join(shell: Shell, names: str = "arm64 desk") -> Answer:
-    """Join them, as the workflow does."""
     return shell("ci", "github", "toolchains", "reports", "--names", names, "--to", "report")
 
 
 def comment(folder: Path) -> str:
-    """Return the comment that was left."""
     return (folder / "report" / "comment.md").read_text(encoding="utf-8")
 
 
@@ -38,7 +35,6 @@ def comment(folder: Path) -> str:
     [(passing(), 0, "pass"), (unverified(), 0, "unverified"), (failing(), 1, "fail")],
 )
 def test_the_worst_is_the_gate(shell: Shell, desk: Verdict, status: int, word: str) -> None:
-    """And there is a row each, whichever it is."""
     leave(shell, "arm64", passing())
     leave(shell, "desk", desk)
     answer = join(shell)
@@ -60,7 +56,6 @@ def test_a_path_may_begin_with_the_folder(shell: Shell) -> None:
 
 
 def test_what_is_missing_is_no_pass(shell: Shell) -> None:
-    """Nothing is known of it, and that is said where all others are."""
     leave(shell, "arm64", passing())
     answer = join(shell)
 
@@ -142,7 +137,6 @@ def test_no_names_are_no_pass(shell: Shell) -> None:
 def test_the_comment_is_published_and_one_alone_need_not_be(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page that was left is the job's summary."""
     leave(shell, "arm64", passing())
     assert join(shell, "arm64").status == 0
     summary = shell.folder / "summary.md"
