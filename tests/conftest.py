@@ -15,9 +15,16 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from megtrim.util.process import ProcessRunner
 from support.starts import begin_counting, count_for, describe, fail_above_held, read_starts
+
+# A busy machine is slow, and no test is about time.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
 pytest_plugins = ("support.checkout",)

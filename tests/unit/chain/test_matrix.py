@@ -58,7 +58,7 @@ def test_beyond_the_limit_jobs_grow() -> None:
     assert len(reported({"a": 5120, "b": 1})) == 245
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(COUNTS, st.integers(1, 50))
 def test_the_limit_holds(sizes: list[int], per_job: int) -> None:
     counts = {f"c{number}": size for number, size in enumerate(sizes)}

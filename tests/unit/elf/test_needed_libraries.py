@@ -262,7 +262,7 @@ def test_a_program_that_cannot_be_read(tmp_path: Path) -> None:
         assert str(path) in refused.value.message
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_files_are_refused_or_read(tmp_path: Path, data: st.DataObject) -> None:
     whole = bytearray(elf("libc.so.6", "libm.so.6", loader=GLIBC))

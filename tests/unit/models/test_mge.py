@@ -422,7 +422,7 @@ def test_strings_have_a_largest_size() -> None:
     assert "a string of 65537 bytes" in refused(data)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from(BYTES), st.data())
 def test_damaged_models_are_read_or_refused(data: bytes, draw: st.DataObject) -> None:
     damaged = bytearray(data)
@@ -439,7 +439,7 @@ def test_damaged_models_are_read_or_refused(data: bytes, draw: st.DataObject) ->
     assert time.monotonic() - began < 120
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(BYTES), st.floats(0, 1, exclude_max=True))
 def test_cut_off_models_are_refused(data: bytes, part: float) -> None:
     """A download that broke off is named, wherever it broke off."""

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -66,7 +66,6 @@ def samples(*, mark_round: int | None = None) -> list[Sample]:
 
 
 @given(st.integers(8, 40), st.sampled_from([0.5, 0.1, 0.02]), st.integers(0, 2**16))
-@settings(deadline=None)
 def test_the_interval_inverts_the_test(count: int, level: float, seed: int) -> None:
     """The interval excludes 0 exactly where scipy's exact test rejects."""
     values = np.random.default_rng(seed).normal(0.4, 1, count)
@@ -76,7 +75,6 @@ def test_the_interval_inverts_the_test(count: int, level: float, seed: int) -> N
 
 
 @given(PAIRS, st.sampled_from([0.25, 2.0, 1024.0]))
-@settings(deadline=None)
 def test_scale_changes_no_answer(pairs: list[Pair], scale: float) -> None:
     scaled = [Pair(first_ms=p.first_ms * scale, second_ms=p.second_ms * scale) for p in pairs]
     before = compare(pairs, Criterion(), level=0.05)
@@ -89,7 +87,6 @@ def test_scale_changes_no_answer(pairs: list[Pair], scale: float) -> None:
 
 
 @given(PAIRS, st.randoms())
-@settings(deadline=None)
 def test_the_order_of_pairs_does_not_matter(pairs: list[Pair], shuffler: random.Random) -> None:
     shuffled = list(pairs)
     shuffler.shuffle(shuffled)
@@ -98,7 +95,6 @@ def test_the_order_of_pairs_does_not_matter(pairs: list[Pair], shuffler: random.
 
 
 @given(PAIRS, st.floats(min_value=1.01, max_value=2))
-@settings(deadline=None)
 def test_a_slower_second_never_lowers_the_interval(pairs: list[Pair], factor: float) -> None:
     slowed = [Pair(first_ms=p.first_ms, second_ms=p.second_ms * factor) for p in pairs]
     before = compare(pairs, Criterion(), level=0.05)
@@ -149,7 +145,6 @@ def test_no_means_less_than_three_thresholds() -> None:
 
 
 @given(PAIRS, st.sampled_from([0.01, 0.05]))
-@settings(deadline=None)
 def test_what_exceeds_is_different(pairs: list[Pair], level: float) -> None:
     result = compare(pairs, Criterion(), level=level)
     assert result.different is Answer.YES or result.exceeds is not Answer.YES

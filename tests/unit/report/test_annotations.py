@@ -116,7 +116,7 @@ def test_texts_are_one_line_and_bounded() -> None:
     assert silent.message == "device fail"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(verdicts())
 def test_any_verdict_fits(verdict: Verdict) -> None:
     found = annotate_at_top(verdict)

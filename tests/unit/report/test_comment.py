@@ -407,7 +407,7 @@ def verdicts(draw: st.DrawFn) -> Verdict:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(verdicts())
 def test_any_verdict_fits(verdict: Verdict) -> None:
     text = render(verdict, links=LINKS)

@@ -111,7 +111,7 @@ FRAGMENTS = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(FRAGMENTS)
 def test_any_text_is_inert_wherever_it_stands(text: str) -> None:
     head = f"## {code(text)}\n\n**{code(text)} x**, {prose(text)}\n\n{prose(text)}\n\n"
@@ -130,7 +130,7 @@ def test_any_text_is_inert_wherever_it_stands(text: str) -> None:
     assert shown.prose[-2:] == ["last", "\n"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(verdicts())
 def test_any_comment_is_inert(verdict: Verdict) -> None:
     shown = inert(render(verdict, links=LINKS))

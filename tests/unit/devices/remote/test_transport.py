@@ -164,7 +164,7 @@ def test_old_phones_end_lines_with_two_characters() -> None:
     assert unframe(f"text\n{NONCE} 7\r\n", NONCE) == ("text", 7)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00\r")), max_size=4))
 def test_arguments_arrive_as_they_are(arguments: list[str]) -> None:
     script = 'printf "%s|" "$#" "$@"; exit 3'

@@ -108,7 +108,7 @@ def test_a_step_without_noise_is_dated_exactly() -> None:
     assert change.ratio == pytest.approx(1.2)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(1e-3, 1e9), max_size=60))
 def test_any_series_is_judged(times_ms: list[float]) -> None:
     found = find_changes(times_ms)

@@ -109,7 +109,7 @@ def test_an_emptied_function_retains_itself_alone() -> None:
     assert found.retained_bytes(graph.sizes).tolist()[START] == 10 + 20 + 160
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(_NUMBERS, _NUMBERS), max_size=40),
     st.lists(_NUMBERS, min_size=1, max_size=3),
