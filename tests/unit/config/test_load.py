@@ -252,18 +252,6 @@ def _loads_or_refuses(folder: Path, raw: bytes) -> None:
 
 
 @QUICK
-@given(raw=st.binary(max_size=200))
-def test_any_bytes_load_or_are_refused(tmp_path: Path, raw: bytes) -> None:
-    _loads_or_refuses(tmp_path, raw)
-
-
-@QUICK
-@given(text=st.text("ab:-?,[]{}#&*!|>'\"%@`<.~0 \n\t\\\u2028xuU", max_size=60))
-def test_any_text_of_yaml_characters_loads_or_is_refused(tmp_path: Path, text: str) -> None:
-    _loads_or_refuses(tmp_path, text.encode())
-
-
-@QUICK
 @given(tree=st.dictionaries(KEYS, TREES, max_size=6))
 def test_any_tree_loads_or_is_refused(tmp_path: Path, tree: dict[str, object]) -> None:
     _loads_or_refuses(tmp_path, yaml.safe_dump(tree, allow_unicode=True).encode("utf-8"))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from megtrim.crashes.frames import CrashFrame
 from megtrim.crashes.report import parse_address, parse_report
@@ -134,15 +132,6 @@ def test_an_address() -> None:
     for wrong in ("1a2b4", "0x", "0x" + "1" * 17, "main"):
         with pytest.raises(InputError, match="--address: found"):
             parse_address(wrong)
-
-
-@given(st.lists(st.sampled_from(WORDS)))
-def test_no_text_breaks_the_reader(words: list[str]) -> None:
-    try:
-        report = parse_report("".join(words).encode(), source="t")
-    except InputError:
-        return
-    assert report.frames
 
 
 def first(text: str) -> CrashFrame:

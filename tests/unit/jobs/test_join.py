@@ -39,7 +39,6 @@ from unit.evidence.support import (
     BINDING,
     DAY,
     OTHER_BINDING,
-    SCENARIO,
     bundle,
     device,
     evidence,
@@ -89,11 +88,6 @@ def only(what: DeviceFindings) -> Check:
 
 def ran(found: EvidenceResult, **changes: Any) -> Evidence:
     return evidence(found, **changes)
-
-
-def test_the_examples_are_what_these_tests_take_them_for() -> None:
-    assert RESNET == SCENARIO
-    assert MOBILENET.endswith("@any")
 
 
 def test_a_proof_now_passes() -> None:
@@ -469,18 +463,38 @@ def test_without_a_bundle_no_device_is_asked_about() -> None:
     assert joined.proofs == before
 
 
-def test_new_proofs_take_the_place_of_old_ones() -> None:
-    old = evidence(result(), result(scenario="gone/s@any"), day="2026-01-01")
-    joined = join(passing(), seen(ran(result()), proofs=proofs(old)))
-
-    stays = evidence(result(scenario="gone/s@any"), day="2026-01-01")
-    assert joined.proofs.entries == (stays, evidence())
+GONE = evidence(result(scenario="gone/s@any"), day="2026-01-01")
+PROVEN = evidence(day="2027-01-01")
+OF_ANOTHER = evidence(result(binding=OTHER_BINDING), day="2027-01-01")
 
 
-def test_a_proof_that_is_handed_on_has_the_day_of_the_verdict() -> None:
-    joined = join(passing(), seen(evidence(day="2027-02-01")))
+@pytest.mark.parametrize(
+    ("found", "before", "after"),
+    [
+        (
+            PASSES,
+            (evidence(result(), result(scenario="gone/s@any"), day="2026-01-01"),),
+            (GONE, evidence()),
+        ),
+        (evidence(day="2027-02-01"), (), (evidence(day=DAY),)),
+        (TRAPPED, (PROVEN,), ()),
+        (TRAPPED, (OF_ANOTHER,), (OF_ANOTHER,)),
+        (LOST, (PROVEN,), (PROVEN,)),
+    ],
+    ids=[
+        "a new one takes the place of an old one",
+        "it has the day of the verdict",
+        "a failure revokes that of its program",
+        "a failure revokes no other",
+        "a dead device revokes nothing",
+    ],
+)
+def test_proofs_are_handed_on(
+    found: Evidence, before: tuple[Evidence, ...], after: tuple[Evidence, ...]
+) -> None:
+    joined = join(passing(), seen(found, proofs=proofs(*before)))
 
-    assert joined.proofs.entries == (evidence(day=DAY),)
+    assert joined.proofs.entries == after
 
 
 @pytest.mark.parametrize(
@@ -549,22 +563,6 @@ def test_a_pass_is_held_to_the_tolerance(
         return
     with pytest.raises(Contradiction, match=f"run0-var178 differs by {difference:g}, allowed is "):
         join(passing(), seen(found, bundle=what))
-
-
-@pytest.mark.parametrize(
-    ("binding", "entries"), [(BINDING, 0), (OTHER_BINDING, 1)], ids=["same", "other"]
-)
-def test_a_failure_revokes_the_proof_of_its_program(binding: str, entries: int) -> None:
-    before = proofs(evidence(result(binding=binding), day="2027-01-01"))
-
-    assert len(join(passing(), seen(ran(TRAP), proofs=before)).proofs.entries) == entries
-
-
-def test_a_dead_device_revokes_nothing() -> None:
-    before = proofs(evidence(day="2027-01-30"))
-    lost = ran(result(status=ScenarioStatus.INFRASTRUCTURE))
-
-    assert join(passing(), seen(lost, proofs=before)).proofs == before
 
 
 def _of_build(**changes: Any) -> Verdict:

@@ -123,28 +123,25 @@ def test_a_quick_trim_may_search(tmp_path: Path) -> None:
     ]
 
 
-def test_to_verify_classes_with_a_runner_are_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("purpose", "stage", "asked", "elsewhere"),
+    [
+        (JobPurpose.VERIFY, verify, [ANY, OTHER], {}),
+        (JobPurpose.TRACE, profile, [ANY, BIG, OTHER], {"big": 1}),
+    ],
+)
+def test_classes_with_a_runner_are_asked_and_to_trace_all(
+    tmp_path: Path, purpose: JobPurpose, stage: Any, asked: list[str], elsewhere: dict[str, int]
+) -> None:
     session = built(tmp_path)
-    selected = select(session, JobPurpose.VERIFY, NONE)
+    selected = select(session, purpose, NONE)
 
     assert runner_classes(session.request) == {"any"}
-    assert ids(selected.asked) == [ANY, OTHER]
-    assert selected.proven == ()
-    scenario, bound = selected.asked[0]
-    assert bound == binding(verify.named_inputs(scenario, session))
+    assert (ids(selected.asked), selected.proven) == (asked, ())
+    for scenario, bound in selected.asked:
+        assert bound == binding(stage.named_inputs(scenario, session))
     assert selected.counts(runners=frozenset({"any"}), on_runners=True) == {"any": 2}
-    assert selected.counts(runners=frozenset({"any"}), on_runners=False) == {}
-
-
-def test_to_trace_all_are_asked(tmp_path: Path) -> None:
-    session = built(tmp_path)
-    selected = select(session, JobPurpose.TRACE, NONE)
-
-    assert ids(selected.asked) == [ANY, BIG, OTHER]
-    scenario, bound = selected.asked[1]
-    assert bound == binding(profile.named_inputs(scenario, session))
-    assert selected.counts(runners=frozenset({"any"}), on_runners=True) == {"any": 2}
-    assert selected.counts(runners=frozenset({"any"}), on_runners=False) == {"big": 1}
+    assert selected.counts(runners=frozenset({"any"}), on_runners=False) == elsewhere
 
 
 def test_a_binding_does_not_name_the_device(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from megtrim.checks.invocation import Invocation
 from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.report import comment, html
-from megtrim.trim.usage import OperatorsUse, RegionsUse, TrimChoice
+from megtrim.report import html
+from megtrim.trim.usage import OperatorsUse, RegionsUse, SizeFlagResult
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.verdict.examples import (
@@ -373,17 +373,15 @@ def test_who_needs_a_region_is_named_unless_all_do() -> None:
     assert f"<td>{RESNET}</td>" in alone
 
 
-def test_what_is_off_singly_is_said() -> None:
-    trim = TrimChoice(
-        level="region",
-        layout="scoped",
-        minimum_size=False,
-        optimize="none",
-        switched_off=("rtti", "logging"),
+def test_what_is_off_singly_and_what_makes_it_small_are_said() -> None:
+    means = (
+        SizeFlagResult(name="small_code", value="Oz", why_not=""),
+        SizeFlagResult(name="relocations", value="android", why_not=HOSTILE),
     )
-    verdict = join(facts(trim=trim))
+    trim = replace(facts().trim, minimum_size=False, switched_off=("rtti", "logging"), means=means)
+    pages = [html.render(join(facts(**changes))) for changes in ({"trim": trim}, {})]
+    said = ("<dt>switched off</dt><dd>rtti, logging</dd>", "<dt>means</dt><dd>small_code Oz</dd>")
 
-    assert "<dt>switched off</dt><dd>rtti, logging</dd>" in html.render(verdict)
-    assert "| switched off | `rtti, logging` |" in comment.render(verdict)
-    assert "switched off" not in html.render(join(facts()))
-    assert "switched off" not in comment.render(join(facts()))
+    assert [[text in page for text in said] for page in pages] == [[True] * 2, [False] * 2]
+    assert ["<dt>not used</dt><dd>relocations: " in page for page in pages] == [True, False]
+    assert "<script>alert" not in pages[0]

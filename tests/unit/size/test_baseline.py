@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from megtrim.build_spec import Origin
 from megtrim.size.baseline import (
@@ -199,14 +196,6 @@ def test_anything_else_is_refused(changes: dict[str, object], said: str) -> None
 
     assert caught.value.message.startswith(f"sizes.json:1: {said}")
     assert caught.value.hint == "expected the sizes.json that the size stage wrote"
-
-
-@given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: raw.decode("latin-1")))
-def test_no_text_makes_it_crash(text: str) -> None:
-    try:
-        assert parse_sizes(text, source="f").sizes
-    except InputError as error:
-        assert re.match(r"f:[1-9][0-9]*: (.*: )?found ", error.message)
 
 
 def test_a_file_is_called_what_people_call_it(tmp_path: Path) -> None:

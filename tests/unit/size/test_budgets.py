@@ -74,15 +74,6 @@ def test_growth_without_a_baseline_is_skipped(sizes: dict[tuple[str, str], int] 
     assert row.text == "no baseline to compare with"
 
 
-def test_growth_of_a_file() -> None:
-    """Less where it shrank, nothing known where the baseline does not hold it."""
-    baseline = Baseline(source="main", sizes={LAR: 100})
-
-    assert [baseline.growth(*LAR, size) for size in (99, 100, 117)] == [-1, 0, 17]
-    assert baseline.growth("load_and_run", "plain", 100) is None
-    assert baseline.growth("lib", "reduced", 100) is None
-
-
 @pytest.mark.parametrize(
     ("size_bytes", "before_bytes", "statuses"),
     [

@@ -241,14 +241,6 @@ def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None
     assert caught.value.message.startswith("x.json:")
 
 
-@given(st.binary(max_size=300) | st.from_regex(r"\{.*\}", fullmatch=True).map(str.encode))
-def test_any_bytes_are_sizes_or_one_error(data: bytes) -> None:
-    try:
-        SIZE_FILES.parse_file(SIZES.path, data)
-    except InputError as error:
-        assert error.message.startswith(SIZES.path)
-
-
 @given(st.integers(0, 5_000), st.binary(max_size=4))
 def test_a_damaged_file_is_one_error(place: int, junk: bytes) -> None:
     """Wherever it is damaged: either nothing changed, or its name gives it away."""

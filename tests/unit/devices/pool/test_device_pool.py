@@ -56,18 +56,14 @@ def failing(_lease: Lease) -> str:
     raise InfrastructureFailure(msg)
 
 
-def test_a_job_gets_a_machine_and_gives_it_back(lab: Lab) -> None:
-    with lab.pool().reserve() as lease:
-        assert lease is lab.one
+def test_two_jobs_get_two_machines_and_give_them_back(lab: Lab) -> None:
+    with lab.pool().reserve() as first:
         assert lab.states() == {"one": MachineState.HELD, "two": MachineState.FREE}
+        with lab.pool().reserve() as second:
+            assert (first, second) == (lab.one, lab.two)
 
     assert lab.states() == {"one": MachineState.FREE, "two": MachineState.FREE}
     assert lab.said == []
-
-
-def test_two_jobs_get_two_machines(lab: Lab) -> None:
-    with lab.pool().reserve() as first, lab.pool().reserve() as second:
-        assert (first, second) == (lab.one, lab.two)
 
 
 def test_a_wait_is_reported_and_ends(lab: Lab) -> None:
@@ -226,25 +222,16 @@ def test_a_phone_that_is_elsewhere_is_skipped(lab: Lab) -> None:
 
 
 def test_a_phone_that_was_here_a_moment_ago_may_come_back(lab: Lab) -> None:
-    """The server reconnects, and the job waits for it."""
+    """The server reconnects; one that was unplugged works again when it is attached."""
     lab.attached = [lab.one]
     pool = lab.pool()
     with pool.reserve():
         pass
     lab.one.attached, lab.one.cured_by = ConnectionState.ABSENT, "reconnect"
-
     with pool.reserve() as lease:
         assert lease is lab.one
 
-
-def test_a_phone_that_went_for_good_is_no_quarantine(lab: Lab) -> None:
-    """Someone unplugged it; when it is attached again it works."""
-    lab.attached = [lab.one]
-    pool = lab.pool()
-    with pool.reserve():
-        pass
-    lab.one.attached = ConnectionState.ABSENT
-
+    lab.one.attached, lab.one.cured_by = ConnectionState.ABSENT, ""
     with pytest.raises(NoUsableMachine), pool.reserve():
         pass
     lab.one.attached = ConnectionState.READY
@@ -259,13 +246,28 @@ def test_nothing_is_attached(lab: Lab) -> None:
     assert failure.value.message == "no device of pixel-6 can be used: pixel-6: not found"
 
 
-def test_where_no_one_can_look_that_is_the_reason(lab: Lab) -> None:
+@pytest.mark.parametrize(
+    ("error", "raised", "said"),
+    [
+        (
+            InfrastructureFailure("no adb server"),
+            NoUsableMachine,
+            "phones: not found: no adb server",
+        ),
+        (InputError("there is no program 'adb'"), InputError, "no program"),
+    ],
+    ids=["no server", "no tool"],
+)
+def test_where_no_one_can_look_that_is_the_reason(
+    lab: Lab, error: Exception, raised: type[Exception], said: str
+) -> None:
+    """A tool that is missing is for the person who called to get."""
+
     def find() -> Sequence[Machine]:
-        msg = "no adb server"
-        raise InfrastructureFailure(msg)
+        raise error
 
     pool = make_pool(make_spec(lab.tmp_path), kind="fake", find=find)
-    with pytest.raises(NoUsableMachine, match="phones: not found: no adb server"), pool.reserve():
+    with pytest.raises(raised, match=said), pool.reserve():
         pass
 
 
@@ -359,15 +361,3 @@ def test_this_machine_stands_for_itself(lab: Lab, tmp_path: Path) -> None:
     local = Local("here", ProcessRunner({}), tmp_path)
     assert merge_devices([local, lab.pool()]) is local
     assert isinstance(merge_devices([lab.pool(), local]), Pool)
-
-
-def test_a_missing_tool_is_not_hidden(lab: Lab) -> None:
-    """It is for the person who called to get it."""
-
-    def find() -> Sequence[Machine]:
-        msg = "there is no program 'adb'"
-        raise InputError(msg)
-
-    pool = make_pool(make_spec(lab.tmp_path), kind="fake", find=find)
-    with pytest.raises(InputError, match="no program"), pool.reserve():
-        pass

@@ -45,11 +45,6 @@ def file_of(tmp_path: Path, key: str = KEY) -> Path:
     return tmp_path / "machines" / f"{slug(key)}.json"
 
 
-def test_nothing_is_remembered_of_a_new_machine(records: Records) -> None:
-    assert records.read(KEY) == Record(key=KEY)
-    assert records.list_records() == ()
-
-
 def test_a_quarantine_has_a_reason_a_beginning_and_an_author(
     records: Records, tmp_path: Path
 ) -> None:
@@ -255,13 +250,6 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(machine, recovery, time, said)
 
 
-def uhubctl(tmp_path: Path, rc: int = 0) -> Path:
-    program = tmp_path / "uhubctl"
-    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/power\nexit {rc}\n', encoding="utf-8")
-    program.chmod(0o755)
-    return tmp_path / "power"
-
-
 @pytest.mark.parametrize(
     ("machine", "later", "text"),
     [
@@ -334,27 +322,26 @@ def test_the_day_has_three_reboots(scene: Scene) -> None:
     assert result.steps[-1] == "not rebooted: it was 3 times within a day"
 
 
-def test_power_is_switched_where_it_is_configured(scene: Scene, tmp_path: Path) -> None:
-    power = uhubctl(tmp_path)
+@pytest.mark.parametrize(
+    ("rc", "step"),
+    [
+        (0, "power switched off and on"),
+        (1, "not power switched off and on: uhubctl -l 1-1.4"),
+    ],
+)
+def test_power_is_switched_where_it_is_configured_before_a_reboot(
+    scene: Scene, tmp_path: Path, rc: int, step: str
+) -> None:
+    program = tmp_path / "uhubctl"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/power\nexit {rc}\n', encoding="utf-8")
+    program.chmod(0o755)
     scene.machine.power = PowerPort(hub="1-1.4", port=2)
-    result = scene.recovery.recover(scene.machine)
+    first, second, third, *others = scene.recovery.recover(scene.machine).steps
 
-    assert power.read_text(encoding="utf-8") == "-l 1-1.4 -p 2 -a cycle -d 5\n"
-    assert result.steps[:4] == (
-        "reconnected",
-        "waited 40 s",
-        "power switched off and on",
-        "waited 180 s",
-    )
-
-
-def test_power_that_cannot_be_switched_is_reported(scene: Scene, tmp_path: Path) -> None:
-    uhubctl(tmp_path, rc=1)
-    scene.machine.power = PowerPort(hub="1-1.4", port=2)
-    result = scene.recovery.recover(scene.machine)
-
-    assert result.steps[2].startswith("not power switched off and on: uhubctl -l 1-1.4")
-    assert "rebooted" in result.steps
+    assert (tmp_path / "power").read_text("utf-8") == "-l 1-1.4 -p 2 -a cycle -d 5\n"
+    assert (first, second) == ("reconnected", "waited 40 s")
+    assert third.startswith(step)
+    assert others[:2] == ["waited 180 s", "rebooted"]
 
 
 def test_where_no_one_can_look_no_machine_is_at_fault(scene: Scene) -> None:

@@ -157,7 +157,7 @@ def test_a_service_that_hangs_does_not_hold_the_reading(link: ShellLink) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "degrees"),
+    ("zones", "degrees"),
     [
         ("45000 cpu", 45.0),
         ("450 cpu", 45.0),
@@ -173,16 +173,7 @@ def test_a_service_that_hangs_does_not_hold_the_reading(link: ShellLink) -> None
         ("45000 battery", None),
         ("4500000000000 cpu", None),
         ("4\uff15000 cpu", None),
-    ],
-)
-def test_temperatures_come_in_several_units(text: str, degrees: float | None) -> None:
-    """Thousandths, or of old kernels tenths or degrees; what is no temperature is dropped."""
-    assert parse_reading(f"megtrim reading\nzone={text}\nmegtrim end\n").cpu_c == degrees
-
-
-@pytest.mark.parametrize(
-    ("zones", "degrees"),
-    [
+        # Charge, volts and limits of real phones, next to temperatures.
         ("41200 cpu-0-0-usr|43100 cpu-1-3-usr|3900 pm660l-vbat-lvl0|87 soc", 43.1),
         ("40600 cpuss-0-usr|52000 mdm-core-usr|13 socd|2100 pm8150b-ibat-lvl0", 40.6),
         ("46000 BIG|44000 MID|41000 LITTLE|7000 ocp_cpu1|62000 soft_ocp_cpu2", 46.0),
@@ -198,10 +189,8 @@ def test_temperatures_come_in_several_units(text: str, degrees: float | None) ->
         ("87 SOC|3900 vbat-core", None),
     ],
 )
-def test_what_only_sounds_like_a_cpu_is_not_its_temperature(
-    zones: str, degrees: float | None
-) -> None:
-    """Charge, volts and limits of real phones, next to temperatures."""
+def test_temperatures_of_cpus_come_in_several_units(zones: str, degrees: float | None) -> None:
+    """Thousandths, or of old kernels tenths or degrees; what only sounds like one is dropped."""
     lines = "".join(f"zone={zone}\n" for zone in zones.split("|"))
     assert parse_reading(f"megtrim reading\n{lines}megtrim end\n").cpu_c == degrees
 

@@ -135,20 +135,6 @@ def test_a_lost_link_is_mended_at_the_next_entry(link: ShellLink, said: Said) ->
     assert remembered(link) == []
 
 
-def test_a_second_tuning_does_not_take_the_first_for_what_was_found(
-    link: ShellLink, said: Said
-) -> None:
-    with said.tuned(link, AS_ROOT):
-        link.lost = True
-    link.lost = False
-
-    with said.tuned(link, DeviceSettings(governor="ondemand")):
-        assert governors(link) == ["ondemand", "ondemand"]
-        assert remembered(link) == ["boot boot-1", "policy0 schedutil", "policy4 powersave"]
-
-    assert governors(link) == ["schedutil", "powersave"]
-
-
 def test_what_cannot_be_put_back_yet_is_not_forgotten(link: ShellLink, said: Said) -> None:
     with said.tuned(link, AS_ROOT):
         link.lost = True

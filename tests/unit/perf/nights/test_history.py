@@ -345,29 +345,30 @@ def test_the_other_way_round_is_the_reciprocal(
     assert back == pytest.approx((1 / high, 1 / ratio, 1 / low))
 
 
-def test_rows_of_two_devices_are_not_compared() -> None:
-    found = compare_runs([make_run(0, device="a")], [make_run(1, device="b")])
+LOST = make_run(1, [make_lost_row(PerformanceStatus.FAILED, "device lost")])
+ROW = "mobilenet/plain-run@armv82 reduced inference on pixel-6"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "unpaired"),
+    [
+        (
+            *(make_run(0, device="a"), make_run(1, device="b")),
+            ["only in the first", "only in the second"],
+        ),
+        (make_run(0), make_run(1, method=2), ["measured in two ways"]),
+        (make_run(0), LOST, [f"{ROW}: failed: device lost"]),
+    ],
+    ids=["two devices", "two ways of measuring", "a failed row"],
+)
+def test_what_is_not_compared_is_listed_with_the_reason(
+    first: HistoryRun, second: HistoryRun, unpaired: list[str]
+) -> None:
+    found = compare_runs([first], [second])
 
     assert found.ratios == ()
-    assert [each.rpartition(": ")[2] for each in found.unpaired] == [
-        "only in the first",
-        "only in the second",
-    ]
-
-
-def test_two_ways_of_measuring_are_not_compared() -> None:
-    found = compare_runs([make_run(0)], [make_run(1, method=2)])
-
-    assert found.ratios == ()
-    assert "measured in two ways" in found.unpaired[0]
-
-
-def test_a_row_that_failed_is_listed_with_its_reason() -> None:
-    lost = make_run(1, [make_lost_row(PerformanceStatus.FAILED, "device lost")])
-
-    assert compare_runs([make_run(0)], [lost]).unpaired == (
-        "mobilenet/plain-run@armv82 reduced inference on pixel-6: failed: device lost",
-    )
+    for each, said in zip(found.unpaired, unpaired, strict=True):
+        assert each.endswith(said) or said in each
 
 
 def test_the_newest_run_of_a_side_counts() -> None:

@@ -368,22 +368,6 @@ def that_grew(*kib: int, notes: tuple[CauseNote, ...] = NOTES) -> Verdict:
     return replace(made, causes=causes, notes=notes)
 
 
-@pytest.mark.parametrize(
-    ("kib", "notes", "expected"),
-    [
-        (13, NOTES, "Causes: source and flags +13 KiB together. Unchanged: dependencies, keep set"),
-        (-1, NOTES[:1], "Cause: source -1 KiB. Unchanged: dependencies, keep set, models, flags"),
-    ],
-)
-def test_the_second_line_has_the_causes(
-    kib: int, notes: tuple[CauseNote, ...], expected: str
-) -> None:
-    text = comment.render(that_grew(kib, notes=notes))
-    _, second, *_ = text.partition("## ")[2].split("\\\n")
-
-    assert second.startswith(expected)
-
-
 SEEN = ("src/a.cpp differs", "trim.optimize: size → none")
 
 
