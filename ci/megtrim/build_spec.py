@@ -214,7 +214,6 @@ class Origin:
     """The version of megtrim."""
 
     def __post_init__(self) -> None:
-        """Refuse what no git says."""
         for name, shape, expected in (
             ("commit", COMMIT_DIGEST, "a commit"),
             ("committed_at", _TIME, "a time in UTC such as 2027-01-31T12:00:00Z"),

@@ -212,12 +212,10 @@ def _line(phone: RunningPhone) -> str:
 
 
 def _open_processes() -> ProcessRunner:
-    """Read the environment, once."""
     return ProcessRunner(os.environ)
 
 
 def run() -> None:
-    """Run the command line and exit."""
     # Whoever ends it by a signal, such as a cancelled job, means what Ctrl-C means.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGINT:

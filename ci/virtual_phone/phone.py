@@ -105,7 +105,6 @@ class Phone:
         self.frozen = False
 
     def end(self) -> None:
-        """End all its processes."""
         self._power.close()
         self._boot = None
 
@@ -133,14 +132,12 @@ class Phone:
         self.frozen = not thaw
 
     def fill(self, left_bytes: int) -> None:
-        """Leave it only so much storage."""
         place = os.statvfs(self._tree.data)
         used = (place.f_blocks - place.f_bfree) * place.f_frsize
         # A size of 0 would mean: no bound at all.
         kernel.resize(self._tree.data, max(used + left_bytes, place.f_frsize))
 
     def unfill(self) -> None:
-        """Give it its whole storage again."""
         kernel.resize(self._tree.data, self._model.data_bytes)
 
     def mute(self, silent: bool) -> None:
@@ -148,17 +145,14 @@ class Phone:
         kernel.set_loopback(up=not silent)
 
     def slow(self, bits_per_s: int) -> None:
-        """Limit the rate of its network."""
         rate = ("rate", f"{bits_per_s}bit", "burst", str(_BURST_BYTES), "limit", str(_QUEUE_BYTES))
         self._tc("qdisc", "replace", "dev", "lo", "root", "tbf", *rate)
 
     def unslow(self) -> None:
-        """Remove the limit of its network."""
         # A queue without a rate; deleting one that is not there would be an error.
         self._tc("qdisc", "replace", "dev", "lo", "root", "pfifo")
 
     def show(self, body: Sensors) -> None:
-        """Let its files report this state."""
         self._body = body
         self._tree.show(body)
 
@@ -179,7 +173,6 @@ class Phone:
         self._tree.set_properties(values)
 
     def set_properties(self, values: Mapping[str, str]) -> None:
-        """Add properties or change them."""
         self._properties |= values
         self.report_booted(True)
 

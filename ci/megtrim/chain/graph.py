@@ -147,7 +147,6 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
 
 
 def trims_functions(config: Config) -> bool:
-    """Tell whether functions are trimmed, too."""
     return config.trim.level == "function"
 
 

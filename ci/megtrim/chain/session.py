@@ -58,7 +58,6 @@ class DurationLog:
         self._setting = setting
 
     def add(self, task: str, time_s: float) -> None:
-        """Remember how long a task took."""
         name = f"{self._setting} {task}"
         others = {former: took for former, took in self._read().items() if former != name}
         rows = tuple(_Duration(task=k, time_s=v) for k, v in {**others, name: time_s}.items())

@@ -33,7 +33,6 @@ def show_command(line: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Say on stderr what went wrong."""
     click.echo(f"megtrim: {make_printable(text)}", err=True)
 
 

@@ -118,7 +118,6 @@ def stage() -> None:
 
 
 def run() -> None:
-    """Run the command line and exit."""
     if warning := describe_clock():
         complain(warning)
     sys.exit(_status(sys.argv[1:]))

@@ -35,7 +35,6 @@ def items(data: Section, key: str, path: KeyPath = ()) -> Iterator[Placed]:
 
 
 def sections(data: Section, key: str, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Section]]:
-    """Yield the mappings among :func:`items`."""
     for item_path, item in items(data, key, path):
         if isinstance(item, dict):
             yield item_path, item

@@ -71,7 +71,6 @@ def _allow_empty(section: Schema) -> None:
 
 
 def _close_mappings(value: object) -> None:
-    """Refuse names that match no pattern."""
     if isinstance(value, dict):
         if "patternProperties" in value:
             value["additionalProperties"] = False

@@ -271,7 +271,6 @@ class ScenarioConfig(ConfigSection):
 
     @property
     def variables(self) -> Variables:
-        """What its environment adds, sorted."""
         return tuple(sorted(self.environment.items()))
 
     @property

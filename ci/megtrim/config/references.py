@@ -77,7 +77,6 @@ Names = Iterable[tuple[KeyPath, str]]
 
 
 def find_problems(config: Config, document: Document) -> Iterator[Problem]:
-    """Yield what does not fit together."""
     checks = (
         _check_names,
         _check_scenarios,

@@ -70,7 +70,6 @@ class AttachedPhone:
 
     @property
     def identity(self) -> MachineId | None:
-        """What it says it is."""
         if not self.properties:
             return None
         return MachineId(
@@ -229,7 +228,6 @@ class AdbPhone(RemoteMachine):
             self.link.command("reconnect", timeout_s=timeout_s)
 
     def reboot(self) -> None:
-        """Start a reboot."""
         timeout_s = self._call_s
         outcome = self.link.command("reboot", timeout_s=timeout_s)
         if not outcome.ok:

@@ -81,7 +81,6 @@ def sort_printable_names(folder: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def utc_now() -> datetime:
-    """Read the clock."""
     return datetime.now(UTC)
 
 

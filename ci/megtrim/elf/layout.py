@@ -65,7 +65,6 @@ class PlacedSection(NamedTuple):
 
     @property
     def file_bytes(self) -> int:
-        """Return its size in the file."""
         return 0 if self.kind in {0, NO_BITS} else self.size_bytes
 
     @property

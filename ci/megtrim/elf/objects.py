@@ -182,11 +182,9 @@ class Object:
         self.usable &= claimed <= len(data)
 
     def name(self, section: Section) -> bytes:
-        """Return a section's name."""
         return _text(self.names, section.name_at)
 
     def content(self, section: Section) -> memoryview:
-        """Return a section's bytes."""
         return _part(self._data, section.start, section.size_bytes)
 
     def symbols(self) -> dict[int, Symbol]:

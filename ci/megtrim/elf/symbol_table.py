@@ -80,7 +80,6 @@ class FunctionTable:
     _reach: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare the lookup of addresses."""
         ends = (each.address + max(each.size_bytes, 1) for each in self.functions)
         object.__setattr__(self, "_starts", tuple(each.address for each in self.functions))
         object.__setattr__(self, "_reach", tuple(accumulate(ends, max)))

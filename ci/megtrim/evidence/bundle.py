@@ -316,7 +316,6 @@ class Bundle:
 
     @property
     def contests(self) -> tuple[BundleContest, ...]:
-        """Those that devices are asked for."""
         every = self.times.contests if self.times else ()
         return tuple(each for each in every if each.contest is not None)
 

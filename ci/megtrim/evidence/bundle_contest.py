@@ -101,7 +101,6 @@ class BundleContest:
 
     @property
     def variants(self) -> dict[Side, Variant]:
-        """Whose program each side runs."""
         every = {Side.REFERENCE: self.reference, Side.RIVAL: self.rival}
         return {side: every[side] for side, _ in self.contest.sides} if self.contest else {}
 

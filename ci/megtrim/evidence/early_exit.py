@@ -32,7 +32,6 @@ class EarlyExit:
 
 
 def dump_ending(ending: EarlyExit) -> str:
-    """Write ending.json."""
     return dump(ending)
 
 

@@ -158,7 +158,6 @@ class EvidenceSet:
 
 
 def dump_set(entries: EvidenceSet) -> str:
-    """Write evidence.json."""
     return dump(entries)
 
 
@@ -259,12 +258,10 @@ class DeviceResult:
 
     @property
     def device(self) -> DeviceIdentity:
-        """The machine that it is from."""
         return self.evidence.device
 
     @property
     def passed(self) -> bool:
-        """Whether it ended well."""
         return self.result.status is ScenarioStatus.PASS
 
     def file(self, digest: str | None) -> Path | None:
@@ -311,7 +308,6 @@ class DeviceResult:
 
 
 def list_results(evidence: Evidence, folder: Path = Path()) -> list[DeviceResult]:
-    """Return the results of one job."""
     every = evidence.results
     return [DeviceResult(evidence=evidence, result=each, folder=folder) for each in every]
 

@@ -127,7 +127,6 @@ def require_contest(where: str, value: str, *, cpu_class: str) -> str:
 
 
 def require_unique(where: str, names: Sequence[str]) -> None:
-    """Expect no name twice."""
     seen: set[str] = set()
     for name in names:
         require(name not in seen, where, name, "each name once")

@@ -82,7 +82,6 @@ class ContestRecord:
 
 
 def dump_record(record: ContestRecord) -> str:
-    """Write the document."""
     return dump(record)
 
 

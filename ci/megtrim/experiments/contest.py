@@ -61,7 +61,6 @@ class Sample:
     marks: tuple[Mark, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse times that no clock gives."""
         prepare = () if self.prepare_ms is None else (self.prepare_ms,)
         for time_ms in (*prepare, *self.warm_ups_ms, *self.iterations_ms):
             if not math.isfinite(time_ms) or time_ms <= 0:
@@ -251,7 +250,6 @@ class Contest:
 
     @property
     def width(self) -> int:
-        """How many CPUs each process needs."""
         return count_cpus((contestant for _, contestant in self.sides), self.threads)
 
     @property

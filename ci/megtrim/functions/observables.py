@@ -37,7 +37,6 @@ _LINK = re.compile(r"link ([0-9a-f]{64})")
 
 
 def dump_lines(magic: str, link_sha256: str, lines: Iterable[str]) -> str:
-    """Return a file's text."""
     return "\n".join([magic, f"link {link_sha256}", *lines, ""])
 
 
@@ -97,7 +96,6 @@ class Observables:
     """Names of functions that share code, sorted; each name in one group."""
 
     def names(self) -> frozenset[str]:
-        """Return all names."""
         return frozenset(name for group in self.groups for name in group)
 
     def ran(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -53,8 +53,6 @@ T = TypeVar("T")
 
 
 def _like(shape: str, expected: str, make: Callable[[str], object] = str) -> PlainValidator:
-    """Take text of exactly this shape."""
-
     def check(value: object) -> object:
         if isinstance(value, str) and re.fullmatch(shape, value):
             return make(value)
@@ -151,7 +149,6 @@ class Event:
 
     @property
     def head_sha(self) -> str:
-        """The commit that is checked."""
         return self.pull_request.head_sha if self.pull_request else self.sha
 
     @property
@@ -164,7 +161,6 @@ class Event:
 
     @property
     def run_url(self) -> str:
-        """The page of this run."""
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
 
 

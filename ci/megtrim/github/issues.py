@@ -40,7 +40,6 @@ class IssueTracker:
         self._label = label
 
     def list_own(self) -> Iterator[TrackedIssue]:
-        """Yield megtrim's issues, open and closed."""
         asked = {"labels": self._label, "state": "all", "creator": AUTHOR}
         for item in self._api.pages(self._path, params=asked, most=_MOST_ISSUES):
             if self._is_own(item):

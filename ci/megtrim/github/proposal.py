@@ -228,7 +228,6 @@ class PullRequestProposer:
 
 
 def _blob_sha(text: str) -> str:
-    """Return git's id of a file."""
     data = text.encode()
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 

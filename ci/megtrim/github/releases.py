@@ -97,7 +97,6 @@ class ReleasePublisher:
         return None
 
     def download(self, asset: int) -> bytes:
-        """Return a document of a release."""
         path = f"{self._path}/releases/assets/{asset}"
         return self._api.download(path, limit_bytes=_LARGEST_DOCUMENT, accept=_BYTES)
 

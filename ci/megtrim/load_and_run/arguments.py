@@ -193,7 +193,6 @@ _OFF = ("false", "0", "no", "n", "f")
 
 
 def render_flags(flags: Sequence[Flag], dialect: Dialect) -> tuple[str, ...]:
-    """Return the arguments of these flags."""
     words: list[str] = []
     for flag in flags:
         shown = "--" + flag.name.replace("_", "-")

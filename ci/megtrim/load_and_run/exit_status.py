@@ -73,7 +73,6 @@ def ending_signal(run: ProgramRun) -> int | None:
 
 
 def ending(run: ProgramRun) -> RunOutcome:
-    """Return how the run ended."""
     if run.timed_out:
         return RunOutcome.TIMEOUT
     signal = ending_signal(run)

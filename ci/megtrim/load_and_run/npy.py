@@ -132,7 +132,6 @@ def read_array(data: bytes, *, source: str) -> NDArray[Any] | None:
 
 
 def encode_array(array: NDArray[Any]) -> bytes:
-    """Return the file of an array."""
     import numpy as np
 
     stream = io.BytesIO()

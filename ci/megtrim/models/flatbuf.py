@@ -163,13 +163,11 @@ class Table:
             yield self._buffer.read(_U32, first + 4 * stride * number)
 
     def tables(self, index: int) -> Iterator[Table]:
-        """Yield the tables of a vector."""
         first, count = self.vector(index, 4)
         for number in range(count):
             yield Table(self._buffer, self._buffer.follow(first + 4 * number))
 
     def strings(self, index: int) -> Iterator[str]:
-        """Yield the strings of a vector."""
         first, count = self.vector(index, 4)
         for number in range(count):
             yield self._buffer.string(self._buffer.follow(first + 4 * number))

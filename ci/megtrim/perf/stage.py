@@ -89,7 +89,6 @@ def _name_inputs(
 
 
 def result_type(_task: Task) -> type[PerfResult]:
-    """Return the type of what :func:`work` finds."""
     return PerfResult
 
 

@@ -47,7 +47,6 @@ class StageTime:
     """Whether it is from runs of different lengths, because the program prints no times."""
 
     def __post_init__(self) -> None:
-        """Refuse an interval without its median."""
         expect_interval(str(self.stage), self.lower_ms, self.median_ms, self.upper_ms)
 
 
@@ -69,7 +68,6 @@ class RatioResult:
     """Whether the change is more than threshold and floor, in either direction."""
 
     def __post_init__(self) -> None:
-        """Refuse an interval without its ratio."""
         expect_interval(f"against {self.against}", self.lower, self.ratio, self.upper)
 
     @property

@@ -75,7 +75,6 @@ def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 
 
 def result_type(_task: Task) -> type[VerifyResult]:
-    """Return the type of what :func:`work` finds."""
     return VerifyResult
 
 

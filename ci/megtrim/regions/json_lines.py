@@ -121,19 +121,16 @@ class LineReader:
         return found
 
     def texts(self, value: Any, *keys: str) -> tuple[str, ...]:
-        """Return a list of texts."""
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             self.fail("expected a list of texts", *keys)
         return tuple(value)
 
     def sha256(self, value: Any, *keys: str) -> str:
-        """Return a digest."""
         if not isinstance(value, str) or not _SHA256.fullmatch(value):
             self.fail("expected a sha256, 64 digits of 0-9 and a-f", *keys)
         return value
 
     def number(self, value: Any, low: int, high: int, *keys: str) -> int:
-        """Return a whole number within bounds."""
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             self.fail(f"expected a whole number from {low} to {high}", *keys)
         return value

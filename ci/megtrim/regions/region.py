@@ -122,7 +122,6 @@ class _Parser:
         return _int32(wrapped[1]) if wrapped else name
 
     def integer(self) -> int | str:
-        """Read a number or a type."""
         token = self._peek()
         if _INTEGER.fullmatch(token):
             self._at += 1

@@ -44,7 +44,6 @@ class ReleaseFile:
 
 
 def from_text(path: str, text: str) -> ReleaseFile:
-    """Return a file with this text."""
     data = text.encode()
     return ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())
 

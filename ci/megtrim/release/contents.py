@@ -70,7 +70,6 @@ class ReleaseArtifact:
 
     @property
     def path(self) -> str:
-        """Where it is in the release."""
         folder = PROGRAMS if self.kind is ArtifactKind.PROGRAM else LIBRARIES
         return f"{folder}/{self.name}"
 
@@ -302,7 +301,6 @@ def locate_left_out(name: str) -> str:
 
 
 def dump_contents(contents: ReleaseContents) -> str:
-    """Write release.json."""
     return dump(contents)
 
 

@@ -269,7 +269,6 @@ def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:
 
 
 def scenarios(verdict: Verdict) -> str:
-    """Return a row for each scenario."""
     passed = sum(scenario.status is ScenarioStatus.PASS for scenario in verdict.scenarios)
     title = f"Scenarios: {group_digits(passed)} of {group_digits(len(verdict.scenarios))} passed"
     head = ("scenario", "result", "what was seen", "device", "regions>", "time>")

@@ -48,7 +48,6 @@ class ToolchainReport:
 
     @property
     def sign(self) -> str:
-        """Icon and word of its verdict."""
         if self.verdict is None:
             return _NO_VERDICT
         return f"{VERDICT_SIGNS[self.verdict.verdict]} {self.verdict.verdict}"

@@ -11,17 +11,14 @@ from megtrim.verdict.model import ReportResult, parse_verdict
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name what enters: the verdict alone."""
     return {"verdict": session.results.done[VERDICT].files[VERDICT_FILE]}
 
 
 def result_type(_task: Task) -> type[ReportResult]:
-    """Return the type of what :func:`work` finds."""
     return ReportResult
 
 
 def work(task: Task, session: Session, folder: Path) -> ReportResult:
-    """Write every form of the report."""
     from megtrim.report import comment, html, junit
 
     source = session.results.done[VERDICT].file(VERDICT_FILE)

@@ -269,7 +269,6 @@ class ExistingParts:
     """Empty: no build has symbols."""
 
     def __or__(self, other: ExistingParts) -> ExistingParts:
-        """Return what either knows."""
         return ExistingParts(
             sections=self.sections | other.sections, components=self.components | other.components
         )

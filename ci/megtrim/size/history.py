@@ -120,7 +120,6 @@ class CommitSizes:
 
     @property
     def time(self) -> datetime:
-        """Return when the commit was made."""
         return parse_time("committed_at", self.committed_at)
 
     @property

@@ -53,7 +53,6 @@ def budget_places(request: TrimRequest) -> Mapping[str, Place]:
 
 
 def budget_checks_of(session: Session) -> Iterator[Check]:
-    """Yield the checks of all budgets."""
     return budget_checks(
         size_result(session.results).budgets,
         invocation=session.request.invocation,

@@ -77,7 +77,6 @@ class BudgetRow:
 
     @property
     def subject(self) -> str:
-        """What its check is about."""
         return name_subject(self.artifact, self.variant, self.measure)
 
     @property
@@ -111,7 +110,6 @@ class BudgetRow:
 
     @property
     def used_text(self) -> str:
-        """What was measured, for people."""
         if self.used_bytes is None:
             return "no baseline to compare with"
         growth = self.kind is LimitKind.GROWTH

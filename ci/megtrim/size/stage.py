@@ -97,7 +97,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def result_type(_task: Task) -> type[SizeResult]:
-    """Return the type of what :func:`work` finds."""
     return SizeResult
 
 

@@ -38,7 +38,6 @@ class TrimChoice:
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The others, each with the reason."""
         return tuple(f"{each.name}: {each.why_not}" for each in self.means if each.why_not)
 
 

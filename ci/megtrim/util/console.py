@@ -57,7 +57,6 @@ class Console:
         """Other threads write, too, such as one that recovers a machine."""
 
     def say(self, text: str) -> None:
-        """Write one line."""
         if self._quiet:
             return
         with self._lock:
@@ -66,7 +65,6 @@ class Console:
             self.note(text)
 
     def warn(self, text: str) -> None:
-        """Write one line, even if quiet."""
         with self._lock:
             self._end_line()
             self._write(f"warning: {make_printable(text)}\n")
@@ -122,7 +120,6 @@ class Console:
 
     @property
     def period_s(self) -> float:
-        """How often progress is worth showing."""
         return _TERMINAL_PERIOD_S if self._terminal else _LOG_PERIOD_S
 
     def _end_line(self) -> None:
@@ -167,7 +164,6 @@ class SparseLines:
         self._said = clock()
 
     def say(self, text: str) -> None:
-        """Say a line, or drop it."""
         if self._clock() - self._said >= _LOG_PERIOD_S:
             self.say_now(text)
 

@@ -71,7 +71,6 @@ def is_value(text: str) -> bool:
 
 
 def select_passed(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that pass."""
     return {name: value for name, value in env.items() if name in PASSED}
 
 

@@ -233,7 +233,6 @@ class Background:
         self.pid = child.pid
 
     def alive(self) -> bool:
-        """Return whether it still runs."""
         return self.rc() is None
 
     def rc(self) -> int | None:

@@ -118,7 +118,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def result_type(_task: Task) -> type[VerdictResult]:
-    """Return the type of what :func:`work` finds."""
     return VerdictResult
 
 

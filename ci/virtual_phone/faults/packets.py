@@ -51,7 +51,6 @@ def parse_head(data: bytes) -> PacketHeader | None:
 
 
 def packet(command: bytes, first: int, second: int, payload: bytes = b"") -> bytes:
-    """Return a whole packet."""
     magic = int.from_bytes(command, "little") ^ 0xFFFFFFFF
     head = _HEAD.pack(command, first, second, len(payload), sum(payload) & 0xFFFFFFFF, magic)
     return head + payload

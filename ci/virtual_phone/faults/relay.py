@@ -51,7 +51,6 @@ class Relay:
         return await asyncio.start_server(self._accept, sock=listening, limit=_LIMIT_BYTES)
 
     def cut(self) -> None:
-        """End all connections."""
         for link in self._links:
             link.cancel()
 

@@ -45,7 +45,6 @@ class Sensors:
 def properties(
     *, name: str, cpu: str, rooted: bool, more: Mapping[str, str], booted: bool
 ) -> dict[str, str]:
-    """Return Android's system properties."""
     build = "userdebug" if rooted else "user"
     keys = "test-keys" if rooted else "release-keys"
     known = {

@@ -154,7 +154,6 @@ class DockerClient:
         return outcome
 
     def program(self) -> str:
-        """Return the path of the client."""
         found = self.processes.which(PROGRAM)
         if found is None:
             msg = "docker is not on the PATH of this machine"

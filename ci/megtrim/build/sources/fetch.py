@@ -85,7 +85,6 @@ class SourceFetch:
         self.fetched: dict[PurePosixPath, FetchedSubmodule] = {}
 
     def top(self) -> Tree:
-        """Return the project's own tree."""
         return self._top().tree
 
     def fetch(self, paths: Iterable[PurePosixPath]) -> None:

@@ -84,7 +84,6 @@ class SourceRepository:
         self._ask("init", "--quiet", "--template=", "--initial-branch=main", ".")
 
     def has(self, commit: str) -> bool:
-        """Return whether a commit is here."""
         return self._run("cat-file", "-e", f"{commit}^{{commit}}").ok
 
     def fetch(self, url: RepositoryUrl, commit: str, *, key: str = "", host_keys: str = "") -> None:

@@ -40,7 +40,6 @@ class CheckReport:
 
     @property
     def text(self) -> str:
-        """All of it in one line."""
         word = "skipped" if self.skipped else "ok" if self.passed else "failed"
         restored = f"; restored from quarantine ({self.restored})" if self.restored else ""
         return f"{word}  {self.name}: {'; '.join(self.steps)}{restored}"

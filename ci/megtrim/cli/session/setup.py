@@ -180,7 +180,6 @@ def _find_base(options: Options, console: Console) -> StageFolder | None:
 
 
 def _refuse_contradictions(options: Options) -> None:
-    """Refuse options that contradict each other."""
     if options.committed and options.quick:
         msg = "--quick records which functions run: it cannot be combined with --committed"
         raise InputError(msg, hint="leave one of them out")
@@ -237,7 +236,6 @@ def describe(session: Session) -> None:
 
 
 def _place(loaded: LoadedConfig, processes: ProcessRunner, options: Options) -> ProcessRunner:
-    """Return where the toolchain's programs run."""
     reference = options.image or loaded.config.toolchain.image
     if options.no_docker or not reference:
         return open_place(None, processes, results=options.results, readable=())

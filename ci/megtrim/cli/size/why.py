@@ -296,7 +296,6 @@ def _describe_regions(
 
 
 def iter_kept_lines(facts: dict[str, Any], top: int) -> Iterator[str]:
-    """Yield the answer as lines."""
     regions, left_out = facts.get("regions", []), facts.get("left_out", [])
     is_tag = facts["kind"] == ThingKind.TAG
     yield f"{facts['kind']} {facts['name']}"

@@ -235,7 +235,6 @@ class Leases:
             _release(descriptor)
 
     def holder(self, machine: Machine) -> Holder | None:
-        """Return who holds the machine now."""
         with lock_file(self._guard):
             return self._holder(machine, self._identities.get(machine.key, machine.identity))
 

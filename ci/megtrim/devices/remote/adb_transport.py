@@ -187,7 +187,6 @@ class AdbTransport:
         on_line: Callable[[str], None] | None = None,
         abort: threading.Event | None = None,
     ) -> CompletedCommand:
-        """Run a script; see :class:`~megtrim.devices.remote.transport.Transport`."""
         nonce = new_nonce()
         text = frame(script, args, nonce)
         outcome = self.command(

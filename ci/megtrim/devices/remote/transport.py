@@ -225,7 +225,6 @@ class Heartbeat:
             raise ConnectionLost(msg)
 
     def beat(self) -> None:
-        """Probe at intervals until stopped."""
         while not self.stop.wait(self._timeouts.heartbeat_s):
             began = time.monotonic()
             if not self._is_there() and not self.stop.is_set():

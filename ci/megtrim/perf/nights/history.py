@@ -155,7 +155,6 @@ class HistoryRun:
 
     @property
     def time(self) -> datetime:
-        """Return when it was measured."""
         return parse_time("measured_at", self.measured_at)
 
     @property

@@ -81,12 +81,10 @@ class PerformanceRow(_MeasuredRow):
 
     @property
     def subject(self) -> str:
-        """Its name in checks."""
         return f"{self.scenario} {self.experiment}"
 
     @property
     def named_times(self) -> tuple[tuple[str, StageTime], ...]:
-        """The times by their stages."""
         return tuple((str(each.stage), each) for each in self.times)
 
     @property
@@ -110,12 +108,10 @@ class TrimmingRow(_MeasuredRow):
 
     @property
     def subject(self) -> str:
-        """Its name in checks."""
         return f"{self.scenario} {self.artifact} trimming"
 
     @property
     def named_times(self) -> tuple[tuple[str, StageTime], ...]:
-        """The times by their variants."""
         return tuple((each.variant, each.time) for each in self.variants if each.time)
 
     @property
@@ -156,7 +152,6 @@ class ChangePoint:
     """New level over old: above 1 is slower."""
 
     def __post_init__(self) -> None:
-        """Refuse no date."""
         _expect_date(self.date)
 
 
@@ -172,7 +167,6 @@ class HistorySeries:
     changes: tuple[ChangePoint, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse nights out of order."""
         for before, after in pairwise(point.date for point in self.points):
             if before >= after:
                 msg = f"history: found {after} after {before}, expected each night once, in order"
@@ -197,7 +191,6 @@ class Performance:
 
     @property
     def all_rows(self) -> tuple[Row, ...]:
-        """Each of them has a check."""
         return (*self.rows, *self.trimming)
 
 

@@ -96,7 +96,6 @@ class ContestOutcome:
 
     @property
     def device(self) -> str:
-        """Name of the machine, or empty."""
         return self.result.device.name if self.result and self.result.device else ""
 
 

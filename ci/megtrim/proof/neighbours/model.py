@@ -70,7 +70,6 @@ def count_working(rows: Sequence[NeighbourResult]) -> str:
 
 
 def working(rows: Sequence[NeighbourResult]) -> str:
-    """Return the same as a sentence."""
     return f"{count_working(rows)} neighbours work"
 
 

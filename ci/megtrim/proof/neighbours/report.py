@@ -92,7 +92,6 @@ def text(rows: Sequence[NeighbourResult]) -> str:
 
 
 def markdown(rows: Sequence[NeighbourResult]) -> str:
-    """Return the folded tables."""
     parts = [_WHAT]
     for matrix in matrices(rows):
         levels = tuple(map(code, matrix.levels))

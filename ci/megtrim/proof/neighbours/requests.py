@@ -23,7 +23,6 @@ from megtrim.util.input_files import read_bytes
 
 
 def near(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
-    """Return all neighbours of a scenario."""
     changes = [
         change for change in NpyMutation if _mutate_inputs(scenario, session.request, change)
     ]

@@ -65,12 +65,10 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def result_type(_task: Task) -> type[NeighboursResult]:
-    """Return the type of what :func:`work` finds."""
     return NeighboursResult
 
 
 def work(task: Task, session: Session, folder: Path) -> NeighboursResult:
-    """Try every neighbour."""
     scenario = scenario_of(task)
     rows = tuple(
         _evaluate_neighbour(each, scenario, session)

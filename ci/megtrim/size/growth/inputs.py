@@ -112,7 +112,6 @@ class BuildInputs:
     """By id: a text that names its model by digest, and its arguments."""
 
     def digests(self) -> dict[str, str]:
-        """Return a digest of each cause."""
         named = {
             "source files": "\n".join(f"{name} {at}" for name, at in sorted(self.sources.items())),
             "keep set": "\n".join(sorted(self.kept)),
@@ -248,7 +247,6 @@ class _KeptChanges:
         }
 
     def find_causes(self) -> Iterator[Cause]:
-        """Yield the cause of each difference."""
         for users in (*self.came.values(), *(of for _, of in self._went.values())):
             by_model = bool(users) and not self._stayed.intersection(users)
             yield Cause.MODELS if by_model else Cause.KEEP_SET
@@ -268,7 +266,6 @@ def count_kinds(counts: Mapping[str, int]) -> str:
 
 
 def name_kind(kind: str) -> str:
-    """Return what people call a kind."""
     return _KIND_NAMES.get(kind, kind)
 
 

@@ -119,7 +119,6 @@ def find_prices(session: Session) -> tuple[PriceList, ...]:
 
 
 def make_price_list(artifact: PricedArtifact) -> PriceList:
-    """Return all prices of one artifact."""
     return PriceList(
         artifact=artifact.name,
         size_bytes=artifact.size_bytes,

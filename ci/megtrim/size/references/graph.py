@@ -57,7 +57,6 @@ class ReferenceGraph:
     sizes: Numbers = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare the lookup of names."""
         found: dict[str, int] = {}
         for number, part in enumerate(self.parts):
             for name in part.names:
@@ -67,7 +66,6 @@ class ReferenceGraph:
         object.__setattr__(self, "sizes", sizes)
 
     def select(self, numbers: Iterable[int]) -> Mask:
-        """Return the mask of these parts."""
         mask = np.zeros(len(self.parts), dtype=bool)
         mask[list(numbers)] = True
         return mask
@@ -90,7 +88,6 @@ class ReferenceGraph:
         yield from zip(range(first, last), self.targets[first:last].tolist(), strict=True)
 
     def sort(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        """Return the parts, the largest first."""
         return tuple(sorted(numbers, key=lambda number: (-int(self.sizes[number]), number)))
 
     def reach(

@@ -46,7 +46,6 @@ class TrimmedGraph:
 
     @cached_property
     def kept(self) -> Mask:
-        """The parts that stay."""
         return self.base.reach(self.base.roots, emptied=self.emptied) & ~self.emptied
 
     @cached_property
@@ -102,7 +101,6 @@ def _count(graph: ReferenceGraph, mask: Mask | None) -> Counter[tuple[str, str]]
 
 
 def make_row(component: str, symbol: str, base_bytes: int, kept_bytes: int) -> LeftOutRow:
-    """Return a row with what went."""
     return LeftOutRow(
         component=component,
         symbol=symbol,

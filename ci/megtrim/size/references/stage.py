@@ -41,7 +41,6 @@ def _find_linked(task: Task, session: Session) -> str:
 
 
 def result_type(_task: Task) -> type[ReferencesResult]:
-    """Return the type of what :func:`work` finds."""
     return ReferencesResult
 
 

@@ -37,7 +37,6 @@ def make_base_spec(session: Session) -> BuildSpec:
 
 
 def base_inputs(session: Session) -> dict[str, str]:
-    """Name what that build depends on."""
     named = variants.inputs(session, make_base_spec(session))
     return (
         named
@@ -117,7 +116,6 @@ class UnfoldedLink:
 
 
 def read_unfolded(target: str, results: TaskResults) -> UnfoldedLink:
-    """Read a program's unfolded link."""
     folder = results.done[LINKED]
     program = folder.file(locate_unstripped(Link.UNFOLDED, target))
     data = read_linked(program)
@@ -201,7 +199,6 @@ def find_programs(session: Session) -> list[RelinkedProgram]:
 
 
 def read_program(target: str, session: Session) -> UntrimmedProgram:
-    """Read a program's unfolded link."""
     listed = locate_unstripped(Link.UNFOLDED, f"{target}.map")
     return UntrimmedProgram(
         target=target,

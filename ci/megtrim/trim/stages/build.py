@@ -17,12 +17,10 @@ from megtrim.util.errors import ProductFailure
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name what enters the build."""
     return variants.inputs(session, variants.make_spec(session, Variant(task.name), {}))
 
 
 def result_type(_task: Task) -> type[BuildResult]:
-    """Return the type of what :func:`work` finds."""
     return BuildResult
 
 

@@ -87,14 +87,12 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def result_type(task: Task) -> type[_Result]:
-    """Return the type of what :func:`work` finds."""
     if task.id == LINKED:
         return UnfoldedLinksResult
     return FunctionsKeepSetResult if task.id == FUNCTIONS else RecordResult
 
 
 def work(task: Task, session: Session, folder: Path) -> _Result:
-    """Link, run, or merge."""
     if task.scenario is not None:
         return _record(task.scenario, session, folder)
     if task.id == LINKED:
@@ -157,7 +155,6 @@ def _observe(target: str, services: Services, folder: Path) -> Observables:
 
 
 def _probe(program: Path, found: Observables) -> None:
-    """Put the traps in."""
     data = read_linked(program)
     table = parse_table(data, source=str(program))
     program.write_bytes(probes.patch(data, table, found.names()))

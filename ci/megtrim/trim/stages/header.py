@@ -60,7 +60,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def result_type(_task: Task) -> type[HeaderResult]:
-    """Return the type of what :func:`work` finds."""
     return HeaderResult
 
 

@@ -60,7 +60,6 @@ def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 
 
 def result_type(task: Task) -> type[SearchResult | TraceResult]:
-    """Return the type of what :func:`work` finds."""
     return SearchResult if _is_search(task) else TraceResult
 
 

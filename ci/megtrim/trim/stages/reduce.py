@@ -54,7 +54,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def result_type(task: Task) -> type[ReduceResult | SymbolizingLinkResult]:
-    """Return the type of what :func:`work` finds."""
     return SymbolizingLinkResult if task.id == NAMED else ReduceResult
 
 

@@ -29,7 +29,6 @@ class TranslationUnit:
 
 
 def read_commands(build: Path) -> str:
-    """Return CMake's JSON of compile commands."""
     return (build / "compile_commands.json").read_text(encoding="utf-8")
 
 

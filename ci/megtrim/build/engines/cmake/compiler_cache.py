@@ -70,7 +70,6 @@ class Storage:
         return replace(self, attributes=(*self.attributes, *missing))
 
     def read_only(self) -> Storage:
-        """Return this storage with writing disabled."""
         kept = [each for each in self.attributes if each.partition("=")[0] != READ_ONLY]
         return replace(self, attributes=(*kept, f"{READ_ONLY}=true"))
 

@@ -84,7 +84,6 @@ def option_name(cmake_lists: str, *, root: str) -> str:
 
 
 def render(options: SourceOptions) -> str:
-    """Return the file's text."""
     outside = "|".join(re.sub("[.+]", r"[\g<0>]", _plain(each)) for each in options.outside)
     values = {"@OPTIONS@": _quote(options.options), "@FAST@": _quote(options.fast)}
     text = _TEXT.replace("@OUTSIDE@", outside)

@@ -24,7 +24,6 @@ class Quirk:
     options: tuple[tuple[str, str], ...]
 
     def applies(self, toolchain: str, variant: Variant, generation: str) -> bool:
-        """Return whether it concerns this build."""
         return (
             (not self.toolchains or toolchain in self.toolchains)
             and (not self.generations or generation in self.generations)
