@@ -1,5 +1,3 @@
-"""The ids of configurations: short, safe in every name, and never those of another path."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Devices in megtrim.yaml: what each key may hold, and which kind has which."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""YAML as this project reads it: fewer surprises than YAML has, and nothing that explodes."""
-
 from __future__ import annotations
 
 import pytest

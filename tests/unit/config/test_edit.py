@@ -1,5 +1,3 @@
-"""A list grows by an item; comments and all other bytes stay."""
-
 from __future__ import annotations
 
 import pytest

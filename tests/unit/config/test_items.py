@@ -1,5 +1,3 @@
-"""Models and scenarios in files of their own: found, placed, and refused."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -110,7 +108,6 @@ def load_files(folder: Path, files: dict[str, str] | None = None, main: str = MA
 
 
 def refused(folder: Path, files: dict[str, str], main: str = MAIN) -> str:
-    """Return what is said, without the folder."""
     with pytest.raises(InputError) as caught:
         load_files(folder, files, main)
     return caught.value.message.replace(f"{folder}/", "")

@@ -1,5 +1,3 @@
-"""The JSON Schema: it refuses what the parser refuses, and takes what the parser takes."""
-
 from __future__ import annotations
 
 import json

@@ -1,8 +1,7 @@
-"""Loading: where things stand, what is warned of, and every way a file can be wrong."""
-
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -33,21 +32,15 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.mark.parametrize("case", FAILING, ids=lambda case: case.name)
-def test_a_wrong_file_is_shown_exactly_so(case: Path) -> None:
+def test_a_wrong_file_is_shown_exactly_so_and_no_library_is_named(case: Path) -> None:
     file = case / "megtrim.yaml"
     with pytest.raises(ConfigError) as caught:
         load_config(file)
 
     expected = (case / "expected.txt").read_text(encoding="utf-8")
     assert expected == caught.value.message.replace(str(file), "megtrim.yaml") + "\n"
-
-
-@pytest.mark.parametrize("case", FAILING, ids=lambda case: case.name)
-def test_no_message_speaks_of_the_libraries(case: Path) -> None:
-    text = (case / "expected.txt").read_text(encoding="utf-8").lower()
-
-    assert not [word for word in ("pydantic", "input should", "https:", "loc=") if word in text]
-    assert all(line.startswith("megtrim.yaml:") for line in text.splitlines())
+    assert all(line.startswith("megtrim.yaml:") for line in expected.splitlines())
+    assert not re.search("pydantic|input should|https:|loc=", expected, re.IGNORECASE)
 
 
 def test_there_are_cases() -> None:

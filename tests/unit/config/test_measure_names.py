@@ -1,5 +1,3 @@
-"""What budgets measure, by name."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""What a configuration says when little is written, and what each key may hold."""
-
 from __future__ import annotations
 
 from datetime import date

@@ -1,5 +1,3 @@
-"""What the owner of a machine says of its boards and phones, against what a pull request says."""
-
 from __future__ import annotations
 
 from pathlib import Path

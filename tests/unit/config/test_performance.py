@@ -1,5 +1,3 @@
-"""What megtrim.yaml says of times."""
-
 from __future__ import annotations
 
 from pathlib import Path

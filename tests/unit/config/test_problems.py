@@ -1,5 +1,3 @@
-"""A mistake in megtrim.yaml as text, and all of them as one error."""
-
 from __future__ import annotations
 
 import pytest

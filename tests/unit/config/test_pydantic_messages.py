@@ -1,5 +1,3 @@
-"""The errors of pydantic, as a user of megtrim.yaml reads them."""
-
 from __future__ import annotations
 
 import pytest

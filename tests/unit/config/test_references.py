@@ -1,5 +1,3 @@
-"""What the keys of megtrim.yaml say of each other: each contradiction is refused with its line."""
-
 from __future__ import annotations
 
 from pathlib import Path

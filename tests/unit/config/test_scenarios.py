@@ -1,5 +1,3 @@
-"""Every scenario of a configuration, on every class it names."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The starter configuration: it loads as it is, and so does all that it shows commented out."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Several toolchains in one file: each is a configuration like that of a file of its own."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -41,7 +39,6 @@ WHOLE = ENGINE + TOOLCHAINS + TEXT
 
 
 def names(config: Config) -> list[str]:
-    """Return the ids of its scenarios."""
     return [each.id for each in all_scenarios(config)]
 
 

@@ -1,5 +1,3 @@
-"""Sizes and durations: what people write, and what they read."""
-
 from __future__ import annotations
 
 import re

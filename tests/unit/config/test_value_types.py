@@ -1,5 +1,3 @@
-"""What the keys of megtrim.yaml can hold: what each kind accepts, and what a refusal expects."""
-
 from __future__ import annotations
 
 import re

@@ -73,7 +73,6 @@ def with_left_out(
 
 
 def folded(*, fixed: bool = False) -> bytes:
-    """Return the linked file of such a program."""
     return with_build_id(linked(FOLDED, code=CODE, kind=2 if fixed else 3))
 
 

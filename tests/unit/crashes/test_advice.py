@@ -1,5 +1,3 @@
-"""What to do: the nearest scenario, and lines to add."""
-
 from __future__ import annotations
 
 from dataclasses import replace

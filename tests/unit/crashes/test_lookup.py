@@ -1,5 +1,3 @@
-"""Looking up crashes: certain, a set that holds the truth, or no fault of trimming."""
-
 from __future__ import annotations
 
 import struct
@@ -36,7 +34,6 @@ def found(
 
 
 def replace_table(made: TrimmedProgram, functions: tuple[Function, ...]) -> TrimmedProgram:
-    """Return the program with other functions in its twin."""
     table = FunctionTable(
         machine="aarch64",
         entry=0,
@@ -318,7 +315,6 @@ def mapping(*, offset: int | None = 0x1000, file: str = "/lib/app") -> MappedFil
 
 
 def report(*frames: CrashFrame, **changes: object) -> CrashReport:
-    """Return a report with these frames."""
     return CrashReport(signal=5, frames=frames, **changes)  # type: ignore[arg-type]
 
 

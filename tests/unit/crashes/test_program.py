@@ -1,5 +1,3 @@
-"""A trimmed program: where it traps, and what its code is."""
-
 from __future__ import annotations
 
 import json

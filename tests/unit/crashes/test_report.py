@@ -1,5 +1,3 @@
-"""Reports of crashes: what is read, of whom, and what no text can do to the reader."""
-
 from __future__ import annotations
 
 from dataclasses import replace

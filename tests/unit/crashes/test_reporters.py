@@ -1,5 +1,3 @@
-"""What a dozen reporters write of a crash: certain where all is said, never certain and wrong."""
-
 from __future__ import annotations
 
 from collections import Counter

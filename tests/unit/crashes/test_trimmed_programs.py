@@ -1,5 +1,3 @@
-"""The newest trim of a folder of results, as crashes are looked up in it."""
-
 from __future__ import annotations
 
 from pathlib import Path

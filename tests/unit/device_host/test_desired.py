@@ -1,5 +1,3 @@
-"""What a device host consists of: which items, in which order, and what their files say."""
-
 from __future__ import annotations
 
 import dataclasses

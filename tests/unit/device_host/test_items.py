@@ -1,5 +1,3 @@
-"""Kinds of items: what differs is named, files come whole, a runner only from its own bytes."""
-
 from __future__ import annotations
 
 import hashlib

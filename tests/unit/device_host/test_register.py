@@ -1,5 +1,3 @@
-"""The call that registers a runner, against a real socket."""
-
 from __future__ import annotations
 
 import importlib.util

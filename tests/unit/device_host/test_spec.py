@@ -1,5 +1,3 @@
-"""What a technician may ask for: every word is checked, because it ends up in a unit or a rule."""
-
 from __future__ import annotations
 
 import argparse

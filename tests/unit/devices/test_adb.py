@@ -1,5 +1,3 @@
-"""Phones are found by serial or properties; every call names its phone."""
-
 from __future__ import annotations
 
 import os
@@ -233,19 +231,6 @@ def test_facts(spec: DeviceSpec) -> None:
     facts = phone.facts()
     assert facts["serial"] == "A1"
     assert facts["machine"]
-
-
-def test_every_call_names_its_phone(spec: DeviceSpec, client: Path, tmp_path: Path) -> None:
-    (phone,) = adb.find(named(spec, serial="A1"))
-    (tmp_path / "source").write_text("x")
-    phone.link.push(tmp_path / "source", str(tmp_path / "there"), timeout_s=5)
-    phone.link.pull(str(tmp_path / "there"), tmp_path / "back", timeout_s=5)
-    assert phone.link.shell("exit 3", timeout_s=5).rc == 3
-    assert (tmp_path / "back").read_text() == "x"
-    where = f"-H 127.0.0.1 -P {find_adb(spec.processes).port} -s A1"
-    own = [call for call in calls(client) if call != "version"]
-    assert len(own) == 4
-    assert all(call.startswith(where) for call in own)
 
 
 def test_a_call_without_a_server_of_our_version_is_none(

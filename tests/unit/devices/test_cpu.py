@@ -1,5 +1,3 @@
-"""The features of a CPU, from what the kernel says of it."""
-
 from __future__ import annotations
 
 import platform

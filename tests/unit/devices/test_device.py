@@ -1,5 +1,3 @@
-"""What every kind of device does with the files that a program leaves."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""This machine as a device: a run directory for each job, gone when the job is."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""An emulated CPU: qemu gets the CPU of the class and the path of the loader."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""Packed relocations: whether a device's glibc loads them is checked before a build."""
-
 from __future__ import annotations
 
 from pathlib import Path

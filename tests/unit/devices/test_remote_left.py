@@ -1,5 +1,3 @@
-"""What programs leave on a machine is not trusted: no job fails for it, and none hangs."""
-
 from __future__ import annotations
 
 import hashlib
@@ -29,8 +27,6 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ran(processes: ProcessRunner, root: Path, tmp_path: Path) -> Callable[[str], ProgramRun]:
-    """Run a program in a run directory of its own."""
-
     def run(text: str) -> ProgramRun:
         program = tmp_path / "program"
         program.write_text(text, encoding="utf-8")

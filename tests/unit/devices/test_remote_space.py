@@ -1,5 +1,3 @@
-"""Space on the machine: checked before, checked after, and given back."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""Work on a device: again where the machine failed, and never where the program did."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Boards over ssh: ssh's options, what its errors mean, what is needed to use one."""
-
 from __future__ import annotations
 
 import os

@@ -141,7 +141,6 @@ def proofs(*entries: Evidence) -> EvidenceSet:
 
 
 def written(*entries: Evidence) -> str:
-    """Return the evidence.json of a job."""
     return dump_set(proofs(*entries))
 
 
@@ -208,12 +207,10 @@ def bundle_contest(**changes: Any) -> BundleContest:
 
 
 def unheld_contest(status: PerformanceStatus, reason: str, **changes: Any) -> BundleContest:
-    """Return a contest that no device is asked for."""
     return bundle_contest(contest=None, unheld=status, reason=reason, **changes)
 
 
 def time_bundle(*contests: BundleContest, **changes: Any) -> Bundle:
-    """Return a bundle that asks for times."""
     times = BundleTimes(
         engine=ENGINE,
         criterion=Criterion(),
@@ -243,7 +240,6 @@ def samples(
 
 
 def contest_result(**changes: Any) -> ContestResult:
-    """Return that of a contest that was measured, or what else the changes say."""
     values: dict[str, Any] = {
         "status": PerformanceStatus.MEASURED,
         "samples": tuple(samples()),
@@ -260,7 +256,6 @@ def record(**changes: Any) -> ContestRecord:
 
 
 def timed(brought: ContestRecord, **changes: Any) -> EvidenceResult:
-    """Return what evidence says of a record."""
     digest = hashlib.sha256(dump_record(brought).encode()).hexdigest()
     return replace(make_contest_result(brought, digest), **changes)
 

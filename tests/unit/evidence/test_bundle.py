@@ -1,5 +1,3 @@
-"""The bundle's document: equal bytes for equal bundles, and nothing of any other shape."""
-
 from __future__ import annotations
 
 import hashlib
@@ -120,7 +118,6 @@ WHOLE = {
 
 
 def refused(name: str, change: Change) -> str:
-    """Return what is said of a bundle after a change."""
     with pytest.raises(InputError) as caught:
         parse_bundle(changed(dump_bundle(WHOLE[name]), change), source="bundle.json")
     assert caught.value.hint == (
@@ -257,38 +254,20 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
                 ({"plain": {"lib.so": "x"}}, "expected a sha256"),
             ],
         ),
+        # Settings have the types of the configuration, where each is held to its shape.
         *_values(
             *("phone", *SETTINGS, "match"),
             cases=[
                 ({"-r": "x"}, "expected the name of an Android property"),
-                ({"ro.a": ""}, "expected the property's whole value"),
-                ({"ro.a": "x" * 201}, "expected the property's whole value"),
-                ({"ro.a": "x\ny"}, "expected the property's whole value"),
-                ({"ro.a": "x\x1b"}, "expected one line"),
                 ({f"ro.{n}": "1" for n in range(33)}, "expected at most 32 entries"),
                 ({}, "device pixel-6: found [], expected serial or match"),
             ],
         ),
-        *_values(
-            *("phone", *SETTINGS, "power", "hub"),
-            cases=[("/dev/bus/usb", "a hub as uhubctl"), ("1-1\n", "a hub as uhubctl names it")],
-        ),
-        *_values(
-            *("phone", *SETTINGS, "power", "port"),
-            cases=[(0, "number from 1 to 64"), (65, "from 1 to 64"), (True, "a whole number")],
-        ),
+        ("phone", put(*SETTINGS, "power", "hub", value="/dev/bus/usb"), "a hub as uhubctl"),
+        ("phone", put(*SETTINGS, "power", "port", value=True), "a whole number"),
         ("phone", put(*SETTINGS, "power", "volts", value=5), "expected no such key"),
-        *_values(
-            *("phone", *SETTINGS, "cool_down", "below"),
-            cases=[(9.0, "expected 10 or more"), (121.0, "120 or less"), ("40", "a number")],
-        ),
-        *_values(
-            *("phone", *SETTINGS, "cool_down", "within"),
-            cases=[
-                ("0 s", "a duration of more than no time"),
-                ("86401 s", "no time and at most a day"),
-            ],
-        ),
+        ("phone", put(*SETTINGS, "cool_down", "below", value="40"), "a number"),
+        ("phone", put(*SETTINGS, "cool_down", "within", value="86401 s"), "and at most a day"),
         ("phone", put(*SETTINGS, "governor", value="x;reboot"), "expected a governor"),
         ("phone", put(*SETTINGS, "cpus", value="4-7;8"), "expected numbers of CPUs"),
         *_values(
@@ -302,18 +281,11 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
             *("board", *SETTINGS, "host"),
             cases=[
                 ("-oProxyCommand=id", "expected a host's name or address"),
-                ("a b", "expected a host's name or address"),
-                ("h" * 201, "expected a host's name or address"),
                 (None, "device pixel-6: found 'no host', expected one"),
             ],
         ),
-        *_values(
-            *("board", *SETTINGS, "port"), cases=[(0, "from 1 to 65535"), (65_536, "1 to 65535")]
-        ),
-        *_values(
-            *("board", *SETTINGS, "user"),
-            cases=[("root@h", "the name of a user"), ("-l", "the name of a user")],
-        ),
+        ("board", put(*SETTINGS, "port", value=0), "from 1 to 65535"),
+        ("board", put(*SETTINGS, "user", value="-l"), "the name of a user"),
         *_values(
             *("board", *SETTINGS, "key"),
             cases=[

@@ -1,5 +1,3 @@
-"""A run that ended before a verdict says so in a document."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Evidence as a document, which comes from where a pull request's program ran; and proofs."""
-
 from __future__ import annotations
 
 import hashlib
@@ -67,7 +65,6 @@ TODAY = date.fromisoformat(DAY)
 
 
 def refused(text: str) -> str:
-    """Return what is said of a text that is no evidence."""
     with pytest.raises(InputError) as caught:
         parse_set(text, source="evidence.json", hint=HINT)
     assert caught.value.hint == HINT

@@ -1,5 +1,3 @@
-"""What device jobs brought: by purpose and scenario, and never two different ones of one."""
-
 from __future__ import annotations
 
 import hashlib
@@ -34,7 +32,6 @@ CACHE_DIGEST = hashlib.sha256(CACHE).hexdigest()
 
 
 def traced(**changes: Any) -> str:
-    """Return the document of a job that traced the scenario."""
     values = {"text": "traced: 3 regions", "trace": DIGEST, "cache": CACHE_DIGEST} | changes
     return written(evidence(result(**values), purpose=JobPurpose.TRACE))
 
@@ -113,7 +110,6 @@ def test_a_folder_without_evidence_is_refused(tmp_path: Path) -> None:
 
 
 def recorded(path: Path, data: bytes, **changes: Any) -> Path:
-    """Write the folder of a job that recorded the scenario's functions."""
     digest = hashlib.sha256(data).hexdigest()
     values = {"text": "recorded: 3 functions", "functions": digest} | changes
     text = written(evidence(result(**values), purpose=JobPurpose.RECORD))

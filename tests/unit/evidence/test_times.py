@@ -1,5 +1,3 @@
-"""Which result of a contest counts: never a doubtful one, and no doubt costs another contest."""
-
 from __future__ import annotations
 
 import shutil
@@ -249,7 +247,6 @@ def objection(result: ContestResult, asked: Contest | None = None) -> str:
 
 
 def refused(change: Change) -> str:
-    """Return what is said of a document after a change."""
     with pytest.raises(InputError) as caught:
         parse_record(changed(TEXT, change), source="record")
     return caught.value.message

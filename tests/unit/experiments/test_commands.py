@@ -1,5 +1,3 @@
-"""The exact command line of each step, in both dialects."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The values of a contest."""
-
 from __future__ import annotations
 
 import math
@@ -34,7 +32,6 @@ from megtrim.util.strict_json import decode, encode
 
 
 def make_contestant(side: Side, experiment: str) -> Contestant:
-    """Return a contestant as the stage makes it."""
     commands = make_commands(
         find_experiments([experiment])[0],
         name_files(side, inputs={"data": ".npy"}),

@@ -1,5 +1,3 @@
-"""An experiment is refused if its steps cannot follow one another."""
-
 from __future__ import annotations
 
 from dataclasses import replace

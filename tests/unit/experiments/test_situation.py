@@ -1,5 +1,3 @@
-"""Why an experiment cannot run: one reason, or none."""
-
 from __future__ import annotations
 
 from dataclasses import replace

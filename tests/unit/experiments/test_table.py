@@ -1,5 +1,3 @@
-"""The table has every experiment of the engine's page, once, with what the page says of it."""
-
 from __future__ import annotations
 
 from dataclasses import replace

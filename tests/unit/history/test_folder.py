@@ -1,5 +1,3 @@
-"""The history in a folder: its files, and what they have in common."""
-
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor

@@ -1,5 +1,3 @@
-"""A device job that takes times: records of contests, and what is said where there is none."""
-
 from __future__ import annotations
 
 import hashlib
@@ -96,13 +94,11 @@ def place(tmp_path: Path) -> Place:
 
 
 def trimming(**changes: Any) -> BundleContest:
-    """Return the contest of reduced against plain."""
     values = {"id": TRIMMING, "rival": Variant.REDUCED, "contest": contest(tolerance=EXACT)}
     return bundle_contest(**{**values, **changes})
 
 
 def rows(found: JobResult) -> list[EvidenceResult]:
-    """Return all results, in the order of the contests."""
     every = [result for entry in found.evidence.entries for result in entry.results]
     return sorted(every, key=lambda result: result.scenario)
 

@@ -1,5 +1,3 @@
-"""What a bundle asks of devices that take times: every contest, or why it is not held."""
-
 from __future__ import annotations
 
 from pathlib import Path

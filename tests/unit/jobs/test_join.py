@@ -1,5 +1,3 @@
-"""The final verdict: what the build found, and one check for each scenario of a device."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -76,7 +74,6 @@ def seen(*found: Evidence, **changes: Any) -> DeviceFindings:
 
 
 def checks(what: DeviceFindings) -> dict[str, Check]:
-    """Return the device checks by id."""
     final = join(passing(), what).verdict
     return {check.id: check for check in final.checks if check.kind is CheckKind.DEVICE}
 

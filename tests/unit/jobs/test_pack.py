@@ -1,5 +1,3 @@
-"""What devices are asked for, and the bundle that reports them."""
-
 from __future__ import annotations
 
 import hashlib
@@ -79,7 +77,6 @@ def proof(
     device: DeviceIdentity = BOARD,
     **changes: Any,
 ) -> Any:
-    """Return the proof of a scenario as it is now."""
     bound = {each.id: text for each, text in select(session, JobPurpose.VERIFY, NONE).asked}
     given = {"scenario": id_, "binding": bound[id_]} | changes
     entry = evidence(result(**given), day=day, device=device)

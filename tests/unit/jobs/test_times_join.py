@@ -1,5 +1,3 @@
-"""A night's times in the verdict: what went wrong costs its own row, and nothing turns green."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -71,14 +69,12 @@ def joined(
 
 
 def row_of(verdict: Verdict, contest_id: str = CONTEST) -> PerformanceRow:
-    """Return the row of an experiment."""
     assert verdict.performance is not None
     name = contest_id.partition("#")[2]
     return next(row for row in verdict.performance.rows if row.experiment == name)
 
 
 def check_of(verdict: Verdict, contest_id: str = CONTEST) -> CheckStatus:
-    """Return how the check of an experiment ended."""
     subject = contest_id.replace("#", " ")
     return next(check.status for check in verdict.checks if check.id == f"latency:{subject}")
 

@@ -1,5 +1,3 @@
-"""A device job: everything from the bundle, every file by its digest, every ending evidence."""
-
 from __future__ import annotations
 
 import hashlib
@@ -84,13 +82,11 @@ class Place:
 
 
 def only(found: JobResult) -> Evidence:
-    """Return the evidence of the one machine that was used."""
     (entry,) = found.evidence.entries
     return entry
 
 
 def results(found: JobResult) -> list[EvidenceResult]:
-    """Return all results, in the order of the scenarios."""
     every = [result for entry in found.evidence.entries for result in entry.results]
     return sorted(every, key=lambda result: result.scenario)
 

@@ -1,5 +1,3 @@
-"""What an application wrote: tensors within a tolerance, anything else byte by byte."""
-
 from __future__ import annotations
 
 import io

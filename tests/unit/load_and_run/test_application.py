@@ -1,5 +1,3 @@
-"""An application's command line: placeholders filled, everything else left as it is."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The command line: what megtrim adds, what it refuses, how flags are read."""
-
 from __future__ import annotations
 
 from dataclasses import replace

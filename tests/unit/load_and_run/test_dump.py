@@ -1,5 +1,3 @@
-"""Dumped outputs: read, compared bit by bit or with a tolerance, refused as evidence."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""Tensors in ``.npy`` files: what a header says, what fits a model, and generated inputs."""
-
 from __future__ import annotations
 
 import io

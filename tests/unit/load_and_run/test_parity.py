@@ -1,5 +1,3 @@
-"""What counts as the same number, and that no constant can ever pass for an output."""
-
 from __future__ import annotations
 
 import math

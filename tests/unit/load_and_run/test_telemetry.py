@@ -1,5 +1,3 @@
-"""What a run's time was taken under, and when that makes it worthless."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The reader of logs: recorded logs, made logs of every release, and each way to damage them."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Comparisons and schedules: answers, invariances, marks, the order of processes."""
-
 import math
 import random
 from collections import Counter

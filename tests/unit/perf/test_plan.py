@@ -1,5 +1,3 @@
-"""The tasks of a performance run."""
-
 from __future__ import annotations
 
 from typing import Any

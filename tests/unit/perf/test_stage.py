@@ -1,5 +1,3 @@
-"""The stage `perf`: what it depends on, and what it leaves."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -137,7 +135,6 @@ def task_of(session: Session, name: str = NAME) -> Task:
 
 
 def asked(session: Session) -> BundleContest:
-    """Return what a bundle would ask for."""
     task = task_of(session)
     contest = plan_for_runner(task, session)
     assert not isinstance(contest, str)

@@ -1,5 +1,3 @@
-"""Who takes part in a search, who goes on, and who wins."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -186,7 +186,6 @@ def as_files(texts: dict[str, str]) -> tuple[ReleaseFile, ...]:
 
 
 def write(folder: Path, texts: dict[str, str] | None = None) -> Path:
-    """Write a release, whole by default."""
     write_folder(as_files(texts or documents()), folder)
     return folder
 

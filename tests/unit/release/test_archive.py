@@ -1,5 +1,3 @@
-"""A release as one file: equal bytes for equal files, and nothing unpacked that is no release."""
-
 from __future__ import annotations
 
 import gzip

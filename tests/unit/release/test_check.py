@@ -1,5 +1,3 @@
-"""A release that is whole passes; one that was damaged in any way is refused, and the way named."""
-
 from __future__ import annotations
 
 import os

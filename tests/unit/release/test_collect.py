@@ -1,5 +1,3 @@
-"""From the results of a trim to a release: what goes in, and that it passes its own check."""
-
 from __future__ import annotations
 
 import io

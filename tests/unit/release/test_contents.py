@@ -1,5 +1,3 @@
-"""What release.json says: all that counts, and nothing that time changes."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The documents of a release: made from what it holds, each about all of the others."""
-
 from __future__ import annotations
 
 import hashlib

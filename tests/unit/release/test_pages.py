@@ -1,5 +1,3 @@
-"""The pages of a release: what it can run and what not, and what differs from the last one."""
-
 from __future__ import annotations
 
 from dataclasses import replace

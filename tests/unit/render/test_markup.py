@@ -1,5 +1,3 @@
-"""Foreign text in Markdown stays text."""
-
 from __future__ import annotations
 
 import re

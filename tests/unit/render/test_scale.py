@@ -1,5 +1,3 @@
-"""Scales hold every value that they were made for."""
-
 from __future__ import annotations
 
 from hypothesis import given

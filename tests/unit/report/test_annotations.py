@@ -1,5 +1,3 @@
-"""What a code host shows next to the changed files."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -27,7 +25,6 @@ def many(*counts: tuple[CheckStatus, int]) -> Verdict:
 
 
 def annotate_at_top(verdict: Verdict) -> tuple[Annotation, ...]:
-    """Return the annotations of a configuration at the top of its repository."""
     return annotate(verdict, "megtrim.yaml")
 
 

@@ -1,5 +1,3 @@
-"""The pictures as numbers."""
-
 from __future__ import annotations
 
 import pytest

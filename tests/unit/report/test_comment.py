@@ -1,5 +1,3 @@
-"""The verdict as a comment on a pull request."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable

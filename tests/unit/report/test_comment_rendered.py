@@ -1,5 +1,3 @@
-"""The comment as GitHub's own renderer of Markdown shows it: nothing foreign comes alive."""
-
 from __future__ import annotations
 
 import re

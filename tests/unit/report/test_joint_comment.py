@@ -1,5 +1,3 @@
-"""One comment of several toolchains."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -16,7 +14,6 @@ from unit.verdict.examples import failing, hostile, passing, unverified
 
 
 def report(name: str, verdict: Verdict | None, page: str = "its page") -> ToolchainReport:
-    """Return what a toolchain's run left."""
     return ToolchainReport(name=name, verdict=verdict, page=page)
 
 

@@ -1,5 +1,3 @@
-"""The verdict as JUnit XML, read back by another library."""
-
 from __future__ import annotations
 
 import re
@@ -36,7 +34,6 @@ from unit.verdict.examples import (
 
 
 def cases(verdict: Verdict) -> dict[str, ET.Element]:
-    """Return the test cases of the report by name."""
     root = ET.fromstring(junit.render(verdict))
     found = list(root.iter("testcase"))
     named = {case.attrib["name"]: case for case in found}
@@ -200,7 +197,6 @@ def test_names_that_look_the_same_are_distinguished(ids: tuple[str, ...], names:
 
 
 def bomb(statuses: tuple[CheckStatus, ...], count: int, detail: str, text: str = "x") -> Verdict:
-    """Return a verdict with ``count`` checks of each status."""
     checks = tuple(
         replace(build_check("x", 1.0), id=f"{status}:{n}", status=status, detail=detail, text=text)
         for n in range(count)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
@@ -39,26 +39,15 @@ def mixed() -> Verdict:
 VERDICTS = (passing, failing, unverified, mixed, big, hostile, lambda: COMMENTS["hostile-names"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Annotated:
-    """One line that mikepenz/action-junit-report shows next to the code."""
-
-    path: str
-    line: int
-    level: str
-    title: str
-    message: str
-
-
-def mikepenz(text: str) -> tuple[Counter[str], list[Annotated]]:
-    """Read totals and annotations.
+def mikepenz(text: str) -> tuple[Counter[str], list[tuple[str, int, str, str]]]:
+    """Read totals, and path, line, title and message of what is shown next to the code.
 
     Suites may be nested; a case stands at its own file and line, else at its suite's; cases of one
     name, class and file are taken for tries of one test. A skipped case wins over what else it
     has; what failed is found by its element, the message is the text, else the attribute.
     """
     totals: Counter[str] = Counter()
-    annotated: list[Annotated] = []
+    annotated: list[tuple[str, int, str, str]] = []
     seen: set[tuple[str, ...]] = set()
     for suite in ET.fromstring(text).iter("testsuite"):
         for case in suite.findall("testcase"):
@@ -78,16 +67,10 @@ def mikepenz(text: str) -> tuple[Counter[str], list[Annotated]]:
                 totals["passed"] += 1
                 continue
             totals[problem.tag] += 1
+            line = problem.get("line") or case.get("line") or suite.get("line") or 1
+            title = f"{suite.attrib['name']}.{case.attrib['name']}"
             message = (problem.text or "").strip() or problem.get("message", "")
-            annotated.append(
-                Annotated(
-                    path=problem.get("file") or file,
-                    line=int(problem.get("line") or case.get("line") or suite.get("line") or 1),
-                    level="failure",
-                    title=f"{suite.attrib['name']}.{case.attrib['name']}",
-                    message=message,
-                )
-            )
+            annotated.append((problem.get("file") or file, int(line), title, message))
     return totals, annotated
 
 
@@ -145,7 +128,6 @@ def dorny(text: str) -> tuple[dict[str, dict[str, list[tuple[str, str]]]], float
 
 
 def expected(verdict: Verdict) -> Counter[str]:
-    """Return what each reader should count."""
     names = {
         CheckStatus.PASS: "passed",
         CheckStatus.FAIL: "failure",
@@ -163,8 +145,8 @@ def test_each_publisher_counts_what_the_verdict_says(make: Callable[[], Verdict]
     totals, annotated = mikepenz(text)
     assert totals == counted
     assert len(annotated) == totals["failure"] + totals["error"]
-    assert all(each.path == "megtrim.yaml" and each.line >= 1 for each in annotated)
-    assert all(each.message for each in annotated)
+    for path, line, _, message in annotated:
+        assert path == "megtrim.yaml" and line >= 1 and message
 
     totals, messages = enricomi(text)
     assert totals + Counter(passed=counted["passed"]) == counted
@@ -183,11 +165,10 @@ def test_each_publisher_counts_what_the_verdict_says(make: Callable[[], Verdict]
 
 def test_mikepenz_shows_the_trap_where_its_scenario_stands() -> None:
     _, annotated = mikepenz(junit.render(failing()))
-    (trap,) = (each for each in annotated if "trap:" in each.title)
+    ((*place, title, message),) = (each for each in annotated if "trap:" in each[2])
 
-    assert (trap.path, trap.line) == ("megtrim.yaml", 22)
-    assert trap.title == f"megtrim.verify.trap:{TUNED}"
-    assert trap.message.startswith("trapped: 2 regions that it needs were not kept\nmodel: ")
+    assert (place, title) == (["megtrim.yaml", 22], f"megtrim.verify.trap:{TUNED}")
+    assert message.startswith("trapped: 2 regions that it needs were not kept\nmodel: ")
 
 
 def test_enricomi_shows_the_longest_message_whole() -> None:

@@ -1,5 +1,3 @@
-"""The pull request that proposes a keep set says what changes, in a bounded and inert text."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -52,7 +50,6 @@ def keep(*records: ScenarioRecord, operators: tuple[str, ...] | None = None) -> 
 
 
 def text(previous: KeepSet | None, current: KeepSet) -> str:
-    """Return the description of a proposal."""
     return body(
         Proposal(
             path="megtrim/keepset",
@@ -201,20 +198,24 @@ def test_where_no_region_is_trimmed_none_is_reported() -> None:
     assert "\n\nFunctions that are kept: 1.\n\n" in said
 
 
-def test_names_mention_no_one() -> None:
-    """A scenario ends with @class: outside of code that would call a person."""
-    said = text(None, keep(record("m/s@torvalds", Region("x", ("a<b>",)))))
+@pytest.mark.parametrize(
+    ("name", "bait", "title"),
+    [
+        # A scenario ends with @class: outside of code that would call a person.
+        ("m/s@torvalds", "@torvalds", "m&#47;s&#64;<!-- -->torvalds</code>: regions</summary>"),
+        # A title is HTML, where backticks protect nothing.
+        (
+            *("</summary><img src=x>@torvalds", "<img"),
+            "&#60;&#47;summary&#62;&#60;img src&#61;x",
+        ),
+    ],
+    ids=["mention", "markup"],
+)
+def test_names_mention_no_one_and_hold_no_markup(name: str, bait: str, title: str) -> None:
+    said = text(None, keep(record(name, Region("x", ("a<b>",)))))
 
-    assert said.count("@torvalds") == said.count("`m/s@torvalds`") == 1
-    assert "<summary><code>m&#47;s&#64;<!-- -->torvalds</code>: regions</summary>" in said
-
-
-def test_a_title_of_a_fold_holds_no_markup() -> None:
-    """It is HTML, where backticks protect nothing, and a keep set may name its scenarios so."""
-    said = text(None, keep(record("</summary><img src=x>@torvalds", A)))
-
-    assert said.count("<img") == said.count("`</summary><img src=x>@torvalds`") == 1
-    assert "<summary><code>&#60;&#47;summary&#62;&#60;img src&#61;x" in said
+    assert said.count(bait) == said.count(f"`{name}`") == 1
+    assert f"<summary><code>{title}" in said
 
 
 def test_forty_regions_are_all_listed() -> None:

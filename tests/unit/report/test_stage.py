@@ -1,5 +1,3 @@
-"""The stage report: every form of the verdict, and nothing else that it depends on."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The verdict as a table for the terminal."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""What each byte of small files is; whatever they are, the pieces add up."""
-
 from __future__ import annotations
 
 import struct

@@ -1,5 +1,3 @@
-"""The sizes that growth is held against, as a file."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""The views of a file's bytes, each of which adds up to the file."""
-
 from __future__ import annotations
 
 import zlib

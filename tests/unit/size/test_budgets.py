@@ -1,5 +1,3 @@
-"""Budgets: largest size, largest growth, and waivers that end."""
-
 from __future__ import annotations
 
 from datetime import date

@@ -1,5 +1,3 @@
-"""What a baseline keeps of a file's bytes: small, and it adds up."""
-
 from __future__ import annotations
 
 import json
@@ -20,7 +18,6 @@ from megtrim.size.byte_table import (
 
 
 def total(table: ByteTable) -> int:
-    """Return all bytes of a table."""
     return sum(sum(labels.values()) for labels in table.components.values())
 
 
@@ -67,7 +64,6 @@ def test_a_table_adds_up(sizes: dict[tuple[str, str], int]) -> None:
 
 
 def change(label: str, before_bytes: int, after_bytes: int) -> ByteChange:
-    """Return the change of a symbol of one component."""
     return ByteChange(
         component="ops", label=label, before_bytes=before_bytes, after_bytes=after_bytes
     )

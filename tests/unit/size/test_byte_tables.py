@@ -1,5 +1,3 @@
-"""What the plain build leaves of its bytes, and what reads it."""
-
 from __future__ import annotations
 
 import io

@@ -1,5 +1,3 @@
-"""How sizes changed over commits."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -145,7 +143,6 @@ STORED = Baseline(
 
 
 def write(sizes: CommitSizes) -> tuple[str, bytes]:
-    """Return the path and the bytes of an entry's file."""
     return sizes.path, dump(sizes).encode()
 
 

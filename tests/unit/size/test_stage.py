@@ -1,5 +1,3 @@
-"""The size stage: what is measured in each mode, and what growth is measured against."""
-
 from __future__ import annotations
 
 import hashlib

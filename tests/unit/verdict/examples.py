@@ -85,7 +85,6 @@ def regions() -> RegionsUse:
 
 
 def operators() -> OperatorsUse:
-    """Return what the two models need."""
     both = ("mobilenet-s", "resnet18-s")
 
     def use(name: str, models: tuple[str, ...] = both) -> OperatorUse:
@@ -259,7 +258,6 @@ NEIGHBOURS = (
 
 
 def near() -> Verdict:
-    """Return a verdict that says what is near a scenario."""
     return join(facts(neighbours=NEIGHBOURS))
 
 

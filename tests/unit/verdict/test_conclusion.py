@@ -1,5 +1,3 @@
-"""The gate's reader says what the whole one says, and takes nothing that contradicts itself."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""All facts joined into one verdict."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -161,7 +159,6 @@ CALL = Invocation(config="trim/megtrim.yaml", out="../results", committed=True)
 
 
 def of(scenario: ScenarioResult, *, expired: bool = False) -> dict[str, Check]:
-    """Return a scenario's checks by kind."""
     checks = scenario_checks(
         scenario, invocation=CALL, file="megtrim.yaml", line=21, expired=expired
     )

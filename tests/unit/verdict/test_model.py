@@ -1,5 +1,3 @@
-"""verdict.json as text: what is written is read back, anything else is refused in one sentence."""
-
 from __future__ import annotations
 
 import json
@@ -91,7 +89,6 @@ def test_the_keys_are_the_documented_ones() -> None:
 
 
 def judged(only: ScenarioResult) -> Verdict:
-    """Return a verdict on one scenario, with its checks."""
     whole = passing()
     checks = scenario_checks(
         only, invocation=whole.invocation, file="megtrim.yaml", line=1, expired=False

@@ -1,5 +1,3 @@
-"""The verdict stage: which stages it checks, and how it describes their results."""
-
 from __future__ import annotations
 
 from pathlib import Path

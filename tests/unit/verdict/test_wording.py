@@ -1,5 +1,3 @@
-"""The words and numbers that every report shares."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""A pool: who gets which machine, what happens to one that fails, and what is printed."""
-
 from __future__ import annotations
 
 import threading

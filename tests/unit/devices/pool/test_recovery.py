@@ -1,5 +1,3 @@
-"""The recovery: which steps are taken, in which order, and when it is given up."""
-
 from __future__ import annotations
 
 import json

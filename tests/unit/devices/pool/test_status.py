@@ -1,5 +1,3 @@
-"""The status of a machine in one word, and why, as one line."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The transport to a phone: every call names it, and a transfer that fails says so."""
-
 from __future__ import annotations
 
 import os
@@ -12,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.remote.adb_transport import Adb, AdbTransport, ask, find_adb
+from megtrim.devices.remote.adb_transport import AdbTransport, ask, find_adb
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
@@ -57,15 +55,6 @@ def test_the_port_that_servers_have_by_default(client: Path) -> None:
     assert find_adb(ProcessRunner(env)).port == 5037
     del env["ANDROID_ADB_SERVER_PORT"]
     assert find_adb(ProcessRunner(env)).port == 5037
-
-
-def test_every_state(client: Path, server: Server) -> None:
-    server.answers["host:devices"] = "A1\tdevice\n10.0.0.2:5555\toffline\nB\tunauthorized\n"
-    assert find_adb(environment(client, server.port)).states() == {
-        "A1": "device",
-        "10.0.0.2:5555": "offline",
-        "B": "unauthorized",
-    }
 
 
 @pytest.mark.parametrize("version", ["0028", "002a", "0001"])
@@ -123,13 +112,6 @@ def test_something_else_that_is_called_adb(tmp_path: Path) -> None:
     client = write_client(tmp_path / "bin", CLIENT.replace("Android", "Another"))
     with pytest.raises(InputError, match="does not print its version"):
         find_adb(environment(client, 5037))
-
-
-def test_a_whole_adb(client: Path, server: Server) -> None:
-    processes = environment(client, server.port)
-    assert find_adb(processes) == Adb(
-        program=str(client), version=41, port=server.port, processes=processes
-    )
 
 
 def test_a_server_that_answers_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

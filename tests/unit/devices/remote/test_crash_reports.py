@@ -1,5 +1,3 @@
-"""What is reported of a crash: the machine's own log about this program, or how to see it."""
-
 from __future__ import annotations
 
 from dataclasses import replace

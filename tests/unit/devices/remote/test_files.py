@@ -1,5 +1,3 @@
-"""What is put is brought once, and every use is a copy that is what was sent."""
-
 from __future__ import annotations
 
 import hashlib

@@ -1,5 +1,3 @@
-"""What a machine prints is read strictly: completely, or not at all."""
-
 from __future__ import annotations
 
 import pytest

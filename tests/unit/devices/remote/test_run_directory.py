@@ -1,5 +1,3 @@
-"""A run directory behind a link: what is brought, what comes back, and what is left: nothing."""
-
 from __future__ import annotations
 
 import os

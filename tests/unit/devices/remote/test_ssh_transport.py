@@ -1,5 +1,3 @@
-"""The transport to a board: what ssh is asked, and what its errors mean."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""What machines say of themselves: two scripts, run for real, and readers that trust no answer."""
-
 from __future__ import annotations
 
 import shutil

@@ -1,5 +1,3 @@
-"""A script's end and status come from its own last line, whatever carried it."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""Runs that are to be alike: governor, pinned CPUs, a cooled machine; then all is as before."""
-
 from __future__ import annotations
 
 import os

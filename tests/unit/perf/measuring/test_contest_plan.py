@@ -1,5 +1,3 @@
-"""Which contest a task of the stage `perf` stands for."""
-
 from __future__ import annotations
 
 import os
@@ -62,20 +60,17 @@ class _Everything:
 
 
 def find_task(session: Session, name: str, *, since_base: bool = False) -> Task:
-    """Return the task of that name."""
     every = perf_tasks(session.request.config, since_base=since_base)
     return next(task for task in every if task.stage is Stage.PERF and task.name == name)
 
 
 def plan(session: Session, name: str) -> Contest:
-    """Return the contest of a task that has one."""
     planned = plan_contest(find_task(session, name), session)
     assert isinstance(planned, Contest), planned
     return planned
 
 
 def last_words(contest: Contest, side: Side) -> tuple[str, ...]:
-    """Return the command of a side's measured step."""
     return dict(contest.sides)[side].commands[-1].argv
 
 

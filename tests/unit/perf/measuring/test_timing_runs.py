@@ -1,5 +1,3 @@
-"""The processes of a contest, played by small shell scripts on this machine."""
-
 from __future__ import annotations
 
 import os
@@ -135,7 +133,6 @@ def make_run(
     conditions: Conditions | None = None,
     other_load: float | None = None,
 ) -> ProgramRun:
-    """Return a process that ended well."""
     return ProgramRun(
         argv=("a-program",),
         rc=0,

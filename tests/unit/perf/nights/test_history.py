@@ -1,5 +1,3 @@
-"""Runs of the history as files: their names, their content, and what is refused."""
-
 from __future__ import annotations
 
 import json
@@ -37,7 +35,6 @@ RUN = make_run(
 
 
 def write(run: HistoryRun) -> tuple[str, bytes]:
-    """Return the path and the bytes of a run's file."""
     return run.path, dump_run(run).encode()
 
 
@@ -287,7 +284,6 @@ def test_equal_runs_are_equal_bytes(form: ExportFormat) -> None:
 
 
 def make_times(lower_ms: float, median_ms: float, upper_ms: float) -> StageTime:
-    """Return the figures of a row."""
     return StageTime(
         stage=TimeStage.INFERENCE,
         processes=9,

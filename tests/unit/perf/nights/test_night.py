@@ -1,5 +1,3 @@
-"""From a night's verdict to the history, and back into the verdict."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -28,7 +26,6 @@ BOARD = DeviceIdentity(name="board-1", kind="adb", facts={"serial": "X1", "gover
 
 
 def verdict(*rows: object, device: DeviceIdentity = BOARD, **changes: object) -> Verdict:
-    """Return the verdict of a night with these rows."""
     found = performance(rows=rows, **{"trimming": (), "history": (), **changes})
     return replace(join(facts(performance=found)), devices=(device,))
 

@@ -1,5 +1,3 @@
-"""What becomes of issues after a night: pure decisions on made-up nights."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -47,7 +45,6 @@ SILENT = (
 
 
 def night(*rows: Row, base: str = GOOD, head: str = BAD, run: int = 2, **more: object) -> Night:
-    """Return a night with these rows."""
     found = Performance(
         threshold=0.01,
         floor_ms=0.0,
@@ -60,13 +57,11 @@ def night(*rows: Row, base: str = GOOD, head: str = BAD, run: int = 2, **more: o
 
 
 def the_one(of: Night, *known: KnownIssue) -> IssueAction:
-    """Return the only action of a night."""
     (action,) = plan_actions(of, known)
     return action
 
 
 def known(action: IssueAction, *, number: int = 7, is_open: bool = True) -> KnownIssue:
-    """Return the issue that an action left."""
     return KnownIssue(number=action.number or number, is_open=is_open, record=action.record)
 
 
@@ -196,7 +191,6 @@ def history(*medians_ms: float) -> tuple[HistoryRun, ...]:
 
 
 def commit(number: int) -> str:
-    """Return the commit of a night of the history."""
     return f"{number:040x}"
 
 

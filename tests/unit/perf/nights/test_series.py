@@ -1,5 +1,3 @@
-"""Series of nights, as runs make them."""
-
 from __future__ import annotations
 
 import numpy as np

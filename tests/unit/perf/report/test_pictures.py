@@ -1,5 +1,3 @@
-"""The picture of experiments by time, and the page that holds it."""
-
 from __future__ import annotations
 
 import itertools

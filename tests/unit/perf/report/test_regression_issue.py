@@ -1,5 +1,3 @@
-"""The text of an issue: what it says, that it is read again, and that nothing in it acts."""
-
 from __future__ import annotations
 
 import re

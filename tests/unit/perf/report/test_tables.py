@@ -1,5 +1,3 @@
-"""The tables of times: in a terminal, in Markdown, on the page."""
-
 from __future__ import annotations
 
 import re

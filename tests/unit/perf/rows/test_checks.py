@@ -1,5 +1,3 @@
-"""The latency checks: one for each row, each with its reason."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -22,7 +20,6 @@ from unit.verdict.performance_examples import (
 
 
 def latency(verdict: Verdict) -> dict[str, Check]:
-    """Return the latency checks by experiment."""
     found = (check for check in verdict.checks if check.kind is CheckKind.LATENCY)
     return {check.subject.partition(" ")[2]: check for check in found if "tuned" not in check.id}
 

@@ -1,5 +1,3 @@
-"""From samples to times and comparisons."""
-
 from __future__ import annotations
 
 import random

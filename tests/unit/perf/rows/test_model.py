@@ -1,5 +1,3 @@
-"""Times as values of the verdict: what is kept, and what is refused."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""From results of the stage `perf` to the rows of a verdict."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Rows of times from values alone: the worst of several contests is what a row says."""
-
 from __future__ import annotations
 
 from dataclasses import replace

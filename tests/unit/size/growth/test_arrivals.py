@@ -1,5 +1,3 @@
-"""What came in since the baseline, and what it costs."""
-
 from __future__ import annotations
 
 import pytest
@@ -23,7 +21,6 @@ def changes(**more: object) -> InputChanges:
 
 
 def price_list(*prices: Price, regions: bool = True) -> PriceList:
-    """Return the prices of a file."""
     return PriceList(
         artifact="load_and_run", size_bytes=90_000, prices=prices, counts_regions=regions
     )

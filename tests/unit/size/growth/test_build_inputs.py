@@ -1,5 +1,3 @@
-"""What ships is described by what it was built from, and words of sources rule causes out."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""What a build was made from, as a baseline keeps it and a later build compares it."""
-
 from __future__ import annotations
 
 from dataclasses import replace

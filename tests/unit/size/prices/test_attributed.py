@@ -1,5 +1,3 @@
-"""What would go from a program: with functions, with regions, with operators."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -146,7 +144,6 @@ def test_a_reference_goes_if_all_of_its_regions_go() -> None:
 
 
 def make_price(kind: PriceKind, name: str, margin_bytes: int) -> Price:
-    """Return a price at the margin."""
     return Price(kind=kind, name=name, margin_bytes=margin_bytes)
 
 

@@ -1,5 +1,3 @@
-"""What refers to what in a linked file."""
-
 from __future__ import annotations
 
 import numpy as np

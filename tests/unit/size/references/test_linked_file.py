@@ -1,5 +1,3 @@
-"""From the bytes of a linked file to its graph."""
-
 from __future__ import annotations
 
 import struct

@@ -1,5 +1,3 @@
-"""What a person may ask about."""
-
 from __future__ import annotations
 
 import pytest

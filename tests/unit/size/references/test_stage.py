@@ -1,5 +1,3 @@
-"""Links with relocations: which programs, and how they are linked."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -47,7 +45,6 @@ def linker() -> Linker:
 
 @pytest.fixture
 def now(tmp_path: Path, processes: ProcessRunner, linker: Linker) -> Session:
-    """A session with a finished trim by regions."""
     made, _ = open_session(tmp_path)
     engine = SampleEngine(find_embedded_source(), processes)
     session = changed(made, engine=engine, toolchain=TOOLCHAIN, builder=cast(Any, linker))

@@ -1,5 +1,3 @@
-"""Budgets in the comment, in the terminal and on the page."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Areas are bytes, whatever the screen."""
-
 from __future__ import annotations
 
 import pytest

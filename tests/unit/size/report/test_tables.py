@@ -1,5 +1,3 @@
-"""Sizes in the comment: one line for each artifact, and the table of all variants."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -246,7 +244,6 @@ def with_arrivals(
 
 
 def lines(*uses: NewUse, together: int | None = None) -> list[str]:
-    """Return the lines about what came in."""
     (section,) = list_prices(with_arrivals(*uses, together=together))
     title, empty, *found = section.splitlines()
     assert (title, empty) == ("### Price of what came in", "")

@@ -1,5 +1,3 @@
-"""Sizes over commits, and the limits of a budget."""
-
 from __future__ import annotations
 
 from dataclasses import replace
