@@ -6,6 +6,7 @@ import re
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -52,16 +53,17 @@ def make_event(url: str, **fields: Any) -> Event:
 
 
 @contextmanager
-def bare_server(*answers: Callable[[socket.socket], None]) -> Iterator[str]:
+def bare_server(*answers: Callable[[socket.socket], None], pause_s: float = 0) -> Iterator[str]:
     """Serve one connection for each of ``answers``, which get it after the request was read."""
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
         server.settimeout(20)
 
         def serve() -> None:
             for answer in answers:
                 connection, _ = server.accept()
                 with connection:
-                    _read_request(connection)
+                    _read_request(connection, pause_s)
                     answer(connection)
 
         thread = threading.Thread(target=serve)
@@ -71,15 +73,16 @@ def bare_server(*answers: Callable[[socket.socket], None]) -> Iterator[str]:
         assert not thread.is_alive()
 
 
-def _read_request(connection: socket.socket) -> None:
+def _read_request(connection: socket.socket, pause_s: float) -> None:
     data = b""
     while b"\r\n\r\n" not in data:
         data += connection.recv(65536)
     head, _, body = data.partition(b"\r\n\r\n")
     lengths = re.findall(rb"(?i)\r\ncontent-length: *([0-9]+)", head)
-    length = int(lengths[0]) if lengths else 0
-    while len(body) < length:
-        body += connection.recv(65536)
+    left = int(lengths[0]) - len(body) if lengths else 0
+    while left > 0:
+        left -= len(connection.recv(65536))
+        time.sleep(pause_s)
 
 
 def reset(connection: socket.socket) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -432,42 +430,11 @@ def test_an_answer_that_trickles_is_given_up(slow_server: HTTPServer) -> None:
     assert failure_of(api).message == f"GET {PATH}: the answer took longer than 60 s"
 
 
-@contextmanager
-def reluctant_server(length: int) -> Iterator[str]:
-    """Serve one request with a body of that length, which is taken bit by bit."""
-
-    def take(connection: socket.socket) -> None:
-        left = length
-        while left and (piece := connection.recv(65536)):
-            left -= len(piece)
-            time.sleep(0.004)
-        connection.sendall(OK)
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
-        server.settimeout(20)
-
-        def serve_once() -> None:
-            connection, _ = server.accept()
-            with connection:
-                head = b""
-                while b"\r\n\r\n" not in head:
-                    head += connection.recv(1)
-                take(connection)
-
-        thread = threading.Thread(target=serve_once)
-        thread.start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
-        thread.join(30)
-        assert not thread.is_alive()
-
-
 def test_a_long_upload_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as the server takes some of it: a large file needs longer than a connection."""
     monkeypatch.setattr("megtrim.github.api._CONNECT_S", 0.5)
-    data = bytes(16 * 1024 * 1024)
-    with reluctant_server(len(data)) as base:
-        assert asking(base).api.upload(f"{base}/upload", data) is True
+    with bare_server(sends(OK), pause_s=0.004) as base:
+        assert asking(base).api.upload(f"{base}/upload", bytes(16 * 1024 * 1024)) is True
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -48,13 +50,14 @@ class Team:
     def propose(
         self, change: FolderChange = CHANGE, *, body: str = "The body.\n"
     ) -> PullRequestState:
-        proposer = PullRequestProposer(self.asking.api, "acme/phone")
-        return proposer.propose(change, self.repository.heads["main"], body)
+        return self.proposer.propose(change, self.repository.heads["main"], body)
 
     def start(self, proposed: PullRequestState) -> bool:
-        return PullRequestProposer(self.asking.api, "acme/phone").start_checks(
-            proposed, "megtrim.yml", BRANCH
-        )
+        return self.proposer.start_checks(proposed, "megtrim.yml", BRANCH)
+
+    @property
+    def proposer(self) -> PullRequestProposer:
+        return PullRequestProposer(self.asking.api, "acme/phone")
 
     @property
     def proposed(self) -> Commit:
@@ -94,7 +97,7 @@ def test_a_new_folder_can_be_proposed(team: Team) -> None:
     team.propose(change)
 
     assert team.proposed.files["new folder/ä/m/s@c.json"] == b'{"new": 1}\n'
-    assert proposer(team).fetch_texts(change, team.proposed.sha) == CHANGE.texts
+    assert team.proposer.fetch_texts(change, team.proposed.sha) == CHANGE.texts
 
 
 def test_files_of_scenarios_that_are_gone_are_removed(team: Team) -> None:
@@ -227,20 +230,25 @@ def test_pull_requests_of_others_are_left_alone(team: Team) -> None:
     assert [repository.pulls[number]["body"] for number in others] == ["", "", ""]
 
 
+def after(team: Team, method: str, path: str, act: Callable[[Any], object]) -> None:
+    """Let something happen whenever such a request was answered."""
+    answer = team.github.dispatch
+
+    def dispatch(request: Any) -> Any:
+        response = answer(request)
+        if request.method == method and path in request.path:
+            act(response)
+        return response
+
+    team.github.dispatch = dispatch  # type: ignore[method-assign]
+
+
 def test_a_pull_request_that_came_in_between_is_taken(team: Team) -> None:
     team.repository.commit({PATH: "x"}, parents=[team.base], branch=BRANCH)
     team.repository.pull(BRANCH)
     hidden = team.repository.pulls.pop(1)
     team.github.fail("POST", "/pulls$", status=422, message="Validation Failed")
-    answer = team.github.dispatch
-
-    def appears(request):  # type: ignore[no-untyped-def]
-        response = answer(request)
-        if request.method == "POST" and request.path.endswith("/pulls"):
-            team.repository.pulls[1] = hidden
-        return response
-
-    team.github.dispatch = appears  # type: ignore[method-assign]
+    after(team, "POST", "/pulls", lambda _: team.repository.pulls.update({1: hidden}))
 
     assert team.propose() == PullRequestState(
         outcome=ProposalResult.UPDATED, number=1, commit=team.proposed.sha
@@ -269,15 +277,7 @@ def test_a_branch_that_went_in_between_is_made(team: Team) -> None:
     team.propose()
     team.repository.pulls[1]["state"] = "closed"
     team.github.fail("PATCH", "/git/refs/", status=422, message="Reference does not exist")
-    answer = team.github.dispatch
-
-    def goes(request):  # type: ignore[no-untyped-def]
-        response = answer(request)
-        if request.method == "PATCH" and "/git/refs/" in request.path:
-            del team.repository.heads[BRANCH]
-        return response
-
-    team.github.dispatch = goes  # type: ignore[method-assign]
+    after(team, "PATCH", "/git/refs/", lambda _: team.repository.heads.pop(BRANCH))
 
     assert team.propose(saying("x")).outcome is ProposalResult.OPENED
     assert team.proposed.files[PATH] == b"x"
@@ -345,17 +345,13 @@ def test_runs_of_other_workflows_are_no_checks(team: Team) -> None:
     assert team.start(proposed)
 
 
-def proposer(team: Team) -> PullRequestProposer:
-    return PullRequestProposer(team.asking.api, "acme/phone")
-
-
 def test_files_are_read_at_a_commit(team: Team) -> None:
     large = '{"regions": "' + "x" * 1_100_000 + '"}\n'
     same = {f"{FOLDER}/n/s@c.json": CHANGE.texts["m/s@c.json"]}
     later = team.repository.commit({PATH: large, **same}, branch="main")
 
-    assert proposer(team).fetch_texts(CHANGE, team.base) == {"m/s@c.json": '{"old": 1}\n'}
-    assert proposer(team).fetch_texts(CHANGE, later) == {
+    assert team.proposer.fetch_texts(CHANGE, team.base) == {"m/s@c.json": '{"old": 1}\n'}
+    assert team.proposer.fetch_texts(CHANGE, later) == {
         "m/s@c.json": large,
         "n/s@c.json": CHANGE.texts["m/s@c.json"],
     }
@@ -365,22 +361,17 @@ def test_files_are_read_at_a_commit(team: Team) -> None:
 def test_what_is_no_folder_of_texts_has_none(team: Team) -> None:
     later = team.repository.commit({PATH: b"\xff\xfe"}, branch="main")
 
-    assert proposer(team).fetch_texts(replace(CHANGE, path="nothing"), later) == {}
-    assert proposer(team).fetch_texts(replace(CHANGE, path="a.txt"), later) == {}
-    assert proposer(team).fetch_texts(CHANGE, later) is None
+    assert team.proposer.fetch_texts(replace(CHANGE, path="nothing"), later) == {}
+    assert team.proposer.fetch_texts(replace(CHANGE, path="a.txt"), later) == {}
+    assert team.proposer.fetch_texts(CHANGE, later) is None
 
 
 def test_a_tree_that_was_cut_off_is_a_failure(team: Team) -> None:
-    answer = team.github.dispatch
+    def cut(response: Any) -> None:
+        whole = response.get_data(as_text=True)
+        response.set_data(whole.replace('"truncated": false', '"truncated": true'))
 
-    def cuts(request):  # type: ignore[no-untyped-def]
-        response = answer(request)
-        if "/git/trees/" in request.path:
-            whole = response.get_data(as_text=True)
-            response.set_data(whole.replace('"truncated": false', '"truncated": true'))
-        return response
-
-    team.github.dispatch = cuts  # type: ignore[method-assign]
+    after(team, "GET", "/git/trees/", cut)
 
     with pytest.raises(InfrastructureFailure, match="not the whole tree"):
         team.propose()
@@ -389,5 +380,5 @@ def test_a_tree_that_was_cut_off_is_a_failure(team: Team) -> None:
 def test_heads_of_branches(team: Team) -> None:
     team.repository.set_head("a/ü#1%", team.base)
 
-    assert proposer(team).head("a/ü#1%") == team.base
-    assert proposer(team).head("nothing") is None
+    assert team.proposer.head("a/ü#1%") == team.base
+    assert team.proposer.head("nothing") is None

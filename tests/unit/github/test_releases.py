@@ -10,7 +10,7 @@ from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.github.support import asking
 
-COMMIT, OTHER = "c" * 40, "d" * 40
+COMMIT, OTHER, MARK = "c" * 40, "d" * 40, "<!-- megtrim:release:v1 -->"
 ASSETS = {"app-v1.tar.gz": b"archive", "SHA256SUMS": b"sums\n"}
 WANTED = WantedRelease(tag="v1", commit=COMMIT, notes="It is smaller.", assets=ASSETS)
 PAGE = "https://github.example/acme/phone/releases/tag/v1"
@@ -97,13 +97,16 @@ def test_a_tag_that_was_moved_is_refused(
     assert repository.releases == {}
 
 
-def test_a_draft_of_a_person_stays(publisher: ReleasePublisher, repository: Repository) -> None:
-    draft = {"id": 7, "tag_name": "v1", "draft": True, "body": "My words", "assets": []}
+@pytest.mark.parametrize("body", ["My words", f"Notes\n\n{MARK}\n\nand mine"])
+def test_a_draft_of_a_person_stays(
+    publisher: ReleasePublisher, repository: Repository, body: str
+) -> None:
+    draft = {"id": 7, "tag_name": "v1", "draft": True, "body": body, "assets": []}
     repository.releases[7] = {**draft, "html_url": PAGE}
 
     with pytest.raises(ProductFailure, match="a draft of this tag that is not megtrim's"):
         publisher.publish(WANTED)
-    assert list(repository.releases) == [7]
+    assert repository.releases == {7: {**draft, "html_url": PAGE}}
 
 
 def test_a_draft_that_cannot_be_removed_is_removed_next_time(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from megtrim.cli.session import build_host, setup
 from megtrim.cli.session.build_host import open_compiler_cache
 from megtrim.util.errors import InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
-from unit.build.engines.support import write
+from unit.build.engines.support import TOOLCHAIN, write
 from unit.build.images.stub import ID, Stub
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.github.events import REPOSITORY, environment
@@ -34,15 +35,7 @@ def stub(tmp_path: Path) -> Stub:
 
 
 def toolchain(sysroot: Path | None = SYSROOT) -> Toolchain:
-    return Toolchain(
-        kind="host",
-        target="t",
-        machine="aarch64",
-        version="1",
-        c_compiler=("cc",),
-        cxx_compiler=("c++",),
-        sysroot=sysroot,
-    )
+    return replace(TOOLCHAIN, machine="aarch64", sysroot=sysroot)
 
 
 @pytest.mark.parametrize("reference", [None, ""])

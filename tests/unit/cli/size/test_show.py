@@ -12,44 +12,37 @@ from unit.elf.made_objects import Named, Part, object_file
 from unit.size.made_files import break_down_engine
 
 
-def test_the_bytes_of_a_file_are_shown(shell: Shell) -> None:
+@pytest.fixture
+def size_bytes(shell: Shell) -> int:
     data, _ = break_down_engine()
     (shell.folder / "one.o").write_bytes(data)
+    return len(data)
 
+
+def test_the_bytes_of_a_file_are_shown(shell: Shell, size_bytes: int) -> None:
     answer = shell("size", "show", "one.o")
 
     assert answer.status == 0
     lines = answer.out.splitlines()
-    assert lines[2].split()[:2] == ["file", f"{len(data):,}"]
-    assert sum(line.startswith("[total]") for line in lines) == 3
-    assert all(f"{len(data):,}" in line for line in lines if line.startswith("[total]"))
+    assert lines[2].split()[:2] == ["file", f"{size_bytes:,}"]
+    totals = [line for line in lines if line.startswith("[total]")]
+    assert [f"{size_bytes:,}" in line for line in totals] == [True] * 3
     assert any(line.startswith("mgb::opr::Add<…>::run()") for line in lines)
+    few = shell("size", "show", "one.o", "--by", "symbol", "--top", "1").out.splitlines()
+    assert not any(line.startswith("component") for line in few)
+    assert sum("others]" in line for line in few) == 1
 
 
-def test_one_table_and_a_few_rows_may_be_asked_for(shell: Shell) -> None:
-    data, _ = break_down_engine()
-    (shell.folder / "one.o").write_bytes(data)
-
-    lines = shell("size", "show", "one.o", "--by", "symbol", "--top", "1").out.splitlines()
-
-    assert not any(line.startswith("component") for line in lines)
-    assert sum("others]" in line for line in lines) == 1
-
-
-def test_json_has_every_row(shell: Shell) -> None:
-    data, _ = break_down_engine()
-    (shell.folder / "one.o").write_bytes(data)
-
+def test_json_has_every_row(shell: Shell, size_bytes: int) -> None:
     found = json.loads(shell("size", "show", "one.o", "--json").out)
 
-    assert found["sizes"]["file_bytes"] == len(data)
+    assert found["sizes"]["file_bytes"] == size_bytes
     assert found["bytes_by"].keys() == {"section", "component", "symbol", "source"}
-    assert {sum(each.values()) for each in found["bytes_by"].values()} == {len(data)}
+    assert {sum(each.values()) for each in found["bytes_by"].values()} == {size_bytes}
 
 
+@pytest.mark.usefixtures("size_bytes")
 def test_deflating_takes_time_so_it_is_asked_for(shell: Shell) -> None:
-    (shell.folder / "one.o").write_bytes(break_down_engine()[0])
-
     assert "deflated" not in shell("size", "show", "one.o").out
     assert "stripped and deflated" in shell("size", "show", "one.o", "--deflate").out
 

@@ -94,13 +94,6 @@ def test_github_that_does_not_answer_blocks_nothing(job: Job) -> None:
     assert not (job.baseline() / "wanted.json").exists()
 
 
-def test_the_first_run_of_all_may_get_no_answer(job: Job) -> None:
-    job.github.fail("GET", "/compare/", status=404)
-
-    assert find(job).status == 0
-    assert sorted(path.name for path in job.baseline().iterdir()) == ["evidence.json", "sizes.json"]
-
-
 def test_outside_of_a_job_find_says_what_is_missing(job: Job) -> None:
     """A workflow that passes no token is wrong, and would find nothing for ever."""
     job.env.setenv("GITHUB_TOKEN", "")

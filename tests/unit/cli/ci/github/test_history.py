@@ -39,6 +39,12 @@ class Team:
     def report(self) -> Path:
         return self.shell.folder / "report"
 
+    @property
+    def branch(self) -> DataBranch:
+        processes = ProcessRunner({"PATH": "/usr/bin:/bin", "HOME": str(self.shell.folder)})
+        kit = self.shell.folder / "kit"
+        return DataBranch(processes, kit, "perf-history", remote=str(self.bare))
+
     def measure(self, *, day: int) -> None:
         now = self.repository.now.replace(day=day)
         self.repository.now = now
@@ -91,26 +97,17 @@ def test_a_night_joins_the_history_and_its_report(team: Team) -> None:
         assert (team.report / name).stat().st_size > 100
 
 
-def test_nights_are_pushed_to_the_branch(team: Team) -> None:
-    branch = DataBranch(
-        ProcessRunner({"PATH": "/usr/bin:/bin", "HOME": str(team.shell.folder)}),
-        team.shell.folder / "kit",
-        "perf-history",
-        remote=str(team.bare),
-    )
+def test_nights_are_pushed_to_the_branch_once_each(team: Team) -> None:
     for day in (1, 2):
         team.measure(day=day)
         for _ in range(2):
-            append_to_folder(
-                team.shell.folder / "history", branch.read(RUN_FILES).entries if day > 1 else []
-            )
+            known = team.branch.read(RUN_FILES).entries if day > 1 else []
+            append_to_folder(team.shell.folder / "history", known)
             assert team.add().status == 0
             assert team.push().status == 0
-    assert [run.measured_at[:10] for run in branch.read(RUN_FILES).entries] == [
-        "2027-01-01",
-        "2027-01-02",
-    ]
-    assert [each.date for each in team.series().points] == ["2027-01-01", "2027-01-02"]
+    days = ["2027-01-01", "2027-01-02"]
+    assert [run.measured_at[:10] for run in team.branch.read(RUN_FILES).entries] == days
+    assert [each.date for each in team.series().points] == days
 
 
 def test_a_night_without_times_adds_nothing(team: Team) -> None:
@@ -154,11 +151,8 @@ def test_a_damaged_history_costs_itself_alone(team: Team) -> None:
 
 
 def store_sizes(team: Team, *, commit: str = "", config: str = "megtrim.yaml") -> None:
-    origin = Origin(
-        config=config,
-        commit=commit or team.repository.heads["main"],
-        committed_at="2026-11-03T02:00:00Z",
-    )
+    commit = commit or team.repository.heads["main"]
+    origin = Origin(config=config, commit=commit, committed_at="2026-11-03T02:00:00Z")
     text = dump_sizes({("app", "reduced"): 100}, origin=origin)
     (team.shell.folder / "baseline").mkdir(exist_ok=True)
     (team.shell.folder / "baseline/sizes.json").write_text(text, encoding="utf-8")
@@ -168,26 +162,19 @@ def push_sizes(team: Team) -> Answer:
     return team.shell("ci", "github", "history", "push-sizes", "baseline", "--repository", "kit")
 
 
-def test_sizes_join_the_branch_of_the_nights(team: Team) -> None:
-    branch = DataBranch(
-        ProcessRunner({"PATH": "/usr/bin:/bin", "HOME": str(team.shell.folder)}),
-        team.shell.folder / "kit",
-        "perf-history",
-        remote=str(team.bare),
-    )
+def test_sizes_join_the_branch_of_the_nights_once(team: Team) -> None:
     team.measure(day=1)
     assert team.add().status == 0
     assert team.push().status == 0
     store_sizes(team)
 
-    answers = [push_sizes(team) for _ in range(2)]
+    first, again = (push_sizes(team) for _ in range(2))
 
-    assert [each.status for each in answers] == [0, 0], answers[0].err
-    assert answers[0].out == answers[1].out
-    (entry,) = branch.read(SIZE_FILES).entries
+    assert (first.status, again) == (0, first), first.err
+    (entry,) = team.branch.read(SIZE_FILES).entries
     assert entry.commit == team.repository.heads["main"]
     assert entry.run > 0
-    assert len(branch.read(RUN_FILES).entries) == 1
+    assert len(team.branch.read(RUN_FILES).entries) == 1
 
 
 def test_sizes_without_a_place_leave_the_history_as_it_is(team: Team) -> None:

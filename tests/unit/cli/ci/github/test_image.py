@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.build.images import build as builds
-from unit.cli.support import SAMPLE_MODEL, Shell
+from unit.cli.support import SAMPLE_MODEL, Answer, Shell
 
 DIGEST = "sha256:" + "a" * 64
 NAMED = f"registry.lan/android@{DIGEST}"
@@ -69,6 +69,10 @@ class Job:
         self.output = shell.folder / "output"
         monkeypatch.setenv("PATH", str(programs), prepend=":")
         monkeypatch.setenv("GITHUB_OUTPUT", str(self.output))
+
+    def make(self, folder: str = "image") -> Answer:
+        recipe = ("--recipe", "linux-arm64", "--kept", folder)
+        return self.shell("ci", "github", "image", *recipe)
 
     def configure(self, toolchain: str) -> None:
         text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {toolchain}\n"
@@ -181,20 +185,17 @@ def test_a_registry_that_has_it_not(job: Job) -> None:
 
 
 def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next job, on another machine, loads what this one kept."""
     job.write_recipes(monkeypatch, BASE)
-    first = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
-    reported = job.outputs()
-    assert first.status == 0, first.err
-    assert reported == {"image": f"sha256:{'d' * 64}", "made": "true"}
-    assert job.verbs() == ["build", "save"]
-    job.images.write_text(json.dumps({}), encoding="utf-8")
-    job.output.unlink()
+    image = f"sha256:{'d' * 64}"
+    for made, verbs in (("true", ["build", "save"]), ("false", ["build", "save", "load"])):
+        job.images.write_text(json.dumps({}), encoding="utf-8")
+        job.output.unlink(missing_ok=True)
+        answer = job.make()
 
-    second = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
-
-    assert second.status == 0, second.err
-    assert job.outputs() == {"image": reported["image"], "made": "false"}
-    assert job.verbs() == ["build", "save", "load"]
+        assert answer.status == 0, answer.err
+        assert job.outputs() == {"image": image, "made": made}
+        assert job.verbs() == verbs
 
 
 def test_a_damaged_archive_is_made_again(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +203,7 @@ def test_a_damaged_archive_is_made_again(job: Job, monkeypatch: pytest.MonkeyPat
     Path("image").mkdir()
     Path("image", "image.tar").write_text("garbage", encoding="utf-8")
 
-    answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
+    answer = job.make()
 
     assert answer.status == 0, answer.err
     assert job.verbs() == ["load", "build", "save"]
@@ -210,30 +211,28 @@ def test_a_damaged_archive_is_made_again(job: Job, monkeypatch: pytest.MonkeyPat
     assert Path("image", "image.tar").read_text(encoding="utf-8").startswith("{")
 
 
-def test_an_image_that_cannot_be_kept(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("folder", "reason", "verbs"),
+    [
+        ("image", "cannot be written: write image.tar: no space left", ["build", "save"]),
+        ("file/image", "", ["build"]),
+    ],
+)
+def test_an_image_that_cannot_be_kept(
+    job: Job, monkeypatch: pytest.MonkeyPatch, folder: str, reason: str, verbs: list[str]
+) -> None:
     """The trim has its image all the same; half an archive is left to no one."""
     job.write_recipes(monkeypatch, BASE)
     job.reported.with_name("full").touch()
-
-    answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
-
-    assert answer.status == 0, answer.err
-    assert "the image is not kept for later jobs: image/image.tar cannot be" in answer.err
-    assert "no space left on device" in answer.err
-    assert job.outputs() == {"image": f"sha256:{'d' * 64}", "made": "false"}
-    assert not Path("image", "image.tar").exists()
-
-
-def test_a_folder_that_cannot_be_made(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    job.write_recipes(monkeypatch, BASE)
     Path("file").touch()
 
-    answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "file/image")
+    answer = job.make(folder)
 
     assert answer.status == 0, answer.err
-    assert "the image is not kept for later jobs: file/image/image.tar" in answer.err
-    assert job.verbs() == ["build"]
-    assert job.outputs()["made"] == "false"
+    assert f"the image is not kept for later jobs: {folder}/image.tar {reason}" in answer.err
+    assert job.verbs() == verbs
+    assert job.outputs() == {"image": f"sha256:{'d' * 64}", "made": "false"}
+    assert not Path(folder, "image.tar").exists()
 
 
 @pytest.mark.parametrize(

@@ -215,21 +215,19 @@ def test_an_equal_keep_set_is_not_proposed(refresh: Job) -> None:
     assert refresh.repository.pulls[1]["state"] == "open"
 
 
-def test_a_token_that_starts_checks_needs_no_dispatch(refresh: Job) -> None:
-    answer = propose(refresh, "--workflow", "megtrim.yml", "--token-starts-checks")
-
-    assert answer.status == 0
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--workflow", "megtrim.yml", "--token-starts-checks"), "They start by themselves"),
+        ((), "close and reopen this pull request to start them"),
+    ],
+)
+def test_checks_that_others_start_need_no_dispatch(
+    refresh: Job, arguments: tuple[str, ...], said: str
+) -> None:
+    assert propose(refresh, *arguments).status == 0
     assert refresh.repository.dispatches == []
-    assert "They start by themselves" in refresh.repository.pulls[1]["body"]
-
-
-def test_without_a_workflow_people_start_the_checks(refresh: Job) -> None:
-    assert propose(refresh).status == 0
-
-    assert refresh.repository.dispatches == []
-    assert (
-        "close and reopen this pull request to start them" in (refresh.repository.pulls[1]["body"])
-    )
+    assert said in refresh.repository.pulls[1]["body"]
 
 
 @pytest.mark.parametrize("committed", ["no keep set", None])

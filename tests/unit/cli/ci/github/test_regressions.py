@@ -101,14 +101,6 @@ def test_one_failure_of_the_server_costs_one_issue(team: Team) -> None:
     assert len(team.repository.issues) == 2
 
 
-def test_an_issue_that_came_in_spite_of_an_error_is_not_doubled(team: Team) -> None:
-    team.github.fail("POST", r"/issues$", status=502, acts=True)
-
-    assert team(SLOW).status == 3
-    assert team(SLOW).status == 0
-    assert team.states() == ["open"]
-
-
 def test_a_dry_run_writes_nothing(team: Team) -> None:
     answer = team(SLOW, options=("--dry-run",))
 
@@ -142,12 +134,3 @@ def test_the_base_is_the_last_commit_of_the_history(team: Team) -> None:
     assert team.base() == GOOD
     team(FAST, run=78)
     assert team.base() == f"{1:040x}"
-
-
-def test_a_damaged_file_of_the_history_costs_itself(team: Team) -> None:
-    history = team.shell.folder / "history"
-    append_to_folder(history, [make_run(0), make_run(1)])
-    newest = max(history.rglob("*.json"))
-    newest.write_text("{", encoding="utf-8")
-
-    assert team.base() == f"{0:040x}"

@@ -98,19 +98,6 @@ def test_files_are_published_with_their_notes(job: Job, dist: Path) -> None:
     assert job.outputs() == {"url": release["html_url"]}
 
 
-def test_again_it_stays_as_it_is(job: Job, dist: Path) -> None:
-    """Of equal files, a repeat changes nothing; others are refused."""
-    repository = tag(job, "v0.2.0")
-    assert [job(*COMMAND).status, job(*COMMAND).status] == [0, 0]
-    text = (dist / "SHA256SUMS").read_text(encoding="ascii").splitlines(keepends=True)
-    (dist / "SHA256SUMS").write_text(text[0], encoding="ascii")
-    (dist / "megtrim-0.2.0.tar.gz").unlink()
-    answer = job(*COMMAND)
-
-    assert (answer.status, len(repository.releases)) == (1, 1)
-    assert "the release v0.2.0 is published with other files" in answer.err
-
-
 def change(dist: Path) -> None:
     (dist / "megtrim-0.2.0-py3-none-any.whl").write_bytes(b"WHEEL")
 

@@ -205,15 +205,6 @@ def test_nothing_is_published_half_and_a_repeat_mends_it(world: World, name: str
     assert len([each for each in world.repository.releases.values() if each["draft"]]) == 0
 
 
-@pytest.mark.parametrize("name", ["someone's draft", "someone's draft that quotes megtrim"])
-def test_a_draft_of_a_person_is_not_touched(world: World, name: str) -> None:
-    FAULTS[name][0](world)
-    before = dict(world.repository.releases)
-    world.publish()
-
-    assert world.repository.releases == before
-
-
 @pytest.mark.parametrize("files", [(), ("SHA256SUMS",), tuple(PUBLISHED)])
 def test_what_an_earlier_attempt_left_is_replaced(world: World, files: tuple[str, ...]) -> None:
     """A draft with none, some or all of its files, of a job that was ended from outside."""
