@@ -64,17 +64,11 @@ def test_any_list_survives_its_file(names: set[str]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
-        (TEXT, "", 1, "found '', expected 'megtrim functions v1'"),
         ("v1", "v2", 1, "found 'megtrim functions v2', expected"),
-        ("link 6e", "link 6E", 2, "expected the word link and a sha256"),
         ("6e\n", "6\n", 2, "expected the word link and a sha256"),
         (f"link {LINK}\n", "", 2, "expected the word link and a sha256"),
         ("_Z3barv\n_Z3foov\nmain\n", "", 3, "a list without any function"),
-        ("main\n", "main", 5, "the last line does not end with a newline: is the file truncated?"),
         ("main\n", "ma in\n", 5, "found 'ma in', expected a linkage name"),
-        ("main\n", '"\n', 5, "found '\"', expected a linkage name"),
-        ("main\n", "\n", 5, "found '', expected a linkage name"),
-        ("main\n", "main\r\n", 5, "found 'main\\r', expected a linkage name"),
         ("main\n", "m\u00e4in\n", 5, "found 'm\\\\xc3\\\\xa4in', expected a linkage name"),
         ("_Z3foov", "_Z3barv", 4, "'_Z3barv' does not come after the line before"),
         ("_Z3foov", "_A", 4, "'_A' does not come after the line before"),
@@ -83,21 +77,11 @@ def test_any_list_survives_its_file(names: set[str]) -> None:
 def test_what_is_no_list_is_refused_with_file_and_line(
     old: str, new: str, line: int, said: str
 ) -> None:
-    text = TEXT.replace(old, new, 1)
-    assert text != TEXT
-
     with pytest.raises(InputError) as caught:
-        parse_list(text.encode(), source="f.txt")
+        parse_list(TEXT.replace(old, new, 1).encode(), source="f.txt")
 
     assert caught.value.message.startswith(f"f.txt:{line}: {said}")
     assert caught.value.hint == "record the functions again"
-
-
-def test_a_list_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("megtrim.functions.observables.MAX_BYTES", len(TEXT) - 1)
-
-    with pytest.raises(InputError, match=r"f\.txt:1: more than"):
-        parse_list(TEXT.encode(), source="f.txt")
 
 
 @given(st.integers(0, len(TEXT)), st.binary(max_size=8))

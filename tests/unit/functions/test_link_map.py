@@ -18,38 +18,29 @@ PROGRAM = functions(
 
 
 @pytest.mark.parametrize(
-    ("address", "file"),
+    ("text", "address", "file"),
     [
-        (0xFFF, ""),
-        (0x1000, "/ndk/usr/lib/crtbegin_dynamic.o"),
-        (0x101F, "/ndk/usr/lib/crtbegin_dynamic.o"),
-        (0x1020, "a.dir/src/main.cpp.o"),
-        (0x1030, "lite/liblite.a(run.cpp.o)"),
-        (0x106F, "lite/liblite.a(run.cpp.o)"),
-        (0x1070, ""),
-        (0x1080, "/sys root/libc.a(memcpy.o)"),
-        (0x1090, ""),
+        (LLD, 0xFFF, ""),
+        (LLD, 0x1000, "/ndk/usr/lib/crtbegin_dynamic.o"),
+        (LLD, 0x101F, "/ndk/usr/lib/crtbegin_dynamic.o"),
+        (LLD, 0x1020, "a.dir/src/main.cpp.o"),
+        (LLD, 0x1030, "lite/liblite.a(run.cpp.o)"),
+        (LLD, 0x106F, "lite/liblite.a(run.cpp.o)"),
+        (LLD, 0x1070, ""),
+        (LLD, 0x1080, "/sys root/libc.a(memcpy.o)"),
+        (LLD, 0x1090, ""),
+        # A long name takes a line of its own; what was discarded is nowhere.
+        (GNU, 0, ""),
+        (GNU, 0x1000, "/usr/lib/Scrt1.o"),
+        (GNU, 0x1020, ""),
+        (GNU, 0x1040, "lite/liblite.a(run.cpp.o)"),
+        (GNU, 0x1075, ""),
+        (GNU, 0x1080, "/usr/lib/libc.a(memcpy.o)"),
     ],
 )
-def test_the_map_of_lld(address: int, file: str) -> None:
+def test_an_address_has_the_file_that_it_came_from(text: bytes, address: int, file: str) -> None:
     """Sections of inputs, not those of the output, nor symbols."""
-    assert parse_map(LLD, source="x").of(address) == file
-
-
-@pytest.mark.parametrize(
-    ("address", "file"),
-    [
-        (0, ""),
-        (0x1000, "/usr/lib/Scrt1.o"),
-        (0x1020, ""),
-        (0x1040, "lite/liblite.a(run.cpp.o)"),
-        (0x1075, ""),
-        (0x1080, "/usr/lib/libc.a(memcpy.o)"),
-    ],
-)
-def test_the_map_of_gnu_linkers(address: int, file: str) -> None:
-    """A long name takes a line of its own; what was discarded is nowhere."""
-    assert parse_map(GNU, source="x").of(address) == file
+    assert parse_map(text, source="x").of(address) == file
 
 
 LLD_OUTSIDE = b"""\
@@ -84,31 +75,22 @@ def test_functions_of_the_platform(text: bytes) -> None:
     assert platform_names(parse_map(text, source="x"), PROGRAM) == {"_start", "memcpy"}
 
 
-@pytest.mark.parametrize(
-    ("file", "platform"),
-    [
-        ("/usr/lib/libc.a(memcpy.o)", True),
-        ("libm.a(sin.o)", True),
-        ("/cache/libcompiler_rt.a(rt.o)", True),
-        ("/ndk/libclang_rt.builtins-aarch64-android.a(udivti3.o)", True),
-        ("/usr/lib/gcc/libgcc.a(x.o)", True),
-        ("/usr/lib/crt1.o", True),
-        ("/usr/lib/rcrt1.o", True),
-        ("/usr/lib/crtbeginS.o", True),
-        ("/usr/lib/libgcc_eh.a(unwind-dw2.o)", False),
-        ("/ndk/libgcc_real.a(unwind-dw2.o)", False),
-        ("/ndk/libc++_static.a(string.o)", False),
-        ("/usr/lib/libstdc++.a(string.o)", False),
-        ("lite/liblite.a(libc.a)", False),
-        ("src/libc.a/main.o", False),
-        ("src/crt_names.cpp.o", False),
-        ("<internal>", False),
-        ("", False),
-    ],
+PLATFORM = (
+    *("/usr/lib/libc.a(memcpy.o)", "libm.a(sin.o)", "/cache/libcompiler_rt.a(rt.o)"),
+    *("/ndk/libclang_rt.builtins-aarch64-android.a(udivti3.o)", "/usr/lib/gcc/libgcc.a(x.o)"),
+    *("/usr/lib/crt1.o", "/usr/lib/rcrt1.o", "/usr/lib/crtbeginS.o"),
 )
-def test_which_files_are_the_platform(file: str, platform: bool) -> None:
+OTHERS = (
+    *("/usr/lib/libgcc_eh.a(unwind-dw2.o)", "/ndk/libgcc_real.a(unwind-dw2.o)"),
+    *("/ndk/libc++_static.a(string.o)", "/usr/lib/libstdc++.a(string.o)"),
+    *("lite/liblite.a(libc.a)", "src/libc.a/main.o", "src/crt_names.cpp.o", "<internal>", ""),
+)
+
+
+@pytest.mark.parametrize("file", PLATFORM + OTHERS)
+def test_which_files_are_the_platform(file: str) -> None:
     """The C library and the compiler's arithmetic; neither the C++ library nor the unwinder."""
-    assert is_platform(file) is platform
+    assert is_platform(file) is (file in PLATFORM)
 
 
 @pytest.mark.parametrize("data", [b"", b"hello\n", LLD.splitlines()[0], bytes(50)])

@@ -163,16 +163,24 @@ def test_what_stays_as_it_is(what: str) -> None:
         assert emptied(STAYS[what], "one", "second", unwind_tables=unwind_tables) == STAYS[what]
 
 
-def test_signs_of_code_and_data_are_no_names() -> None:
-    marks = [symbol(name, size=0, kind=NO_TYPE, part=".text.one") for name in ("$x", "$d.4")]
-    data = object_file([function("one")], [*marks, symbol("one")])
-
-    assert read(emptied(data, "one")).symbols == {"$x": 0, "$d.4": 0, "one": 4}
+MARKS = [symbol(name, size=0, kind=NO_TYPE, part=".text.one") for name in ("$x", "$d.4")]
 
 
-def test_padding_behind_a_function_is_no_code() -> None:
-    data = object_file([function("one")], [symbol("one", size=17)])
-    assert sizes(read(emptied(data, "one"))) == {".text.one": 4}
+@pytest.mark.parametrize(
+    ("symbols", "options"),
+    [
+        ([*MARKS, symbol("one")], {}),
+        ([symbol("one", size=17)], {}),
+        # Symbols of large objects have their sections in a table of their own.
+        ([symbol("one")], {"extended": True}),
+    ],
+    ids=["signs of code and data are no names", "padding is no code", "very many sections"],
+)
+def test_what_goes_all_the_same(symbols: list[Named], options: dict[str, bool]) -> None:
+    made = read(emptied(object_file([function("one")], symbols, **options), "one"))
+
+    assert sizes(made) == {".text.one": 4}
+    assert made.symbols == {each.name: 4 if each.name == "one" else 0 for each in symbols}
 
 
 @pytest.mark.parametrize(
@@ -242,14 +250,25 @@ UNWOUND = object_file(
 )
 
 
-def test_the_unwind_entry_goes_with_its_function() -> None:
-    before = read(UNWOUND).relocations[".rela.eh_frame"]
-    assert before == ((20, ".text.one"), (29, ".gcc_except_table.one"), (44, ".text.two"))
+@pytest.mark.parametrize(
+    ("name", "gone", "lengths"), [("one", {20, 29}, [0, 32]), ("two", {44}, [32, 0])]
+)
+def test_the_unwind_entry_goes_with_its_function(
+    name: str, gone: set[int], lengths: list[int]
+) -> None:
+    """All that it refers to, so that the tables of its exceptions go, too; the other stays.
 
-    assert read(emptied(UNWOUND, "one")).relocations[".rela.eh_frame"] == (
-        (20, ""), (29, ""), (44, ".text.two"),
-    )  # fmt: skip
-    assert read(emptied(UNWOUND, "two")).relocations[".rela.eh_frame"] == (*before[:2], (44, ""))
+    The entry covers nothing then, for some linkers go by the length of a function.
+    """
+    before, made = read(UNWOUND), read(emptied(UNWOUND, name))
+
+    references = before.relocations[".rela.eh_frame"]
+    assert references == ((20, ".text.one"), (29, ".gcc_except_table.one"), (44, ".text.two"))
+    assert made.relocations[".rela.eh_frame"] == tuple(
+        (at, "" if at in gone else target) for at, target in references
+    )
+    content = made.sections[".eh_frame"][1]
+    assert [int.from_bytes(content[at : at + 4], "little") for at in (24, 48)] == lengths
 
 
 def test_unwind_entries_go_altogether() -> None:
@@ -262,13 +281,6 @@ def test_unwind_entries_go_altogether() -> None:
     }
 
 
-@pytest.mark.parametrize(("name", "lengths"), [("one", [0, 32]), ("two", [32, 0])])
-def test_the_entry_of_what_is_gone_covers_nothing(name: str, lengths: list[int]) -> None:
-    """For some linkers go by the length of a function."""
-    content = read(emptied(UNWOUND, name)).sections[".eh_frame"][1]
-    assert [int.from_bytes(content[at : at + 4], "little") for at in (24, 48)] == lengths
-
-
 def test_functions_tell_their_places_among_the_names() -> None:
     data = object_file(
         [Part(name=f".text.{name}", content=bytes(200)) for name in ("one", "two")],
@@ -279,12 +291,6 @@ def test_functions_tell_their_places_among_the_names() -> None:
     assert made.sections[".text.one"][1] == local_functions.report_and_trap(AARCH64, 2)
     assert made.sections[".text.two"][1] == local_functions.report_and_trap(AARCH64, 0)
     assert made.symbols["one"] == len(local_functions.report_and_trap(AARCH64, 2))
-
-
-def test_sections_beyond_those_that_a_symbol_can_count() -> None:
-    """Symbols of large objects have their sections in a table of their own."""
-    data = object_file([function("one")], [symbol("one")], extended=True)
-    assert sizes(read(emptied(data, "one"))) == {".text.one": 4}
 
 
 @pytest.mark.parametrize("size", [4, 20, 63, 64, 300, len(TWO) - 1])
@@ -413,11 +419,6 @@ def places(*sizes: int, numbers: dict[int, int]) -> list[tuple[int, int, bytes]]
     return list(local_functions.lay_out_sections(unit, range(1, len(sizes) + 1), numbers))
 
 
-def test_without_a_number_a_trap_lies_where_the_function_lay() -> None:
-    trap = local_functions.trap(AARCH64)
-    assert places(8, 16, numbers={}) == [(1, 64, trap), (2, 72, trap)]
-
-
 def test_each_has_a_trap_of_its_own_in_its_place() -> None:
     parts = [Part(name=f".text.f{size}", content=bytes(size)) for size in (8, 4)]
     symbols = [Named(name=f"f{size}", part=f".text.f{size}", size=size) for size in (8, 4)]
@@ -429,26 +430,33 @@ def test_each_has_a_trap_of_its_own_in_its_place() -> None:
     ]
 
 
-def test_code_with_a_number_lies_in_what_the_larger_ones_leave() -> None:
-    """A function of two instructions is known by its number as well."""
-    found = places(8, 160, numbers={1: 3, 2: 4})
-    three, four = (local_functions.report_and_trap(AARCH64, number) for number in (3, 4))
-
-    assert found == [(1, 72, three), (2, 72 + len(three) + -len(three) % 4, four)]
-    assert found[1][1] + len(four) <= 72 + 160
+TRAP = local_functions.trap(AARCH64)
+CODES = [local_functions.report_and_trap(AARCH64, number) for number in range(5)]
 
 
-def test_where_no_room_is_left_the_trap_of_another_does() -> None:
-    """For the function's own place may be another one's code by now."""
-    found = places(100, 8, 8 + 16, numbers={1: 0, 2: 1, 3: 2})
-
-    assert found == [
-        (1, 64, local_functions.report_and_trap(AARCH64, 0)),
-        (2, 64 + 24, local_functions.trap(AARCH64)),
-        (3, 64 + 24, local_functions.trap(AARCH64)),
-    ]
-
-
-def test_where_there_was_no_room_at_all_each_keeps_its_own_trap() -> None:
-    trap = local_functions.trap(AARCH64)
-    assert places(8, 16, numbers={1: 0, 2: 1}) == [(1, 64, trap), (2, 72, trap)]
+@pytest.mark.parametrize(
+    ("sizes", "numbers", "expected"),
+    [
+        # Without a number a trap lies where the function lay.
+        ((8, 16), {}, [(1, 64, TRAP), (2, 72, TRAP)]),
+        # A function of two instructions is known by its number as well.
+        (
+            (8, 160),
+            {1: 3, 2: 4},
+            [(1, 72, CODES[3]), (2, 72 + len(CODES[3]) + -len(CODES[3]) % 4, CODES[4])],
+        ),
+        # Where no room is left, for the function's own place may be another one's code by now.
+        (
+            (100, 8, 24),
+            {1: 0, 2: 1, 3: 2},
+            [(1, 64, CODES[0]), (2, 88, TRAP), (3, 88, TRAP)],
+        ),
+        # Where there was no room at all.
+        ((8, 16), {1: 0, 2: 1}, [(1, 64, TRAP), (2, 72, TRAP)]),
+    ],
+    ids=["no numbers", "what the larger ones leave", "the trap of another", "no room"],
+)
+def test_code_with_a_number_lies_where_there_is_room(
+    sizes: tuple[int, ...], numbers: dict[int, int], expected: list[tuple[int, int, bytes]]
+) -> None:
+    assert places(*sizes, numbers=numbers) == expected

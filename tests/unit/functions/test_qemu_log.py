@@ -33,47 +33,41 @@ def ran(*blocks: str, program: FunctionTable = PROGRAM) -> tuple[str, ...]:
     return ran_in_log("".join(blocks).encode(), program, source="log")
 
 
-def test_functions_of_translated_blocks_ran() -> None:
-    """Wherever the program lies in memory; what ran of its libraries is no part of it."""
-    log = (
-        block("__dl__start", 0x79D0, base=0x5502000000),
-        block("_start", 0x1000, 0x1004),
-        block("main", 0x1010),
-        block("", 0x1080, base=0x7F00000000),
-        block("_ZN3mgb3runEv", 0x1048, 0x104C),
-    )
-
-    assert ran(*log) == ("_ZN3mgb3runEv", "_start", "main")
-
-
-def test_a_function_ran_under_all_of_its_names() -> None:
-    assert ran(block("main", 0x1010), block("alias", 0x1070)) == ("_ZN3mgb4stopEv", "alias", "main")
-
-
-def test_a_block_may_run_on_into_the_next_function() -> None:
-    """Each instruction counts, not only the first of a block."""
-    assert ran(block("main", 0x1010), block("main", 0x102C, 0x1030)) == ("_ZN3mgb3runEv", "main")
-
-
-def test_a_program_that_is_loaded_where_it_was_linked() -> None:
-    assert ran(block("_start", 0x1000, base=0), block("main", 0x1010, base=0)) == ("_start", "main")
-
-
-def test_most_blocks_decide_where_a_program_lies() -> None:
-    """A loader may have functions of the same names."""
-    log = (
-        block("_start", 0x1000, base=0x4000000000),
-        block("_start", 0x1000),
-        block("main", 0x1010),
-    )
-
-    assert ran(*log) == ("_start", "main")
-
-
-def test_older_and_newer_logs_are_read() -> None:
-    text = "IN: main\n0x0000005500001010:  48 89 e7   movq %rsp, %rdi\n"
-
-    assert ran(text) == ("main",)
+@pytest.mark.parametrize(
+    ("blocks", "names"),
+    [
+        # Wherever the program lies in memory; what ran of its libraries is no part of it.
+        (
+            [
+                block("__dl__start", 0x79D0, base=0x5502000000),
+                block("_start", 0x1000, 0x1004),
+                block("main", 0x1010),
+                block("", 0x1080, base=0x7F00000000),
+                block("_ZN3mgb3runEv", 0x1048, 0x104C),
+            ],
+            ("_ZN3mgb3runEv", "_start", "main"),
+        ),
+        # Under all of its names.
+        ([block("main", 0x1010), block("alias", 0x1070)], ("_ZN3mgb4stopEv", "alias", "main")),
+        # Each instruction counts: a block may run on into the next function.
+        ([block("main", 0x1010), block("main", 0x102C, 0x1030)], ("_ZN3mgb3runEv", "main")),
+        # Where it was linked.
+        ([block("_start", 0x1000, base=0), block("main", 0x1010, base=0)], ("_start", "main")),
+        # Most blocks decide where it lies: a loader may have functions of the same names.
+        (
+            [
+                block("_start", 0x1000, base=0x4000000000),
+                block("_start", 0x1000),
+                block("main", 0x1010),
+            ],
+            ("_start", "main"),
+        ),
+        # Addresses of older and newer logs differ in length, and some tell the processor's mode.
+        (["IN: main\n0x0000005500001010:  48 89 e7   movq %rsp, %rdi\n"], ("main",)),
+    ],
+)
+def test_functions_of_translated_blocks_ran(blocks: list[str], names: tuple[str, ...]) -> None:
+    assert ran(*blocks) == names
 
 
 def test_a_log_of_another_program_is_a_named_failure() -> None:

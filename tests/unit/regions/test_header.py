@@ -198,33 +198,40 @@ def test_without_traces_all_regions_stay(layout: Layout) -> None:
     assert read(keep(operators=needs()), layout).modes is None
 
 
-def test_without_json_all_operators_and_data_types_stay() -> None:
-    found = read(keep("a<1>"))
-
-    assert (found.operators, found.switches, found.modes, found.hashes) == (None, (), None, None)
-    assert read(keep("megdnn_common_elemwise_mode<0>")).modes == ("RELU",)
+ALL_MODES = ("ABS", "ADD", "PLUS", "RELU")
+TWO_MODES = needs(elemwise_modes=(("ADD", ("m",)), ("RELU", ("n",))))
+FLOAT16 = needs(dtypes=(("Float16", ("m",)), ("Float32", ("m",))))
 
 
-def test_float16_stays_where_a_model_needs_it() -> None:
-    """Otherwise it is switched off, by both spellings of the switch."""
-    with_it = needs(dtypes=(("Float16", ("m",)), ("Float32", ("m",))))
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        # Without JSON: only the version, the regions, and modes where the engine recorded them.
+        (keep("a<1>"), {"operators": None, "switches": (), "modes": None, "hashes": None}),
+        (keep("megdnn_common_elemwise_mode<0>"), {"modes": ("RELU",)}),
+        # Otherwise it is switched off, by both spellings of the switch.
+        (keep(operators=FLOAT16), {"switches": ()}),
+        (keep(operators=needs(hashes=())), {"hashes": None}),
+        # Engines of the older generation do not record modes: a region of that name says nothing.
+        (
+            keep("megdnn_common_elemwise_mode<1>", generation=20190219, operators=TWO_MODES),
+            {"modes": ("ADD", "RELU")},
+        ),
+        (keep("megdnn_common_elemwise_mode<1>", generation=20190219), {"modes": None}),
+        (
+            keep(generation=20190219, operators=needs(elemwise_modes=())),
+            {"modes": (), "all_modes": ALL_MODES},
+        ),
+    ],
+    ids=[
+        *("no JSON", "modes of the trace", "float16", "no hash"),
+        *("older with modes", "older without", "older without any"),
+    ],
+)
+def test_what_is_switched_on(kept: KeepSet, found: dict[str, object]) -> None:
+    enabled_now = read(kept)
 
-    assert read(keep(operators=with_it)).switches == ()
-
-
-def test_no_hash_no_check() -> None:
-    assert read(keep(operators=needs(hashes=()))).hashes is None
-
-
-def test_the_older_generation_takes_modes_from_the_json() -> None:
-    """Its engines do not record them: a region of that name says nothing."""
-    operators = needs(elemwise_modes=(("ADD", ("m",)), ("RELU", ("n",))))
-    region = "megdnn_common_elemwise_mode<1>"
-
-    assert read(keep(region, generation=20190219, operators=operators)).modes == ("ADD", "RELU")
-    assert read(keep(region, generation=20190219)).modes is None
-    none_used = read(keep(generation=20190219, operators=needs(elemwise_modes=())))
-    assert (none_used.modes, none_used.all_modes) == ((), ("ABS", "ADD", "PLUS", "RELU"))
+    assert {name: getattr(enabled_now, name) for name in found} == found
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,14 +66,6 @@ def test_each_region_is_listed_with_who_needs_it() -> None:
     assert found == keep(scenario("m/s@c", A, B), scenario("n/s@c", A, C))
 
 
-def test_inputs_are_sorted_and_all_bindings_are_kept() -> None:
-    given_ = scenario("m/s@c", A, inputs=(("b", "1" * 64), ("a", "2" * 64)), threads=4)
-
-    assert keep(given_).scenarios == (
-        scenario("m/s@c", A, inputs=(("a", "2" * 64), ("b", "1" * 64)), threads=4),
-    )
-
-
 def test_a_scenario_without_regions_is_a_named_failure() -> None:
     """A build that keeps nothing for it would trap at once."""
     with pytest.raises(TraceFailure, match="m/s@c") as caught:
@@ -131,47 +122,36 @@ def test_what_was_lost_or_is_missing_is_sorted() -> None:
     assert read.scenarios[0].regions == many
 
 
+ZIG, HOST = {"toolchain": "zig aarch64-linux-musl"}, {"toolchain": "host x86_64-linux-gnu"}
+GRAPH, MODEL = {"graph_sha256": "5" * 64}, {"model_sha256": "9" * 64}
+
+
 @pytest.mark.parametrize(
-    "changed",
+    ("before", "now", "excused"),
     [
-        {"model_sha256": "9" * 64},
-        {"arguments": ("--gpu",)},
-        {"inputs": ()},
-        {"algo_cache_sha256": "3" * 64},
-        {"threads": 2},
-        {"environment": (("A", "b"),)},
-        {"toolchain": "host x86_64-linux-gnu"},
+        # A scenario that is bound to something else may need less.
+        (ZIG, ZIG | MODEL, True),
+        (ZIG, ZIG | {"arguments": ("--gpu",)}, True),
+        (ZIG, ZIG | {"inputs": ()}, True),
+        (ZIG, ZIG | {"algo_cache_sha256": "3" * 64}, True),
+        (ZIG, ZIG | {"threads": 2}, True),
+        (ZIG, ZIG | {"environment": (("A", "b"),)}, True),
+        (ZIG, HOST, True),
+        # Another trace of the same scenario does not excuse a loss.
+        ({}, {"trace_sha256": "4" * 64}, False),
+        # Other weights in the same graph run the same kernels; a toolchain that is not known is
+        # the same one.
+        (GRAPH, GRAPH | MODEL | HOST, False),
     ],
 )
-def test_a_scenario_that_is_bound_to_something_else_may_need_less(
-    changed: dict[str, object],
+def test_what_excuses_a_loss(
+    before: dict[str, object], now: dict[str, object], excused: bool
 ) -> None:
-    before = keep(scenario("a/s@c", A, B, toolchain="zig aarch64-linux-musl"))
-    unchanged = {"toolchain": "zig aarch64-linux-musl"}
-    now = keep(scenario("a/s@c", A, **(unchanged | changed)))
+    lost = find_lost_regions(
+        keep(scenario("a/s@c", A, B, **before)), keep(scenario("a/s@c", A, **now))
+    )
 
-    assert find_lost_regions(before, now) == ()
-
-
-def test_another_trace_of_the_same_scenario_does_not_excuse_a_loss() -> None:
-    now = scenario("a/s@c", A, trace_sha256="4" * 64)
-
-    assert find_lost_regions(keep(scenario("a/s@c", A, B)), keep(now)) == (("a/s@c", (B,)),)
-
-
-def test_other_weights_in_the_same_graph_excuse_no_loss() -> None:
-    """They run the same kernels; and where the toolchain is not known, it is the same one."""
-    before = scenario("a/s@c", A, B, graph_sha256="5" * 64)
-    now = replace(before, regions=(A,), model_sha256="9" * 64, toolchain="host x86_64-linux-gnu")
-
-    assert find_lost_regions(keep(before), keep(now)) == (("a/s@c", (B,)),)
-
-
-def test_graph_and_toolchain_are_read_back() -> None:
-    found = keep(scenario("a/s@c", A, graph_sha256="5" * 64, toolchain="host x86_64-linux-gnu"))
-
-    assert parse_keep_set(dump_keep_set(found), source="k") == found
-    assert '"graph_sha256": "555' in dump_keep_set(found)
+    assert lost == (() if excused else (("a/s@c", (B,)),))
 
 
 TEXT = """{
@@ -210,16 +190,29 @@ def test_a_hash_of_the_first_version_is_every_model_s() -> None:
     assert found.hashes == ((0, ("m",)), (2**64 - 1, ("m",)))
 
 
-def test_without_operators_the_file_says_that_all_are_kept() -> None:
-    """And reads back as such; listed ones of which there is none are something else."""
-    found = keep(scenario("m/s@c", A, algo_cache_sha256="3" * 64))
+NONE_USED = OperatorNeeds(hashes=(), dtypes=(), operators=(), elemwise_modes=())
+INPUTS = (("b", "1" * 64), ("a", "2" * 64))
 
-    assert '\n "operators": "all",\n' in dump_keep_set(found)
-    assert parse_keep_set(dump_keep_set(found), source="k") == found
-    none_used = OperatorNeeds(hashes=(), dtypes=(), operators=(), elemwise_modes=())
-    listed = keep(scenario("m/s@c", A), operators=none_used)
-    assert '\n "operators": "listed",\n' in dump_keep_set(listed)
-    assert parse_keep_set(dump_keep_set(listed), source="k") == listed
+
+@pytest.mark.parametrize(
+    ("changes", "operators", "said"),
+    [
+        ({"algo_cache_sha256": "3" * 64}, None, '\n "operators": "all",\n'),
+        ({}, NONE_USED, '\n "operators": "listed",\n'),
+        ({"graph_sha256": "5" * 64, "toolchain": "host x"}, None, '"graph_sha256": "555'),
+        ({"environment": (("A", "b c"),)}, None, '"environment": {"A": "b c"}'),
+        ({"inputs": INPUTS, "threads": 4}, None, f'"inputs": {{"a": "{"2" * 64}", "b"'),
+    ],
+)
+def test_what_a_scenario_is_bound_to_is_written_and_read(
+    changes: dict[str, object], operators: OperatorNeeds | None, said: str
+) -> None:
+    found = keep(scenario("m/s@c", A, **changes), operators=operators)
+    text = dump_keep_set(found)
+
+    assert said in text
+    assert parse_keep_set(text, source="k") == found
+    assert '"environment"' not in text or "environment" in changes
 
 
 LINK = "6" * 64
@@ -316,33 +309,36 @@ def test_functions_that_are_wrong_are_refused_with_file_and_line(
     assert said in caught.value.message
 
 
-def _lacking(text: str, kind: str) -> str:
-    return "".join(line for line in text.splitlines(True) if not line.startswith(f' "{kind} '))
-
-
-def test_a_list_of_functions_that_was_emptied_is_refused_with_file_and_line() -> None:
-    """Nothing of that link would stay; what is to be done works at either level."""
-    text = dump_keep_set(keep(ran("m/s@c", "main", "_Z1cv")))
+@pytest.mark.parametrize(
+    ("records", "lost", "said"),
+    [
+        # Nothing of that link would stay; what is to be done works at either level.
+        (
+            (ran("m/s@c", "main", "_Z1cv"),),
+            "function",
+            "the list of functions of m/s@c is empty, though it has a link_sha256",
+        ),
+        # Another scenario has some, so that its own are lost; functions are no substitute.
+        (
+            (ran("m/s@c", "main"), scenario("n/s@c", B)),
+            "region tag<1>",
+            "no region is needed by m/s@c",
+        ),
+    ],
+    ids=["functions", "regions"],
+)
+def test_a_list_that_was_emptied_is_refused_with_file_and_line(
+    records: tuple[ScenarioRecord, ...], lost: str, said: str
+) -> None:
+    lines = dump_keep_set(keep(*records)).splitlines(keepends=True)
+    text = "".join(line for line in lines if not line.startswith(f' "{lost}'))
 
     with pytest.raises(InputError) as caught:
-        parse_keep_set(_lacking(text, "function"), source="k.json")
+        parse_keep_set(text, source="k.json")
 
-    assert caught.value.message == (
-        "k.json:5: the list of functions of m/s@c is empty, though it has a link_sha256"
+    assert str(caught.value) == (
+        f"k.json:5: {said}\n  restore the committed file, or write it again: megtrim trim --accept"
     )
-    assert caught.value.hint == (
-        "restore the committed file, or write it again: megtrim trim --accept"
-    )
-
-
-def test_a_list_of_regions_without_one_scenario_is_bad_input() -> None:
-    """Another scenario has some, so that its own are lost; functions are no substitute."""
-    text = dump_keep_set(keep(ran("m/s@c", "main"), scenario("n/s@c", B)))
-
-    with pytest.raises(InputError) as caught:
-        parse_keep_set(text.replace(' "region tag<1>": ["m/s@c"],\n', ""), source="k.json")
-
-    assert caught.value.message == "k.json:5: no region is needed by m/s@c"
 
 
 NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=8)
@@ -445,6 +441,7 @@ def test_a_line_that_stands_twice_alike_is_read() -> None:
         ('"threads": 1', '"threads": 4097', 5, "expected a whole number from 0 to 4096"),
         ('"threads": 1', '"threads": true', 5, "expected a whole number from 0"),
         ('"threads": 1', '"threads": 1, "threads": 2', 5, "the key 'threads' occurs twice"),
+        ('"threads": 1', '"environment": {"A": 1}, "threads": 1', 5, "expected a list of texts"),
         ('"threads": 1', '"thread": 1', 5, "unknown key 'thread'"),
         ('"threads": 1, ', "", 5, "the key 'threads' is missing"),
         ('"scenario m/s@c": {', '"scenario m/t@c": {', 5, "no region is needed by m/t@c"),
@@ -523,13 +520,3 @@ def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_keep_set(folder, shown="megtrim")
     assert caught.value.message == "megtrim: found a folder, expected a keep set"
-
-
-def test_an_environment_is_written_and_read() -> None:
-    """And a scenario without one has no such key, as before there was any."""
-    plain, given_ = scenario("m/s@c", A), scenario("m/s@c", A, environment=(("A", "b c"),))
-
-    assert parse_keep_set(dump_keep_set(keep(given_)), source="k") == keep(given_)
-    assert "environment" not in dump_keep_set(keep(plain))
-    with pytest.raises(InputError, match="expected a list of texts"):
-        parse_keep_set(dump_keep_set(keep(given_)).replace('"b c"', "1"), source="k")

@@ -12,48 +12,37 @@ LEFT_OUT = Region("conv", (2, "float"))
 HELD = (CONV, POOL, QUANT, LEFT_OUT)
 
 
-def find(text: str) -> KeptThing | None:
-    return find_kept(text, make_keep_set(), HELD)
+CONVOLUTION = KeptThing(kind=ThingKind.OPERATOR, name="Conv", rule=LISTED, by=("mobile", "vgg"))
 
 
-def test_a_region_is_kept_by_the_scenarios_that_ran_it() -> None:
-    found = find("pool<1>")
-
-    assert found == KeptThing(
-        kind=ThingKind.REGION, name="pool<1>", rule=RAN, by=(FAST,), regions=(POOL,)
-    )
-
-
-def test_a_region_that_no_scenario_ran_was_left_out() -> None:
-    """The profile build has it; its name may have any spacing."""
-    found = find("conv<2,float>")
-
-    assert found == KeptThing(kind=ThingKind.REGION, name=str(LEFT_OUT), left_out=(LEFT_OUT,))
-
-
-def test_a_tag_has_kept_regions_and_others() -> None:
-    """All scenarios that ran one of them keep it."""
-    found = find("conv")
-
-    assert found == KeptThing(
-        kind=ThingKind.TAG,
-        name="conv",
-        rule=RAN,
-        by=tuple(sorted((MOBILE, FAST, VGG))),
-        regions=(CONV,),
-        left_out=(LEFT_OUT,),
-    )
-
-
-@pytest.mark.parametrize("text", ["Conv", "ConvV2"])
-def test_an_operator_is_kept_by_the_models_that_list_it(text: str) -> None:
-    found = find(text)
-
-    assert found == KeptThing(
-        kind=ThingKind.OPERATOR, name="Conv", rule=LISTED, by=("mobile", "vgg")
-    )
-
-
-@pytest.mark.parametrize("text", ["con", "conv<3>", "Con", "conv<", ""])
-def test_other_names_are_nothing_of_a_keep_set(text: str) -> None:
-    assert find(text) is None
+@pytest.mark.parametrize(
+    ("text", "thing"),
+    [
+        (
+            "pool<1>",
+            KeptThing(kind=ThingKind.REGION, name="pool<1>", rule=RAN, by=(FAST,), regions=(POOL,)),
+        ),
+        # The profile build has it, no scenario ran it; its name may have any spacing.
+        (
+            "conv<2,float>",
+            KeptThing(kind=ThingKind.REGION, name=str(LEFT_OUT), left_out=(LEFT_OUT,)),
+        ),
+        # All scenarios that ran one of a tag's regions keep it.
+        (
+            "conv",
+            KeptThing(
+                kind=ThingKind.TAG,
+                name="conv",
+                rule=RAN,
+                by=tuple(sorted((MOBILE, FAST, VGG))),
+                regions=(CONV,),
+                left_out=(LEFT_OUT,),
+            ),
+        ),
+        ("Conv", CONVOLUTION),
+        ("ConvV2", CONVOLUTION),
+        *((text, None) for text in ("con", "conv<3>", "Con", "conv<", "")),
+    ],
+)
+def test_what_a_keep_set_says_of_a_name(text: str, thing: KeptThing | None) -> None:
+    assert find_kept(text, make_keep_set(), HELD) == thing

@@ -64,52 +64,49 @@ def test_numbers_of_names(name: str, terminated: bool, number: int) -> None:
     assert name_hash(name, terminated=terminated) == number
 
 
+TWICE = (("src/pass.cpp", 5), ("src/pass.cpp", 8))
+A, B, FUSE = dnn("AlgoA::exec"), dnn("AlgoB::get_workspace"), src("Fuse::apply")
+
+
 @pytest.mark.parametrize(
-    ("wanted", "meaning"),
+    ("wanted", "meaning", "places"),
     [
-        (region("kern", dnn("AlgoA::exec")), 'kern<"AlgoA::exec">'),
-        (region("kern", 3, dnn("AlgoB::get_workspace")), 'kern<3, "AlgoB::get_workspace">'),
-        (region("passes", src("Fuse::apply")), 'passes<"Fuse::apply">'),
-        (region("passes", "a::B", src("Fuse::apply")), 'passes<a::B, "Fuse::apply">'),
-        (region("kern", 3), ""),
-        (region("kern", dnn("Unknown")), ""),
-        (region("kern", dnn("lost")), ""),
-        (region("kern", "float"), ""),
-        (region("kern"), ""),
+        (region("kern", A), 'kern<"AlgoA::exec">', (("dnn/kern.cpp", 5),)),
+        (region("kern", 3, B), 'kern<3, "AlgoB::get_workspace">', (("dnn/kern.cpp", 7),)),
+        (region("kern", 3), "", (("dnn/kern.cpp", 11),)),
+        (region("other", 12345), "", (("dnn/kern.cpp", 14),)),
+        (
+            region("passes", FUSE),
+            'passes<"Fuse::apply">',
+            TWICE,
+        ),
+        (region("passes", src("Split::apply")), 'passes<"Split::apply">', (("src/pass.cpp", 9),)),
+        (region("passes", "a::B", FUSE), 'passes<a::B, "Fuse::apply">', None),
+        (region("passes", 12345), "", (("src/pass.cpp", 3),)),
+        (region("kern", dnn("Unknown")), "", None),
+        (region("kern", dnn("lost")), "", None),
+        (region("kern", "float"), "", None),
+        (region("kern"), "", None),
+        (region("hidden", 1), "", (("src/d.h", 1),)),
+        (region("nowhere", 1), "", ()),
     ],
 )
-def test_meanings(wanted: Region, meaning: str) -> None:
-    """Names that stand in the source are shown; where there is none, nothing is guessed."""
+def test_meanings_and_places(
+    wanted: Region, meaning: str, places: tuple[tuple[str, int], ...] | None
+) -> None:
+    """As close as the source reports: by name, by the macro's use, by tag, by declaration.
+
+    Where no name stands in the source, none is guessed.
+    """
     assert TABLE.meaning(wanted) == meaning
+    if places is not None:
+        assert TABLE.places(wanted) == places
 
 
-@pytest.mark.parametrize(
-    ("wanted", "places"),
-    [
-        (region("kern", dnn("AlgoA::exec")), (("dnn/kern.cpp", 5),)),
-        (region("kern", 3, dnn("AlgoB::get_workspace")), (("dnn/kern.cpp", 7),)),
-        (region("kern", 3), (("dnn/kern.cpp", 11),)),
-        (region("other", 12345), (("dnn/kern.cpp", 14),)),
-        (region("passes", src("Fuse::apply")), (("src/pass.cpp", 5), ("src/pass.cpp", 8))),
-        (region("passes", src("Split::apply")), (("src/pass.cpp", 9),)),
-        (region("passes", 12345), (("src/pass.cpp", 3),)),
-        (region("hidden", 1), (("src/d.h", 1),)),
-        (region("nowhere", 1), ()),
-    ],
-)
-def test_places(wanted: Region, places: tuple[tuple[str, int], ...]) -> None:
-    """As close as the source reports: by name, by the macro's use, by tag, by declaration."""
-    assert TABLE.places(wanted) == places
-
-
-def test_a_tag_whose_regions_all_have_other_names_is_shown_as_a_whole() -> None:
-    table = NameTable([("k.cpp", 'MIDOUT_BEGIN(t, midout_iv("A"_hash))\n')])
-
-    assert table.places(region("t", 5)) == (("k.cpp", 1),)
-
-
-def test_a_macro_call_that_never_ends_is_cut() -> None:
-    table = NameTable([("k.cpp", "MIDOUT_BEGIN(t, " + "(" * 10_000)])
+@pytest.mark.parametrize("call", ['midout_iv("A"_hash))\n', "(" * 10_000], ids=["other", "endless"])
+def test_a_tag_whose_regions_have_no_place_of_their_own_is_shown_as_a_whole(call: str) -> None:
+    """Where all have other names, or the macro's call never ends."""
+    table = NameTable([("k.cpp", f"MIDOUT_BEGIN(t, {call}")])
 
     assert table.places(region("t", 5)) == (("k.cpp", 1),)
 

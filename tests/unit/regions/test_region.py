@@ -87,12 +87,6 @@ def test_what_is_no_region(text: str) -> None:
     assert "\n" not in caught.value.message
 
 
-def test_templates_may_stand_in_templates() -> None:
-    text = "x<" + "a::B<" * 16 + "int" + ">" * 17
-
-    assert str(Region.parse(text)) == text
-
-
 def test_numbers_come_before_types_and_are_ordered_by_value() -> None:
     texts = ["a<>", "a<-5>", "a<-5, 1>", "a<3>", "a<10>", "a<float>", "a<x::Y>", "b<1>"]
     regions = [Region.parse(text) for text in texts]
@@ -111,30 +105,26 @@ def test_a_region_cannot_be_compared_with_anything_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "args"),
+    ("arguments", "args"),
     [
-        ("midout::Region<midout::tags::x>", ()),
-        ("midout::Region<midout::tags::x, std::integral_constant<int, -5> >", (-5,)),
-        ("midout::Region<midout::tags::x, std::__ndk1::integral_constant<int, 5> >", (5,)),
-        ("midout::Region<midout::tags::x, std::__1::integral_constant<int, 5>>", (5,)),
+        ("", ()),
+        (", std::integral_constant<int, -5> ", (-5,)),
+        (", std::__ndk1::integral_constant<int, 5> ", (5,)),
+        (", std::__1::integral_constant<int, 5>", (5,)),
+        (", std::integral_constant<bool, true> ", ("std::integral_constant<bool, true>",)),
+        (", std::__cxx11::basic_string<char> ", ("std::basic_string<char>",)),
+        (", half, unsigned", ("__fp16", "unsigned int")),
+        (", a::b<(a::c)3, 4ul, d::e<float> >", ("a::b<(a::c)3, 4ul, d::e<float>>",)),
+        (", a::__ndk1::B, a::__1::b", ("a::__ndk1::B", "a::__1::b")),
         (
-            "midout::Region<midout::tags::x, std::integral_constant<bool, true> >",
-            ("std::integral_constant<bool, true>",),
-        ),
-        (
-            "midout::Region<midout::tags::x, std::__cxx11::basic_string<char> >",
-            ("std::basic_string<char>",),
-        ),
-        ("midout::Region<midout::tags::x, a::__ndk1::B>", ("a::__ndk1::B",)),
-        (
-            "midout::Region<midout::tags::x, a::B<std::integral_constant<int, 5> > >",
+            ", a::B<std::integral_constant<int, 5> > ",
             ("a::B<std::integral_constant<int, 5>>",),
         ),
     ],
 )
-def test_demangled_names(name: str, args: tuple[int | str, ...]) -> None:
+def test_demangled_names(arguments: str, args: tuple[int | str, ...]) -> None:
     """The C++ library's own namespaces vanish, and only there; ints are numbers."""
-    assert parse_demangled(name) == ("x", args)
+    assert parse_demangled(f"midout::Region<midout::tags::x{arguments}>") == ("x", args)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +144,6 @@ def test_demangled_names_that_are_refused(name: str) -> None:
     """A number stands wrapped, a tag is a plain class, and nothing follows."""
     with pytest.raises(GrammarError):
         parse_demangled(name)
-
-
-def test_a_refusal_says_what_was_found_where_and_what_was_expected() -> None:
-    with pytest.raises(GrammarError) as caught:
-        parse_demangled("midout::Region<midout::tags::x, float const>")
-
-    assert str(caught.value) == "found 'const' after '::x,float', expected '>'"
 
 
 NAME = "N6midout6RegionINS_4tags1xEJSt17integral_constantIiLi7EEEEE"

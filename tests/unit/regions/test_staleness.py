@@ -24,36 +24,41 @@ def record(*numbers: int, **changes: Any) -> ScenarioRecord:
     return replace(made, **changes)
 
 
-def test_what_holds_all_misses_nothing() -> None:
-    before = keep(record(1, 2, 3), record(4, id="gone/s@any"))
-
-    assert find_gaps(before, keep(record(1, 2))) == ()
-    assert find_gaps(before, keep(record(1, 2, trace_sha256="e" * 64))) == ()
+NEW = {"id": "n/s@any"}
+CHANGES = {"arguments": ("--x",), "threads": 2, "environment": (("A", "b"),)}
 
 
-def test_regions_that_no_scenario_lists_are_named() -> None:
-    """The first five; one that another scenario lists is kept all the same."""
-    before = keep(record(1), record(2, id="n/s@any"))
-
-    assert find_gaps(before, keep(record(1, 2))) == ()
-    assert find_gaps(before, keep(record(1, *range(3, 9)))) == (
-        "m/s@any needs kern<3>, kern<4>, kern<5>, kern<6>, kern<7> and 1 more",
-    )
-
-
-def test_a_scenario_that_is_new_or_another_is_named() -> None:
-    before = keep(record(1))
-    changes = {"arguments": ("--x",), "threads": 2, "environment": (("A", "b"),)}
-    now = keep(record(1, **changes), record(1, id="n/s@any"))
-
-    assert find_gaps(before, now) == (
+@pytest.mark.parametrize(
+    ("before", "now", "gaps"),
+    [
+        # More than is needed is no lack, nor is another trace of the same regions.
+        ([record(1, 2, 3), record(4, **NEW)], [record(1, 2)], ()),
+        ([record(1, 2, 3)], [record(1, 2, trace_sha256="e" * 64)], ()),
+        # One that another scenario lists is kept all the same; the first five are named.
+        ([record(1), record(2, **NEW)], [record(1, 2)], ()),
         (
-            "m/s@any is not what was traced: the arguments, the number of threads, the environment "
-            "changed"
+            [record(1)],
+            [record(1, *range(3, 9))],
+            ("m/s@any needs kern<3>, kern<4>, kern<5>, kern<6>, kern<7> and 1 more",),
         ),
-        "n/s@any is not in it",
-    )
-    assert differing(record(1), record(2)) == ""
+        # A build from the file would refuse to verify it.
+        (
+            [record(1)],
+            [record(1, **CHANGES), record(1, **NEW)],
+            (
+                (
+                    "m/s@any is not what was traced: the arguments, the number of threads, "
+                    "the environment changed"
+                ),
+                "n/s@any is not in it",
+            ),
+        ),
+    ],
+)
+def test_what_a_committed_keep_set_misses(
+    before: list[ScenarioRecord], now: list[ScenarioRecord], gaps: tuple[str, ...]
+) -> None:
+    assert find_gaps(keep(*before), keep(*now)) == gaps
 
 
 MODEL = {"model_sha256": "9" * 64}
@@ -92,7 +97,6 @@ HOST, ARM = {"toolchain": "host x86_64-linux-gnu"}, {"toolchain": "zig aarch64-l
 RAN, RAN_2 = (
     {"functions": names, "link_sha256": link} for names, link in ((("a",), LINK), (("b",), OTHER))
 )
-NEW = {"id": "n/s@any"}
 
 
 @pytest.mark.parametrize(
@@ -146,23 +150,25 @@ def test_new_models_bring_their_operators() -> None:
     assert add_first_times(replace(before, generation=20190219), now).operators == needs(A="m")
 
 
-def test_functions_count_within_one_link() -> None:
-    """Another link inlines others: that it is another is all that can be said."""
-    before = keep(record(1, functions=("a",), link_sha256=LINK))
-    more = keep(record(1, functions=("a", "b"), link_sha256=LINK))
-    elsewhere = keep(record(1, functions=("a", "b"), link_sha256=OTHER))
-
-    assert find_gaps(before, more) == ("m/s@any needs b",)
-    assert of_another_link(before, more) == ()
-    assert find_gaps(before, elsewhere) == ()
-    assert of_another_link(before, elsewhere) == ("m/s@any",)
+OF_LINK, OF_OTHER = ({"link_sha256": link, "functions": ("a", "b")} for link in (LINK, OTHER))
 
 
-def test_functions_that_were_never_recorded_lack() -> None:
-    now = keep(record(1, functions=("a",), link_sha256=LINK))
+@pytest.mark.parametrize(
+    ("before", "now", "gaps", "of_others"),
+    [
+        (OF_LINK | {"functions": ("a",)}, OF_LINK, ("m/s@any needs b",), ()),
+        # Another link inlines others: that it is another is all that can be said.
+        (OF_LINK | {"functions": ("a",)}, OF_OTHER, (), ("m/s@any",)),
+        # A file of regions alone, and functions are trimmed now.
+        ({}, OF_LINK | {"functions": ("a",)}, ("m/s@any needs a",), ()),
+    ],
+)
+def test_functions_count_within_one_link(
+    before: dict[str, Any], now: dict[str, Any], gaps: tuple[str, ...], of_others: tuple[str, ...]
+) -> None:
+    old, new = keep(record(1, **before)), keep(record(1, **now))
 
-    assert find_gaps(keep(record(1)), now) == ("m/s@any needs a",)
-    assert of_another_link(keep(record(1)), now) == ()
+    assert (find_gaps(old, new), of_another_link(old, new)) == (gaps, of_others)
 
 
 def test_operators_and_the_header_count() -> None:

@@ -160,15 +160,12 @@ def test_what_is_no_trace_is_refused_with_file_and_line(data: bytes, place: str,
     assert caught.value.hint
 
 
-def test_a_trace_of_unreasonable_size_is_refused() -> None:
+def test_a_trace_of_unreasonable_size_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine holds some thousands of regions; a file of millions is none of its traces."""
     with pytest.raises(InputError, match="too many for a trace"):
         parse_trace(MAGIC + b"\n" * MAX_TRACE_BYTES, source="t")
 
-
-def test_too_many_regions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine holds some thousands; a file of millions is none of its traces."""
     monkeypatch.setattr("megtrim.regions.trace.MAX_REGIONS", 1)
-
     with pytest.raises(InputError, match="t: 2 regions, expected at most 1"):
         parse_trace(MAGIC + ONE + TWO, source="t")
 

@@ -98,19 +98,14 @@ def test_a_file_that_may_not_be_read_is_shown(tmp_path: Path) -> None:
 
 
 def test_size_is_looked_at_first(tmp_path: Path) -> None:
-    """A file of a terabyte is refused without being read; one of just the limit is read."""
+    """A file of a terabyte is refused without being read; one without a size is bounded, too."""
     path = tmp_path / "huge"
     path.write_bytes(b"x" * 100)
     assert read_bytes(path, most_bytes=100, expected="a model") == b"x" * 100
     os.truncate(path, 2**40)
 
-    assert refusal(path).message == "m.mge: found more than 100 bytes, expected a model"
-
-
-def test_a_file_without_a_size_is_bounded_too() -> None:
-    error = refusal(Path("/proc/self/smaps"))
-
-    assert error.message == "m.mge: found more than 100 bytes, expected a model"
+    for large in (path, Path("/proc/self/smaps")):
+        assert refusal(large).message == "m.mge: found more than 100 bytes, expected a model"
 
 
 def test_a_pointer_is_no_file(tmp_path: Path) -> None:
@@ -148,18 +143,18 @@ def test_text_is_utf_8(tmp_path: Path) -> None:
     )
 
 
-CONFLICT = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> branch\nd\n"
-
-
-def test_a_merge_that_no_one_resolved_is_named() -> None:
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> branch\nd\n", 2),
+        ("<<<<<<<\n=======\n>>>>>>>\n", 1),
+    ],
+)
+def test_a_merge_that_no_one_resolved_is_named(text: str, line: int) -> None:
     """By the line of its first marker, with the way out."""
     with pytest.raises(InputError) as caught:
-        expect_merged(CONFLICT, shown="megtrim/keepset.json", hint="keep both")
-    assert str(caught.value) == (
-        "megtrim/keepset.json:2: found an unresolved merge conflict\n  keep both"
-    )
-    with pytest.raises(InputError, match=r"^f:1: found an unresolved merge"):
-        expect_merged("<<<<<<<\n=======\n>>>>>>>\n", shown="f")
+        expect_merged(text, shown="f", hint="keep both")
+    assert str(caught.value) == f"f:{line}: found an unresolved merge conflict\n  keep both"
 
 
 @pytest.mark.parametrize(

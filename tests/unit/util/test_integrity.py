@@ -24,34 +24,37 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a minute have passed since the file was written."""
+    later = time.time_ns() + 60_000_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+
+
 def test_a_file_that_has_just_changed_is_not_known_yet(file: Path) -> None:
     """It may change again within one tick of the disk's clock, and no one could tell."""
     assert integrity.read_damage(file.parent, {"file": SHA256}) == ("", {})
     assert not (file.parent / integrity.MEMORY).exists()
 
 
-def test_a_settled_file_is_remembered(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    later = time.time_ns() + 60_000_000_000
-    monkeypatch.setattr(time, "time_ns", lambda: later)
-
-    damage, known = integrity.read_damage(file.parent, {"file": SHA256})
+@pytest.mark.usefixtures("settled")
+def test_a_settled_file_is_remembered(file: Path) -> None:
+    """By digest, size, inode, and the times of the last write and of the last change."""
+    found = integrity.read_damage(file.parent, {"file": SHA256})
 
     said = file.stat()
-    expected = integrity.KnownDigests(
-        SHA256, len(TEXT), said.st_ino, said.st_mtime_ns, said.st_ctime_ns
-    )
-    assert (damage, known) == ("", {"file": expected})
-    assert json.loads((file.parent / integrity.MEMORY).read_text(encoding="utf-8")) == {
-        "file": list(astuple(expected))
-    }
+    times = (said.st_mtime_ns, said.st_ctime_ns)
+    expected = integrity.KnownDigests(SHA256, len(TEXT), said.st_ino, *times)
+    assert found == ("", {"file": expected})
+    memory = (file.parent / integrity.MEMORY).read_text(encoding="utf-8")
+    assert json.loads(memory) == {"file": list(astuple(expected))}
 
 
+@pytest.mark.usefixtures("settled")
 def test_nothing_is_left_where_it_cannot_be_remembered(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store that can only be read is read each time."""
-    later = time.time_ns() + 60_000_000_000
-    monkeypatch.setattr(time, "time_ns", lambda: later)
 
     def refuse(*_: object) -> None:
         raise PermissionError
@@ -62,10 +65,9 @@ def test_nothing_is_left_where_it_cannot_be_remembered(
     assert list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.usefixtures("settled")
 @pytest.mark.parametrize("sha256", ["0" * 64, ""])
-def test_another_digest_is_damage(file: Path, monkeypatch: pytest.MonkeyPatch, sha256: str) -> None:
-    later = time.time_ns() + 60_000_000_000
-    monkeypatch.setattr(time, "time_ns", lambda: later)
+def test_another_digest_is_damage(file: Path, sha256: str) -> None:
     assert integrity.read_damage(file.parent, {"file": SHA256})[1]
 
     assert integrity.read_damage(file.parent, {"file": sha256}) == ("file", {})

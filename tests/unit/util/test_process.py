@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,12 @@ from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.clock import alive, until, written_pid
 
-STUBBORN = "import signal,time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\n"
+STUBBORN = """import signal,time
+for n in (2, 15): signal.signal(n, signal.SIG_IGN)
+time.sleep(20)
+"""
+
+
 PYTHON = (sys.executable, "-S", "-E", "-c")
 
 
@@ -44,27 +50,41 @@ def test_what_a_program_prints_and_returns_is_shown(processes: ProcessRunner) ->
 
 
 def test_only_status_0_in_time_is_ok(processes: ProcessRunner) -> None:
+    """A program that ended well too late did not end well."""
     assert processes.run(sh("true")).ok
     late = CompletedCommand(argv=("x",), rc=0, stdout="", stderr="", wall_s=1.0, timed_out=True)
     assert not late.ok
 
 
-@pytest.mark.parametrize(("number", "rc"), [("TERM", 143), ("TRAP", 133), ("KILL", 137)])
-def test_a_signal_is_reported_as_a_shell_does(
-    processes: ProcessRunner, number: str, rc: int
+NUMBERS = "".join(f"{number}\n" for number in range(1000, 2800))  # 9,000 bytes
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "expected"),
+    [
+        # 128 + N for a program that signal N ended.
+        ("kill -TERM $$", {}, (143, "", "")),
+        ("kill -TRAP $$", {}, (133, "", "")),
+        ("kill -KILL $$", {}, (137, "", "")),
+        ("echo a; echo b >&2; echo c", {"merge_stderr": True}, (0, "a\nb\nc\n", "")),
+        # A damaged log line is still a log line.
+        (r"printf 'a\377b'", {}, (0, "a\ufffdb", "")),
+        ("seq 1000 2799", {}, (0, NUMBERS, "")),
+        ("exit 3", {"timeout_s": 40 * 86_400}, (3, "", "")),
+    ],
+    ids=["TERM", "TRAP", "KILL", "one stream", "no text", "up to the limit", "longer than a poll"],
+)
+def test_how_a_program_ended_and_what_it_printed(
+    processes: ProcessRunner,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    options: dict[str, Any],
+    expected: tuple[int, str, str],
 ) -> None:
-    """128 + N for a program that signal N ended."""
-    assert processes.run(sh(f"kill -{number} $$")).rc == rc
+    monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 10_000)
+    outcome = processes.run(replace(sh(script), **options))
 
-
-def test_streams_can_be_one(processes: ProcessRunner) -> None:
-    command = Command(
-        argv=("sh", "-c", "echo a; echo b >&2; echo c"), timeout_s=10, merge_stderr=True
-    )
-
-    outcome = processes.run(command)
-
-    assert (outcome.stdout, outcome.stderr) == ("a\nb\nc\n", "")
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == expected
 
 
 def test_environment_and_folder_are_given(processes: ProcessRunner, tmp_path: Path) -> None:
@@ -82,55 +102,64 @@ def test_environment_and_folder_are_given(processes: ProcessRunner, tmp_path: Pa
 
 
 def test_a_missing_program_is_an_input_error(processes: ProcessRunner) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=r"^there is no program 'no-such-program'\n.*doctor"):
         processes.run(Command(argv=("no-such-program", "x"), timeout_s=1))
 
-    assert caught.value.message == "there is no program 'no-such-program'"
-    assert "megtrim doctor" in caught.value.hint
 
-
-def test_a_missing_folder_is_not_taken_for_a_missing_program(
-    processes: ProcessRunner, tmp_path: Path
+@pytest.mark.parametrize(
+    ("argv", "files", "error", "said"),
+    [
+        (["true"], {"cwd": "gone"}, InfrastructureFailure, r"no folder .*/gone"),
+        (["./program"], {"cwd": "."}, InfrastructureFailure, "be started: Exec format error"),
+        (["true"], {"stdin": "gone"}, InfrastructureFailure, "gone cannot be read"),
+        (["true"], {"stdout_to": "gone/x"}, InfrastructureFailure, "x cannot be written"),
+        (["echo", "a\0b"], {}, InputError, "an argument holds a NUL byte"),
+        (["echo", "a\ud800b"], {}, InputError, "an argument holds a NUL byte"),
+    ],
+    ids=["no folder", "no program", "no input", "no output", "a NUL byte", "half a character"],
+)
+def test_what_cannot_be_started_is_shown(
+    processes: ProcessRunner,
+    tmp_path: Path,
+    argv: list[str],
+    files: dict[str, str],
+    error: type[Exception],
+    said: str,
 ) -> None:
-    with pytest.raises(InfrastructureFailure, match=r"no folder .*/gone"):
-        processes.run(Command(argv=("true",), timeout_s=1, cwd=tmp_path / "gone"))
+    """A missing folder is not taken for a missing program."""
+    (tmp_path / "program").write_bytes(b"\x7fELF nonsense")
+    (tmp_path / "program").chmod(0o755)
+    paths: Any = {name: tmp_path / value for name, value in files.items()}
+
+    with pytest.raises(error, match=said):
+        processes.run(Command(argv=tuple(argv), timeout_s=1, **paths))
 
 
-def test_a_file_that_is_no_program_cannot_be_started(
-    processes: ProcessRunner, tmp_path: Path
+@pytest.mark.parametrize(
+    ("argv", "rc", "stdout", "steps"),
+    [
+        (
+            ("sh", "-c", "trap 'echo cleaned; exit 5' INT; echo on; sleep 600 & wait"),
+            *(5, "on\ncleaned\n", 0),
+        ),
+        ((*PYTHON, STUBBORN.replace("(2, 15)", "(2,)")), 143, "", 1),
+        ((*PYTHON, STUBBORN), 137, "", 2),
+    ],
+    ids=["hears the interrupt", "ignores it", "ignores everything"],
+)
+def test_a_late_program_is_ended(
+    processes: ProcessRunner,
+    hasty: float,
+    argv: tuple[str, ...],
+    rc: int,
+    stdout: str,
+    steps: int,
 ) -> None:
-    program = tmp_path / "program"
-    program.write_bytes(b"\x7fELF nonsense")
-    program.chmod(0o755)
-
-    with pytest.raises(InfrastructureFailure, match=r"cannot be started: Exec format error"):
-        processes.run(Command(argv=(str(program),), timeout_s=1))
-
-
-def test_a_late_program_is_ended(processes: ProcessRunner) -> None:
-    outcome = processes.run(
-        sh("trap 'echo cleaned; exit 5' INT; echo on; sleep 600 & wait", timeout_s=0.4)
-    )
-
-    assert outcome.timed_out
-    assert (outcome.rc, outcome.stdout) == (5, "on\ncleaned\n")
-    assert outcome.wall_s < 2
-
-
-def test_what_ignores_the_interrupt_is_terminated(processes: ProcessRunner, hasty: float) -> None:
-    script = "import signal,time\nsignal.signal(2, signal.SIG_IGN)\ntime.sleep(20)"
-
-    outcome = processes.run(Command(argv=(*PYTHON, script), timeout_s=0.3))
-
-    assert (outcome.timed_out, outcome.rc) == (True, 143)
-
-
-def test_what_ignores_everything_is_killed(processes: ProcessRunner, hasty: float) -> None:
     """The last step cannot be ignored, and comes only after the two others had their time."""
-    outcome = processes.run(Command(argv=(*PYTHON, f"{STUBBORN}time.sleep(20)"), timeout_s=0.3))
+    outcome = processes.run(Command(argv=argv, timeout_s=0.4))
 
-    assert (outcome.timed_out, outcome.rc) == (True, 137)
-    assert 0.3 + 2 * hasty <= outcome.wall_s < 3
+    assert (outcome.timed_out, outcome.rc, outcome.stdout) == (True, rc, stdout)
+    assert 0.4 + steps * hasty <= outcome.wall_s < 3
 
 
 def test_a_late_program_takes_its_children_along(
@@ -174,15 +203,6 @@ def test_long_output_loses_its_middle(
     assert outcome.stderr == "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 
 
-def test_output_up_to_the_limit_is_whole(
-    processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 10_000)
-    expected = "".join(f"{number}\n" for number in range(1000, 2800))  # 9,000 bytes
-
-    assert processes.run(sh("seq 1000 2799")).stdout == expected
-
-
 def test_a_line_without_end_is_read_in_pieces(processes: ProcessRunner) -> None:
     """A program that prints no newline must not fill the memory before its first line ends."""
     lines: list[str] = []
@@ -191,10 +211,6 @@ def test_a_line_without_end_is_read_in_pieces(processes: ProcessRunner) -> None:
     processes.run(Command(argv=argv, timeout_s=10, on_line=lines.append))
 
     assert [len(line) for line in lines] == [65536, 65536, 65536, 3392]
-
-
-def test_bytes_that_are_no_text_are_replaced(processes: ProcessRunner) -> None:
-    assert processes.run(sh(r"printf 'a\377b'")).stdout == "a�b"
 
 
 def test_lines_are_shown_as_they_come_and_logged(processes: ProcessRunner, tmp_path: Path) -> None:
@@ -340,24 +356,20 @@ def test_capture_returns_what_a_tool_prints(processes: ProcessRunner, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("script", "expected"),
+    ("script", "said"),
     [
-        ("echo no such option >&2; exit 3", "exited with 3: no such option"),
-        ("echo shown on stdout; exit 1", "exited with 1: shown on stdout"),
+        ("echo no such option >&2; exit 3", "sh -c '.*' exited with 3: no such option"),
+        ("echo shown on stdout; exit 1", "sh -c '.*' exited with 1: shown on stdout"),
+        ("exec sleep 20", "sh did not answer within 0 s: sh -c 'exec sleep 20'"),
     ],
 )
 def test_capture_reports_why_a_tool_failed(
-    processes: ProcessRunner, script: str, expected: str
+    processes: ProcessRunner, script: str, said: str
 ) -> None:
-    with pytest.raises(InputError) as caught:
-        processes.capture("sh", "-c", script)
-
-    assert caught.value.message == f"sh -c '{script}' {expected}"
-
-
-def test_capture_gives_up_on_a_tool_that_hangs(processes: ProcessRunner) -> None:
-    with pytest.raises(InfrastructureFailure, match=r"^sleep did not answer within 0 s: sleep 20$"):
-        processes.capture("sleep", "20", timeout_s=0.2)
+    """In the tool's own words, with the command line."""
+    kind = InfrastructureFailure if "sleep" in script else InputError
+    with pytest.raises(kind, match=f"^{said}"):
+        processes.capture("sh", "-c", script, timeout_s=0.5)
 
 
 def test_a_command_is_shown_as_a_shell_takes_it() -> None:
@@ -367,17 +379,13 @@ def test_a_command_is_shown_as_a_shell_takes_it() -> None:
 def test_another_thread_can_abort_a_program(processes: ProcessRunner) -> None:
     """It is distinguished from a program that ended, and from one that was late."""
     abort = threading.Event()
+    ended = processes.run(Command(argv=("true",), timeout_s=60, abort=abort))
     threading.Timer(0.2, abort.set).start()
     outcome = processes.run(Command(argv=("sleep", "60"), timeout_s=60, abort=abort))
 
+    assert (ended.aborted, ended.ok) == (False, True)
     assert (outcome.aborted, outcome.timed_out, outcome.ok) == (True, False, False)
     assert outcome.wall_s < 10
-
-
-def test_a_program_that_ended_by_itself_was_not_aborted(processes: ProcessRunner) -> None:
-    outcome = processes.run(Command(argv=("true",), timeout_s=60, abort=threading.Event()))
-
-    assert (outcome.aborted, outcome.ok) == (False, True)
 
 
 def test_programs_are_waited_for_on_any_system(
@@ -427,18 +435,15 @@ time.sleep(60)
     assert ended.exists()
 
 
-def test_a_program_next_to_us_may_end_before_the_block(processes: ProcessRunner) -> None:
+def test_a_program_next_to_us_may_end_before_the_block(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
     with processes.background(sh("exit 1")) as companion:
         until(lambda: not companion.alive(), "its end")
         assert companion.rc() == 1
-
-
-def test_a_log_that_cannot_be_written_is_shown(processes: ProcessRunner, tmp_path: Path) -> None:
-    command = Command(argv=("true",), timeout_s=1, log=tmp_path / "gone" / "log")
-    with (
-        pytest.raises(InfrastructureFailure, match="cannot be written: No such file"),
-        processes.background(command),
-    ):
+    command = replace(sh("true"), log=tmp_path / "gone" / "log")
+    failure = pytest.raises(InfrastructureFailure, match="cannot be written: No such file")
+    with failure, processes.background(command):
         pass
 
 
@@ -461,18 +466,6 @@ def test_a_program_reads_and_writes_files_as_they_are(
     assert (tmp_path / "out").read_bytes() == data
 
 
-@pytest.mark.parametrize(
-    ("files", "said"),
-    [({"stdin": "gone"}, "gone cannot be read"), ({"stdout_to": "gone/x"}, "x cannot be written")],
-)
-def test_a_file_that_cannot_be_opened_is_shown(
-    processes: ProcessRunner, tmp_path: Path, files: dict[str, str], said: str
-) -> None:
-    paths: Any = {name: tmp_path / value for name, value in files.items()}
-    with pytest.raises(InfrastructureFailure, match=said):
-        processes.run(Command(argv=("true",), timeout_s=1, **paths))
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGPIPE])
 def test_a_program_hears_signals_in_a_background_job_too(
     processes: ProcessRunner, number: signal.Signals
@@ -485,18 +478,6 @@ def test_a_program_hears_signals_in_a_background_job_too(
         signal.signal(number, before)
 
     assert outcome.rc == 128 + number
-
-
-@pytest.mark.parametrize("word", ["a\0b", "a\ud800b"])
-def test_a_word_that_no_command_line_can_hold_is_bad_input(
-    processes: ProcessRunner, word: str
-) -> None:
-    with pytest.raises(InputError, match="an argument holds a NUL byte"):
-        processes.run(Command(argv=("echo", word), timeout_s=1))
-
-
-def test_a_program_may_take_longer_than_a_poll_can_wait(processes: ProcessRunner) -> None:
-    assert processes.run(Command(argv=("true",), timeout_s=40 * 86_400)).rc == 0
 
 
 def test_a_program_that_someone_still_holds_open_is_started_again(

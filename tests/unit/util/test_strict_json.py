@@ -193,13 +193,10 @@ def test_numbers_of_programs_under_test_may_be_huge() -> None:
 
 
 def test_a_part_of_a_document_is_read_as_well() -> None:
-    rows = [encode(Part(name="a")), {"name": 1, "class": "x"}]
-
-    assert decode(Part, rows[0], "rows[0]") == Part(name="a")
+    assert decode(Part, encode(Part(name="a")), "rows[0]") == Part(name="a")
     assert decode(Part | None, None, "row") is None
-    with pytest.raises(InputError) as caught:
-        decode(Part, rows[1], "rows[1]")
-    assert caught.value.message == "rows[1].name: found 1, expected text"
+    with pytest.raises(InputError, match=r"^rows\[1\]\.name: found 1, expected text$"):
+        decode(Part, {"name": 1, "class": "x"}, "rows[1]")
 
 
 def test_a_path_is_written_as_people_do() -> None:
