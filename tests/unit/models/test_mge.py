@@ -166,61 +166,132 @@ def test_a_graph_that_hides_among_the_weights_has_no_digest() -> None:
     assert read(longer).graph_sha256 == ""
 
 
-def test_operators_by_type_id() -> None:
-    facts = read(
-        mge_v1(
-            graph_v1(
-                {0: type_id("PoolingV1")},
-                {0: type_id("TypeCvtV2"), 1: u8(67), 2: {0: u8(FLOAT16)}},
-                {0: u64(0xABC)},
-                {0: u64(0xABC)},
-            )
-        )
+FIRST = mge_v1(
+    graph_v1(
+        {0: type_id("PoolingV1")},
+        {0: type_id("TypeCvtV2"), 1: u8(67), 2: {0: u8(FLOAT16)}},
+        {0: u64(0xABC)},
+        {0: u64(0xABC)},
     )
-
-    assert facts.operators == (("PoolingForward", 1), ("TypeCvt", 1))
-    assert facts.unknown_operators == (("0x0000000000000abc", 2),)
-    assert facts.dtypes == ("Byte", "Float16")
-    assert facts.engine_version == "10.130.2"
-    assert facts.graph_hash == 77
-
-
-def test_oldest_header() -> None:
-    """Before there were feature bits the tensors began earlier; ids had no version."""
-    pooling = u64(xxhash.xxh64_intdigest(b"Pooling", seed=20160701))
-
-    facts = read(mge_v1(graph_v1({0: pooling}), tensors=b"12345", old=True))
-
-    assert facts.operators == (("PoolingForward", 1),)
-
-
-def test_dump_with_test_cases() -> None:
-    """Test cases put a magic and their number in front of either format."""
-    for model in (mge_v1(graph_v1({0: type_id("Concat")})), mge_v2(model_v2({0: "Concat"}))):
-        facts = read(b"mgbtest0" + struct.pack("<I", 2) + model)
-
-        assert facts.operators == (("Concat", 1),)
+)
+POOLING = u64(xxhash.xxh64_intdigest(b"Pooling", seed=20160701))
+MODES = ({0: "Elemwise", 3: u8(17), 4: {}}, *2 * ({0: "Elemwise", 3: u8(17), 4: {0: u32(85)}},))
+INPUTS = graph_v1(
+    {0: type_id("Host2DeviceCopy"), 7: [tensor_v1("data")]},
+    {0: type_id("SharedDeviceTensor"), 7: [tensor_v1(size=6)]},
+)
+TYPES = model_v2(
+    {0: "ImmutableTensor", 11: [{3: {0: u8(INT8)}, 6: Numbers("<B", (1, 2, 3))}]},
+    {0: "Concat", 10: {0: u8(FLOAT16)}},
+    _3=[{0: "v0", 3: {0: u8(4)}}],
+)
+NAMED = model_v2(
+    _3=[{0: "first", 1: Numbers("<I", (2, 5)), 3: {0: u8(INT8)}}, {0: "second"}, {}],
+    _4=[{0: u32(number), 1: u32(10 + number)} for number in range(3)],
+    _5=[{0: u32(11), 1: "alias"}],
+)
 
 
-def test_type_without_name_in_the_second_format() -> None:
-    """A minimum-size build dumps no names: then the id counts."""
-    facts = read(mge_v2(model_v2({1: type_id("ReduceV2")}, {0: "ReduceV2"}, {0: "Odd\x1b[31mV1"})))
-
-    assert facts.operators == (("Reduce", 2),)
-    assert facts.unknown_operators == (("Odd\ufffd[31mV1", 1),)
+def unnamed(number: int) -> Variable:
+    return Variable(name=f"unnamed{number}", dtype="", shape=None)
 
 
-def test_unknown_operators_are_no_operator_info() -> None:
-    """A guess would end in a reduced build without them."""
-    facts = read(mge_v2(model_v2({0: "Nicate"}, {0: "Frob"})))
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        # The first format names types by hash; what no table knows is shown, not dropped.
+        (
+            FIRST,
+            {
+                "operators": (("PoolingForward", 1), ("TypeCvt", 1)),
+                "unknown_operators": (("0x0000000000000abc", 2),),
+                "dtypes": ("Byte", "Float16"),
+                "engine_version": "10.130.2",
+                "graph_hash": 77,
+            },
+        ),
+        # Before there were feature bits the tensors began earlier; ids had no version.
+        (
+            mge_v1(graph_v1({0: POOLING}), tensors=b"12345", old=True),
+            {"operators": (("PoolingForward", 1),)},
+        ),
+        # Test cases put a magic and their number in front of either format.
+        *(
+            (b"mgbtest0" + struct.pack("<I", 2) + model, {"operators": (("Concat", 1),)})
+            for model in (mge_v1(graph_v1({0: type_id("Concat")})), mge_v2(model_v2({0: "Concat"})))
+        ),
+        # A minimum-size build dumps no names: then the id counts.
+        (
+            mge_v2(model_v2({1: type_id("ReduceV2")}, {0: "ReduceV2"}, {0: "Odd\x1b[31mV1"})),
+            {"operators": (("Reduce", 2),), "unknown_operators": (("Odd\ufffd[31mV1", 1),)},
+        ),
+        # The mode is stored by number; 0 is left out as the default.
+        (
+            mge_v2(model_v2(*MODES)),
+            {"elemwise_modes": ("RELU", "SIGN"), "operators": (("Elemwise", 3),)},
+        ),
+        (
+            mge_v2(TYPES),
+            {
+                "dtypes": ("Float16", "Int32", "Int8"),
+                "parameters": Parameters(tensors=1, size_bytes=3),
+            },
+        ),
+        # An alias wins over the variable's name; without both an output is numbered.
+        (
+            mge_v2(NAMED),
+            {
+                "outputs": (
+                    Variable(name="first", dtype="Int8", shape=(2, 5)),
+                    Variable(name="alias", dtype="", shape=None),
+                    unnamed(2),
+                )
+            },
+        ),
+        (mge_v2(model_v2(_4=[{0: u32(7), 1: u32(9)}])), {"outputs": (unnamed(0),)}),
+        # Inputs are what is copied to the device; tensors' bytes lie in front of the graph.
+        (
+            mge_v1(INPUTS, tensors=b"123456"),
+            {
+                "inputs": (Variable(name="data", dtype="Float32", shape=(1, 3)),),
+                "parameters": Parameters(tensors=1, size_bytes=6),
+            },
+        ),
+        (
+            mge_v2(model_v2(_3=[{1: Numbers("<I", (1,) * 64)}], _4=[{}])),
+            {"outputs": (Variable(name="unnamed0", dtype="", shape=(1,) * 64),)},
+        ),
+    ],
+    ids=[
+        *("type ids", "oldest header", "test cases", "test cases of the second", "no names"),
+        *("modes", "data types", "outputs", "no variables", "inputs", "largest rank"),
+    ],
+)
+def test_facts_of_a_model(data: bytes, expected: dict[str, object]) -> None:
+    facts = read(data)
 
-    with pytest.raises(InputError) as caught:
-        operator_info(facts, source="net.mge")
+    assert {name: getattr(facts, name) for name in expected} == expected
 
-    assert caught.value.message == (
-        "net.mge: has operators that megtrim does not know: Frob, Nicate"
-    )
-    assert "strip_info" in caught.value.hint
+
+@pytest.mark.parametrize(
+    ("operators", "outputs", "names"),
+    [
+        # In the order of the variables.
+        ([["a"], None, ["b"]], (5, 1), ["b", "a"]),
+        # Where every operator has names.
+        ([["a", "b"], ["c"]], (2, 0), ["c", "a"]),
+        # Where the numbers do not fit the names, no name is made up.
+        ([["a", "b"], None], (1,), ["unnamed0"]),
+    ],
+)
+def test_outputs_of_the_first_format_have_names_of_operators(
+    operators: list[list[str] | None], outputs: tuple[int, ...], names: list[str]
+) -> None:
+    tables = [{0: type_id("Split")} | ({5: each} if each else {}) for each in operators]
+
+    facts = read(mge_v1(graph_v1(*tables, outputs=outputs)))
+
+    assert [output.name for output in facts.outputs] == names
 
 
 @pytest.mark.parametrize(
@@ -240,96 +311,8 @@ def test_reduction_may_change_the_data_type(data_type: int, dtypes: tuple[str, .
     assert facts.dtypes == dtypes
 
 
-def test_elementwise_modes() -> None:
-    """The mode is stored by number; 0 is left out as the default."""
-    facts = read(
-        mge_v2(
-            model_v2(
-                {0: "Elemwise", 3: u8(17), 4: {}},
-                {0: "Elemwise", 3: u8(17), 4: {0: u32(85)}},
-                {0: "Elemwise", 3: u8(17), 4: {0: u32(85)}},
-            )
-        )
-    )
-
-    assert facts.elemwise_modes == ("RELU", "SIGN")
-    assert facts.operators == (("Elemwise", 3),)
-
-
-def test_data_types_come_from_tensors_outputs_and_variables() -> None:
-    facts = read(
-        mge_v2(
-            model_v2(
-                {0: "ImmutableTensor", 11: [{3: {0: u8(INT8)}, 6: Numbers("<B", (1, 2, 3))}]},
-                {0: "Concat", 10: {0: u8(FLOAT16)}},
-                _3=[{0: "v0", 3: {0: u8(4)}}],
-            )
-        )
-    )
-
-    assert facts.dtypes == ("Float16", "Int32", "Int8")
-    assert facts.parameters == Parameters(tensors=1, size_bytes=3)
-
-
-def test_output_names_of_the_second_format() -> None:
-    variables = [{0: "first", 1: Numbers("<I", (2, 5)), 3: {0: u8(INT8)}}, {0: "second"}, {}]
-    outputs = [{0: u32(0), 1: u32(10)}, {0: u32(1), 1: u32(11)}, {0: u32(2), 1: u32(12)}]
-
-    facts = read(mge_v2(model_v2(_3=variables, _4=outputs, _5=[{0: u32(11), 1: "alias"}])))
-
-    assert facts.outputs == (
-        Variable(name="first", dtype="Int8", shape=(2, 5)),
-        Variable(name="alias", dtype="", shape=None),
-        Variable(name="unnamed2", dtype="", shape=None),
-    )
-
-
-def test_outputs_of_the_second_format_without_variables() -> None:
-    facts = read(mge_v2(model_v2(_4=[{0: u32(7), 1: u32(9)}])))
-
-    assert facts.outputs == (Variable(name="unnamed0", dtype="", shape=None),)
-
-
-def test_output_names_of_the_first_format() -> None:
-    first = {0: type_id("Concat"), 5: ["a"]}
-    silent = {0: type_id("Concat")}
-    second = {0: type_id("Concat"), 5: ["b"]}
-
-    facts = read(mge_v1(graph_v1(first, silent, second, outputs=(5, 1))))
-
-    assert [output.name for output in facts.outputs] == ["b", "a"]
-
-
-def test_output_names_where_every_operator_has_names() -> None:
-    operators = [{0: type_id("Split"), 5: ["a", "b"]}, {0: type_id("Concat"), 5: ["c"]}]
-
-    facts = read(mge_v1(graph_v1(*operators, outputs=(2, 0))))
-
-    assert [output.name for output in facts.outputs] == ["c", "a"]
-
-
-def test_output_names_that_cannot_be_shown() -> None:
-    """Where the numbers do not fit the names, no name is made up."""
-    operators = [{0: type_id("Split"), 5: ["a", "b"]}, {0: type_id("Concat")}]
-
-    facts = read(mge_v1(graph_v1(*operators, outputs=(1,))))
-
-    assert [output.name for output in facts.outputs] == ["unnamed0"]
-
-
-def test_inputs_and_parameters_of_the_first_format() -> None:
-    facts = read(
-        mge_v1(
-            graph_v1(
-                {0: type_id("Host2DeviceCopy"), 7: [tensor_v1("data")]},
-                {0: type_id("SharedDeviceTensor"), 7: [tensor_v1(size=6)]},
-            ),
-            tensors=b"123456",
-        )
-    )
-
-    assert facts.inputs == (Variable(name="data", dtype="Float32", shape=(1, 3)),)
-    assert facts.parameters == Parameters(tensors=1, size_bytes=6)
+def table(**fields: Any) -> bytes:
+    return mge_v2(model_v2({int(key[1:]): value for key, value in fields.items()}))
 
 
 @pytest.mark.parametrize(
@@ -338,10 +321,9 @@ def test_inputs_and_parameters_of_the_first_format() -> None:
         (b"", "net.mge: not a .mge model: it begins with b''"),
         (b"\x7fELF" + bytes(60), "net.mge: not a .mge model: it begins with b'\\x7fELF"),
         (b"MGBC", "net.mge: truncated inside the header, after 4 bytes"),
-        (b"MGBC" + bytes(20), "net.mge: truncated: 0 bytes are left for the graph, expected 4"),
-        (
-            b"MGBC" + bytes(12) + b"\xff" * 8 + bytes(40),
-            "net.mge: truncated: 0 bytes are left for the graph, expected 4",
+        *(
+            (head, "net.mge: truncated: 0 bytes are left for the graph, expected 4")
+            for head in (b"MGBC" + bytes(20), b"MGBC" + bytes(12) + b"\xff" * 8 + bytes(40))
         ),
         (
             b"\xff\xff\0\0\0\0\0\0mgv2" + bytes(40),
@@ -352,23 +334,16 @@ def test_inputs_and_parameters_of_the_first_format() -> None:
             mge_v1(graph_v1({0: type_id("SharedDeviceTensor"), 7: [tensor_v1(size=7)]})),
             "tensors of 7 bytes, the file has 0",
         ),
+        # No one names a variable in a hundred thousand letters.
+        (mge_v1(graph_v1({0: type_id("Concat"), 5: ["x" * 65_537]})), "a string of 65537 bytes"),
+        (table(_0="Concat", _10={0: u8(DTYPE_NONE)}), "data type 22, known are 0 to 21"),
         (
-            mge_v2(model_v2({0: "Concat", 10: {0: u8(DTYPE_NONE)}})),
-            "data type 22, known are 0 to 21",
-        ),
-        (
-            mge_v2(model_v2({0: "Elemwise", 3: u8(17), 4: {0: u32(86)}})),
+            table(_0="Elemwise", _3=u8(17), _4={0: u32(86)}),
             "elementwise mode 86, known are 0 to 85",
         ),
-        (
-            mge_v2(model_v2({0: "Elemwise", 3: u8(9), 4: {}})),
-            "an Elemwise with parameters of kind 9",
-        ),
-        (mge_v2(model_v2({0: "Elemwise"})), "an Elemwise with parameters of kind 0"),
-        (
-            mge_v2(model_v2(_3=[{0: "v"}], _4=[{0: u32(1)}])),
-            "output variable 1 of 1",
-        ),
+        (table(_0="Elemwise", _3=u8(9), _4={}), "an Elemwise with parameters of kind 9"),
+        (table(_0="Elemwise"), "an Elemwise with parameters of kind 0"),
+        (mge_v2(model_v2(_3=[{0: "v"}], _4=[{0: u32(1)}])), "output variable 1 of 1"),
         (mge_v2(model_v2(_3=[{1: Numbers("<I", (1,) * 65)}])), "a tensor of 65 dimensions"),
     ],
 )
@@ -407,19 +382,6 @@ def test_work_is_bounded(operators: Any) -> None:
 
     assert "the structure needs more work than any model" in refused(data)
     assert time.monotonic() - began < 120
-
-
-def test_largest_rank() -> None:
-    facts = read(mge_v2(model_v2(_3=[{1: Numbers("<I", (1,) * 64)}], _4=[{}])))
-
-    assert facts.outputs[0].shape == (1,) * 64
-
-
-def test_strings_have_a_largest_size() -> None:
-    """No one names a variable in a hundred thousand letters."""
-    data = mge_v1(graph_v1({0: type_id("Concat"), 5: ["x" * 65_537]}))
-
-    assert "a string of 65537 bytes" in refused(data)
 
 
 @settings(max_examples=150)

@@ -143,10 +143,13 @@ def test_text_is_utf_8(tmp_path: Path) -> None:
     )
 
 
+CONFLICT = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> branch\nd\n"
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> branch\nd\n", 2),
+        (CONFLICT, 2),
         ("<<<<<<<\n=======\n>>>>>>>\n", 1),
     ],
 )

@@ -146,17 +146,8 @@ def test_megengines_libraries() -> None:
     assert shared.link_options == ("-Wl,--gc-sections",)
 
 
-def test_a_tree_without_the_library_is_refused() -> None:
-    for targets in ("", TARGETS.replace("lite_static_all_in_one", "lite_static_all")):
-        with pytest.raises(InputError) as caught:
-            describe_library(targets, Linkage.STATIC, TOOLCHAIN, root="/engine")
-        assert caught.value.message == (
-            "/engine has no library for applications: "
-            "lite/CMakeLists.txt makes no lite_static_all_in_one"
-        )
-
-
 def workshop(tmp_path: Path, toolchain: Toolchain) -> BuildEnvironment:
+    """Return what building takes, with nothing beyond the toolchain."""
     return BuildEnvironment(
         toolchain=toolchain,
         processes=ProcessRunner({}),
@@ -169,24 +160,29 @@ def workshop(tmp_path: Path, toolchain: Toolchain) -> BuildEnvironment:
     )
 
 
-def test_another_library_starts_the_build_again(
-    tree: WorkTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A link line may name it where Ninja sees no change, and the old program would stay."""
-    found: list[bool] = []
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Job, bool]]:
+    """Each job of a build that only leaves its program, and whether that was there before."""
+    found: list[tuple[Job, bool]] = []
 
     def run(job: Job, *_: object) -> None:
-        found.append((job.build / "classify").exists())
+        found.append((job, (job.build / "classify").exists()))
         job.build.mkdir(exist_ok=True)
         (job.build / "classify").write_bytes(b"program")
 
     monkeypatch.setattr(driver, "run", run)
-    shop = workshop(tmp_path, TOOLCHAIN)
+    return found
+
+
+def test_another_library_starts_the_build_again(
+    tree: WorkTree, tmp_path: Path, jobs: list[tuple[Job, bool]]
+) -> None:
+    """A link line may name it where Ninja sees no change, and the old program would stay."""
     for content in (b"one", b"one", b"two"):
         (tree.build / "lite/libengine.a").write_bytes(content)
-        application.build(make_spec(), tree, shop)
+        application.build(make_spec(), tree, workshop(tmp_path, TOOLCHAIN))
 
-    assert found == [False, True, False]
+    assert [there for _, there in jobs] == [False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -197,21 +193,11 @@ def test_another_library_starts_the_build_again(
         (Linkage.SHARED, "", False),
     ],
 )
+@pytest.mark.usefixtures("jobs")
 def test_on_android_the_way_to_the_shared_object_is_a_flag(
-    tree: WorkTree,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    linkage: Linkage,
-    includes: str,
-    said: bool,
+    tree: WorkTree, tmp_path: Path, linkage: Linkage, includes: str, said: bool
 ) -> None:
     """CMake writes none by itself there; elsewhere it does."""
-
-    def run(job: Job, *_: object) -> None:
-        job.build.mkdir()
-        (job.build / "classify").write_bytes(b"program")
-
-    monkeypatch.setattr(driver, "run", run)
     toolchain = replace(TOOLCHAIN, includes=includes)
     application.build(make_spec(linkage=linkage), tree, workshop(tmp_path, toolchain))
 
@@ -220,23 +206,13 @@ def test_on_android_the_way_to_the_shared_object_is_a_flag(
 
 
 def test_options_of_its_own_reach_its_build(
-    tree: WorkTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tree: WorkTree, tmp_path: Path, jobs: list[tuple[Job, bool]]
 ) -> None:
     """Behind megtrim's, and as a setting: another value starts the build again."""
-    found: list[tuple[tuple[str, str], bool]] = []
-
-    def run(job: Job, *_: object) -> None:
-        found.append((tuple(job.options)[-1], (job.build / "classify").exists()))
-        job.build.mkdir(exist_ok=True)
-        (job.build / "classify").write_bytes(b"program")
-
-    monkeypatch.setattr(driver, "run", run)
     for value in ("ON", "ON", "OFF"):
         spec = replace(make_spec(), options=(("WITH_CAMERA", value),))
         application.build(spec, tree, workshop(tmp_path, TOOLCHAIN))
 
-    assert found == [
-        (("WITH_CAMERA", "ON"), False),
-        (("WITH_CAMERA", "ON"), True),
-        (("WITH_CAMERA", "OFF"), False),
+    assert [(tuple(job.options)[-1][1], there) for job, there in jobs] == [
+        *(("ON", False), ("ON", True), ("OFF", False))
     ]

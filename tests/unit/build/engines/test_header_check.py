@@ -44,27 +44,52 @@ def check(compiled: str, opened: str, *, midout: Path | None = MIDOUT) -> Header
     return prove(compiled, opened, header=HEADER, midout=midout, build=BUILD)
 
 
-def test_every_unit_has_seen_the_header() -> None:
-    compiled = commands(("dir/a.o", INCLUDE), ("b.o", INCLUDE), ("not_built.o", ""))
-    opened = dependencies(
-        ("dir/a.o", (str(HEADER), "../src/a.cpp", str(MIDOUT))), ("b.o", (str(HEADER),))
-    )
-
-    assert check(compiled, opened) == HeaderProof(units=2, with_header=2, with_regions=1)
+BOTH = (("dir/a.o", INCLUDE), ("b.o", INCLUDE))
+OPENED = (("dir/a.o", (str(HEADER), "../src/a.cpp", str(MIDOUT))), ("b.o", (str(HEADER),)))
 
 
 @pytest.mark.parametrize(
-    "spelling",
+    ("compiled", "opened", "midout", "proof"),
     [
-        "../include/midout.h",
-        "./../include/../include/midout.h",
-        "/somewhere/x/build/../include/midout.h",
+        # Units, with the header, with regions. What was not compiled does not count.
+        (commands(*BOTH, ("not_built.o", "")), dependencies(*OPENED), MIDOUT, (2, 2, 1)),
+        # CMake 3.25 names no object but in the command itself.
+        (
+            json.dumps(
+                [{k: v for k, v in e.items() if k != "output"} for e in json.loads(commands(*BOTH))]
+            ),
+            dependencies(*OPENED),
+            MIDOUT,
+            (2, 2, 1),
+        ),
+        # Without a last empty line.
+        (commands(*BOTH), dependencies(*OPENED).rstrip("\n"), MIDOUT, (2, 2, 1)),
+        # In the upstream layout the engine keeps its own midout.h.
+        (
+            commands(("a.o", INCLUDE)),
+            dependencies(("a.o", (str(HEADER), "/e/third_party/midout/src/midout.h"))),
+            None,
+            (1, 1, 1),
+        ),
+        # A compiler cache writes paths of its own.
+        *(
+            (commands(("a.o", INCLUDE)), dependencies(("a.o", (spelling,))), MIDOUT, (1, 1, 1))
+            for spelling in (
+                "../include/midout.h",
+                "./../include/../include/midout.h",
+                "/somewhere/x/build/../include/midout.h",
+            )
+        ),
     ],
+    ids=["counted", "no objects", "no last line", "upstream", "cache", "dots", "absolute"],
 )
-def test_a_compiler_cache_writes_paths_of_its_own(spelling: str) -> None:
-    opened = dependencies(("a.o", (spelling,)))
-
-    assert check(commands(("a.o", INCLUDE)), opened).with_regions == 1
+def test_every_unit_has_seen_the_header(
+    compiled: str, opened: str, midout: Path | None, proof: tuple[int, int, int]
+) -> None:
+    units, with_header, with_regions = proof
+    assert check(compiled, opened, midout=midout) == HeaderProof(
+        units=units, with_header=with_header, with_regions=with_regions
+    )
 
 
 def test_a_unit_without_the_header_is_named() -> None:
@@ -105,14 +130,6 @@ def test_another_midout_is_refused(stranger: str) -> None:
     )
 
 
-def test_in_the_upstream_layout_the_engine_keeps_its_own_midout() -> None:
-    opened = dependencies(("a.o", (str(HEADER), "/e/third_party/midout/src/midout.h")))
-
-    found = check(commands(("a.o", INCLUDE)), opened, midout=None)
-
-    assert found == HeaderProof(units=1, with_header=1, with_regions=1)
-
-
 def test_a_header_that_no_one_opens_proves_nothing() -> None:
     """The regions stand in it; an engine that marks them otherwise is not trimmed."""
     opened = dependencies(("a.o", (str(HEADER), "/e/src/midout_v2.h")))
@@ -128,20 +145,3 @@ def test_no_units_are_no_proof(opened: str) -> None:
         ProductFailure, match=r"^0 of 0 translation units do not include the header"
     ):
         check(commands(("a.o", INCLUDE)), opened)
-
-
-def test_a_record_without_a_last_empty_line_is_read_whole() -> None:
-    opened = dependencies(("a.o", (str(MIDOUT),)), ("b.o", (str(MIDOUT),))).rstrip("\n")
-
-    found = check(commands(("a.o", INCLUDE), ("b.o", INCLUDE)), opened)
-
-    assert found == HeaderProof(units=2, with_header=2, with_regions=2)
-
-
-def test_commands_that_name_no_object() -> None:
-    """CMake 3.25 says it only in the command itself."""
-    entries = json.loads(commands(("dir/a.o", INCLUDE), ("b.o", INCLUDE)))
-    compiled = json.dumps([{k: v for k, v in e.items() if k != "output"} for e in entries])
-    opened = dependencies(("dir/a.o", (str(HEADER), str(MIDOUT))), ("b.o", (str(HEADER),)))
-
-    assert check(compiled, opened) == HeaderProof(units=2, with_header=2, with_regions=1)

@@ -58,81 +58,97 @@ def test_the_recipe_is_nothing_beyond(toolchain: Toolchain) -> None:
     assert chosen(toolchain, optimize="size", means=said, relocations="none") == {}
 
 
-def test_size_takes_all_that_clang_and_lld_do() -> None:
-    assert chosen(CLANG, optimize="size") == {
-        "unwind_tables": "false",
-        "small_code": "Oz",
-        "lto": "full",
-        "fold": "all",
-        "virtual_functions": "false",
-        "relocations": f"no: {NO_LEVEL}",
-    }
+OWN_LINKER = "and toolchain kind host links with the machine's own linker"
+ALL_OF_CLANG = {
+    "unwind_tables": "false",
+    "small_code": "Oz",
+    "lto": "full",
+    "fold": "all",
+    "virtual_functions": "false",
+    "relocations": f"no: {NO_LEVEL}",
+}
 
 
 @pytest.mark.parametrize(
-    ("api", "packing"),
+    ("toolchain", "differs"),
     [
-        (30, "relr"),
-        (29, "android"),
-        (23, "android"),
-        (22, "no: it needs API level 23 or later, and toolchain.api is 22"),
+        (CLANG, {}),
+        (
+            ZIG,
+            {
+                "fold": "no: zig's driver passes no --icf to lld",
+                "virtual_functions": (
+                    "no: zig's C++ library was compiled without the tables that it needs"
+                ),
+            },
+        ),
+        (
+            GCC,
+            {
+                "lto": f"no: it needs clang and lld, {OWN_LINKER}",
+                "fold": f"no: it needs lld, {OWN_LINKER}",
+                "virtual_functions": "no: it needs lto: full",
+            },
+        ),
+    ],
+    ids=["clang", "zig", "gcc"],
+)
+def test_size_takes_all_that_a_toolchain_does(
+    toolchain: Toolchain, differs: dict[str, str]
+) -> None:
+    """What it lacks is shown with its reason."""
+    assert chosen(toolchain, optimize="size") == ALL_OF_CLANG | differs
+
+
+WITHOUT_LTO = {"lto": "none", "small_code": "Os"}
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "options", "means", "value"),
+    [
+        # A loader that is too old ends without a message.
+        (ndk(30), {"optimize": "size"}, "relocations", "relr"),
+        (ndk(29), {"optimize": "size"}, "relocations", "android"),
+        (ndk(23), {"optimize": "size"}, "relocations", "android"),
+        (
+            ndk(22),
+            {"optimize": "size"},
+            "relocations",
+            "no: it needs API level 23 or later, and toolchain.api is 22",
+        ),
+        # Packing that is said holds for every build: it is none of the reduced one's means.
+        (ndk(30), {"optimize": "size", "relocations": "android"}, "relocations", None),
+        (ndk(30), {"optimize": "size", "relocations": "none"}, "relocations", None),
+        # g++ knows -Oz from 12 on; asked for by name it is refused.
+        (OLD_GCC, {"optimize": "size"}, "small_code", "Os"),
+        (
+            OLD_GCC,
+            {"means": {"small_code": "Oz"}},
+            "small_code",
+            f"no: it needs g++ 12 or later, and this is {OLD_GCC.version}",
+        ),
+        (
+            CLANG,
+            {"off": (Switch.RTTI, Switch.LOGGING), "optimize": "size"},
+            "unwind_tables",
+            "no: exceptions are on and need them",
+        ),
+        (CLANG, {"off": (Switch.EXCEPTIONS,), "optimize": "size"}, "unwind_tables", "false"),
+        # One that is said wins over size; without it there is none of virtual functions either.
+        (CLANG, {"optimize": "size", "means": WITHOUT_LTO}, "small_code", "Os"),
+        (CLANG, {"optimize": "size", "means": WITHOUT_LTO}, "lto", None),
+        (
+            CLANG,
+            {"optimize": "size", "means": WITHOUT_LTO},
+            "virtual_functions",
+            "no: it needs lto: full",
+        ),
     ],
 )
-def test_relocations_are_packed_for_the_oldest_phone(api: int, packing: str) -> None:
-    """A loader that is too old ends without a message."""
-    assert chosen(ndk(api), optimize="size")["relocations"] == packing
-
-
-def test_packing_that_is_said_is_the_toolchains() -> None:
-    """It holds for every build, so it is not one of the means of the reduced one."""
-    assert "relocations" not in chosen(ndk(30), optimize="size", relocations="android")
-    assert "relocations" not in chosen(ndk(30), optimize="size", relocations="none")
-
-
-def test_what_zig_and_the_machines_own_linker_lack() -> None:
-    """Each is shown with its reason; what they can is used."""
-    assert chosen(ZIG, optimize="size") == {
-        "unwind_tables": "false",
-        "small_code": "Oz",
-        "lto": "full",
-        "fold": "no: zig's driver passes no --icf to lld",
-        "virtual_functions": "no: zig's C++ library was compiled without the tables that it needs",
-        "relocations": f"no: {NO_LEVEL}",
-    }
-    links = "and toolchain kind host links with the machine's own linker"
-    assert chosen(GCC, optimize="size") == {
-        "unwind_tables": "false",
-        "small_code": "Oz",
-        "lto": f"no: it needs clang and lld, {links}",
-        "fold": f"no: it needs lld, {links}",
-        "virtual_functions": "no: it needs lto: full",
-        "relocations": f"no: {NO_LEVEL}",
-    }
-
-
-def test_an_old_compiler_gets_the_next_best() -> None:
-    """g++ knows -Oz from 12 on; asked for by name it is refused."""
-    assert chosen(OLD_GCC, optimize="size")["small_code"] == "Os"
-    assert chosen(OLD_GCC, means={"small_code": "Oz"})["small_code"] == (
-        f"no: it needs g++ 12 or later, and this is {OLD_GCC.version}"
-    )
-
-
-def test_exceptions_keep_their_tables() -> None:
-    without = (Switch.RTTI, Switch.LOGGING)
-
-    reported = chosen(CLANG, off=without, optimize="size")["unwind_tables"]
-
-    assert reported == "no: exceptions are on and need them"
-    assert chosen(CLANG, off=(Switch.EXCEPTIONS,), optimize="size")["unwind_tables"] == "false"
-
-
-def test_one_that_is_said_wins_over_size() -> None:
-    reported = chosen(CLANG, optimize="size", means={"lto": "none", "small_code": "Os"})
-
-    assert reported["small_code"] == "Os"
-    assert "lto" not in reported
-    assert reported["virtual_functions"] == "no: it needs lto: full"
+def test_what_one_of_the_means_becomes(
+    toolchain: Toolchain, options: dict[str, Any], means: str, value: str | None
+) -> None:
+    assert chosen(toolchain, **options).get(means) == value
 
 
 def test_who_else_calls_the_engine_keeps_its_virtual_functions() -> None:
@@ -189,18 +205,18 @@ def test_no_means_leave_the_order_as_it_is() -> None:
     )
 
 
-def test_folding_by_itself() -> None:
-    trim = TrimConfig.model_validate({"means": {"fold": "all"}})
-
-    made = size_flags.choices(trim, CLANG, off=MINIMUM_SIZE, alone=True)
-
-    assert size_flags.of_links(made) == ("-Wl,--icf=all",)
-
-
-def test_what_a_link_alone_can_do() -> None:
+@pytest.mark.parametrize(
+    ("trim", "toolchain", "flags"),
+    [
+        ({"means": {"fold": "all"}}, CLANG, ("-Wl,--icf=all",)),
+        ({"optimize": "size"}, ndk(23), ("-Wl,--icf=all", "-Wl,--pack-dyn-relocs=android")),
+    ],
+)
+def test_what_a_link_alone_can_do(
+    trim: dict[str, Any], toolchain: Toolchain, flags: tuple[str, ...]
+) -> None:
     """Objects of a build that was made before are linked smaller, not compiled."""
-    trim = TrimConfig.model_validate({"optimize": "size"})
+    wanted = TrimConfig.model_validate(trim)
+    made = size_flags.choices(wanted, toolchain, off=MINIMUM_SIZE, alone=True)
 
-    made = size_flags.choices(trim, ndk(23), off=MINIMUM_SIZE, alone=True)
-
-    assert size_flags.of_links(made) == ("-Wl,--icf=all", "-Wl,--pack-dyn-relocs=android")
+    assert size_flags.of_links(made) == flags

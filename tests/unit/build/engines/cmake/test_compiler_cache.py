@@ -94,20 +94,20 @@ def test_a_storage_that_does_not_answer_is_not_used(tmp_path: Path, machine: Sto
     assert "secret" not in warning
 
 
-def test_a_storage_that_takes_nothing_is_only_read(tmp_path: Path) -> None:
-    found, (warning,) = settings(Storage(MISS + ERROR), tmp_path)
+@pytest.mark.parametrize(
+    ("counted", "writes", "warned"),
+    [(MISS + ERROR, True, [True]), (MISS, False, [])],
+)
+def test_a_storage_that_takes_nothing_is_only_read(
+    tmp_path: Path, counted: str, writes: bool, warned: list[bool]
+) -> None:
+    """Nor is it written by who may not."""
+    machine = Storage(counted)
+    found, warnings = settings(machine, tmp_path, writes=writes)
 
     assert "read-only" in found[VARIABLE]
-    assert warning.endswith("cannot be written: it is only read")
-
-
-def test_who_may_not_write_only_reads(tmp_path: Path) -> None:
-    machine = Storage(MISS)
-    found, warnings = settings(machine, tmp_path, writes=False)
-
-    assert "read-only" in found[VARIABLE]
-    assert machine.commands[0].env[VARIABLE] == found[VARIABLE]
-    assert warnings == []
+    assert ("read-only" in machine.commands[0].env[VARIABLE]) is not writes
+    assert [each.endswith("cannot be written: it is only read") for each in warnings] == warned
 
 
 def test_no_ccache_is_a_warning(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from megtrim.build.engines.cmake import driver
 from megtrim.build.engines.cmake.driver import Job, WorkTree, first_error
 from megtrim.build_spec import BuildScript, BuildSpec, Variant
-from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from unit.build.engines.support import TOOLCHAIN, write
 
@@ -64,51 +64,35 @@ CMake Error at CMakeLists.txt:12 (add_subdirectory):
 """
 
 
-def test_the_first_error_of_a_compiler() -> None:
-    shown = first_error(COMPILER).splitlines()
-
-    assert shown[:6] == [
-        "/s/src/b.cpp:7:15: error: no member named 'float16' in namespace 'dt'",
-        "FAILED: src/CMakeFiles/e.dir/b.cpp.o",
-        "/usr/bin/c++ -O3 -o b.cpp.o -c /s/src/b.cpp",
-        "In file included from /s/src/b.cpp:1:",
-        "/s/src/b.h:10:2: note: declared here",
-        "/s/src/b.cpp:7:15: error: no member named 'float16' in namespace 'dt'",
-    ]
-    assert "warning" not in "".join(shown)
+SAID = [f"line {number}" for number in range(30)]
+FAILED = ["FAILED: generated.h", "python3 generate.py"]
+COMPILER_LINES, LINKER_LINES = COMPILER.splitlines(), LINKER.splitlines()
+LLD_LINES, CONFIGURE_LINES = LLD.splitlines(), CONFIGURE.splitlines()
 
 
-def test_the_first_error_of_a_linker() -> None:
-    assert first_error(LINKER).splitlines()[:5] == [
-        "a.cpp:(.text+0x5): undefined reference to `run()'",
-        "FAILED: load_and_run",
-        ": && /usr/bin/c++ -O3 a.o -o load_and_run && :",
-        "/usr/bin/ld: a.o: in function `main':",
-        "a.cpp:(.text+0x5): undefined reference to `run()'",
-    ]
-    assert first_error(LLD).splitlines() == [
-        "ld.lld: error: undefined symbol: run()",
-        "FAILED: load_and_run",
-        ": && /usr/bin/clang++ a.o -o load_and_run && :",
-        "ld.lld: error: undefined symbol: run()",
-        ">>> referenced by a.cpp",
-    ]
+@pytest.mark.parametrize(
+    ("output", "shown"),
+    [
+        # The error, target, command, and what stands around the error; not the next failure's.
+        (COMPILER, [COMPILER_LINES[7], *COMPILER_LINES[3:8]]),
+        (LINKER, [LINKER_LINES[4], *LINKER_LINES[1:5]]),
+        (LLD, [LLD_LINES[3], *LLD_LINES[1:]]),
+        # There is no failed target; what stands before helps.
+        (CONFIGURE, [CONFIGURE_LINES[2], *CONFIGURE_LINES[:3]]),
+        # A script of the build that dies with a traceback, say.
+        ("\n".join(["[1/2] x", *FAILED, *SAID]), [*FAILED, *SAID[:10]]),
+        ("\n".join(SAID), SAID[-12:]),
+        ("", []),
+    ],
+    ids=["compiler", "linker", "lld", "configuration", "a script", "no target", "nothing"],
+)
+def test_the_first_error_is_shown(output: str, shown: list[str]) -> None:
+    found = first_error(output).splitlines()
 
-
-def test_the_first_error_of_a_configuration() -> None:
-    """There is no failed target; what stands before helps."""
-    lines = CONFIGURE.splitlines()
-    assert first_error(CONFIGURE).splitlines()[:4] == [lines[2], *lines[:3]]
-
-
-def test_a_failure_without_an_error_line_shows_what_the_target_said() -> None:
-    said = [f"line {number}" for number in range(30)]
-    failed = ["FAILED: generated.h", "python3 generate.py"]
-
-    output = "\n".join(["[1/2] x", *failed, *said])
-    assert first_error(output).splitlines() == [*failed, *said[:10]]
-    assert first_error("\n".join(said)).splitlines() == said[-12:]
-    assert first_error("") == ""
+    assert found[: len(shown)] == shown
+    assert "warning" not in "".join(found)
+    if output not in (COMPILER, LINKER, CONFIGURE):
+        assert found == shown
 
 
 def test_colours_hide_no_error() -> None:
@@ -297,42 +281,44 @@ def test_a_script_ends_at_an_option_that_cmake_does_not_use(
     assert not (tmp_path / "built").exists()
 
 
-def test_an_engine_that_does_not_compile_is_a_product_failure(
-    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+NO_SPACE = "a.cpp:1:1: fatal error: a.o: No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "message"),
+    [
+        (
+            "echo 'FAILED: a.o'; echo 'c++ a.cpp'; echo 'a.cpp:1:1: error: no'; exit 1",
+            ProductFailure,
+            (
+                "the engine does not compile:\na.cpp:1:1: error: no\n"
+                "FAILED: a.o\nc++ a.cpp\na.cpp:1:1: error: no"
+            ),
+        ),
+        # Neither is the engine's fault.
+        (f"echo '{NO_SPACE}'; exit 1", InfrastructureFailure, "stopped: the disk is full"),
+        ("sleep 20", InfrastructureFailure, "was stopped after 1 s"),
+    ],
+    ids=["compiler", "full disk", "hangs"],
+)
+def test_which_failure_a_build_is(
+    processes: ProcessRunner,
+    job: Job,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    error: type[MegtrimError],
+    message: str,
 ) -> None:
-    script = "echo 'FAILED: a.o'; echo 'c++ a.cpp'; echo 'a.cpp:1:1: error: no'; exit 1"
     fake_tools(tmp_path, monkeypatch, script=script)
+    monkeypatch.setattr(driver, "BUILD_TIMEOUT_S", 1)
 
-    with pytest.raises(ProductFailure) as caught:
+    with pytest.raises(error) as caught:
         driver.run(job, processes, lambda *_: None)
 
-    assert caught.value.message == (
-        "the engine does not compile:\na.cpp:1:1: error: no\n"
-        "FAILED: a.o\nc++ a.cpp\na.cpp:1:1: error: no"
-    )
-    assert caught.value.title == "the engine does not compile: a.cpp:1:1: error: no"
-
-
-def test_a_full_disk_is_not_the_engines_fault(
-    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = "echo 'a.cpp:1:1: fatal error: a.o: No space left on device'; exit 1"
-    fake_tools(tmp_path, monkeypatch, script=script)
-
-    with pytest.raises(
-        InfrastructureFailure, match=f"^the build in {job.build} stopped: the disk is full"
-    ):
-        driver.run(job, processes, lambda *_: None)
-
-
-def test_a_build_that_hangs_is_infrastructure(
-    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake_tools(tmp_path, monkeypatch, script="sleep 20")
-    monkeypatch.setattr(driver, "BUILD_TIMEOUT_S", 0.3)
-
-    with pytest.raises(InfrastructureFailure, match="was stopped after 0 s"):
-        driver.run(job, processes, lambda *_: None)
+    assert message in caught.value.message
+    if error is ProductFailure:
+        assert caught.value.title == "the engine does not compile: a.cpp:1:1: error: no"
 
 
 def test_tools_are_those_next_to_python(processes: ProcessRunner) -> None:
@@ -369,11 +355,7 @@ def test_what_was_noted_is_known_until_it_is_forgotten(tree: WorkTree) -> None:
     driver.forget_build(tree)
     driver.forget_build(tree)
     assert not driver.is_built(tree, "one")
-
-
-def test_a_note_that_is_no_text_is_none(tree: WorkTree) -> None:
     (tree.root / "built.json").write_bytes(b"\xff\xfe")
-
     assert not driver.is_built(tree, "one")
 
 
