@@ -166,8 +166,7 @@ def test_problems_are_values_too(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, SMALL + "kep_set: x\n")
 
-    assert caught.value.exit_code == 2
-    assert caught.value.problems[0].suggestion == "keep_set"
+    assert (caught.value.exit_code, caught.value.problems[0].suggestion) == (2, "keep_set")
     assert caught.value.problems == (
         Problem(
             file=f"{tmp_path}/megtrim.yaml",

@@ -96,8 +96,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert config.artifacts == ("runner", "lib.so")
     assert config.budgets[0].max_size == GrowthLimit(size_bytes=2_621_440)
     assert config.budgets[0].growth == GrowthLimit()
-    assert config.budgets[0].variant is Variant.PROFILE
-    assert config.waivers[0].extra_bytes == 65_536
+    assert (config.budgets[0].variant, config.waivers[0].extra_bytes) == (Variant.PROFILE, 65_536)
     assert config.waivers[0].expires == date(2099, 12, 31)
     assert (config.keep_set, config.baseline) == (Path("keep.json"), Path("sizes.json"))
 

@@ -179,8 +179,7 @@ def test_the_starter_loads_as_it_is(tmp_path: Path, kind: Literal["megengine", "
     assert (
         config.engine.source == {"sample": None, "megengine": Path("third_party/MegEngine")}[kind]
     )
-    assert config.toolchain.kind == "host"
-    assert config.models[0].name == "m"
+    assert (config.toolchain.kind, config.models[0].name) == ("host", "m")
     assert config.models[0].strip_info == (Path("m.json"),)
     assert (scenario.name, scenario.args) == ("default", ("--cpu",))
     assert scenario.inputs == {"h2d[0]": Path("in put.npy")}
@@ -201,8 +200,7 @@ def test_all_that_it_shows_commented_out_loads_too(
     assert "".join(uncommented.values()).count("#") < "".join(texts.values()).count("#") - 10
     assert config.toolchain.jobs == 4
     assert config.models[0].scenarios[0].fast_run
-    assert config.devices[0].name == "here"
-    assert config.waivers[0].owner == "you"
+    assert (config.devices[0].name, config.waivers[0].owner) == ("here", "you")
     assert config.verify.max_age_s == 14 * 86_400
 
 

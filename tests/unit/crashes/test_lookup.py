@@ -276,10 +276,6 @@ def test_a_region_and_a_function_at_one_place_are_both_candidates() -> None:
     assert "a linker folds equal code" in finding.why_several[0]
 
 
-def test_a_file_that_was_renamed_is_known_by_its_build_id() -> None:
-    assert found(numbered(), STUB_AT, file="/data/libbrand.so").cause is CrashCause.LEFT_OUT
-
-
 def test_an_address_may_be_of_any_program() -> None:
     programs = [numbered(), program(name="libapp.so")]
 

@@ -112,5 +112,4 @@ def test_several_vendors_and_hubs_are_sorted_and_single() -> None:
     words = ["--usb-vendor", "18d1", "--usb-vendor", "04e8", "--usb-vendor", "18d1"]
     spec = _order([*_words(), *words, "--power-hub", "2109:2817"])
 
-    assert spec.usb_vendors == ("04e8", "18d1")
-    assert spec.power_hubs == (("2109", "2817"),)
+    assert (spec.usb_vendors, spec.power_hubs) == (("04e8", "18d1"), (("2109", "2817"),))

@@ -48,8 +48,7 @@ def test_an_old_library_is_refused_before_anything_is_built(
     with pytest.raises(relocation_support.UnsupportedRelocations) as caught:
         relocation_support.expect_loads("qemu", make_spec(processes, tmp_path, root))
 
-    assert caught.value.exit_code == 2
-    assert caught.value.message == SHOWN
+    assert (caught.value.exit_code, caught.value.message) == (2, SHOWN)
     assert caught.value.hint == ("set trim.relocations: none, or use a device with a newer glibc")
 
 

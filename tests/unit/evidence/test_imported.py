@@ -11,7 +11,7 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import JobPurpose
-from megtrim.evidence.evidence import LARGEST_TRACE, DeviceResult
+from megtrim.evidence.evidence import LARGEST_TRACE, DeviceResult, Evidence
 from megtrim.evidence.imported import ANOTHER, expect_fitting, find_brought, read_brought
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from unit.evidence.support import (
@@ -93,20 +93,23 @@ def test_two_different_traces_are_refused(tmp_path: Path, change: dict[str, Any]
     )
 
 
-def test_evidence_of_a_verification_is_no_trace(tmp_path: Path) -> None:
-    write_evidence(tmp_path / "a", written(evidence()))
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ((), ": found no evidence.json there or one folder below"),
+        ((evidence(),), "/a: found evidence of a verification, expected traces or functions"),
+    ],
+    ids=["nothing", "a verification"],
+)
+def test_a_folder_without_traces_is_refused(
+    tmp_path: Path, entries: tuple[Evidence, ...], said: str
+) -> None:
+    if entries:
+        write_evidence(tmp_path / "a", written(*entries))
 
     with pytest.raises(InputError) as caught:
         read_traces((tmp_path,))
-    assert caught.value.message == (
-        f"{tmp_path / 'a'}: found evidence of a verification, expected traces or functions"
-    )
-
-
-def test_a_folder_without_evidence_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        read_traces((tmp_path,))
-    assert caught.value.message == (f"{tmp_path}: found no evidence.json there or one folder below")
+    assert caught.value.message == f"{tmp_path}{said}"
 
 
 def recorded(path: Path, data: bytes, **changes: Any) -> Path:

@@ -155,8 +155,7 @@ def test_outputs_are_dumped_without_fake_first(spelling: str) -> None:
         "./lar m.mge --cpu --weight-preprocess --warmup-iter 2 --iter 10 --input data:x.npy "
         "--iter 1 --bin-out-dump folder"
     )
-    assert dumping.iterations == 1
-    assert dumping.step == made.step
+    assert (dumping.iterations, dumping.step) == (1, made.step)
 
 
 @pytest.mark.parametrize(

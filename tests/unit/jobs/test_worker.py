@@ -219,8 +219,7 @@ def test_a_trace_is_brought_back(place: Place) -> None:
     (result,) = only(found).results
     data = trace(1, 7)
 
-    assert result.status is ScenarioStatus.PASS
-    assert result.text == "traced: 2 regions"
+    assert (result.status, result.text) == (ScenarioStatus.PASS, "traced: 2 regions")
     assert (result.trace, result.cache) == (hashlib.sha256(data).hexdigest(), None)
     assert found.files == {result.trace: data}
 

@@ -85,8 +85,7 @@ def test_the_faster_half_goes_on(
 def test_a_budget_ends_a_search() -> None:
     found = search({"a": 0.9, "b": 0.8, "c": 0.7}, contests=2)
 
-    assert found.skipped == ("c",)
-    assert found.winner == "b"
+    assert (found.skipped, found.winner) == (("c",), "b")
 
 
 @pytest.mark.parametrize(

@@ -155,21 +155,22 @@ def test_without_a_library_there_are_no_headers(tmp_path: Path) -> None:
     assert not [each for each in collect_export(session) if each.path.startswith("include/")]
 
 
-def test_symbols_are_apart(tmp_path: Path) -> None:
-    bins = BUILT | {"links/shipped/load_and_run": "unstripped", "links/shipped/x.map": "map"}
-    session = make_session(tmp_path / "team", passing(), bins=bins)
-    paths = [each.path for each in collect_release(session, megtrim="0.1.0")]
+@pytest.mark.parametrize(
+    ("more", "symbols"),
+    [
+        ({"links/shipped/load_and_run": "unstripped", "links/shipped/x.map": ""}, ["load_and_run"]),
+        (
+            dict.fromkeys(("unstripped/load_and_run", "unstripped/libengine.so"), "symbols"),
+            ["libengine.so", "load_and_run"],
+        ),
+    ],
+    ids=["by functions", "by regions"],
+)
+def test_symbols_are_apart(tmp_path: Path, more: dict[str, str], symbols: list[str]) -> None:
+    session = make_session(tmp_path / "team", passing(), bins=BUILT | more)
+    released, exported = (
+        sorted(each.path for each in files if each.path.startswith("symbols/"))
+        for files in (collect_release(session, megtrim="0.1.0"), collect_export(session))
+    )
 
-    assert [each for each in paths if each.startswith("symbols/")] == ["symbols/load_and_run"]
-    assert not [each.path for each in collect_export(session) if "symbols" in each.path]
-
-
-def test_a_build_by_regions_keeps_them_too(tmp_path: Path) -> None:
-    bins = BUILT | {f"unstripped/{each}": "symbols" for each in ("load_and_run", "libengine.so")}
-    session = make_session(tmp_path / "team", passing(), bins=bins)
-    paths = [each.path for each in collect_release(session, megtrim="0.1.0")]
-
-    assert sorted(each for each in paths if each.startswith("symbols/")) == [
-        "symbols/libengine.so",
-        "symbols/load_and_run",
-    ]
+    assert (released, exported) == ([f"symbols/{each}" for each in symbols], [])

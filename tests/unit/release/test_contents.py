@@ -16,8 +16,7 @@ def test_what_is_written_is_read() -> None:
     said = contents()
 
     assert parse_contents(dump_contents(said), source="release.json") == said
-    assert said.models == MODELS
-    assert said.unproven == ()
+    assert (said.models, said.unproven) == (MODELS, ())
     assert [each.path for each in said.artifacts] == ["bin/load_and_run", "lib/libengine.so"]
 
 

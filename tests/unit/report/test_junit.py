@@ -143,8 +143,7 @@ def test_a_check_without_a_message_does_not_turn_green(
 
     assert outcome(case) == expected
     assert case[0].attrib["message"].endswith(f"trap {status}")
-    assert case[0].text == f"trap {status}"
-    assert case.attrib["file"] == "megtrim.yaml"
+    assert (case[0].text, case.attrib["file"]) == (f"trap {status}", "megtrim.yaml")
 
 
 def test_hostile_texts_survive_as_text() -> None:

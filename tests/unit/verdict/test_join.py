@@ -120,19 +120,16 @@ def test_checks_are_ordered_by_kind_then_subject_and_scenarios_by_id() -> None:
 
 
 def test_checks_point_to_where_their_subject_is_configured() -> None:
-    lines = {check.id: check.line for check in passing().checks}
-
-    assert lines[f"trap:{RESNET}"] == 21
-    assert lines["growth:load_and_run/reduced"] == 34
-    assert {check.line for check in join(facts(places={}, checks=())).checks} == {1}
-
-
-def test_a_scenario_in_a_file_of_its_own_is_pointed_to_there() -> None:
     own = Place(file="megtrim/models/resnet/default.yaml", line=2)
-    checks = {check.id: check for check in join(facts(places={RESNET: own})).checks}
-    found = checks[f"trap:{RESNET}"]
+    places = {check.id: (check.file, check.line) for check in passing().checks}
+    apart = {
+        check.id: (check.file, check.line) for check in join(facts(places={RESNET: own})).checks
+    }
 
-    assert (found.file, found.line) == (own.file, 2)
+    assert places[f"trap:{RESNET}"] == ("megtrim.yaml", 21)
+    assert places["growth:load_and_run/reduced"] == ("megtrim.yaml", 34)
+    assert apart[f"trap:{RESNET}"] == (own.file, 2)
+    assert {check.line for check in join(facts(places={}, checks=())).checks} == {1}
 
 
 def test_without_scenarios_nothing_is_proven() -> None:

@@ -15,7 +15,7 @@ from megtrim.devices.device import Timeouts
 from megtrim.devices.remote.run_directory import RemoteDirectory
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.load_and_run.exit_status import RunOutcome, ending
-from megtrim.util.errors import InfrastructureFailure, Interrupted
+from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.util.process import ProcessRunner
 from unit.devices.folder_link import FolderLink, losing
 from unit.devices.remote_rig import gone, left, opened
@@ -250,3 +250,8 @@ def test_conditions_of_a_run(link: FolderLink, root: Path, program: Callable[[st
     assert first is not None
     assert second is not None
     assert second.before == first.after
+
+
+def test_a_program_that_was_not_put(link: FolderLink, root: Path) -> None:
+    with opened(link, root) as directory, pytest.raises(InputError, match="p was not put on"):
+        directory.run(("p",), timeout_s=9)

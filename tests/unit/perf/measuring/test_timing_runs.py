@@ -104,8 +104,7 @@ def test_a_bad_end_is_shown_in_one_line(tmp_path: Path, script: str, reason: str
     with open_runs(tmp_path, script, hasty) as runs, pytest.raises(ContestEnded) as caught:
         runs.run_for_outputs(Side.REFERENCE, CONTEST.reference)
 
-    assert caught.value.status is PerformanceStatus.FAILED
-    assert caught.value.message == reason
+    assert (caught.value.status, caught.value.message) == (PerformanceStatus.FAILED, reason)
 
 
 def test_a_search_that_leaves_no_cache_has_failed(tmp_path: Path) -> None:
@@ -151,8 +150,7 @@ def test_a_log_has_all_times_of_a_process() -> None:
 
     assert (sample.contestant, sample.round_number, sample.position) == ("nchw88", 3, 1)
     assert sample.prepare_ms == pytest.approx(0.0005)
-    assert sample.warm_ups_ms == (7, 3)
-    assert sample.iterations_ms == (2, 4)
+    assert (sample.warm_ups_ms, sample.iterations_ms) == ((7, 3), (2, 4))
     assert sample.counts
 
 
@@ -175,8 +173,7 @@ def test_a_log_of_other_counts_is_damaged() -> None:
         sample = make_sample(
             TURN, make_run(stderr), iterations=iterations, warmups=2, other_load=0.5
         )
-        assert sample.marks == (Mark.DAMAGED_LOG,)
-        assert sample.iterations_ms == ()
+        assert (sample.marks, sample.iterations_ms) == ((Mark.DAMAGED_LOG,), ())
 
 
 def test_a_program_that_prints_nothing_has_no_times() -> None:

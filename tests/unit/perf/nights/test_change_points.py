@@ -78,8 +78,7 @@ def test_one_or_two_bad_nights_are_not_flagged(at: int, nights: int) -> None:
 def test_a_drift_has_no_date(size: float) -> None:
     found = find(np.linspace(0.0, size, NIGHTS))
 
-    assert found.pattern is Pattern.DRIFT
-    assert found.changes == ()
+    assert (found.pattern, found.changes) == (Pattern.DRIFT, ())
     assert found.drift is (Direction.SLOWER if size > 0 else Direction.FASTER)
     assert found.drift_ratio == pytest.approx(1 + 0.01 * size, abs=0.015)
 

@@ -111,8 +111,7 @@ def test_what_a_reader_must_know_of_a_row() -> None:
         "left out: 3, throttled",
         "throttled after the run: policy4 is held to 1800 MHz of 2400 MHz",
     )
-    assert hot.lines[0].chip == "fail"
-    assert hot.lines[0].processes == "12 processes, spread 1.8%"
+    assert (hot.lines[0].chip, hot.lines[0].processes) == ("fail", "12 processes, spread 1.8%")
 
 
 @pytest.mark.parametrize(("inconclusive", "chip"), [("fail", "fail"), ("warn", "inconclusive")])

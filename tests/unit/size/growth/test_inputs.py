@@ -197,9 +197,6 @@ def test_every_input_counts_once() -> None:
     assert digest_causes(INPUTS).keys() == {*Cause, ORDERS}
 
 
-VGG, QUANT = "tiny-vgg/default@any", "tiny-quant/default@any"
-
-
 def seen(changes: InputChanges) -> dict[Cause, str]:
     notes = describe_causes(changes)
     assert all(each.advice for each in notes)

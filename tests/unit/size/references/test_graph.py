@@ -129,25 +129,20 @@ def test_it_is_what_removing_each_part_shows(
 def test_one_part_has_a_chain_and_what_it_keeps() -> None:
     found = explain([MUL], made_graph())
 
-    assert (found.root, found.chain) == (ENTRY, (START, RUN, MUL))
-    assert found.referrers == (RUN,)
-    assert (found.size_bytes, found.retained_bytes) == (40, 120)
-    assert found.retained == (TABLE,)
+    assert (found.root, found.chain, found.referrers) == (ENTRY, (START, RUN, MUL), (RUN,))
+    assert (found.size_bytes, found.retained_bytes, found.retained) == (40, 120, (TABLE,))
 
 
 def test_several_parts_are_explained_together() -> None:
     found = explain([RUN, LOG], made_graph())
 
-    assert found.chain == (START, LOG)
-    assert found.referrers == (START,)
-    assert (found.size_bytes, found.retained_bytes) == (180, 300)
-    assert found.retained == (TABLE, MUL)
+    assert (found.chain, found.referrers) == ((START, LOG), (START,))
+    assert (found.size_bytes, found.retained_bytes, found.retained) == (180, 300, (TABLE, MUL))
 
 
 def test_what_nothing_leads_to_goes_alone() -> None:
     """The linker keeps it with its object; its referrer is not reached either."""
     found = explain([RELIC], made_graph())
 
-    assert (found.root, found.chain) == (UNREACHED, ())
-    assert found.referrers == (OLD,)
+    assert (found.root, found.chain, found.referrers) == (UNREACHED, (), (OLD,))
     assert found.retained_bytes == found.size_bytes == 640
