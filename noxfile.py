@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import nox
@@ -23,27 +24,20 @@ nox.options.reuse_existing_virtualenvs = True
 
 VERBS = (
     *("doctor", "init", "plan", "trim", "verify", "probe", "explain", "size", "report"),
-    *("devices", "model", "dump", "images", "stage", "ci"),
+    *("devices", "model", "perf", "export", "release", "stage", "ci"),
 )
 SAMPLE = "examples/sample-engine/functions.yaml"
-DEMO_PACKAGES = ("qemu-user-static",)
-DEMO_PROGRAMS = ("qemu-aarch64-static",)
 VIRTUAL_PHONE = "virtual-phone"
-PHONE_PACKAGES = (*DEMO_PACKAGES, "adb", "iproute2", "debian-archive-keyring")
-PHONE_PROGRAMS = (*DEMO_PROGRAMS, "adb", "ip", "tc")
-FAULT_PACKAGES = (*PHONE_PACKAGES, "g++-aarch64-linux-gnu")
-FAULT_PROGRAMS = (*PHONE_PROGRAMS, "aarch64-linux-gnu-g++")
-TEST_PACKAGES = (
-    *FAULT_PACKAGES,
-    *("git", "g++", "clang-14", "lld-14", "llvm-14", "ccache", "openssh-server"),
-    *("chromium", "chromium-driver", "docker.io", "mmdebstrap", "systemd", "udev"),
-    "redis-server",
-)
-TEST_PROGRAMS = (
-    *FAULT_PROGRAMS,
-    *("git", "g++", "clang++-14", "ld.lld-14", "llvm-strip-14", "ccache", "ssh", "sshd"),
-    *("chromium", "chromedriver", "docker", "dockerd", "mmdebstrap", "systemd-analyze", "udevadm"),
-    "redis-server",
+DEMO = {"qemu-user-static": "qemu-aarch64-static"}
+"""The program by which a Debian package is found; empty: it has none."""
+PHONE = {**DEMO, "adb": "adb", "iproute2": "tc", "debian-archive-keyring": ""}
+FAULTS = {**PHONE, "g++-aarch64-linux-gnu": "aarch64-linux-gnu-g++"}
+TESTS = (
+    FAULTS
+    | {name: name for name in ("git", "g++", "ccache", "chromium", "mmdebstrap", "redis-server")}
+    | {"clang-14": "clang++-14", "lld-14": "ld.lld-14", "llvm-14": "llvm-strip-14"}
+    | {"openssh-server": "sshd", "chromium-driver": "chromedriver", "docker.io": "dockerd"}
+    | {"systemd": "systemd-analyze", "udev": "udevadm"}
 )
 ADMIN_FOLDERS = ("/usr/sbin", "/sbin")
 """Where Debian has programs that are only on root's path, although others may run them, too."""
@@ -53,10 +47,8 @@ ADMIN_FOLDERS = ("/usr/sbin", "/sbin")
 def demo(session: nox.Session) -> None:
     """Trim the sample engine to its models; `-- --device virtual-phone` proves it on a phone."""
     _install(session, "demo")
-    if any(VIRTUAL_PHONE in argument for argument in session.posargs):
-        _system_packages(session, PHONE_PACKAGES, *PHONE_PROGRAMS)
-    else:
-        _system_packages(session, DEMO_PACKAGES, *DEMO_PROGRAMS)
+    on_phone = any(VIRTUAL_PHONE in argument for argument in session.posargs)
+    _system_packages(session, PHONE if on_phone else DEMO)
     session.run("megtrim", "trim", "--config", SAMPLE, "--out", "out/demo", *session.posargs)
 
 
@@ -64,7 +56,7 @@ def demo(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run every lane; one that this machine cannot run is listed, or fails if it is required."""
     _install(session, "tests")
-    _system_packages(session, TEST_PACKAGES, *TEST_PROGRAMS)
+    _system_packages(session, TESTS)
     # One more than there are processors for: tests with devices wait for half of their time.
     workers = str(min(2, os.cpu_count() or 1) + 1)
     tools = _workflow_tools(session)
@@ -83,7 +75,7 @@ def tests(session: nox.Session) -> None:
 def faults(session: nox.Session) -> None:
     """Let virtual phones fail in every way at every moment, and count wrong verdicts."""
     _install(session, "tests")
-    _system_packages(session, FAULT_PACKAGES, *FAULT_PROGRAMS)
+    _system_packages(session, FAULTS)
     session.run("python", "-m", "faults", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
@@ -108,6 +100,14 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("lint-imports")
+
+
+@nox.session(default=False)
+def fix(session: nox.Session) -> None:
+    """Format, and mend what the linter can mend."""
+    _install(session, "tests")
+    session.run("ruff", "check", "--fix")
+    session.run("ruff", "format")
 
 
 @nox.session(default=False)
@@ -195,9 +195,9 @@ def _workflow_tools(session: nox.Session) -> tuple[str, ...]:
     return ()
 
 
-def _system_packages(session: nox.Session, packages: tuple[str, ...], *programs: str) -> None:
+def _system_packages(session: nox.Session, packages: Mapping[str, str]) -> None:
     """Install Debian packages as root; without root, the session uses what is installed."""
-    lacking = [program for program in programs if not _is_here(program)]
+    lacking = [program for program in packages.values() if not _is_here(program)]
     if not lacking:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
@@ -214,11 +214,11 @@ def _system_packages(session: nox.Session, packages: tuple[str, ...], *programs:
                 stderr=output,
                 success_codes=range(256),  # what is still missing is reported below
             )
-    missing = [program for program in programs if not _is_here(program)]
+    missing = [program for program in lacking if not _is_here(program)]
     if missing:
         session.warn(f"apt-get did not install {', '.join(missing)}; its log is {log}")
 
 
 def _is_here(program: str) -> bool:
     path = os.pathsep.join((os.environ.get("PATH", ""), *ADMIN_FOLDERS))
-    return shutil.which(program, path=path) is not None
+    return not program or shutil.which(program, path=path) is not None
