@@ -38,6 +38,14 @@ class _Folder(click.Path):
         return super().convert(value, param, ctx)
 
 
+def config_path_option(note: str = "") -> Callable[[Command], Command]:
+    """Return ``--config``, a path alone; the file need not be there. ``note`` ends its help."""
+    text = "; ".join(filter(None, ("The configuration, from the top of the repository", note)))
+    return click.option(
+        *("--config", "-c"), default=DEFAULT_CONFIG, show_default=True, help=f"{text}."
+    )
+
+
 def out_option(help_text: str) -> Callable[[Command], Command]:
     """Return ``--out``, whatever a command does with the folder."""
     return click.option(

@@ -70,7 +70,6 @@ def test_an_archive_whose_parts_register_themselves_is_linked_whole(tree: WorkTr
 
 
 def test_optimisation_at_link_time_is_asked_of_compiler_and_linker(tree: WorkTree) -> None:
-    """Once each, also where the engine links so anyway."""
     reported = dict(entries(make_spec(lto=True, link_options=("-flto=full",)), tree))
 
     assert reported["MEGTRIM_ENGINE_COMPILE_OPTIONS"].endswith(";-flto=full")

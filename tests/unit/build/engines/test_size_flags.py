@@ -96,7 +96,7 @@ ALL_OF_CLANG = {
 def test_size_takes_all_that_a_toolchain_does(
     toolchain: Toolchain, differs: dict[str, str]
 ) -> None:
-    """What it lacks is shown with its reason."""
+    """What is missing is shown with its reason."""
     assert chosen(toolchain, optimize="size") == ALL_OF_CLANG | differs
 
 

@@ -34,7 +34,7 @@ def end(status: int) -> EarlyExit:
         *((end(status), status, "") for status in (1, 2, 3, 70, 130)),
     ],
 )
-def test_the_gate_ends_as_the_run_did_and_tells_later_jobs(
+def test_the_gate_ends_as_the_run_did_and_leaves_outputs(
     shell: Shell,
     monkeypatch: pytest.MonkeyPatch,
     left: Verdict | EarlyExit,

@@ -18,6 +18,7 @@ from unit.cli.devices.bench import Bench
 @asking
 @click.argument("name", required=False)
 def command(asked: DeviceSelector, name: str | None, as_json: bool) -> None:
+    """Show what was asked."""
     click.echo(f"{asked.match} {asked.cpu_class} {asked.config} {asked.narrowed} {name} {as_json}")
 
 

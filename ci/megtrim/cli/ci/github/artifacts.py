@@ -12,10 +12,9 @@ from pathlib import Path
 import click
 
 from megtrim.chain.store import MANIFEST, code_digest
-from megtrim.cli.ci.github.client import config_path_option
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_cache_variables
-from megtrim.cli.options import out_option
+from megtrim.cli.options import config_path_option, out_option
 from megtrim.config.config_id import id_of, infix_of, is_inside, split, suffix_of
 from megtrim.github.runner import write_output
 from megtrim.util.errors import EXIT_PASS, InputError

@@ -17,10 +17,10 @@ from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE
 from megtrim.chain.graph import SIZE, Stage, tasks_up_to
 from megtrim.checks.invocation import Options
-from megtrim.cli.ci.github.client import config_path_option, open_api
+from megtrim.cli.ci.github.client import open_api
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import common, out_option
+from megtrim.cli.options import common, config_path_option, out_option
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.baselines import Base, BaselineSource, FoundBaseline, find
@@ -158,7 +158,6 @@ def _read_base(path: Path) -> Base:
 
 
 def _measure_variants(options: Options) -> Baseline:
-    """Return the sizes of the configuration's variants."""
     session = open_session(options)
     describe(session)
     stages.run(tasks_up_to(Stage.SIZE, session.request.tasks), session)

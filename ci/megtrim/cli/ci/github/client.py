@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
-
-import click
+from typing import TYPE_CHECKING
 
 from megtrim.chain.filenames import VERDICT_FILE
-from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.github.api import Api
 from megtrim.github.event import Event
 from megtrim.github.runner import one_line
@@ -23,15 +20,6 @@ if TYPE_CHECKING:
     from megtrim.verdict.model import Verdict
 
 _TAGS = "refs/tags/"
-Command = TypeVar("Command", bound=Callable[..., object])
-
-
-def config_path_option(note: str = "") -> Callable[[Command], Command]:
-    """Return ``--config``, a path alone; the file need not be there. ``note`` ends its help."""
-    text = "; ".join(filter(None, ("The configuration, from the top of the repository", note)))
-    return click.option(
-        *("--config", "-c"), default=DEFAULT_CONFIG, show_default=True, help=f"{text}."
-    )
 
 
 def open_api(env: Mapping[str, str], event: Event) -> Api:

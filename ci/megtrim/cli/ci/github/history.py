@@ -14,15 +14,10 @@ import click
 
 from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.cli.ci.evidence.join import links, write_forms
-from megtrim.cli.ci.github.client import (
-    config_path_option,
-    expect_default_branch,
-    open_api,
-    read_runs,
-    read_verdict,
-)
+from megtrim.cli.ci.github.client import expect_default_branch, open_api, read_runs, read_verdict
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes, read_now
+from megtrim.cli.options import config_path_option
 from megtrim.cli.perf.history import load_run
 from megtrim.github.commits import fetch_commit, fetch_start, list_rewrites
 from megtrim.github.event import Event, read_event

@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from megtrim.checks.invocation import Invocation
-from megtrim.cli.ci.github.client import config_path_option, open_api, read_verdict
+from megtrim.cli.ci.github.client import open_api, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
+from megtrim.cli.options import config_path_option
 from megtrim.config.config_id import id_of
 from megtrim.evidence.evidence import PendingReason, expect_configuration
 from megtrim.github.event import Event, read_event

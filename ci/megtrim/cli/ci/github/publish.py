@@ -16,9 +16,10 @@ import click
 from megtrim.checks.invocation import REPORT_ARTIFACT
 from megtrim.checks.statuses import exit_code
 from megtrim.cli.ci.gate import read_ending, read_report
-from megtrim.cli.ci.github.client import config_path_option, open_api
+from megtrim.cli.ci.github.client import open_api
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes
+from megtrim.cli.options import config_path_option
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import choose, split, suffix_of

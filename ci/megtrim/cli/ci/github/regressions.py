@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
-from megtrim.cli.ci.github.client import (
-    config_path_option,
-    expect_default_branch,
-    open_api,
-    read_runs,
-    read_verdict,
-)
+from megtrim.cli.ci.github.client import expect_default_branch, open_api, read_runs, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
+from megtrim.cli.options import Command, config_path_option
 from megtrim.github.api import Api
 from megtrim.github.commits import fetch_head, is_ancestor
 from megtrim.github.event import Event, read_event
@@ -39,7 +33,6 @@ from megtrim.perf.report.regression_issue import (
 from megtrim.util.console import Console
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure
 
-Command = TypeVar("Command", bound=Callable[..., object])
 _PATH = click.Path(path_type=Path)
 _COMMIT_DIGITS = 12
 _MOST_BASES = 10

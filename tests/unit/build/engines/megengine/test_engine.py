@@ -90,7 +90,6 @@ def test_the_tree_says_which_models_it_reads(
 
 
 def test_the_linker_folds_only_where_it_can(processes: ProcessRunner, tmp_path: Path) -> None:
-    """As the documented sizes were linked; all variants alike."""
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
 
     for variant in BUILT:
