@@ -275,7 +275,7 @@ def test_after_two_merges_the_union_is_built_and_proven(make_project: MakeProjec
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump(model), encoding="utf-8")
         project.expect("stage header", "--accept")
-        assert team.git("commit", "-q", "-m", f"Add {name}").ok
+        assert team.git("add", "--all").ok and team.git("commit", "-q", "-m", f"Add {name}").ok
 
     first, *others = SAMPLES
     add(first)
