@@ -21,21 +21,14 @@ PHONE = SOURCES / "virtual_phone"
 MODULES = sorted([*PACKAGE.rglob("*.py"), *PHONE.rglob("*.py")])
 ACTING = (
     *("__main__", "stages", "cli/*", "github/*", "jobs/*", "build/*", "devices/*", "*/stage"),
-    *("history/branch", "history/folder", "chain/durations", "chain/result_content"),
-    *("chain/session", "chain/store", "crashes/trimmed_programs", "perf/measuring/*"),
-    *("perf/rows/outcomes", "perf/tuning", "proof/neighbours/requests"),
-    *("proof/neighbours/summary", "proof/scenario_results"),
-    *(
-        "proof/trap_diagnosis",
-        "proof/verification",
-        "release/archive",
-        "release/aar",
-    ),
-    *("release/check", "release/collect", "release/prove"),
-    *("evidence/times", "size/byte_tables"),
+    *("history/branch", "history/folder", "chain/result_content", "chain/session", "chain/store"),
+    *("crashes/trimmed_programs", "perf/measuring/*", "perf/rows/outcomes", "perf/tuning"),
+    *("proof/neighbours/requests", "proof/neighbours/summary", "proof/scenario_results"),
+    *("proof/trap_diagnosis", "proof/verification", "release/archive", "release/aar"),
+    *("release/check", "release/collect", "release/prove", "size/byte_tables"),
     *("size/growth/build_inputs", "size/prices/pricing", "size/references/read_links"),
     *("size/results", "trim/builds/*", "trim/committed_keepset", "trim/keepset_usage"),
-    *("trim/runs/*", "trim/stages/*", "util/console", "util/files", "util/http"),
+    *("trim/runs/*", "trim/stages/*", "util/console", "util/files"),
     *("util/input_files", "util/integrity", "util/process", "util/process_output"),
 )
 """Modules that act, or that read what others left in the store; all others decide."""

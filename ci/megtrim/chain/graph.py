@@ -226,11 +226,6 @@ def on_demand(config: Config) -> tuple[Task, ...]:
     )
 
 
-def region_task(config: Config) -> str:
-    """Return the id of the reduced build before functions are trimmed."""
-    return REGION if trims_functions(config) else REDUCED
-
-
 def weighs_profile(config: Config) -> bool:
     """Tell whether the profile variant has a budget."""
     return any(budget.variant is Variant.PROFILE for budget in config.budgets)

@@ -27,7 +27,6 @@ LARGEST_BYTES = 256 * 1024 * 1024
 """Largest file that is read or written."""
 LONGEST_HEADER = 16 * 1024
 """Longer than NumPy's own limit."""
-_MAGIC_BYTES = 8
 _MOST_DIMENSIONS = 32
 _LONGEST_SIDE = 2**63 - 1
 _FAILURES = (

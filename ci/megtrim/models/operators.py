@@ -14,6 +14,7 @@ from typing import NoReturn, TypeVar
 
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import expect_merged
+from megtrim.util.json_text import expect_finite
 
 KNOWN_DTYPES: tuple[str, ...] = (
     *("BFloat16", "Bool", "Byte", "Complex64", "Float16", "Float32"),
@@ -226,7 +227,7 @@ class _Place:
 
 def _objects(text: str, source: str) -> Iterator[tuple[object, int]]:
     """Yield each top-level object with its offset."""
-    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=expect_finite)
     at = _skip_space(text, 0)
     count = 0
     while at < len(text):
@@ -257,11 +258,6 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         msg = "the same key occurs twice in one object"
         raise ValueError(msg)
     return result
-
-
-def _no_constant(name: str) -> NoReturn:
-    msg = f"{name} is not a JSON number"
-    raise ValueError(msg)
 
 
 def _info(item: object, place: _Place) -> OperatorInfo:

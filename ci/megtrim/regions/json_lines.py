@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import expect_merged
+from megtrim.util.json_text import expect_finite
 
 MAX_TEXT = 64 * 1024 * 1024
 END_KEY, END_VALUE = "", "end"
@@ -49,7 +50,7 @@ class LineReader:
             self.fail(f"more than {MAX_TEXT} characters")
         expect_merged(self.text, shown=self.source, hint=_MERGE_HINT)
         try:
-            return json.loads(self.text, object_pairs_hook=Entries, parse_constant=_no_constant)
+            return json.loads(self.text, object_pairs_hook=Entries, parse_constant=expect_finite)
         except json.JSONDecodeError as error:
             msg = f"{self.source}:{error.lineno}: not JSON: {error.msg}"
             raise InputError(msg, hint=self.hint, command=self.command) from None
@@ -134,8 +135,3 @@ class LineReader:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             self.fail(f"expected a whole number from {low} to {high}", *keys)
         return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    msg = f"{name} is not a JSON number"
-    raise ValueError(msg)

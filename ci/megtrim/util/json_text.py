@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from megtrim.util.errors import InputError
 
@@ -60,6 +60,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         msg = "found a key twice in one object, expected each key once"
         raise InputError(msg)
     return entries
+
+
+def expect_finite(name: str) -> NoReturn:
+    """Refuse NaN and the infinities, which Python's reader of JSON takes for numbers."""
+    msg = f"{name} is not a JSON number"
+    raise ValueError(msg)
 
 
 def _refuse_constant(name: str) -> Any:

@@ -17,23 +17,6 @@ from typing import Any
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
-_FIXED = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._/:-]{0,400}@)?sha256:[0-9a-f]{64}")
-
-
-def is_fixed(reference: str) -> bool:
-    """Return whether it is NAME@sha256:DIGEST, or the ID of an image."""
-    return _FIXED.fullmatch(reference) is not None
-
-
-def expect_fixed(reference: str, *, source: str) -> None:
-    """Raise InputError for a tag, which may become another image without any commit."""
-    if not is_fixed(reference):
-        msg = f"{source}: found {reference[:120]!r}, expected NAME@sha256:DIGEST in a job of CI"
-        raise InputError(
-            msg, hint="`docker image inspect --format '{{.RepoDigests}}' NAME` prints it"
-        )
-
-
 PROGRAM = "docker"
 _CALL_TIMEOUT_S = 120.0
 _PULL_TIMEOUT_S = 3600.0
@@ -53,6 +36,21 @@ _TROUBLES = (
     ("error during connect", "no Docker daemon answers", "is DOCKER_HOST right?"),
     ("unexpected eof", "Docker's daemon stopped", "look at its log: journalctl -u docker"),
 )
+_FIXED = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._/:-]{0,400}@)?sha256:[0-9a-f]{64}")
+
+
+def is_fixed(reference: str) -> bool:
+    """Return whether it is NAME@sha256:DIGEST, or the ID of an image."""
+    return _FIXED.fullmatch(reference) is not None
+
+
+def expect_fixed(reference: str, *, source: str) -> None:
+    """Raise InputError for a tag, which may become another image without any commit."""
+    if not is_fixed(reference):
+        msg = f"{source}: found {reference[:120]!r}, expected NAME@sha256:DIGEST in a job of CI"
+        raise InputError(
+            msg, hint="`docker image inspect --format '{{.RepoDigests}}' NAME` prints it"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
