@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
 
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 UNSTRIPPED = "unstripped"
 """Folder of a build's folder for what ships as it was before it was stripped."""
@@ -96,8 +97,7 @@ class Linkage(StrEnum):
     SHARED = "shared"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineLibrary:
+class EngineLibrary(Value):
     """A library of an engine, and what a program needs to link it."""
 
     linkage: Linkage
@@ -120,8 +120,7 @@ class EngineLibrary:
         return self.linkage is Linkage.SHARED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toolchain:
+class Toolchain(Value):
     """A compiler that was found, and everything a build needs to know about it."""
 
     kind: str
@@ -179,8 +178,7 @@ class Toolchain:
         return {"settings": settings, "fp16": fp16, "files": self.files, "image": self.image}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineIdentity:
+class EngineIdentity(Value):
     """Identifies an engine by the digest of what enters the build, not by a path."""
 
     kind: str
@@ -191,8 +189,7 @@ class EngineIdentity:
     dirty: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Value):
     """What a report is of: a project, its commit and pull request, and the megtrim that made it.
 
     The date is the commit's, so that equal commits have equal reports. What is not known is empty.
@@ -237,8 +234,7 @@ class Origin:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildScript:
+class BuildScript(Value):
     """The engine's own build script, which is run instead of CMake."""
 
     path: str
@@ -250,8 +246,7 @@ class BuildScript:
     """Why it is used, for messages."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions:
+class SourceOptions(Value):
     """Compile options that follow all others, for C and C++ sources outside some folders."""
 
     options: tuple[str, ...]
@@ -266,8 +261,7 @@ class SourceOptions:
         return (*self.options, "behind -Ofast", *self.fast, "outside", *self.outside)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildSpec:
+class BuildSpec(Value):
     """One variant to build with CMake and Ninja in a shadow tree."""
 
     variant: Variant
@@ -318,8 +312,7 @@ class BuildSpec:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkSpec:
+class LinkSpec(Value):
     """One more link of a built target, in addition to the target itself."""
 
     target: str
@@ -347,8 +340,7 @@ class LinkSpec:
     """Write the linker's map next to the file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RebuiltSources:
+class RebuiltSources(Value):
     """What one build compiled in a tree that may hold an earlier build."""
 
     compiled: int
@@ -360,8 +352,7 @@ class RebuiltSources:
     """CPU seconds of the whole build command; None if they cannot be measured."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildRecord:
+class BuildRecord(Value):
     """Result of a build: artifacts in the stage folder, and what the build's records prove."""
 
     artifacts: tuple[tuple[str, str], ...]

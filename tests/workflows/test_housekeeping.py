@@ -44,7 +44,7 @@ def test_ci_installs_what_the_lanes_need() -> None:
     assert words[:7] == [
         *("sudo", "-n", "apt-get", "-qq", "install", "-y", "--no-install-recommends"),
     ]
-    assert set(words[7:]) == set(sessions["TEST_PACKAGES"]) - {"chromium", "chromium-driver"}
+    assert set(words[7:]) == set(sessions["TESTS"]) - {"chromium", "chromium-driver"}
 
 
 def test_ci_runs_what_people_run() -> None:

@@ -7,12 +7,13 @@ task, some one for each variant or scenario.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from megtrim.build_spec import Variant
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.util.value import Value
 
 
 class Stage(StrEnum):
@@ -49,8 +50,7 @@ SEARCH_SUFFIX = "#search"
 """Suffix of the profile task that records a scenario's algorithm cache."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(Value):
     """One unit of work: done once for equal inputs."""
 
     stage: Stage

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.config.config_id import DEFAULT_CONFIG, NAME_PATTERN, id_of, infix_of
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 MOST_JOBS = 256
 PER_JOB = 20
@@ -23,8 +23,7 @@ _SHARD = re.compile(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
+class Shard(Value):
     """The ``index``-th (from 1) of ``count`` parts."""
 
     index: int
@@ -48,8 +47,7 @@ class Shard:
         return tuple(items[self.index - 1 :: self.count])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixEntry:
+class MatrixEntry(Value):
     """One job."""
 
     cpu_class: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -29,6 +29,7 @@ from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.files import sha256_file, write_atomically
 from megtrim.util.input_files import read_text
 from megtrim.util.strict_json import dump, load
+from megtrim.util.value import Value
 
 _FILE = "durations.json"
 _VERSION: Literal[3] = 3
@@ -37,15 +38,13 @@ _MOST = 500
 _LARGEST_BYTES = 2**20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Duration:
+class _Duration(Value):
     task: str
     """Its setting and its id."""
     time_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
+class _Document(Value):
     version: Literal[3]
     durations: tuple[_Duration, ...]
 
@@ -96,8 +95,7 @@ if TYPE_CHECKING:
     from megtrim.evidence.times import TimesJudge
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrimRequest:
+class TrimRequest(Value):
     """What was asked: nothing here changes while the tasks run."""
 
     loaded: LoadedConfig
@@ -137,8 +135,7 @@ class TrimRequest:
         return self.loaded.resolve(relative)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
+class Services(Value):
     """What tasks may use: the engine and the team's sources, tools, devices, store, console."""
 
     engine: Engine
@@ -162,8 +159,7 @@ class Services:
         return device
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskResults:
+class TaskResults(Value):
     """What was found so far, by task id: ``done`` and ``failed`` grow as tasks end."""
 
     done: dict[str, StageFolder] = field(default_factory=dict)
@@ -192,8 +188,7 @@ class TaskResults:
         return made
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Value):
     """One run of megtrim on a configuration, as each stage gets it."""
 
     request: TrimRequest

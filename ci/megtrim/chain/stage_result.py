@@ -7,15 +7,14 @@ Whoever reads a result gets that type or an error, never a value of another form
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.strict_json import decode, encode
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageResult:
+class StageResult(Value):
     """What a stage found. Its fields, and those of the values in it, are keys of JSON objects."""
 
     @property

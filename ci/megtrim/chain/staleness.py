@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
+
+from megtrim.util.value import Value
 
 _OTHER_VERSION = "another version of megtrim made its last result"
 _SHOWN = 3
@@ -23,8 +24,7 @@ class TaskState(StrEnum):
     """Whether it runs depends on the results of earlier tasks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanStep:
+class PlanStep(Value):
     """One line of a plan."""
 
     task: str

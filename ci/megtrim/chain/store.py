@@ -16,7 +16,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
@@ -34,22 +34,21 @@ from megtrim.util.errors import (
 )
 from megtrim.util.files import cannot_write, sha256_file, write_atomically
 from megtrim.util.strict_json import decode, encode
+from megtrim.util.value import Value
 
 LAYOUT = 3
 """Version of folders and manifests. It enters every key: results of an older one are made again."""
 _SEAL = "sha256"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileFacts:
+class FileFacts(Value):
     """A file as its stage left it."""
 
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     size_bytes: Annotated[int, Field(alias="bytes")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(Value):
     """What a finished stage says of its folder."""
 
     layout: int = field(default_factory=lambda: LAYOUT)
@@ -114,8 +113,7 @@ _DISK_ERRORS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageFolder:
+class StageFolder(Value):
     """A finished stage folder and its manifest."""
 
     path: Path

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from megtrim.checks.statuses import (
     CheckKind,
     CheckStatus,
 )
+from megtrim.util.value import Value
 
 MACHINE_FACTS = ("serial", "host", "CPU model")
 """Facts of a device that tell one machine from all others, as times see it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Value):
     """One thing that was checked, and the result."""
 
     id: str
@@ -37,8 +36,7 @@ class Check:
     """Command that reproduces it, or empty."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolchainIdentity:
+class ToolchainIdentity(Value):
     """What compiled it."""
 
     kind: str
@@ -48,8 +46,7 @@ class ToolchainIdentity:
     """Digest or ID of the image that contains it; empty: it is on the machine itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceIdentity:
+class DeviceIdentity(Value):
     """What it ran on."""
 
     name: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never
 
 from megtrim.checks.statuses import CheckKind
 from megtrim.config.config_id import DEFAULT_CONFIG, suffix_of
+from megtrim.util.value import Value
 
 DEFAULT_OUT = "megtrim-out"
 REPORT_ARTIFACT = "megtrim-report"
@@ -18,8 +18,7 @@ _WEIGH = ("size", "trim", "stage verdict")
 """Verbs that compare sizes with a baseline."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Value):
     """The options of a verb that reads a configuration, from the command line to the stages."""
 
     config: Path = Path(DEFAULT_CONFIG)
@@ -66,8 +65,7 @@ class Options:
         return self.out.resolve()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invocation:
+class Invocation(Value):
     """Those options that decide what a call works on, and how; empty: not given.
 
     Paths are as the reader has to write them: relative to the folder in which megtrim was called,

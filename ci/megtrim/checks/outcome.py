@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioOutcome:
+class ScenarioOutcome(Value):
     """How a scenario ended on the reduced build, on one machine."""
 
     status: ScenarioStatus

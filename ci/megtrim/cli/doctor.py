@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Protocol
 
@@ -19,10 +19,10 @@ from megtrim.config.model import ToolchainConfig
 from megtrim.devices import adb, qemu, ssh, virtual_phone
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Value):
     """One thing that megtrim can use."""
 
     what: str

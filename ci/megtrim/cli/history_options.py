@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import wraps
 from pathlib import Path
@@ -17,12 +16,12 @@ from megtrim.cli.options import PATH, Command, add_options
 from megtrim.history.branch import DataBranch
 from megtrim.history.entries import Entry, EntryKind, History, HistoryEntry
 from megtrim.history.folder import append_to_folder, read_folder
+from megtrim.util.value import Value
 
 DEFAULT_FOLDER = "perf-history"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistorySelector:
+class HistorySelector(Value):
     """Where the history is."""
 
     folder: Path

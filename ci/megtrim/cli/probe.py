@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -29,12 +28,12 @@ from megtrim.regions.keepset import KeepSet, read_keep_set
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
+from megtrim.util.value import Value
 
 _TIMEOUT_S = 600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeRequest:
+class ProbeRequest(Value):
     """What to try: a model (its name in the configuration, or a file) and how to run it."""
 
     model: str

@@ -13,7 +13,7 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ import yaml
 from megtrim.config.problems import ConfigError, KeyPath, Problem
 from megtrim.util.input_files import expect_merged
 from megtrim.util.strict_json import show_path
+from megtrim.util.value import Value
 
 Section = Mapping[str, object]
 Placed = tuple[KeyPath, object]
@@ -113,8 +114,7 @@ Items = Sequence[tuple[int, Any]]
 _Value = TypeVar("_Value")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Value):
     """A mapping, the lines of its keys, and the keys that it holds twice."""
 
     file: str

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
@@ -21,6 +21,7 @@ from megtrim.config.document import LARGEST_FILE_BYTES, Document, parse_document
 from megtrim.config.problems import KeyPath
 from megtrim.config.value_types import MOST_ITEMS, MOST_LISTED, MOST_THREADS, read_whole
 from megtrim.util.input_files import read_bytes
+from megtrim.util.value import Value
 
 _KEY = "threads"
 
@@ -141,8 +142,7 @@ def _rebase(item: Mapping[str, Any], base: PurePosixPath) -> dict[str, Any]:
     return {**item, **own}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Item:
+class _Item(Value):
     name: str
     document: Document
 

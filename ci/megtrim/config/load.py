@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -33,6 +33,7 @@ from megtrim.config.toolchains import choose_toolchain, toolchain_names
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import FOLDER, kind_at, read_bytes
 from megtrim.util.strict_json import show_path
+from megtrim.util.value import Value
 
 
 def find_missing_files(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
@@ -75,8 +76,7 @@ def _list_files(config: Config) -> Iterator[tuple[KeyPath, Path]]:
                 yield (*place, "inputs", name), file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedConfig:
+class LoadedConfig(Value):
     """A configuration without mistakes, and where it came from."""
 
     config: Config

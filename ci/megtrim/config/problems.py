@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 KeyPath = tuple[str | int, ...]
 """Where a value is: ``("models", 0, "scenarios", 1, "args")``."""
@@ -22,15 +22,13 @@ _CLOSE = 0.61
 """Likeness that makes a suggestion: "arguments" means "args", "perf" does not mean "verify"."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Value):
     file: str
     """Relative to the folder of megtrim.yaml."""
     line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Value):
     """One mistake. ``line`` is 0 if there is none, ``key`` is empty for the whole file."""
 
     file: str

@@ -6,14 +6,13 @@ Pure. Reports, keep sets and the command line use its id: ``MODEL/SCENARIO@CLASS
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from megtrim.config.model import Config, CpuClass, ModelConfig, ScenarioConfig
 from megtrim.config.problems import KeyPath
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Value):
     """One scenario on one CPU class."""
 
     id: str

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import PurePath
 from typing import Literal
 
 from megtrim.config.config_id import DEFAULT_CONFIG, NAME_PATTERN, choose, id_of, suffix_of
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 SIZE_CHECK = ".github/workflows/megtrim.yml"
 REFRESH = ".github/workflows/megtrim-refresh.yml"
@@ -118,15 +119,13 @@ jobs:
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kit:
+class Kit(Value):
     repository: str
     sha: str
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provision:
+class Provision(Value):
     """What a job needs for a toolchain."""
 
     packages: str = ""
@@ -134,8 +133,7 @@ class Provision:
     """The kit's recipe of an image, where the configuration does not name one by digest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Callers:
+class Callers(Value):
     """What the callers name; paths are relative to the top folder of the team's repository."""
 
     kit: Kit
@@ -351,8 +349,7 @@ _PLAIN = re.compile(r"[A-Za-z./][A-Za-z0-9_./+@*-]*")
 _WORDS = frozenset({"true", "false", "null"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StarterModel:
+class StarterModel(Value):
     """A model to begin with; paths as they shall be written."""
 
     file: str

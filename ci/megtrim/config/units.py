@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 BYTES_EXPECTED = "a size such as 2.5 MiB, 16 KiB, 3 MB or 1,024"
 DURATION_EXPECTED = "a duration such as 90 s, 10 minutes, 2 hours or 14 days"
@@ -155,8 +155,7 @@ def parse_share(value: object) -> float:
     return float(number / 100)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrowthLimit:
+class GrowthLimit(Value):
     """The largest growth of a file."""
 
     size_bytes: int = 0

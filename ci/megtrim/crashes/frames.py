@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from megtrim.util.value import Value
 
 _FLAGS = re.ASCII | re.IGNORECASE
 _NUMBER = r"#?(?P<number>\d{1,3})[:\s]\s*"
@@ -86,8 +87,7 @@ _LAST = (1 << 64) - 1
 _MAX_GROUPS = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrashFrame:
+class CrashFrame(Value):
     """One place of the stack of the thread that crashed; the first is where it crashed."""
 
     pc: int
@@ -105,8 +105,7 @@ class CrashFrame:
     """All of its line was understood."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MappedFile:
+class MappedFile(Value):
     """A part of the memory of the process that crashed, or a file that it had loaded."""
 
     start: int

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from megtrim.crashes.frames import CrashFrame, MappedFile
@@ -24,6 +24,7 @@ from megtrim.functions.linker_script import is_stub
 from megtrim.regions.header import LEFT_OUT
 from megtrim.regions.region import GrammarError, Region, parse_demangled
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 _PAGE_BYTES = 4096
 """The smallest page: a loader moves a program by whole ones."""
@@ -81,8 +82,7 @@ class CrashCause(StrEnum):
     """Nothing that was left out, unless there are doubts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrashCandidate:
+class CrashCandidate(Value):
     """A function or region that may have been left out."""
 
     kind: CandidateKind
@@ -92,8 +92,7 @@ class CrashCandidate:
     """Of the function; empty for a region."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrashFinding:
+class CrashFinding(Value):
     """What a crash was, as far as a report and a program show it."""
 
     cause: CrashCause
@@ -364,8 +363,7 @@ def _unique(candidates: Iterable[CrashCandidate]) -> tuple[CrashCandidate, ...]:
     return tuple(sorted({*candidates}, key=lambda each: (each.kind, each.name, each.linkage_name)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrashSite:
+class CrashSite(Value):
     """Where in a program's file a crash was."""
 
     addresses: tuple[int, ...]

@@ -20,6 +20,7 @@ from megtrim.elf.layout import EXECUTABLE, LOADED, Segment, parse_build_id, segm
 from megtrim.elf.symbol_table import Function, FunctionTable, parse_table
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.util.strict_json import dump, load
+from megtrim.util.value import Value
 
 _TYPE_AT, _FIXED = 16, 2
 _MACHINE_AT, _AARCH64 = 18, 183
@@ -31,8 +32,7 @@ _PACKED = b"APS2"
 """Begins relocations that Android packs: addresses in data cannot be read then."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOutFunctions:
+class LeftOutFunctions(Value):
     """The functions that were left out of a program; names are linkage names, sorted."""
 
     names: tuple[str, ...] = ()
@@ -149,8 +149,7 @@ VERSION = 3
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
+class _Document(Value):
     """The document; numbers are indices in ``functions``."""
 
     version: int = VERSION

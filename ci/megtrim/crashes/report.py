@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from megtrim.crashes.frames import CrashFrame, MappedFile, read_frame, read_mapping
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 MAX_REPORT_BYTES = 8 * 1024 * 1024
 _MAX_LINE = 2000
@@ -80,8 +81,7 @@ _LIKE_FRAME = re.compile(r"(?:.*\s)?#0{1,3}[\s:]|pc:?\s.*[/!]", re.IGNORECASE)
 _OTHER_THREADS = re.compile(r"--- --- ---.*|Other thread info:.*", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrashReport:
+class CrashReport(Value):
     """What a report says of a crash."""
 
     signal: int | None

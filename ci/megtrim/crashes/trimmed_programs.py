@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from megtrim.build_spec import Link
 from megtrim.chain.filenames import KEEP_SET_FILE
@@ -24,12 +24,12 @@ from megtrim.trim.results import (
     UnfoldedLinksResult,
 )
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 _BINARIES = "bin/"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedTrim:
+class FinishedTrim(Value):
     """What the newest trim in a folder of results made."""
 
     programs: tuple[TrimmedProgram, ...]

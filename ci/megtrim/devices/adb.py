@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from megtrim.devices.remote.transport import call, make_lost_error
 from megtrim.evidence.limits import clean_line
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.util.process import Command, ProcessRunner
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ _KNOWN: dict[tuple[int, str], dict[str, str]] = {}
 """Properties of phones that answered, by the server's port and the address: a lease asks again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachedPhone:
+class AttachedPhone(Value):
     """A phone that ``adb devices`` lists, under one address or several."""
 
     serial: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -19,10 +19,10 @@ from megtrim.config.device import DeviceSettings
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.errors import ProductFailure
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
+class Timeouts(Value):
     """Seconds, unless a name says otherwise."""
 
     call_s: float = 10.0
@@ -158,8 +158,7 @@ class Device(Protocol):
         """Wait until a machine is free and give it out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSpec:
+class DeviceSpec(Value):
     """What a kind makes a device from."""
 
     name: str

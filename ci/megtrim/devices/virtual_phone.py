@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from megtrim.devices.remote.adb_transport import PORT_VARIABLE, find_adb
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.process import GRACE_S, Background, Command, ProcessRunner
 from megtrim.util.strict_json import decode
+from megtrim.util.value import Value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,8 +47,7 @@ _GRACE_S = 5 * GRACE_S
 """The program ends its own two, each of which has that long after each of two signals."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Address:
+class _Address(Value):
     """What the program writes once its phone can be used."""
 
     serial: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -29,6 +28,7 @@ from megtrim.elf.layout import (
 )
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_bytes
+from megtrim.util.value import Value
 
 _MOST_BYTES = 4 * 1024**3
 _END, _NEEDED, _STRINGS = 0, 1, 5
@@ -60,8 +60,7 @@ _ENTRY_POINTS = frozenset(
 """Of memory and exceptions; the operators with 32-bit sizes, too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
+class Needs(Value):
     """What must be installed next to a program if the device has no loader for it."""
 
     loader: str = ""
@@ -80,8 +79,7 @@ class Needs:
         return self.loader.startswith(_ANDROID_LOADERS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Links:
+class _Links(Value):
     machine: int
     is_wide: bool
     loader: str
@@ -123,8 +121,7 @@ def read_needs(
     return Needs(loader=links.loader, files=tuple(sorted(found.items())))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Search:
+class _Search(Value):
     program: Path
     links: _Links
     sysroot: Path | None
@@ -291,8 +288,7 @@ class RuntimeLink(Enum):
     EXPORTED = "one of its own, which other code may call by mistake"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CxxRuntime:
+class CxxRuntime(Value):
     """The C++ runtime of a library."""
 
     link: RuntimeLink

@@ -6,7 +6,6 @@ The groups add up to the exact size of the file: what belongs to no section (hea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from megtrim.elf.layout import (
 )
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_bytes
+from megtrim.util.value import Value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,8 +103,7 @@ class Group(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElfFacts:
+class ElfFacts(Value):
     """One program or shared library."""
 
     size_bytes: int

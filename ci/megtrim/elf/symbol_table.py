@@ -26,6 +26,7 @@ from megtrim.elf.layout import (
 )
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_bytes
+from megtrim.util.value import Value
 
 _TRIMMED_MACHINES = ("aarch64", "x86_64")
 _MAX_FILE_BYTES = 4 * 1024**3
@@ -56,8 +57,7 @@ class Function:
     """Its symbol is local; linkers also make hidden symbols local."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionTable:
+class FunctionTable(Value):
     """All functions of one linked file."""
 
     machine: str

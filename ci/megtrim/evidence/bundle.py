@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -49,6 +49,7 @@ from megtrim.util.errors import InputError
 from megtrim.util.input_files import decode
 from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.util.strict_json import dump, load
+from megtrim.util.value import Value
 
 VERSION = 6
 BUNDLE_FILE = "bundle.json"
@@ -85,8 +86,7 @@ class JobPurpose(StrEnum):
     """How long contestants take."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundleDevice:
+class BundleDevice(Value):
     """A device of the configuration that stands for a CPU class: how a runner reaches it.
 
     The settings end up on command lines, so the model of megtrim.yaml validates them again.
@@ -135,8 +135,7 @@ def _is_input_name(text: str) -> bool:
     return bool(text) and is_line(text) and not re.search(r"[\s:;]", text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundleInput:
+class BundleInput(Value):
     """One input of a run: its name in the model, and its file."""
 
     name: Annotated[str, expecting("a name without ':', ';' and spaces", _is_input_name)]
@@ -147,8 +146,7 @@ class BundleInput:
     """Of the file's name: the program reads the format from it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundleScenario:
+class BundleScenario(Value):
     """One scenario and all that a run of it needs; files are given by sha256."""
 
     id: str
@@ -189,8 +187,7 @@ class BundleScenario:
         require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundleApplication:
+class BundleApplication(Value):
     """A program of the team's own, in each variant."""
 
     name: Name
@@ -206,8 +203,7 @@ class BundleApplication:
             require(fits, f"{where}: companions", sorted(files), "files of their own")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProvenScenario:
+class ProvenScenario(Value):
     """A scenario that no device needs to run, because its proof is recent enough."""
 
     id: str
@@ -218,8 +214,7 @@ class ProvenScenario:
         require_scenario("proven scenario", self.id, cpu_class=self.cpu_class)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bundle:
+class Bundle(Value):
     """Everything that device jobs are requested to do."""
 
     version: int = VERSION

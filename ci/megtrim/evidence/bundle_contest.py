@@ -7,7 +7,6 @@ files that are put into the run directory, by the names that these have there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -36,6 +35,7 @@ from megtrim.evidence.limits import MOST_ITEMS
 from megtrim.experiments.commands import StepCommand, StepFiles
 from megtrim.experiments.contest import Contest, Criterion, PerformanceStatus, Side, name_files
 from megtrim.load_and_run.arguments import check_reserved
+from megtrim.util.value import Value
 
 MOST_TIMES = 1_000_000
 """Times that one contest may bring."""
@@ -50,8 +50,7 @@ _MOST_ITERATIONS = 100_000
 _MOST_WARMUPS = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundleContest:
+class BundleContest(Value):
     """One contest of a scenario, or why there is none."""
 
     id: str
@@ -112,8 +111,7 @@ class BundleContest:
                 _check_command(f"{self.id}: {contestant.name}", command, files)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundleTimes:
+class BundleTimes(Value):
     """What a bundle says where times are taken."""
 
     engine: Digest

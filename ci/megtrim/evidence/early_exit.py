@@ -5,19 +5,18 @@ Pure. Another job, which has only the folder of results, can thus report what ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.fields import Line, expecting
 from megtrim.util.errors import SEVERITY
 from megtrim.util.strict_json import dump, load
+from megtrim.util.value import Value
 
 VERSION = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EarlyExit:
+class EarlyExit(Value):
     """What ended a run: its exit status, what was seen, and what to do."""
 
     version: int = VERSION

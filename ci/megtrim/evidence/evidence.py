@@ -13,7 +13,7 @@ handed on. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
@@ -47,6 +47,7 @@ from megtrim.load_and_run.parity import OutputResult, Tolerance
 from megtrim.regions.region import Region
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump, load
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 VERSION = 4
@@ -71,7 +72,6 @@ def _is_canonical(name: str) -> bool:
 RegionName = Annotated[str, expecting("a region in its canonical spelling", _is_canonical)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceResult(ScenarioOutcome):
     """The result of one scenario, or of one contest of it, on a device."""
 
@@ -98,8 +98,7 @@ class EvidenceResult(ScenarioOutcome):
             require(is_line(output.name), f"{self.scenario}: outputs", output.name, A_LINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Value):
     """The results of one device job, on one machine, on one day."""
 
     version: int = VERSION
@@ -149,8 +148,7 @@ _NEEDED = {
 """The file that a pass brings."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceSet:
+class EvidenceSet(Value):
     """Evidence of one job, or of several: the proofs that are stored with a baseline."""
 
     version: int = VERSION
@@ -247,8 +245,7 @@ PENDING = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceResult:
+class DeviceResult(Value):
     """One result, with the evidence that it is from; if that is a verification, perhaps a proof."""
 
     evidence: Evidence

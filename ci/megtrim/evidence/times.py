@@ -9,7 +9,6 @@ with it. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -34,6 +33,7 @@ from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import decode
 from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.util.strict_json import dump, load
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 VERSION = 3
@@ -61,8 +61,7 @@ _CLOCKS_DIFFER = 1.05
 """By how much a program's own times may add up to more than its wall time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContestRecord:
+class ContestRecord(Value):
     """The document: whose result it is, which bundle asked for it, and the result."""
 
     version: int = VERSION
@@ -116,8 +115,7 @@ def make_skipped_result(contest: BundleContest, reason: str) -> EvidenceResult:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedContest:
+class TimedContest(Value):
     """The result that counts, and the machine that it is from; or why that cannot hold it."""
 
     device: DeviceIdentity
@@ -136,8 +134,7 @@ class TimedContest:
         return int(self.result.status is PerformanceStatus.MEASURED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimesJudge:
+class TimesJudge(Value):
     """Says which result counts."""
 
     brought: Mapping[str, Sequence[DeviceResult]]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from megtrim.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step
 from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, render_flags, without
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 ITERATIONS = 10
 """The program's own default."""
@@ -25,8 +26,7 @@ _OLD_TARGETS = {"x86_64": "x86", "aarch64": "arm", "arm": "arm"}
 """What ``--layout-transform cpu`` is called in 1.6, by the architecture."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepFiles:
+class StepFiles(Value):
     """Names of the files of one experiment where it runs."""
 
     program: str
@@ -40,8 +40,7 @@ class StepFiles:
     """Existing folder that receives the outputs of the measured step."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepCommand:
+class StepCommand(Value):
     """One run of the program."""
 
     step: Step

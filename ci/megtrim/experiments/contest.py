@@ -11,7 +11,6 @@ import hashlib
 import math
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
@@ -20,6 +19,7 @@ from megtrim.experiments.experiment import TimeStage
 from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.util.environment import Variables
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 _SEED_BYTES = 4
 _IN_PLACE = ("--cpu-default", "--multithread-default")
@@ -47,8 +47,7 @@ class Mark(StrEnum):
     DAMAGED_LOG = "damaged log"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Value):
     """One process of one contestant; all times in milliseconds, above zero."""
 
     contestant: str
@@ -88,8 +87,7 @@ class Sample:
                 return statistics.median(self.iterations_ms) if self.iterations_ms else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplingPlan:
+class SamplingPlan(Value):
     """Looks fixed before the first run, and the error rate of all looks together."""
 
     looks: tuple[int, ...] = LOOKS
@@ -139,8 +137,7 @@ def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     return tuple(float(2 * scipy.stats.norm.sf(bound)) for bound in bounds)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Criterion:
+class Criterion(Value):
     """What counts as a change: a share such as 0.01, and a floor in milliseconds."""
 
     threshold: float = 0.01
@@ -165,8 +162,7 @@ class Side(StrEnum):
     RIVAL = "b"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contestant:
+class Contestant(Value):
     """One program with the flags of one experiment."""
 
     name: str
@@ -199,8 +195,7 @@ def count_cpus(contestants: Iterable[Contestant], threads: int) -> int:
     return threads if in_place else threads + 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContestBudget:
+class ContestBudget(Value):
     """What one contest may take."""
 
     rounds: int = LOOKS[-1]
@@ -223,8 +218,7 @@ class ContestBudget:
         return SamplingPlan(looks=looks, alpha=_ALPHA)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
+class Contest(Value):
     """What is measured, and when it is decided."""
 
     reference: Contestant
@@ -280,8 +274,7 @@ class PerformanceStatus(StrEnum):
         return self in (self.MEASURED, self.INCONCLUSIVE, self.REGRESSED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContestResult:
+class ContestResult(Value):
     """What a contest brought; what it means is computed from the samples."""
 
     status: PerformanceStatus

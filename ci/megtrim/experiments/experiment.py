@@ -7,11 +7,11 @@ Flags are written as one release spells them, with ``_`` for ``-``;
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from megtrim.load_and_run.arguments import Flag
 from megtrim.load_and_run.parity import Tolerance
+from megtrim.util.value import Value
 
 REORDERED = Tolerance(absolute=1e-4, relative=1e-3)
 """For experiments that choose other algorithms, layouts or fused operators.
@@ -77,8 +77,7 @@ class CacheUse(StrEnum):
     READS = "reads"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Value):
     """One run of the program."""
 
     flags: tuple[Flag, ...] = ()
@@ -102,8 +101,7 @@ class Step:
         return for_algorithms or self.transforms or _LAYOUT_SEARCH in names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExperimentNeeds:
+class ExperimentNeeds(Value):
     """What must be there, beyond flags that the program knows; empty: anything will do."""
 
     backends: tuple[Backend, ...] = (Backend.CPU, Backend.CUDA)
@@ -115,8 +113,7 @@ class ExperimentNeeds:
     """One of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
+class Experiment(Value):
     """One row of the document's tables."""
 
     name: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from megtrim.experiments.commands import describe_unknown, find_missing
 from megtrim.experiments.experiment import Backend, DataType, Experiment
 from megtrim.load_and_run.dialects import Dialect
+from megtrim.util.value import Value
 
 NO_GPU = "not run here: needs an NVIDIA GPU"
 
@@ -16,8 +16,7 @@ _INT8 = frozenset({"QuantizedS8", "Quantized8Asymm"})
 _FLOAT32 = "Float32"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Value):
     """What there is; None: not known, and taken to be enough."""
 
     dialect: Dialect

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from megtrim.elf.layout import EXECUTABLE, LOADED, segments
 from megtrim.elf.symbol_table import Function, FunctionTable
+from megtrim.util.value import Value
 
 _BRANCH_MASK, _BRANCH = 0x7C000000, 0x14000000
 """aarch64: ``b`` and ``bl``, which differ in the highest bit; 26 bits are the distance."""
@@ -25,8 +25,7 @@ _CONTAINER = "__throw_"
 _MAX_FUNCTION_BYTES = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disassembly:
+class Disassembly(Value):
     """The machine code of a linked file."""
 
     table: FunctionTable

@@ -29,6 +29,7 @@ from megtrim.functions.link_map import LinkMap
 from megtrim.functions.linker_script import SUBSTITUTES
 from megtrim.functions.observables import Observables
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 REPORTS = ("*Error::*", "*Exception::*", "*ErrorHandler::*", "*assert_fail*")
 """Functions that report errors, by the names that engines use."""
@@ -59,8 +60,7 @@ _HINT = "name functions as in the source, my::log::*, or a folder of objects: sr
 _SET = re.compile(r"\[[^]]*\]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepPattern:
+class KeepPattern(Value):
     """One pattern."""
 
     text: str
@@ -195,8 +195,7 @@ class KeepRule(StrEnum):
     CALLED = "functions that always stay call it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepReason:
+class KeepReason(Value):
     """Why one function stays."""
 
     rule: KeepRule

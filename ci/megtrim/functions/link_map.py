@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_bytes
+from megtrim.util.value import Value
 
 if TYPE_CHECKING:
     from megtrim.elf.symbol_table import FunctionTable
@@ -44,8 +44,7 @@ _WITH_UNWINDER = re.compile(r"libgcc_real\.a")
 """The NDK's: the compiler's own functions, and the unwinder, which may be left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkMap:
+class LinkMap(Value):
     """Which parts of a linked file are from which input file."""
 
     starts: tuple[int, ...]

@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from megtrim.elf.symbol_names import is_linkable
 from megtrim.elf.symbol_table import COLD, FunctionTable, link_identity
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.input_files import read_bytes
+from megtrim.util.value import Value
 
 MAX_BYTES = 256 * 1024 * 1024
 FIRST = 3
@@ -86,8 +86,7 @@ _BEFORE_PROBES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observables:
+class Observables(Value):
     """The observable functions of one link."""
 
     link_sha256: str
@@ -198,8 +197,7 @@ LIST_MAGIC = "megtrim functions v1"
 _LIST_HINT = "record the functions again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionList:
+class FunctionList(Value):
     """The functions that ran in one run of one link."""
 
     link_sha256: str

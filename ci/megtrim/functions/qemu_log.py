@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 
 from megtrim.elf.symbol_table import FunctionTable, holding
 from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.value import Value
 
 LOG_FILE = "blocks.log"
 ENVIRONMENT = {"QEMU_LOG": "in_asm", "QEMU_LOG_FILENAME": LOG_FILE}
@@ -29,8 +29,7 @@ _BLOCK = re.compile(rb"^IN:[ \t]*(.*)\n0x([0-9a-fA-F]{1,16}):", re.MULTILINE)
 _INSTRUCTION = re.compile(rb"^0x([0-9a-fA-F]{1,16}):", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Log:
+class _Log(Value):
     """A parsed log."""
 
     blocks: frozenset[tuple[str, int]]

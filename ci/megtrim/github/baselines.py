@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
@@ -33,6 +33,7 @@ from megtrim.size.budgets import Baseline
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import cannot_write
+from megtrim.util.value import Value
 
 _MOST_TRIES = 5
 """Number of artifacts that are opened before the search is given up."""
@@ -49,8 +50,7 @@ class BaselineSource(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class Base(Value):
     """The commit that a change is compared with."""
 
     version: int = 1
@@ -68,8 +68,7 @@ class Base:
         return f"{one_line(self.branch, most=80)} at {self.sha[:12]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundBaseline:
+class FoundBaseline(Value):
     """A baseline, or none; ``source`` describes it in one line."""
 
     how: BaselineSource
@@ -240,8 +239,7 @@ _DAMAGED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredBaseline:
+class StoredBaseline(Value):
     """An artifact, from the list of artifacts."""
 
     id: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -28,6 +28,7 @@ from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import read_bytes
 from megtrim.util.strict_json import show_path
+from megtrim.util.value import Value
 
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 """GitHub's own payloads end at 25 MB."""
@@ -84,8 +85,7 @@ def _at(*keys: str) -> Any:
     return Field(validation_alias=AliasPath(*keys))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullRequest:
+class PullRequest(Value):
     """The pull request of an event, or of an answer of the API."""
 
     number: _Number
@@ -102,8 +102,7 @@ class PullRequest:
         return self.head_repository_id != self.base_repository_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Value):
     """What this run was started for.
 
     ``sha`` is the runner's: for a pull request, GitHub's merge commit; ``head_sha`` is the commit

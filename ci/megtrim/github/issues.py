@@ -7,19 +7,18 @@ an issue that looks like one, and issues of others are neither read nor changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from megtrim.github.api import Api
 from megtrim.github.comment import AUTHOR, normalize_body
 from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.value import Value
 
 _MOST_ISSUES = 5_000
 _HINT = "is GITHUB_API_URL right?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrackedIssue:
+class TrackedIssue(Value):
     """An issue as GitHub has it."""
 
     number: int

@@ -7,12 +7,12 @@ picks up are given up early, and those that run too long later. The caller provi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from megtrim.evidence.evidence import PendingReason
 from megtrim.github.api import Api
 from megtrim.github.event import Event
 from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.value import Value
 
 SHORTEST_PAUSE_S = 5.0
 LONGEST_PAUSE_S = 30.0
@@ -25,8 +25,7 @@ _APPROVAL = "waiting"
 """What GitHub calls a job that a reviewer of its environment must approve."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PollingLimits:
+class PollingLimits(Value):
     """The number of jobs, and how long to wait for them, in seconds since the start.
 
     ``pickup_s`` is the limit for jobs that wait for a runner, ``run_s`` for all. A job that waits
@@ -45,8 +44,7 @@ class PollingLimits:
         return _strip_callers(name).rsplit(" ", 2)[0] == wanted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitResult:
+class WaitResult(Value):
     """How the wait ended; ``text`` describes it in one line, ``failure`` is why it is unknown."""
 
     pending: PendingReason | None

@@ -11,7 +11,6 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +19,7 @@ from megtrim.github.api import Api, Forbidden, NotFound, Refused, text_at
 from megtrim.github.comment import normalize_body
 from megtrim.github.commits import fetch_head
 from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.value import Value
 
 _REFUSED_BY_SETTING = "not permitted to create"
 _RACED = (409, 422)
@@ -37,8 +37,7 @@ class ProposalResult(StrEnum):
     """The open pull request has this keep set already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderChange:
+class FolderChange(Value):
     """The proposed content of a folder on the base branch."""
 
     path: str
@@ -51,8 +50,7 @@ class FolderChange:
     """Title of the pull request and of its commit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullRequestState:
+class PullRequestState(Value):
     """The state after a proposal; ``number`` is 0 and ``commit`` empty if there was none."""
 
     outcome: ProposalResult

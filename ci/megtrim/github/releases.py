@@ -11,13 +11,13 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from megtrim.github.api import Api, text_at
 from megtrim.github.runner import one_line
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
+from megtrim.util.value import Value
 
 _MARK = "<!-- megtrim:release:v1 -->"
 """Ends the text of each release that this module makes: drafts of people stay theirs."""
@@ -27,8 +27,7 @@ _LARGEST_DOCUMENT = 64 * 1024 * 1024
 _IS_URL_RIGHT = "is GITHUB_API_URL right?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WantedRelease:
+class WantedRelease(Value):
     """What is to be published."""
 
     tag: str
@@ -39,8 +38,7 @@ class WantedRelease:
     """By file name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundRelease:
+class FoundRelease(Value):
     """A release that is published."""
 
     tag: str

@@ -11,7 +11,6 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import read_bytes
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.util.strict_json import dump
+from megtrim.util.value import Value
 
 _TIMEOUT_S = 300.0
 _MOST_TRIES = 20
@@ -216,8 +216,7 @@ class DataBranch:
         return InfrastructureFailure(msg, hint="may this job read and write the branch?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Blob:
+class _Blob(Value):
     """A file of a commit, in git's words."""
 
     mode: str

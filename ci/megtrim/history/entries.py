@@ -13,12 +13,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump, load
+from megtrim.util.value import Value
 
 LONGEST_LINE = 300
 _DIGEST_DIGITS = 16
@@ -51,16 +51,14 @@ class EntryParser(Protocol[Entry_co]):
         """Return the entry."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadableFile:
+class UnreadableFile(Value):
     """A file of the history that could not be read, and why."""
 
     path: str
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History(Generic[Entry]):
+class History(Value, Generic[Entry]):
     """Every entry of one kind that could be read, oldest first, and the files that could not."""
 
     entries: tuple[Entry, ...]
@@ -84,8 +82,7 @@ class History(Generic[Entry]):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryKind(Generic[Entry]):
+class EntryKind(Value, Generic[Entry]):
     """What a history may hold."""
 
     folder: str

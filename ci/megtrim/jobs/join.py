@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 
 from megtrim.checks.check import Check, DeviceIdentity
@@ -42,6 +42,7 @@ from megtrim.evidence.evidence import (
 from megtrim.proof.results import ScenarioResult
 from megtrim.proof.scenario_checks import detail, with_note
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict
 
@@ -68,8 +69,7 @@ _FAILED_AT: Mapping[ScenarioStatus, ScenarioKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceFindings:
+class DeviceFindings(Value):
     """What is known besides the build's verdict."""
 
     bundle: Bundle | None
@@ -83,8 +83,7 @@ class DeviceFindings:
     """Evidence that could not be used, a line each."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinResult:
+class JoinResult(Value):
     """The final verdict, and the proofs to store with the next baseline."""
 
     verdict: Verdict

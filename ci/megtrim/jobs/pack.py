@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
@@ -64,6 +64,7 @@ from megtrim.trim.stages import functions, profile
 from megtrim.util.errors import InputError
 from megtrim.util.files import cannot_write, sha256_file
 from megtrim.util.strict_json import decode, encode
+from megtrim.util.value import Value
 
 _PROGRAMS = {
     PLAIN: Variant.PLAIN,
@@ -75,8 +76,7 @@ _PROGRAMS = {
 _ANY_DIGEST = "0" * 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Value):
     """What devices are asked for: each scenario with its binding."""
 
     asked: tuple[tuple[Scenario, str], ...]

@@ -62,6 +62,7 @@ from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.util.files import cannot_write
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 _TAIL_LINES = 30
@@ -74,8 +75,7 @@ _HINT = "the bundle was changed or cut off on its way: run the build job again"
 _Asked = BundleScenario | BundleContest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceJob:
+class DeviceJob(Value):
     """What one job does."""
 
     bundle: Bundle
@@ -91,8 +91,7 @@ class DeviceJob:
     today: date
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobResult:
+class JobResult(Value):
     """What a job brings back."""
 
     evidence: EvidenceSet

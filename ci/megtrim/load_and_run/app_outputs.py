@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 from megtrim.load_and_run import dump, npy, parity
 from megtrim.load_and_run.dump import Comparison, Tensor
 from megtrim.load_and_run.parity import Tolerance
+from megtrim.util.value import Value
 
 NPY = ".npy"
 PRINTED = "standard output"
@@ -22,8 +22,7 @@ _NO_TEXT = "\N{REPLACEMENT CHARACTER}".encode()
 _MOST_PRINTED_BYTES = 8 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputFile:
+class OutputFile(Value):
     """One output."""
 
     name: str

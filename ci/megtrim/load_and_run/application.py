@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 MODEL = "model"
 OUTPUTS = "outputs"
@@ -23,8 +24,7 @@ _WORDS = frozenset({MODEL, OUTPUTS, THREADS, ALGO_CACHE})
 _PART = re.compile(r"(?P<double>\{\{|\}\})|\{(?P<name>[^{}]*)\}|(?P<text>[^{}]+)|(?P<lone>[{}])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(Value):
     """The values of the placeholders in one run. Paths are those of the device."""
 
     model: str

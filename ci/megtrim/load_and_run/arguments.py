@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 _RESERVED = {
     "input": "use the key inputs, so that each file is bound by its digest",
@@ -47,8 +48,7 @@ class Flag:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramArguments:
+class ProgramArguments(Value):
     """One run of the program. Paths are those of the device."""
 
     program: str

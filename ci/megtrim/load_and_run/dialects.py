@@ -9,11 +9,12 @@ history at the tags v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(Value):
     """How one program's flags are written. Names in this class have ``_`` instead of ``-``."""
 
     name: str

@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from typing import NoReturn
 
 from megtrim.load_and_run import parity
 from megtrim.load_and_run.dtypes import BY_NAME, BY_NUMBER, DType
 from megtrim.load_and_run.parity import Numbers, Tolerance
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 _HEADER = struct.Struct("<III")
 _MAX_PLACES = 64
 _MAX_BYTES = 2**31
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tensor:
+class Tensor(Value):
     """One output of one run."""
 
     name: str
@@ -33,8 +32,7 @@ class Tensor:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Value):
     """How two outputs differ."""
 
     equal: bool

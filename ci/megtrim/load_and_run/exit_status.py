@@ -7,10 +7,10 @@ signal into exit status 1, and reports the signal only on standard error. Pure.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from megtrim.load_and_run.telemetry import Conditions
+from megtrim.util.value import Value
 
 _TRAP_SIGNALS = (4, 5)
 """Signals of ``__builtin_trap``: SIGILL on x86, SIGTRAP (``brk``) on Arm."""
@@ -41,8 +41,7 @@ class RunOutcome(StrEnum):
     TIMEOUT = "timeout"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramRun:
+class ProgramRun(Value):
     """One run of a program on a device."""
 
     argv: tuple[str, ...]

@@ -12,12 +12,12 @@ import math
 import tokenize
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from megtrim.load_and_run.dtypes import BY_NAME, OF_NUMPY, DType
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +49,7 @@ _IMAGE_DIMENSIONS = 4
 """Batch, channels, height, width: a model may accept images of other sizes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NpyHeader:
+class NpyHeader(Value):
     """What a file says that it contains."""
 
     element: np.dtype[Any]

@@ -9,10 +9,10 @@ tolerance wider than the output's variation. Pure: arrays in, values out.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from megtrim.util.strict_json import AnyMagnitude
+from megtrim.util.value import Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,8 +22,7 @@ Numbers: TypeAlias = "NDArray[Any]"
 as complex numbers of two of these."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tolerance:
+class Tolerance(Value):
     """How far a floating-point number may be from plain's; integers must be equal."""
 
     absolute: float = 0.0
@@ -143,8 +142,7 @@ def _advice(below: float, tolerance: Tolerance) -> str:
     return "set tolerance: 0"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputResult:
+class OutputResult(Value):
     """One output tensor of reduced, compared with plain's."""
 
     name: str

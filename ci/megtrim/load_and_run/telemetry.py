@@ -8,9 +8,9 @@ kHz. Pure.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from megtrim.util.strict_json import SignedFloat
+from megtrim.util.value import Value
 
 LOW_BATTERY_PERCENT = 15
 """At or below this, a phone lowers its clock rates to save power, even while it is charged."""
@@ -31,8 +31,7 @@ _MOST_KHZ = 100_000_000
 _MOST_UNMET = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Value):
     """CPUs that share one clock, by the kernel's name (``policy4``)."""
 
     name: str
@@ -57,8 +56,7 @@ class Policy:
         return self.allowed_khz < self.capable_khz
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Value):
     """What was measured at one moment. None or empty: this machine does not report it."""
 
     cpu_c: SignedFloat | None = None
@@ -111,8 +109,7 @@ class Reading:
         return self.battery_percent is not None and self.battery_percent <= LOW_BATTERY_PERCENT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
+class Conditions(Value):
     """The readings before and after one run."""
 
     before: Reading

@@ -8,19 +8,18 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from megtrim.models.operators import OperatorInfo
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 
 class UnknownFormat(InputError):
     """The file has no format that megtrim can read; it may be encrypted or packed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variable:
+class Variable(Value):
     """An input or an output of a model."""
 
     name: str
@@ -30,16 +29,14 @@ class Variable:
     """None if the file does not contain it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
+class Parameters(Value):
     """Number and size of the tensors whose values are in the file."""
 
     tensors: int
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFacts:
+class ModelFacts(Value):
     """Everything that trimming needs to know about one model file."""
 
     format: str

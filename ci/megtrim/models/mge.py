@@ -23,6 +23,7 @@ from megtrim.models.facts import (
 from megtrim.models.flatbuf import Buffer, Table
 from megtrim.models.registry import ELEMWISE_MODES, OperatorType, by_id, by_name
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 DTYPES: tuple[str, ...] = (
     *("Float32", "Uint8", "Int8", "Int16", "Int32", "IntB1", "IntB2", "IntB4", "Byte"),
@@ -71,8 +72,7 @@ _REDUCE_DTYPES = {
 """Data type of a reduction's output by its ``data_type``; 0 keeps the input's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Schema:
+class _Schema(Value):
     """Indices of an operator's fields in one format; -1 if it has no such field."""
 
     format: str

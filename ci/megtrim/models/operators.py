@@ -15,6 +15,7 @@ from typing import NoReturn, TypeVar
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import expect_merged
 from megtrim.util.json_text import expect_finite
+from megtrim.util.value import Value
 
 KNOWN_DTYPES: tuple[str, ...] = (
     *("BFloat16", "Bool", "Byte", "Complex64", "Float16", "Float32"),
@@ -44,8 +45,7 @@ _LISTS = ("dtypes", "opr_types", "elemwise_modes")
 _HINT = "expected the operator JSON that the engine's dump writes (strip_info_file)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorInfo:
+class OperatorInfo(Value):
     """One model's needs: the content of its operator JSON. All lists are sorted and unique."""
 
     hash: int | None
@@ -59,8 +59,7 @@ Needed = tuple[tuple[str, tuple[str, ...]], ...]
 """Names, each with the models that need it, both sorted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorNeeds:
+class OperatorNeeds(Value):
     """The needs of all models together."""
 
     hashes: tuple[tuple[int, tuple[str, ...]], ...]

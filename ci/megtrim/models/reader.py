@@ -8,7 +8,6 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NoReturn, TypeVar
@@ -30,6 +29,7 @@ from megtrim.models.operators import (
 )
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import open_plain_file, read_bytes
+from megtrim.util.value import Value
 
 MAGIC = b"SAMPLENN"
 T = TypeVar("T")
@@ -45,8 +45,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HINT = "the file is damaged or cut off: write it again with write_models.py"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Operator:
+class _Operator(Value):
     type: str
     mode: str
     outputs: tuple[int, ...]

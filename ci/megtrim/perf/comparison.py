@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from megtrim.experiments.contest import Criterion, Sample, SamplingPlan
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.times import Answer, RatioResult, Reference
+from megtrim.util.value import Value
 
 MARGIN = 3.0
 """Thresholds that a change surely stays below where the answer to "more than one?" is no.
@@ -32,8 +32,7 @@ An answer of no that promised to be within one threshold would need intervals fa
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(Value):
     """The medians of two processes of one round, in milliseconds."""
 
     first_ms: float

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import DeviceIdentity
 from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatus
 from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PerfResult(StageResult):
     """Of the stage `perf`: one contest of a scenario."""
 

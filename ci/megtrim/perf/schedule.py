@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from megtrim.util.value import Value
 
 LARGEST_PADDING_BYTES = 4096
 """One page: the size of the environment moves the stack within it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(Value):
     """One process to run."""
 
     round_number: int

@@ -6,10 +6,10 @@ over time of the reference: above 1 is slower.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from megtrim.experiments.experiment import TimeStage
+from megtrim.util.value import Value
 
 
 class Answer(StrEnum):
@@ -31,8 +31,7 @@ class Reference(StrEnum):
     """The same experiment of the plain build: what trimming costs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageTime:
+class StageTime(Value):
     """The time of one stage."""
 
     stage: TimeStage
@@ -50,8 +49,7 @@ class StageTime:
         expect_interval(str(self.stage), self.lower_ms, self.median_ms, self.upper_ms)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatioResult:
+class RatioResult(Value):
     """One comparison of a row: a ratio, its interval, and two answers."""
 
     against: Reference
@@ -85,8 +83,7 @@ class RatioResult:
         return self.exceeds is Answer.INCONCLUSIVE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplesLeftOut:
+class SamplesLeftOut(Value):
     """Samples that are not in any time, and why."""
 
     reason: str

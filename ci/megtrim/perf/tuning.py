@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -32,10 +32,10 @@ from megtrim.perf.rows.rows import ContestReading, read_contest
 from megtrim.perf.times import Answer, RatioResult, Reference
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.util.input_files import read_bytes
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heat:
+class Heat(Value):
     """One experiment against the baseline, in one stage."""
 
     experiment: str
@@ -47,8 +47,7 @@ class Heat:
     """None: it failed, or none of its times count."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class Search(Value):
     """Who was compared, and who won."""
 
     heats: tuple[Heat, ...]
@@ -64,8 +63,7 @@ class Search:
         return last.experiment if faster else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuneResult:
+class TuneResult(Value):
     """What a search found, and the files that the winner runs with."""
 
     search: Search
@@ -184,8 +182,7 @@ _REPLACED = ("name", "args", "fast_run", "algo_cache", "toolchains")
 _COUNTS = ("iter", "warmup_iter")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TunedScenario:
+class TunedScenario(Value):
     """What is written."""
 
     sibling: KeyPath

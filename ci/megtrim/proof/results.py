@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from typing import Annotated
 
@@ -15,7 +14,6 @@ from megtrim.checks.statuses import ScenarioStatus
 from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioResult(ScenarioOutcome):
     """One scenario on the reduced build, as a verdict shows it."""
 
@@ -33,7 +31,6 @@ class ScenarioResult(ScenarioOutcome):
     """The sha256 of all that it depends on except the device; empty if it was not reached."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationOutcome(ScenarioOutcome):
     """How a verification ended."""
 
@@ -41,7 +38,6 @@ class VerificationOutcome(ScenarioOutcome):
     """It ended badly, and the profile build, which may explain it, was not at hand."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult(StageResult):
     """Of the stage `verify`: one scenario."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
 from megtrim.chain.graph import (
@@ -27,6 +26,7 @@ from megtrim.regions.trace import TraceFailure
 from megtrim.trim.builds import programs
 from megtrim.trim.keepset_usage import traced_regions
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 _VERIFY_AGAIN, _VERIFY = "verify it again", ("verify", "--again")
@@ -147,8 +147,7 @@ def _status(failure: MegtrimError | None, each: Scenario, results: TaskResults) 
     return ScenarioStatus.TRACE if by_trace else ScenarioStatus.ENGINE_ERROR
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastProof:
+class LastProof(Value):
     """The newest verification of a scenario, which passed."""
 
     days: int

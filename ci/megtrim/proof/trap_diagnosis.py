@@ -7,7 +7,6 @@ It needs neither a device nor a configuration: whoever asks makes the runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
@@ -26,6 +25,7 @@ from megtrim.regions.trace import parse_trace
 from megtrim.trim.builds import links, programs
 from megtrim.trim.runs.execution import RunResult
 from megtrim.util.errors import InputError, MegtrimError
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 _HOW_TO_NAME = "to verify it where the engine can be built names it"
@@ -37,8 +37,7 @@ Again = Callable[[str, Path], RunResult]
 """Makes the same run of another program: the build's name, and its file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SymbolizingLink:
+class SymbolizingLink(Value):
     """The reduced program linked so that a function that is not kept says so."""
 
     program: Path
@@ -56,8 +55,7 @@ def read_named(program: Path, listed: Path) -> SymbolizingLink:
     return SymbolizingLink(program=program, dropped=tuple(text.split()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Value):
     """What a failed run was: ``trap`` (regions are missing) or ``engine-error``."""
 
     status: ScenarioStatus

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import Variant
@@ -31,6 +31,7 @@ from megtrim.proof.trap_diagnosis import (
 from megtrim.regions.keepset import KeepSet
 from megtrim.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 _TAIL_LINES = 30
@@ -41,8 +42,7 @@ Note = Callable[[str, RunResult], None]
 """Called with each run that was made, so that its log and outputs can be kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerificationCase:
+class VerificationCase(Value):
     """What is to be proven."""
 
     spec: RunSpec
@@ -67,8 +67,7 @@ class TrapBeforeFailure(InfrastructureFailure):
         """What is reported where that is all that will be known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputComparison:
+class OutputComparison(Value):
     """The outputs of two builds, compared."""
 
     status: ScenarioStatus

@@ -11,7 +11,6 @@ depends on them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files as package_files
 from itertools import groupby
@@ -29,6 +28,7 @@ from megtrim.regions.scoped_headers import (
     tag_file,
 )
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 MODE_TAG = "megdnn_common_elemwise_mode"
 """The tag with which an engine of the newer generation records elementwise modes."""
@@ -48,8 +48,7 @@ class Layout(StrEnum):
     UPSTREAM = "upstream"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderFiles:
+class HeaderFiles(Value):
     """The generated files: name, as sources include it, and text."""
 
     files: tuple[tuple[str, str], ...]

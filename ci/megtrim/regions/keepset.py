@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +36,7 @@ from megtrim.regions.trace import TraceFailure, TraceProblem
 from megtrim.util.environment import Variables
 from megtrim.util.errors import ACCEPT, InputError
 from megtrim.util.input_files import read_text
+from megtrim.util.value import Value
 
 OPERATOR_KINDS = ("operator", "dtype", "elemwise_mode", "hash")
 _ALL, _LISTED = "all", "listed"
@@ -137,8 +138,7 @@ _NO_GRAPH = " (whether only weights did is not known: the keep set does not name
 HINT = "restore the committed file, or write it again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioRecord:
+class ScenarioRecord(Value):
     """What one scenario needs, and the digests of what it was traced with."""
 
     id: str
@@ -165,8 +165,7 @@ class ScenarioRecord:
     """The link that these names belong to: inlining differs from link to link."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepSet:
+class KeepSet(Value):
     """What a reduced build keeps. Without scenarios it keeps all kernels."""
 
     generation: int

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from megtrim.models.operators import OperatorNeeds, select_needs, strip_version, unite_needs
 from megtrim.regions.keepset import KeepSet, ScenarioRecord
 from megtrim.regions.region import Region
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeededParts:
+class NeededParts(Value):
     """What a build keeps for some scenarios."""
 
     regions: frozenset[Region] = frozenset()
@@ -82,8 +82,7 @@ class ThingKind(StrEnum):
     OPERATOR = "operator"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptThing:
+class KeptThing(Value):
     """A region, a tag or an operator."""
 
     kind: ThingKind

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import xxhash
 
 from megtrim.regions.region import Region
+from megtrim.util.value import Value
 
 SEED = 20160701
 _TEXT = re.compile(r'"([^"\\\n]{1,200})"')
@@ -34,8 +34,7 @@ def name_hash(name: str, *, terminated: bool) -> int:
     return low - 2**32 if low >= 2**31 else low
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Begin:
+class _Begin(Value):
     """One ``MIDOUT_BEGIN(tag, ...)``."""
 
     place: Place

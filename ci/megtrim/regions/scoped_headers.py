@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+
+from megtrim.util.value import Value
 
 ELEMWISE_MODES = "MEGDNN_ELEMWISE_MODE_ENABLE"
 OPERATORS = "MGB_OPR_REGISTRY_CALLER_SPECIALIZE"
@@ -40,8 +41,7 @@ _COMMENT = re.compile(r"//.*")
 _NAMED = re.compile(rf"\b(?:{'|'.join(MACROS)})\b", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scopes:
+class Scopes(Value):
     """The facts that have files of their own; both sorted."""
 
     tags: tuple[str, ...] = ()

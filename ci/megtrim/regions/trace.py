@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +29,7 @@ from megtrim.regions.region import (
 )
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.input_files import read_bytes
+from megtrim.util.value import Value
 
 MAGIC = "midout_trace v1"
 MAX_TRACE_BYTES = 64 * 1024 * 1024
@@ -41,8 +41,7 @@ _IN_BINARY = re.compile(rb"%s[A-Za-z0-9_]{1,%d}\0" % (PREFIX.encode(), MAX_NAME)
 _HINT = "expected a trace as midout's profile build writes it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class Trace(Value):
     """The regions that one run executed."""
 
     regions: tuple[Region, ...]
@@ -71,8 +70,7 @@ class TraceFailure(ProductFailure):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lines:
+class _Lines(Value):
     mangled: tuple[str, ...]
     """The lines after the first, without line ends, in the file's order."""
     finished: bool

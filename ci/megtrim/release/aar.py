@@ -11,7 +11,6 @@ import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.checks.check import ToolchainIdentity
@@ -31,6 +30,7 @@ from megtrim.release.contents import (
 )
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
+from megtrim.util.value import Value
 
 _STL = {RuntimeLink.SHARED: "c++_shared", RuntimeLink.HIDDEN: "none"}
 """Prefab lets no app link a shared library whose own runtime can be seen."""
@@ -40,8 +40,7 @@ _UNIX, _MODE = 3, 0o100644
 _CLASSES = "classes.jar"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AarPart:
+class AarPart(Value):
     """What an AAR has of one release: the library of an ABI, and what belongs to it."""
 
     engine: str
@@ -230,8 +229,7 @@ _MANIFEST = """\
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AndroidTarget:
+class AndroidTarget(Value):
     """The phones that a library is for."""
 
     abi: str
@@ -241,8 +239,7 @@ class AndroidTarget:
     """Major version of the NDK that built it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AndroidLibrary:
+class AndroidLibrary(Value):
     """The shared library of one ABI."""
 
     target: AndroidTarget

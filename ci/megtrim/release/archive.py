@@ -17,7 +17,6 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.release.contents import PROGRAMS, ReleaseContents
@@ -25,14 +24,14 @@ from megtrim.release.documents import is_inside, seal
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.files import cannot_write, sha256_file
 from megtrim.util.input_files import open_plain_file
+from megtrim.util.value import Value
 
 _FOLDER_MODE = 0o755
 _FILE_MODE = 0o644
 _PROGRAM_MODE = 0o755
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseFile:
+class ReleaseFile(Value):
     """A file, and where it goes."""
 
     path: str

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from megtrim.checks.statuses import CheckStatus
@@ -54,6 +54,7 @@ from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.files import sha256_file
 from megtrim.util.input_files import read_text
 from megtrim.util.json_text import LARGEST_DOCUMENT
+from megtrim.util.value import Value
 
 _MOST_FILES = 100_000
 _RIGHTS_OF_OTHERS = stat.S_ISUID | stat.S_ISGID
@@ -62,8 +63,7 @@ _FOLDERS = (f"{HEADERS}/", f"{LICENCES}/", f"{CONFIGURATION}/")
 _NO_RELEASE = "name the folder that `megtrim release build` wrote"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseCheck:
+class ReleaseCheck(Value):
     """What was found: the release, and everything that is wrong with it."""
 
     contents: ReleaseContents | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from megtrim.build_spec import EngineIdentity, Variant
@@ -27,6 +27,7 @@ from megtrim.load_and_run.parity import OutputResult
 from megtrim.trim.usage import FunctionsUse, TrimChoice
 from megtrim.util.printable import make_printable
 from megtrim.util.strict_json import dump, encode, load
+from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
 
 VERSION = 1
@@ -57,8 +58,7 @@ class ArtifactKind(StrEnum):
     SHARED = "shared library"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseArtifact:
+class ReleaseArtifact(Value):
     """A trimmed program or library."""
 
     name: str
@@ -74,8 +74,7 @@ class ReleaseArtifact:
         return f"{folder}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThirdParty:
+class ThirdParty(Value):
     """A submodule of the engine's."""
 
     path: str
@@ -84,8 +83,7 @@ class ThirdParty:
     """Whether its files were there; those that no build needs are not fetched."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseScenario:
+class ReleaseScenario(Value):
     """One scenario, and how it ended on the programs of the release."""
 
     id: str
@@ -129,8 +127,7 @@ SETTLED = (VerdictKind.PASS, VerdictKind.INCONCLUSIVE)
 """Verdicts of what is released: everything that had to run did. Times may have shown nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseContents:
+class ReleaseContents(Value):
     """Everything that release.json says."""
 
     version: int = VERSION

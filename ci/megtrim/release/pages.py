@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
 from megtrim.regions.keepset import KeepSet
@@ -17,6 +16,7 @@ from megtrim.release.contents import (
     ReleaseScenario,
 )
 from megtrim.render.markup import code, prose, table
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 _LIMITS = {
@@ -122,8 +122,7 @@ def _show_licences(*, has_licences: bool) -> Iterator[str]:
 _MOST_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedRelease:
+class DescribedRelease(Value):
     """A release as its documents say, and the tag that it has."""
 
     tag: str

@@ -7,14 +7,14 @@ text is not stretched; heights are pixels.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from megtrim.util.value import Value
 
 _LEAST = 1e-9
 """Of a scale, in milliseconds or bytes: no clock sees less, and its ticks can be computed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class Scale(Value):
     """The values at both ends of an axis; they differ."""
 
     low: float
@@ -33,8 +33,7 @@ class Scale:
         return f"{height * (1 - self.part(value)):.1f}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tick:
+class Tick(Value):
     """A mark of an axis."""
 
     position: str
@@ -43,8 +42,7 @@ class Tick:
     """start, middle or end: text at the ends of a width stays inside."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Join:
+class Join(Value):
     """A line from one point to the next."""
 
     x1: str

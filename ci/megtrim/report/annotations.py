@@ -7,7 +7,6 @@ must escape them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from megtrim.checks.check import Check
@@ -15,6 +14,7 @@ from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.config_id import split
 from megtrim.render.formatting import group_digits
 from megtrim.render.markup import command, one_line, path_in_project, path_in_repository
+from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import list_urgent
 
@@ -33,8 +33,7 @@ class Level(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Annotation:
+class Annotation(Value):
     """One annotation; title and message are one line each."""
 
     level: Level

@@ -6,11 +6,10 @@ so that a chart fills the width of any screen without stretching its text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from megtrim.config.units import format_bytes
 from megtrim.render.formatting import group_digits, percent, width_of
 from megtrim.size.rows import ArtifactSizes, VariantSize
+from megtrim.util.value import Value
 from megtrim.verdict.wording import growth_of
 
 _COLOURS = 8
@@ -18,8 +17,7 @@ _COLOURS = 8
 _FITS_WIDE, _FITS_ANY = 9.0, 25.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartSegment:
+class ChartSegment(Value):
     """A segment of a bar."""
 
     name: str
@@ -31,8 +29,7 @@ class ChartSegment:
     """Screens on which its name fits: any, wide, none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class Bar(Value):
     """One variant's bytes, drawn to the scale of its artifact, and again to its own scale."""
 
     variant: str
@@ -46,8 +43,7 @@ class Bar:
     enlarged: tuple[ChartSegment, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizePicture:
+class SizePicture(Value):
     """All variants of an artifact: their bars, and the table of sections."""
 
     name: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.build_spec import Origin
@@ -49,6 +48,7 @@ from megtrim.size.report import tables as sizes
 from megtrim.size.rows import name_subject
 from megtrim.trim.usage import OperatorUse, RegionsUse, TagUse
 from megtrim.util.errors import EXIT_PASS
+from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import describe_origin, describe_rebuild, list_trimmed, list_urgent
 
@@ -73,8 +73,7 @@ _QUIET_ON_DEVICES = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Links:
+class Links(Value):
     """Where the whole report is."""
 
     run: str = ""

@@ -6,7 +6,6 @@ Pure. Pages that need a person come first; one that does not fit is in its run's
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from megtrim.checks.statuses import CHECK_SIGNS, VERDICT_SIGNS, VerdictKind
 from megtrim.config.config_id import id_of
@@ -15,6 +14,7 @@ from megtrim.render.formatting import align_columns, group_digits, percent
 from megtrim.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
 from megtrim.report.comment import LIMIT, describe_next_step
 from megtrim.size.rows import VariantSize
+from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import growth_of, list_trimmed, list_urgent
 
@@ -31,8 +31,7 @@ _HEAD = ("toolchain", "result", "artifact", "size>", "% of plain>", "change>", "
 _NOTE_ROOM = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolchainReport:
+class ToolchainReport(Value):
     """What the run for one toolchain left."""
 
     name: str

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from itertools import groupby
 from types import MappingProxyType
@@ -29,6 +29,7 @@ from megtrim.perf.report.tables import PROPERTIES_LIMIT, properties
 from megtrim.render.formatting import group_digits
 from megtrim.render.markup import clean, command, one_line, path_in_repository
 from megtrim.util.errors import ProductFailure
+from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import list_urgent, origin_facts
 
@@ -66,8 +67,7 @@ _NO_VERDICT = "no verdict"
 _ORDER = (*dict.fromkeys(_STAGES.values()), _REST)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
+class _Case(Value):
     """One case of the document."""
 
     stage: str

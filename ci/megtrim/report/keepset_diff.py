@@ -7,13 +7,13 @@ untrusted and formatted as code, so that they neither link to anything nor menti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 
 from megtrim.checks.statuses import VERDICT_SIGNS
 from megtrim.elf.symbol_names import brief
 from megtrim.regions.keepset import KeepSet, ScenarioRecord, find_lost_functions, find_lost_regions
 from megtrim.render.markup import code, code_in_title, fold, prose, table
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict
 
@@ -24,8 +24,7 @@ _MOST_ROWS = 100
 _MOST_NAMES = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioChange:
+class ScenarioChange(Value):
     """How one scenario's regions, or its functions, differ between two keep sets.
 
     ``before`` or ``after`` is None if only one keep set has the scenario.
@@ -44,8 +43,7 @@ class ScenarioChange:
     """Whether these are functions of two links; inlining differs, so names are not compared."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class Proposal(Value):
     """The inputs of a pull request's description."""
 
     path: str
@@ -59,8 +57,7 @@ class Proposal:
     """How checks are started: one sentence or more, trusted text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeKind:
+class ChangeKind(Value):
     """What a keep set lists for a scenario: regions, or functions."""
 
     name: str

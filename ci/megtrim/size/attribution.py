@@ -11,7 +11,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Generic, NamedTuple, TypeVar
 
@@ -34,6 +33,7 @@ from megtrim.elf.objects import (
 from megtrim.elf.sections import NAMED, STRIPPED, Purpose, find_purpose
 from megtrim.functions.link_map import LinkMap
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 Label = TypeVar("Label")
 
@@ -99,8 +99,7 @@ class Piece(NamedTuple):
     """Object, or archive and member as in the link map; empty if it is not known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attribution:
+class Attribution(Value):
     """All bytes of one file."""
 
     size_bytes: int
@@ -114,8 +113,7 @@ class Attribution:
     """Start and end of what remains if the file is stripped, in order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameSources:
+class NameSources(Value):
     """Where names come from that the file itself may not have."""
 
     origins: LinkMap | None = None

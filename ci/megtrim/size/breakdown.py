@@ -13,7 +13,6 @@ import difflib
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from megtrim.elf.symbol_names import fold
 from megtrim.size.attribution import Attribution, NameSources, Piece, attribute
 from megtrim.size.byte_table import ByteChange, ByteTable
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 _CHUNK_BYTES = 1 << 20
 _RAW_DEFLATE = -zlib.MAX_WBITS
@@ -49,8 +49,7 @@ class ByteRow(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSizes:
+class FileSizes(Value):
     """What one file weighs, in different ways."""
 
     file_bytes: int
@@ -64,8 +63,7 @@ class FileSizes:
     """The stripped file as an app package stores it; None if that was not asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breakdown:
+class Breakdown(Value):
     """All bytes of one file."""
 
     sizes: FileSizes
@@ -260,8 +258,7 @@ _BUDGET_HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExistingParts:
+class ExistingParts(Value):
     """Names of parts, as far as builds show them."""
 
     sections: frozenset[str] = frozenset()

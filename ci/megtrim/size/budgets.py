@@ -7,7 +7,7 @@ day.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.prices.price_list import StoredPrice
 from megtrim.size.rows import BudgetRow, BudgetStatus, LimitKind
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 if TYPE_CHECKING:
     from megtrim.config.model import Budget, Waiver
@@ -30,8 +31,7 @@ Sizes = Mapping[tuple[str, str], int]
 """Bytes of the stripped file by artifact and variant."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
+class Baseline(Value):
     """Sizes that growth is measured against."""
 
     source: str
@@ -71,8 +71,7 @@ class Baseline:
         return find_measure(measure, self.sizes[key], measures, table)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Value):
     """What was built, in all ways that budgets may be about."""
 
     sizes: Sizes

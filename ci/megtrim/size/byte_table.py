@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from megtrim.elf.components import are_unnamed
+from megtrim.util.value import Value
 
 SMALLER = "[smaller]"
 """Label of what is too small for a row of its own."""
@@ -24,8 +24,7 @@ _ROW_BYTES = 20
 """Of a row as a document, besides its label."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByteTable:
+class ByteTable(Value):
     """The bytes of one file."""
 
     least_bytes: int
@@ -84,8 +83,7 @@ def tidy(label: str) -> str:
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByteChange:
+class ByteChange(Value):
     """One label's bytes in both files."""
 
     component: str
@@ -126,8 +124,7 @@ _LEAST_SHARE = 2000
 """A symbol is listed from this part of its file on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MappedSymbol:
+class MappedSymbol(Value):
     """The bytes of one symbol, with all instances of a template."""
 
     label: str
@@ -137,8 +134,7 @@ class MappedSymbol:
     """In the file that ships; 0 if it is too small there for a row of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MappedComponent:
+class MappedComponent(Value):
     """The bytes of one component."""
 
     name: str
@@ -159,8 +155,7 @@ class MappedComponent:
         return None if self.plain_bytes is None else self.plain_bytes - self.kept_bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByteMap:
+class ByteMap(Value):
     """All bytes of one artifact as it ships."""
 
     artifact: str

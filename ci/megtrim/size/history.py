@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +28,7 @@ from megtrim.size.byte_table import SMALLER, ByteTable
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import SignedInt
+from megtrim.util.value import Value
 
 if TYPE_CHECKING:
     from megtrim.config.model import Budget
@@ -46,8 +47,7 @@ _MOST_ROWS = 1_000
 _HINT = "expected sizes as the workflow `size history` adds them, unchanged"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSize:
+class FileSize(Value):
     """What one file of one variant measures."""
 
     size_bytes: Annotated[int, Field(alias="bytes")]
@@ -86,8 +86,7 @@ class FileSize:
         return coarse and (component in self.components or SMALLER not in self.components)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitSizes:
+class CommitSizes(Value):
     """The sizes of one commit under one configuration."""
 
     version: int = ENTRY_VERSION
@@ -216,16 +215,14 @@ VERSION = 1
 _MOST_COMPONENTS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComponentGrowth:
+class ComponentGrowth(Value):
     """By how much one component changed from one commit of the history to the next."""
 
     component: str
     growth_bytes: SignedInt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizePoint:
+class SizePoint(Value):
     """The size of a file at one commit."""
 
     commit: str
@@ -240,8 +237,7 @@ class SizePoint:
     """What changed most since then, at most three; empty if one of both does not say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizeTrend:
+class SizeTrend(Value):
     """One file of one configuration over all commits that have it."""
 
     config: str
@@ -274,8 +270,7 @@ class SizeTrend:
         return tuple(steps[:most])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizeHistory:
+class SizeHistory(Value):
     """What ``megtrim size history --json`` prints."""
 
     version: int = VERSION

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from megtrim.chain.graph import SIZE
 from megtrim.chain.session import Session, TaskResults, TrimRequest
@@ -15,7 +14,6 @@ from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, budget_che
 from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SizeResult(StageResult):
     """Of the stage `size`: every artifact, and every budget that limits one."""
 

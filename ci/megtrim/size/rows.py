@@ -7,7 +7,6 @@ A file in each of its builds, with what grew in it; one limit of a budget, judge
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from megtrim.size.byte_table import ByteChange, ByteMap
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.util.strict_json import SignedInt
+from megtrim.util.value import Value
 
 if TYPE_CHECKING:
     pass
@@ -48,8 +48,7 @@ def name_subject(artifact: str, variant: str, measure: str) -> str:
     return f"{build} {measure}" if measure else build
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetRow:
+class BudgetRow(Value):
     """The limit of a size or of a growth, and what was measured."""
 
     kind: LimitKind
@@ -163,8 +162,7 @@ def budget_checks(
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariantSize:
+class VariantSize(Value):
     """The stripped file of one variant."""
 
     variant: str
@@ -192,8 +190,7 @@ class VariantSize:
                 raise ValueError(msg)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArtifactSizes:
+class ArtifactSizes(Value):
     """One artifact in all its variants, plain first."""
 
     name: str

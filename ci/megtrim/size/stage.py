@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
@@ -54,6 +53,7 @@ from megtrim.trim.builds.links import locate_named, locate_unstripped
 from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file
 from megtrim.util.strict_json import dump
+from megtrim.util.value import Value
 
 _File = tuple[str, str]
 """Artifact and variant."""
@@ -295,8 +295,7 @@ def _list_asked(session: Session) -> set[_File]:
     return asked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Comparison:
+class _Comparison(Value):
     """What all files are compared with, and what differs."""
 
     facts: Mapping[_File, ElfFacts]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from megtrim.build_spec import EngineIdentity, RebuiltSources
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import DeviceIdentity
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildSummary:
+class BuildSummary(Value):
     """How a variant was built, and what came of it."""
 
     engine: EngineIdentity
@@ -28,21 +27,18 @@ class BuildSummary:
     rebuilt: RebuiltSources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult(StageResult):
     """Of the stage `build`: one variant."""
 
     build: BuildSummary
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult(StageResult):
     """Of the stage `profile`: a search for algorithms."""
 
     time_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceResult(StageResult):
     """Of the stage `profile`: a scenario's trace."""
 
@@ -52,7 +48,6 @@ class TraceResult(StageResult):
     time_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderResult(StageResult):
     """Of the stage `header`: the keep set that the header was made from."""
 
@@ -61,8 +56,7 @@ class HeaderResult(StageResult):
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionCount:
+class FunctionCount(Value):
     """The functions of one program that is linked again."""
 
     held: int
@@ -70,7 +64,6 @@ class FunctionCount:
     dropped: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReduceResult(StageResult):
     """Of the stage `reduce`: what ships, or the build by regions before it."""
 
@@ -80,12 +73,10 @@ class ReduceResult(StageResult):
     """By program; empty where no functions were trimmed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SymbolizingLinkResult(StageResult):
     """Of the stage `reduce`: the link whose traps name functions. Its files say everything."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnfoldedLinksResult(StageResult):
     """Of the stage `functions`: the links that show which functions run."""
 
@@ -93,7 +84,6 @@ class UnfoldedLinksResult(StageResult):
     """Link identity of each program, by its name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordResult(StageResult):
     """Of the stage `functions`: the functions that one scenario ran."""
 
@@ -102,7 +92,6 @@ class RecordResult(StageResult):
     time_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionsKeepSetResult(StageResult):
     """Of the stage `functions`: the keep set with the functions in it."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizeFlagResult:
+class SizeFlagResult(Value):
     """One size optimisation beyond the documented recipe."""
 
     name: str
@@ -16,8 +15,7 @@ class SizeFlagResult:
     """Why it was not used; empty: it was."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrimChoice:
+class TrimChoice(Value):
     """How far it was trimmed."""
 
     level: str
@@ -41,8 +39,7 @@ class TrimChoice:
         return tuple(f"{each.name}: {each.why_not}" for each in self.means if each.why_not)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionsUse:
+class FunctionsUse(Value):
     """The functions of one program, where they are trimmed beyond regions."""
 
     artifact: str
@@ -51,8 +48,7 @@ class FunctionsUse:
     kept: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuild:
+class Rebuild(Value):
     """What the build by regions compiled; its tree may hold a previous build."""
 
     compiled: int
@@ -60,8 +56,7 @@ class Rebuild:
     """Source files that the program is made from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegionUse:
+class RegionUse(Value):
     """A region that was kept, and for whom."""
 
     name: str
@@ -70,8 +65,7 @@ class RegionUse:
     scenarios: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TagUse:
+class TagUse(Value):
     """The regions of one tag."""
 
     tag: str
@@ -82,8 +76,7 @@ class TagUse:
     """Those that were kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegionsUse:
+class RegionsUse(Value):
     """All regions. None kept: nothing was traced, so nothing was trimmed by trace."""
 
     held: int
@@ -91,16 +84,14 @@ class RegionsUse:
     by_tag: tuple[TagUse, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorUse:
+class OperatorUse(Value):
     """An operator, dtype or elementwise mode, and the models that need it."""
 
     name: str
     models: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorsUse:
+class OperatorsUse(Value):
     """What the models need. No operator kept: nothing was trimmed by operator."""
 
     kept: tuple[OperatorUse, ...]

@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from typing import IO, Literal
 from megtrim.util.environment import select_passed
 from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.util.process_output import Stream
+from megtrim.util.value import Value
 
 GRACE_S = 3.0
 """How long each step of the escalation waits for the program to end."""
@@ -51,8 +52,7 @@ _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Value):
     """What to run. ``env`` is added to the base environment; ``timeout_s`` is never optional."""
 
     argv: tuple[str, ...]
@@ -76,8 +76,7 @@ class Command:
         return shlex.join(self.argv)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompletedCommand:
+class CompletedCommand(Value):
     """How a program ended. ``rc`` follows the shell: 128 + N if signal N ended the program."""
 
     argv: tuple[str, ...]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -25,6 +24,7 @@ from megtrim.checks.statuses import (
     expect_consistent,
 )
 from megtrim.util import json_text
+from megtrim.util.value import Value
 
 Verdict: TypeAlias = Any
 BudgetRow: TypeAlias = Any
@@ -100,8 +100,7 @@ VERSION = 3
 HINT = "another version of megtrim wrote it, or it was damaged: make the verdict again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conclusion:
+class Conclusion(Value):
     """What the gate says."""
 
     verdict: VerdictKind

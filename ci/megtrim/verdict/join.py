@@ -7,7 +7,7 @@ the verdict from the checks; the exit status follows from the verdict alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from megtrim.checks.check import Check
 from megtrim.checks.statuses import (
@@ -25,7 +25,6 @@ from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict, VerdictFacts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictInputs(VerdictFacts):
     """The facts, and what else checks need."""
 

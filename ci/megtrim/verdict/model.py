@@ -7,8 +7,6 @@ keys of its JSON object, in this order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from megtrim.build_spec import EngineIdentity, Origin
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
@@ -31,11 +29,11 @@ from megtrim.size.history import SizeTrend
 from megtrim.size.rows import ArtifactSizes, BudgetRow
 from megtrim.trim.usage import FunctionsUse, OperatorsUse, Rebuild, RegionsUse, TrimChoice
 from megtrim.util.strict_json import dump, load
+from megtrim.util.value import Value
 from megtrim.verdict.conclusion import HINT, VERSION, expect_agreement, expect_sound
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictFacts:
+class VerdictFacts(Value):
     """What the stages saw, as a report shows it."""
 
     origin: Origin
@@ -73,7 +71,6 @@ class VerdictFacts:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(VerdictFacts):
     """Everything that a report shows: the facts, the checks, and what they add up to."""
 
@@ -115,7 +112,6 @@ def _expect_agreement(verdict: Verdict) -> None:
         expect_latency_checks(verdict.performance, latency)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictResult(StageResult):
     """Of the stage `verdict`: what all results add up to."""
 
@@ -128,6 +124,5 @@ class VerdictResult(StageResult):
         return exit_code(self.verdict, self.unverified)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportResult(StageResult):
     """Of the stage `report`. Its files say everything."""

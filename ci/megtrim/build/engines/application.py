@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.build.engines import source_copy
@@ -19,6 +18,7 @@ from megtrim.build.engines.cmake.driver import Job, WorkTree
 from megtrim.build_spec import EngineLibrary, Linkage, Toolchain
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 FULL_LTO = ("-flto=full",)
 ANDROID_RPATH = "-Wl,-rpath,$ORIGIN"
@@ -26,8 +26,7 @@ _SECTIONS = ("-ffunction-sections", "-fdata-sections")
 _FOLDER = "applications"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplicationSpec:
+class ApplicationSpec(Value):
     """An application to build once the engine's library exists."""
 
     name: str
@@ -41,8 +40,7 @@ class ApplicationSpec:
     """Where each of these is, ``FILE:LINE: KEY``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildEnvironment:
+class BuildEnvironment(Value):
     """What every build needs: the same for the engine and its applications."""
 
     toolchain: Toolchain

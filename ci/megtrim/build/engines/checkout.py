@@ -10,12 +10,13 @@ import hashlib
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from megtrim.build_spec import EngineIdentity
 from megtrim.util.errors import InputError
 from megtrim.util.process import Command, ProcessRunner
+from megtrim.util.value import Value
 
 _GIT_TIMEOUT_S = 120.0
 _SUBMODULE_MODE = "160000"
@@ -23,8 +24,7 @@ _LARGEST_TEXT_BYTES = 2**24
 _SKIPPED = frozenset({".git", "__pycache__"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
+class Checkout(Value):
     """A snapshot of the tree: ``files`` maps relative paths to the sha256 of their content."""
 
     root: Path

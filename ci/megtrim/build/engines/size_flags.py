@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from megtrim.build_spec import (
@@ -22,6 +22,7 @@ from megtrim.build_spec import (
     Toolchain,
 )
 from megtrim.config.model import TrimConfig
+from megtrim.util.value import Value
 
 
 class SizeFlag(StrEnum):
@@ -81,8 +82,7 @@ _OWN_LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizeFlagChoice:
+class SizeFlagChoice(Value):
     """Whether one size optimisation is used, and why not."""
 
     means: SizeFlag
@@ -181,8 +181,7 @@ def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SizeFlagContext:
+class _SizeFlagContext(Value):
     """What decides whether a size optimisation can be used."""
 
     toolchain: Toolchain

@@ -14,7 +14,7 @@ import secrets
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from pathlib import Path
 from typing import NoReturn
@@ -28,6 +28,7 @@ from megtrim.util.process import (
     ProcessRunner,
     is_there,
 )
+from megtrim.util.value import Value
 
 VARIABLE = "CCACHE_DIR"
 REMOTE = "CCACHE_REMOTE_STORAGE"
@@ -118,8 +119,7 @@ _READ_BY_DOCKER = re.compile(
 _numbers = count(1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mounts:
+class Mounts(Value):
     """Folders and variables of this machine that a container sees."""
 
     writable: tuple[Path, ...]

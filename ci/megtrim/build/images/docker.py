@@ -10,12 +10,12 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.value import Value
 
 PROGRAM = "docker"
 _CALL_TIMEOUT_S = 120.0
@@ -53,8 +53,7 @@ def expect_fixed(reference: str, *, source: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
+class Image(Value):
     """An image that the daemon has."""
 
     reference: str

@@ -11,7 +11,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from megtrim.build.sources.git import SourceRepository, Tree
@@ -25,12 +24,12 @@ from megtrim.build.sources.repository_url import (
 )
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 TOP = PurePosixPath()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchRequest:
+class FetchRequest(Value):
     """What to fetch, and for whom it is."""
 
     project: Path
@@ -50,8 +49,7 @@ class FetchRequest:
     """The one repository that gets the key."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedSubmodule:
+class FetchedSubmodule(Value):
     """One that is there now, by its path in the project."""
 
     path: PurePosixPath
@@ -62,8 +60,7 @@ class FetchedSubmodule:
     tree: Tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Level:
+class _Level(Value):
     """A repository of the project at one commit, and the same place of the trusted tree."""
 
     path: PurePosixPath

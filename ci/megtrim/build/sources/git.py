@@ -11,7 +11,6 @@ import base64
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.build.sources.deploy_key import KNOWN_HOSTS, by_ssh, hold, is_deploy_key
@@ -19,6 +18,7 @@ from megtrim.build.sources.gitmodules import FILE, LARGEST_BYTES
 from megtrim.build.sources.repository_url import RepositoryUrl
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.value import Value
 
 _TIMEOUT_S = 120.0
 _FETCH_TIMEOUT_S = 1800.0
@@ -56,8 +56,7 @@ _ADVICE = (
 _LINK_MODE, _FILE_MODES = "160000", ("100644", "100755")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class Tree(Value):
     """A commit: its files, the commit of each submodule, and the text of its .gitmodules."""
 
     commit: str

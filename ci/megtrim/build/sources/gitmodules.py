@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 FILE = ".gitmodules"
 LARGEST_BYTES = 64 * 1024
@@ -26,8 +27,7 @@ _UPDATES = ("checkout", "rebase", "merge", "none")
 _HINT = "write it as `git submodule add` does"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submodule:
+class Submodule(Value):
     """What the file says of one submodule; ``place`` is FILE:LINE, for messages."""
 
     path: PurePosixPath

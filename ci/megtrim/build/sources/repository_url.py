@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 _URL = re.compile(
     r"(?P<scheme>[a-z]{1,8})://(?P<host>(?:[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250})(?::[0-9]{1,5})?)?)"
@@ -21,8 +22,7 @@ _PART = re.compile(r"[A-Za-z0-9._~+][A-Za-z0-9._~+-]*", re.ASCII)
 _RELATIVE = ("./", "../")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryUrl:
+class RepositoryUrl(Value):
     """A repository on a server. Two texts of one repository are equal values."""
 
     scheme: str
@@ -36,8 +36,7 @@ class RepositoryUrl:
         return f"{self.scheme}://{self.host}/{'/'.join(self.parts)}{self.ending}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryPattern:
+class RepositoryPattern(Value):
     """One repository, or all below a path: an URL that ends with a slash."""
 
     url: RepositoryUrl
@@ -51,8 +50,7 @@ class RepositoryPattern:
         return same and url.parts[: len(self.url.parts)] == self.url.parts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trust:
+class Trust(Value):
     """The repositories that submodules may come from."""
 
     repositories: frozenset[RepositoryUrl]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.build.toolchains import tools
@@ -23,6 +22,7 @@ from megtrim.build_spec import (
 from megtrim.config.model import ToolchainConfig
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 VARIABLE = "ANDROID_NDK_ROOT"
 _RELEASE = "source.properties"
@@ -34,8 +34,7 @@ _REVISION = re.compile(r"^Pkg\.Revision *= *(\d{1,4})\.(\d{1,4})\.", re.MULTILIN
 _DESCRIPTION = re.compile(r"^Pkg\.Desc *= *([^\n]{1,200})", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Abi:
+class _Abi(Value):
     machine: str
     target: str
 

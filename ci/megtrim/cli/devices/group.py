@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,10 @@ from megtrim.devices.pool.device_pool import MachineState, PoolState, age, quara
 from megtrim.devices.pool.machine import ConnectionState, MachineBusy
 from megtrim.devices.pool.recovery import UNAUTHORIZED, Author, Record
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cleaned:
+class _Cleaned(Value):
     name: str
     state: str
     """cleaned, held, or failed."""

@@ -6,7 +6,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,14 +35,14 @@ from megtrim.devices.remote.adb_transport import find_adb
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 _CONFIG = Path("megtrim.yaml")
 _MATCH = "Only devices with this Android property, fact, name, kind, class or serial; repeatable."
 _CONFIGURED = "The configuration; if there is none, attached phones are used."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSelector:
+class DeviceSelector(Value):
     """Which devices a command is about."""
 
     config: Path
@@ -103,8 +103,7 @@ _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _EMULATED_OR_HERE = ("auto", "qemu")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InventoryEntry:
+class InventoryEntry(Value):
     """Something that programs can be run on."""
 
     name: str
@@ -119,8 +118,7 @@ class InventoryEntry:
         return devices.make(self.kind, self.spec, native=platform.machine())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InventoryRow:
+class InventoryRow(Value):
     """One machine of an entry, or an entry that has none."""
 
     entry: InventoryEntry
@@ -134,8 +132,7 @@ class InventoryRow:
         return self.device if isinstance(self.device, Pool) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
+class Inventory(Value):
     """Everything that can be found."""
 
     listed: tuple[InventoryRow, ...]

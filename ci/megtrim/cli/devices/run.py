@@ -7,7 +7,6 @@ import signal
 import statistics
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from megtrim.devices.retry import run_with_retries
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 from megtrim.util.console import Console
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.value import Value
 
 PROGRAM = "megtrim.devices.program"
 """Where a click context keeps what stood behind ``--``."""
@@ -29,8 +29,7 @@ PROGRAM = "megtrim.devices.program"
 _LONGEST_S = 7 * 86_400
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
+class RunRequest(Value):
     """What is run, and how often. The first word of ``argv`` is a file of this machine."""
 
     argv: tuple[str, ...]
@@ -40,8 +39,7 @@ class RunRequest:
     repeat: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Samples:
+class _Samples(Value):
     """What the runs on one machine left."""
 
     device: str

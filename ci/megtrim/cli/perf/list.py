@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from megtrim.experiments.table import BASELINE, find_experiments
 from megtrim.load_and_run.dialects import LITE
 from megtrim.models.reader import read_model
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.util.value import Value
 
 DEFAULT_CONFIG = Path("megtrim.yaml")
 _PATH = click.Path(path_type=Path)
@@ -157,8 +158,7 @@ _HERE = ("auto", "local")
 """Kinds of devices that run programs on this machine's own CPU, if it is their architecture."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Value):
     """Where experiments would run."""
 
     usual: Situation

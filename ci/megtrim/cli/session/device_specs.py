@@ -7,7 +7,6 @@ entries of one class and kind are one pool.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim import devices
@@ -20,6 +19,7 @@ from megtrim.devices.pool import device_pool
 from megtrim.evidence.bundle import BundleDevice
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 POOLED = ("adb", "ssh")
 """Kinds whose devices of a class take turns; of other kinds, the first one runs its class."""
@@ -29,8 +29,7 @@ _UNCONFIGURED = (*NEAR, "virtual-phone")
 """Kinds whose devices need no entry in the configuration."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceDefaults:
+class DeviceDefaults(Value):
     """What all specs share."""
 
     processes: ProcessRunner
@@ -44,8 +43,7 @@ class DeviceDefaults:
     """Where devices of this machine run their programs; None: on this machine."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerHost:
+class ContainerHost(Value):
     """An image, for devices that run programs on this machine."""
 
     processes: ProcessRunner

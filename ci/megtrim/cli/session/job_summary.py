@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from megtrim.report.comment import Links, close, render
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.util.input_files import read_bytes
 from megtrim.util.json_text import LARGEST_DOCUMENT
+from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict, parse_verdict
 
 COMMENT_FILE = "comment.md"
@@ -40,8 +41,7 @@ The build job left no report, so nothing is known about the size of this change.
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryPage:
+class SummaryPage(Value):
     """What is published. ``problems`` are files of the folder that could not be used."""
 
     text: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -32,14 +31,14 @@ from megtrim.models.reader import read_model
 from megtrim.util.errors import NO_ROOM, InputError
 from megtrim.util.files import cannot_write
 from megtrim.util.input_files import kind_at, read_text
+from megtrim.util.value import Value
 
 _SAMPLE = "sample"
 _CLONE = "git clone https://github.com/MegEngine/MegEngine"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Input:
+class _Input(Value):
     """An input of a model, and the file with its tensor."""
 
     variable: Variable
@@ -48,8 +47,7 @@ class _Input:
     """What is to be written; None: the file is there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StarterFiles:
+class StarterFiles(Value):
     """What is to be written, and a line for each thing."""
 
     files: Mapping[Path, Content]

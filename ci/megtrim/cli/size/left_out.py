@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import click
 
@@ -45,12 +44,12 @@ from megtrim.size.references.linked_file import LinkedFile
 from megtrim.size.references.read_links import ReferencesResult
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.strict_json import encode
+from megtrim.util.value import Value
 
 _HINT = "trim first: its results are what is asked about"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrimResults:
+class TrimResults(Value):
     """A trim whose results are up to date."""
 
     session: Session

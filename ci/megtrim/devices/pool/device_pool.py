@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -31,6 +31,7 @@ from megtrim.devices.pool.recovery import (
     RecoveryResult,
 )
 from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.value import Value
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 
@@ -48,8 +49,7 @@ class MachineState(StrEnum):
     FREE = "free"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineStatus:
+class MachineStatus(Value):
     """One machine, or an entry that no attached machine matches."""
 
     entry: str
@@ -116,8 +116,7 @@ def age(lasted: timedelta) -> str:
     return f"{seconds} s"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolEntry:
+class PoolEntry(Value):
     """One device of the configuration: a machine, or all machines that match."""
 
     name: str
@@ -125,8 +124,7 @@ class PoolEntry:
     find: Find
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolState:
+class PoolState(Value):
     """What all pools of this host share."""
 
     records: Records

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from megtrim.config.device import PowerPort
 from megtrim.devices.device import RunDirectory
 from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.value import Value
 
 
 class ConnectionState(StrEnum):
@@ -27,8 +27,7 @@ class ConnectionState(StrEnum):
     ABSENT = "not found"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineId:
+class MachineId(Value):
     """What a machine itself says it is, whatever its addresses; empty text is not known."""
 
     serial: str = ""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +23,7 @@ from megtrim.devices.pool.machine import ConnectionState, Machine
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import write_atomically
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 MOST_REBOOTS = 3
 REBOOT_WINDOW = timedelta(hours=24)
@@ -163,8 +163,7 @@ _POWER_OFF_S = 5
 _RECONNECTS_PER_WAIT = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryResult:
+class RecoveryResult(Value):
     """The result of an attempt to recover a machine."""
 
     healthy: bool
@@ -190,8 +189,7 @@ class RecoveryResult:
         return f"{self.verdict} ({'; '.join(self.steps)})" if self.steps else self.verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryPolicy:
+class RecoveryPolicy(Value):
     """Recovers machines. ``sleep`` and ``monotonic`` are the clock of waits."""
 
     records: Records

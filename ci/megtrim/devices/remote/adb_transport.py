@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.devices.remote.transport import (
@@ -20,6 +19,7 @@ from megtrim.devices.remote.transport import (
 )
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.value import Value
 
 ADB_VARIABLE = "MEGTRIM_ADB"
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
@@ -41,8 +41,7 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adb:
+class Adb(Value):
     """One adb program, and the server that it talks to."""
 
     program: str

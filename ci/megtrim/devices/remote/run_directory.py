@@ -15,7 +15,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.devices.device import (
@@ -65,14 +65,14 @@ from megtrim.load_and_run.exit_status import ProgramRun, ending_signal
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import CompletedCommand
+from megtrim.util.value import Value
 
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_.+@=,-]{1,120}(?:/[A-Za-z0-9_.+@=,-]{1,120}){0,8}", re.ASCII)
 _ATTEMPTS = 2
 """How often a file is pushed if its copy turns out to be damaged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
+class _File(Value):
     name: str
     source: Path
     digest: str

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from megtrim.devices.cpu import parse_children_s, share_of_others
 from megtrim.devices.device import LARGEST_FETCHED_BYTES
 from megtrim.devices.remote.telemetry import READING_SCRIPT
 from megtrim.devices.remote.transport import SPACE_SCRIPT
 from megtrim.devices.remote.tuning import RESTORE_SCRIPT
+from megtrim.util.value import Value
 
 _LINE = re.compile(r"^megtrim (\w+)=(.*)$", re.MULTILINE)
 _SIZE = re.compile(r"^megtrim size=(\d{1,15}) \./(.+)$", re.MULTILINE)
@@ -30,8 +30,7 @@ _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 _ALGORITHMS = {"sha256sum": "sha256", "sha1sum": "sha1"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetupReply:
+class SetupReply(Value):
     root: str
     program: str
     """The machine's program for digests, such as ``sha256sum``."""
@@ -44,15 +43,13 @@ class SetupReply:
         return _ALGORITHMS[self.program]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteFile:
+class RemoteFile(Value):
     size_bytes: int
     digest: str
     """Empty for a file that is too large to be fetched."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExitReport:
+class ExitReport(Value):
     rc: int
     late: bool
     pid: int | None

@@ -12,7 +12,6 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices.device import Timeouts
@@ -20,6 +19,7 @@ from megtrim.devices.remote.telemetry import HELPERS, READING_SCRIPT, parse_read
 from megtrim.devices.remote.transport import Transport, call
 from megtrim.load_and_run.telemetry import Reading
 from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.value import Value
 
 _MOST_CPUS = 256
 _NO_ROOT_S = 12.0
@@ -126,8 +126,7 @@ _REPORTED: set[tuple[str, str]] = set()
 """What this process has reported about machines: each note is printed once, not for each run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning:
+class Tuning(Value):
     """How a machine was tuned for a run."""
 
     before: Reading

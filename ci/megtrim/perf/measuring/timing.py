@@ -12,7 +12,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -44,6 +43,7 @@ from megtrim.perf.schedule import Turn, plan_turns
 from megtrim.perf.times import Answer
 from megtrim.util.console import SparseLines, show_time
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 _TIMED_MS = 200.0
@@ -57,8 +57,7 @@ _SPARE = 1.5
 _MOST_CONDITIONS = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lengths:
+class _Lengths(Value):
     """How many iterations a process makes; two numbers where nothing is logged."""
 
     short: int

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.devices import RunDirectory, relocation_support
@@ -30,14 +29,14 @@ from megtrim.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_l
 from megtrim.perf.schedule import Turn
 from megtrim.util.environment import Variables
 from megtrim.util.errors import ProductFailure
+from megtrim.util.value import Value
 
 _PADDING = "MEGTRIM_PADDING"
 _RUN_OF_OUTPUT = re.compile(r"run(?P<run>\d{1,9})-var(?P<id>\d{1,9})", re.ASCII)
 _LONGEST_REASON = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContestFiles:
+class ContestFiles(Value):
     """The files of a contest on this machine."""
 
     programs: Mapping[Side, Path]

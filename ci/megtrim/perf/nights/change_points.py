@@ -17,13 +17,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
 from numpy.lib.stride_tricks import sliding_window_view
+
+from megtrim.util.value import Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,8 +72,7 @@ class Direction(StrEnum):
     FASTER = "faster"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Value):
     """One step. Places are indices of nights."""
 
     first: int
@@ -90,8 +90,7 @@ class Change:
         return Direction.SLOWER if self.ratio > 1 else Direction.FASTER
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class Findings(Value):
     """What was found in one series."""
 
     pattern: Pattern

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
@@ -34,6 +34,7 @@ from megtrim.perf.times import SamplesLeftOut, StageTime
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
+from megtrim.util.value import Value
 
 VERSION = 1
 FOLDER = "runs"
@@ -46,8 +47,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _HINT = "expected a run as `megtrim perf append` writes it, unchanged"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryRow:
+class HistoryRow(Value):
     """One scenario under one experiment or variant."""
 
     scenario: str
@@ -86,8 +86,7 @@ class HistoryRow:
         return tuple(each for each in self.times if each.upper_ms and each.lower_ms > 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredCommit:
+class MeasuredCommit(Value):
     """The commit that was measured."""
 
     sha: str
@@ -102,8 +101,7 @@ class MeasuredCommit:
         parse_time("committed_at", self.committed_at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredDevice:
+class MeasuredDevice(Value):
     """The machine that measured."""
 
     name: str
@@ -117,8 +115,7 @@ class MeasuredDevice:
         expect_line("class", self.cpu_class)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryRun:
+class HistoryRun(Value):
     """All that one run measured on one device."""
 
     version: int = VERSION
@@ -254,8 +251,7 @@ _TimeKey = tuple[str, str, str, str]
 """Scenario, contestant, stage, identity of the device."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRatio:
+class RunRatio(Value):
     """One row of two runs on one device: the second side over the first."""
 
     scenario: str
@@ -275,8 +271,7 @@ class RunRatio:
         return not self.lower <= 1 <= self.upper
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunComparison:
+class RunComparison(Value):
     """All rows of both sides."""
 
     ratios: tuple[RunRatio, ...]
@@ -308,8 +303,7 @@ def compare_runs(before: Iterable[HistoryRun], after: Iterable[HistoryRun]) -> R
     return RunComparison(ratios=tuple(ratios), unpaired=tuple(unpaired))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Measured:
+class _Measured(Value):
     """A time, its row and its run; None: the row has none that can be compared."""
 
     run: HistoryRun

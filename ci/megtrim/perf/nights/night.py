@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity
 from megtrim.experiments.contest import METHOD, PerformanceStatus
@@ -30,6 +30,7 @@ from megtrim.perf.rows.model import (
 )
 from megtrim.perf.times import SamplesLeftOut, StageTime
 from megtrim.render.markup import one_line
+from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
 
 _LONGEST_LINE = 250
@@ -39,8 +40,7 @@ _NO_TIME = "none of its samples count"
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NightFacts:
+class NightFacts(Value):
     """What a verdict does not hold: when it was, and of which commit."""
 
     commit: MeasuredCommit

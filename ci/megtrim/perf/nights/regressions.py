@@ -13,7 +13,7 @@ slower, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import accumulate
 
@@ -25,6 +25,7 @@ from megtrim.perf.nights.history import HistoryRun
 from megtrim.perf.nights.series import Point, Series, make_series
 from megtrim.perf.rows.model import Performance, PerformanceRow, Row, TrimmingRow
 from megtrim.perf.times import RatioResult, Reference
+from megtrim.util.value import Value
 
 _LONGEST_SUBJECTS = 20_000
 
@@ -38,8 +39,7 @@ class IssueState(StrEnum):
     """Another issue, which is older, is about the same scenario."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionRecord:
+class RegressionRecord(Value):
     """What an issue keeps for the nights to come."""
 
     version: int = 1
@@ -58,8 +58,7 @@ class RegressionRecord:
     state: IssueState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownIssue:
+class KnownIssue(Value):
     """An issue of a former night."""
 
     number: int
@@ -67,8 +66,7 @@ class KnownIssue:
     record: RegressionRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Night:
+class Night(Value):
     """What was measured this night. ``runs``: the history, with or without this night."""
 
     performance: Performance
@@ -81,8 +79,7 @@ class Night:
     runs: Sequence[HistoryRun] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IssueAction:
+class IssueAction(Value):
     """An issue to open (``number`` 0) or to bring up to date; only a regression stays open."""
 
     number: int

@@ -13,6 +13,7 @@ from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.change_points import Change, Findings, find_changes
 from megtrim.perf.nights.history import HistoryRun
 from megtrim.perf.times import StageTime
+from megtrim.util.value import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -30,8 +31,7 @@ class SeriesKey:
         return f"{self.scenario} {self.contestant} {self.stage}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class Point(Value):
     """One night."""
 
     run: str
@@ -40,8 +40,7 @@ class Point:
     time: StageTime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatedChange:
+class DatedChange(Value):
     """A change with the nights and commits that it lies between."""
 
     change: Change
@@ -50,8 +49,7 @@ class DatedChange:
     """The culprit comes after the commit of ``last_good``, up to that of ``first_bad``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class Series(Value):
     """One series, oldest point first, and what was found in it."""
 
     key: SeriesKey

@@ -15,7 +15,6 @@ Both axes start at zero, so that distances are shares.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import groupby, pairwise
 
@@ -49,6 +48,7 @@ from megtrim.render.scale import (
     round_values,
     short_number,
 )
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 MOST_BARS = 60
@@ -59,8 +59,7 @@ _TIME_TICKS = 5
 _BASELINE = "baseline"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeBar:
+class TimeBar(Value):
     """One experiment."""
 
     name: str
@@ -78,8 +77,7 @@ class TimeBar:
     cut: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimePicture:
+class TimePicture(Value):
     """The experiments of one scenario, drawn to one scale."""
 
     title: str
@@ -170,8 +168,7 @@ _EDGE = 0.5
 _LONGEST_COMMIT = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NightMark:
+class NightMark(Value):
     """One night: its median and interval."""
 
     x: str
@@ -181,8 +178,7 @@ class NightMark:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeMark:
+class ChangeMark(Value):
     """A change point: a line between two nights, and its number."""
 
     x: str
@@ -192,8 +188,7 @@ class ChangeMark:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryPicture:
+class HistoryPicture(Value):
     """One series."""
 
     title: str
@@ -300,8 +295,7 @@ _ABOVE, _BELOW = -13.0, 22.0
 _LINE = 16.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariantMark:
+class VariantMark(Value):
     """One variant."""
 
     name: str
@@ -315,8 +309,7 @@ class VariantMark:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizeSpeedPicture:
+class SizeSpeedPicture(Value):
     """The variants of one artifact in one scenario."""
 
     title: str

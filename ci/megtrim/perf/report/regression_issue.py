@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from megtrim.config.config_id import id_of
 from megtrim.experiments.experiment import TimeStage
@@ -22,6 +21,7 @@ from megtrim.render.markup import block, code, command, link, one_line, table
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump, load
+from megtrim.util.value import Value
 
 LABEL = "megtrim-regression"
 _VERSION = 1
@@ -47,8 +47,7 @@ _REPAIRED = "**Repaired**: as fast as before at {commit}, and this issue is clos
 _DOUBLE = "Another open issue is about this scenario; this one is closed."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NightPlace:
+class NightPlace(Value):
     """Where a night can be looked at."""
 
     repository_url: str
@@ -60,8 +59,7 @@ class NightPlace:
     """Commit that was measured."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IssueText:
+class IssueText(Value):
     """What GitHub shows of an issue."""
 
     title: str

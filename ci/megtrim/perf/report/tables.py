@@ -7,7 +7,6 @@ pages. Names and reasons come from devices and are cleaned here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from megtrim.config.units import format_bytes
@@ -33,6 +32,7 @@ from megtrim.render.markup import (
     one_line,
     prose,
 )
+from megtrim.util.value import Value
 
 NOT_SHOWN = "-"
 
@@ -73,8 +73,7 @@ _SIGNS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeCells:
+class TimeCells(Value):
     """One row of a table, as plain text."""
 
     names: tuple[str, ...]
@@ -91,8 +90,7 @@ class TimeCells:
     remarks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeTable:
+class TimeTable(Value):
     """The experiments of one scenario."""
 
     title: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 from typing import Annotated, Literal, assert_never
@@ -18,6 +17,7 @@ from pydantic import Field
 from megtrim.checks.statuses import CheckStatus, Contradiction
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.times import RatioResult, SamplesLeftOut, StageTime, expect_interval
+from megtrim.util.value import Value
 
 STATUS_WORDS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.MEASURED: "measured",
@@ -31,8 +31,7 @@ STATUS_WORDS: Mapping[PerformanceStatus, str] = {
 """As reports and summaries show them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariantTime:
+class VariantTime(Value):
     """One variant of an artifact: how large, and how fast."""
 
     variant: str
@@ -43,8 +42,7 @@ class VariantTime:
     """To plain; None for plain, and where it was not measured."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _MeasuredRow:
+class _MeasuredRow(Value):
     """What all rows of times have."""
 
     scenario: str
@@ -66,7 +64,6 @@ class _MeasuredRow:
     """Command that measures it again, or empty."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PerformanceRow(_MeasuredRow):
     """One experiment of one scenario on one class of devices."""
 
@@ -93,7 +90,6 @@ class PerformanceRow(_MeasuredRow):
         return tuple((each.name or str(each.against), each) for each in self.ratios)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrimmingRow(_MeasuredRow):
     """What trimming does to the speed of one scenario."""
 
@@ -125,8 +121,7 @@ class TrimmingRow(_MeasuredRow):
 Row = PerformanceRow | TrimmingRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryPoint:
+class HistoryPoint(Value):
     """One night of a series."""
 
     date: str
@@ -142,8 +137,7 @@ class HistoryPoint:
         expect_interval(self.date, self.lower_ms, self.median_ms, self.upper_ms)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePoint:
+class ChangePoint(Value):
     """The first night of a new level."""
 
     date: str
@@ -155,8 +149,7 @@ class ChangePoint:
         _expect_date(self.date)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistorySeries:
+class HistorySeries(Value):
     """One row over nights; a night that is missing has no point."""
 
     scenario: str
@@ -173,8 +166,7 @@ class HistorySeries:
                 raise ValueError(msg)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Performance:
+class Performance(Value):
     """All that a verdict holds about times, and the settings that decided it."""
 
     threshold: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 from typing import Literal
 
@@ -31,6 +31,7 @@ from megtrim.perf.rows.model import (
 )
 from megtrim.perf.times import RatioResult, Reference, StageTime
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
+from megtrim.util.value import Value
 
 _STATUS = {
     PerformanceStatus.FAILED: PerformanceStatus.FAILED,
@@ -50,8 +51,7 @@ _NOTHING_COUNTS = "none of its samples count"
 NOT_HELD = "a task before it did not succeed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContestOutcome:
+class ContestOutcome(Value):
     """What came of one contest: a result, or why there is none."""
 
     scenario: str
@@ -99,8 +99,7 @@ class ContestOutcome:
         return self.result.device.name if self.result and self.result.device else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContestReading:
+class ContestReading(Value):
     """What one contest says of the side that it is about."""
 
     status: PerformanceStatus

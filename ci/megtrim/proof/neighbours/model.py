@@ -6,10 +6,10 @@ Pure; part of the verdict room. The behaviour of the plain build is what is expe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from megtrim.chain.stage_result import StageResult
+from megtrim.util.value import Value
 
 
 class NeighbourOutcome(StrEnum):
@@ -26,8 +26,7 @@ class NeighbourOutcome(StrEnum):
     HANGS = "hangs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeighbourLevel:
+class NeighbourLevel(Value):
     """One neighbour on one level of trimming."""
 
     level: str
@@ -42,8 +41,7 @@ class NeighbourLevel:
     time_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeighbourResult:
+class NeighbourResult(Value):
     """One neighbour of one scenario."""
 
     scenario: str
@@ -73,14 +71,12 @@ def working(rows: Sequence[NeighbourResult]) -> str:
     return f"{count_working(rows)} neighbours work"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NeighbourRunResult(StageResult):
     """Of the stage `neighbours`: one neighbour."""
 
     neighbour: NeighbourResult
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NeighboursResult(StageResult):
     """Of the stage `neighbours`: all neighbours of a scenario."""
 

@@ -7,7 +7,6 @@ level of trimming; colour and word of a cell mean the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from megtrim.proof.neighbours.model import (
@@ -18,6 +17,7 @@ from megtrim.proof.neighbours.model import (
 )
 from megtrim.render.formatting import align_columns
 from megtrim.render.markup import bounded_table, code, fold, one_line, prose
+from megtrim.util.value import Value
 
 NOT_APPLICABLE = "-"
 _WORDS = {
@@ -35,8 +35,7 @@ _WHAT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(Value):
     """One cell of the matrix."""
 
     level: str
@@ -47,8 +46,7 @@ class Cell:
     needs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Value):
     """One row of the matrix."""
 
     name: str
@@ -58,8 +56,7 @@ class Line:
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matrix:
+class Matrix(Value):
     """The neighbours of one scenario."""
 
     scenario: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from megtrim.trim.runs.execution import RunSpec
 from megtrim.trim.runs.scenario_runs import cache_of, make_run_spec
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_bytes
+from megtrim.util.value import Value
 
 
 def near(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
@@ -116,8 +117,7 @@ class NeighbourKind(StrEnum):
     """The program is made to print an error message, or its usage."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbour:
+class Neighbour(Value):
     """A run that differs from its scenario in one respect."""
 
     name: str

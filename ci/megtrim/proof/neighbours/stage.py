@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.chain.filenames import CACHE_FILE, KEEP_SET_FILE
@@ -51,6 +51,7 @@ from megtrim.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.trim.runs.scenario_runs import scenario_of
 from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file
+from megtrim.util.value import Value
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -202,8 +203,7 @@ Needs = Callable[[Lease, RunSpec, ProgramRun], tuple[str, ...]]
 """Names what a run that trapped lacked, on that machine; nothing where that is not known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
+class Build(Value):
     """One trimmed build of the program."""
 
     level: str
@@ -211,8 +211,7 @@ class Build:
     needs: Needs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Value):
     """A neighbour to be tried."""
 
     spec: RunSpec
@@ -224,8 +223,7 @@ class Attempt:
     tolerance: Tolerance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunObservation:
+class RunObservation(Value):
     """What came of it."""
 
     text: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold_if_possible
@@ -19,6 +18,7 @@ from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.inputs import NAMELESS, Cause, InputChanges, kind_of
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
 from megtrim.util.strict_json import SignedInt
+from megtrim.util.value import Value
 
 MOST_PARTS = 60
 """Rows of what is kept now that a report can show; the others are counted."""
@@ -36,8 +36,7 @@ class PriceBasis(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewUse:
+class NewUse(Value):
     """A model, or a scenario of a known model, that the baseline did not have."""
 
     kind: PriceKind
@@ -49,8 +48,7 @@ class NewUse:
     """Attributed: the size of a program for it only; None: unknown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPart:
+class NewPart(Value):
     """What is kept and was not; the regions of a tag are one."""
 
     kind: str
@@ -63,8 +61,7 @@ class NewPart:
     """Those that need it; empty: nothing that was traced does."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrivals:
+class Arrivals(Value):
     """All that came into one file."""
 
     uses: tuple[NewUse, ...] = ()

@@ -12,11 +12,12 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.regions.keepset_parts import model_of
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 
@@ -96,8 +97,7 @@ _SHOWN_CAUSES = (Cause.FLAGS, Cause.TOOLCHAIN, Cause.DEPENDENCIES, Cause.MEGTRIM
 """Causes of which a baseline keeps the inputs as they are: comparisons show what they were."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildInputs:
+class BuildInputs(Value):
     """What a program was built from, by name."""
 
     values: Mapping[str, str]
@@ -120,8 +120,7 @@ class BuildInputs:
         return digest_causes({**self.values, **named})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputPrint:
+class InputPrint(Value):
     """What a baseline keeps of what its programs were built from."""
 
     made_from: Mapping[str, str] = field(default_factory=dict)
@@ -138,8 +137,7 @@ class InputPrint:
     """Settings and versions by label; long ones are digests."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValueChange:
+class ValueChange(Value):
     """A setting or a version that differs; empty where it is not set."""
 
     label: str
@@ -147,8 +145,7 @@ class ValueChange:
     after: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputChanges:
+class InputChanges(Value):
     """What differs from what a baseline was made from."""
 
     causes: tuple[Cause, ...] = ()
@@ -339,8 +336,7 @@ _ADVICE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CauseNote:
+class CauseNote(Value):
     """One cause that differs."""
 
     cause: Cause

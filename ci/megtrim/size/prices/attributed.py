@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -23,13 +23,13 @@ from megtrim.regions.region import PREFIX, Region
 from megtrim.regions.trace import find_regions
 from megtrim.size.references.graph import Mask, Numbers, ReferenceGraph
 from megtrim.size.references.linked_file import LinkedFile, locate
+from megtrim.util.value import Value
 
 _MARK = re.compile(rf"_ZT[IS]({PREFIX}\w+)|_Z({PREFIX}\w+)7on_usedEv", re.ASCII)
 """A region's type: its description, the text of its name, or the function that reports it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegionExtents:
+class RegionExtents(Value):
     """One function of the profile build, by the regions that begin in it."""
 
     sizes: Mapping[Region | None, int]
@@ -139,8 +139,7 @@ _REGISTERED = ("{}", "{}Forward", "_OprReg{}", "{}Entry")
 """What an operator's class, and the class that registers it, are called; a version may follow."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PricedProgram:
+class PricedProgram(Value):
     """A program that ships, with what is known of its parts."""
 
     graph: ReferenceGraph

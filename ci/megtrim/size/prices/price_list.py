@@ -8,12 +8,13 @@ margin, so prices do not add up to the file. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold
 from megtrim.size.byte_table import tidy
 from megtrim.util.strict_json import SignedInt
+from megtrim.util.value import Value
 
 
 class PriceKind(StrEnum):
@@ -28,8 +29,7 @@ class PriceKind(StrEnum):
 _ALWAYS_STORED = (PriceKind.MODEL, PriceKind.SCENARIO)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Value):
     """What one thing costs in one file, in bytes."""
 
     kind: PriceKind
@@ -42,8 +42,7 @@ class Price:
     """Of a function: without what only it refers to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceList:
+class PriceList(Value):
     """The prices in one file that ships."""
 
     artifact: str
@@ -89,16 +88,14 @@ def shorten(prices: PriceList, most: int) -> PriceList:
     return replace(prices, prices=tuple(found))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPrice:
+class StoredPrice(Value):
     """The price of a model or scenario in a former build."""
 
     margin_bytes: SignedInt
     alone_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceChange:
+class PriceChange(Value):
     """A model whose price at the margin is not what it was."""
 
     model: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from megtrim.build_spec import Link
 from megtrim.chain.graph import (
@@ -37,10 +36,10 @@ from megtrim.size.references.graph import find_dominators
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds.links import UntrimmedProgram
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PricedArtifact:
+class PricedArtifact(Value):
     """One file that ships, ready to be priced."""
 
     name: str

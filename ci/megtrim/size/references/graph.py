@@ -8,12 +8,14 @@ some hundred thousand functions takes seconds. Pure.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+
+from megtrim.util.value import Value
 
 Mask = NDArray[np.bool_]
 """Whether each part is meant, by its number."""
@@ -40,8 +42,7 @@ class Part(NamedTuple):
         return self.names[0] if self.names else f"[unnamed in {self.section}]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceGraph:
+class ReferenceGraph(Value):
     """All parts of a linked file."""
 
     parts: tuple[Part, ...]
@@ -143,8 +144,7 @@ class ReferenceGraph:
         return mask[:above], order, before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chains:
+class Chains(Value):
     """The shortest chains of references from some parts."""
 
     order: NDArray[np.int32]
@@ -175,8 +175,7 @@ def join(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dominators:
+class Dominators(Value):
     """The dominators of what some starts reach."""
 
     above: Numbers
@@ -273,8 +272,7 @@ def _meet(dominator: list[int], one: int, two: int) -> int:
 UNREACHED = "nothing refers to it: the linker keeps its whole object"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Value):
     """Why some parts are there."""
 
     size_bytes: int

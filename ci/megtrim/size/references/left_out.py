@@ -17,6 +17,7 @@ from megtrim.elf.symbol_names import fold
 from megtrim.size.references.graph import Mask, ReferenceGraph
 from megtrim.size.references.search import UNNAMED, find_component_of
 from megtrim.util.strict_json import SignedInt
+from megtrim.util.value import Value
 
 VERSION = 2
 
@@ -54,8 +55,7 @@ class TrimmedGraph:
         return self.present & ~self.kept
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOutRow:
+class LeftOutRow(Value):
     """What a trim made of some bytes."""
 
     component: str
@@ -70,8 +70,7 @@ class LeftOutRow:
     """Negative if it grew."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOutDocument:
+class LeftOutDocument(Value):
     """What ``megtrim size left-out --json`` prints."""
 
     version: int = VERSION

@@ -12,7 +12,6 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ from megtrim.functions.link_map import LinkMap
 from megtrim.size.attribution import Spans
 from megtrim.size.references.graph import Numbers, Part, ReferenceGraph, join
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 ENTRY = "the entry point"
 EXPORTED = "exported"
@@ -91,8 +91,7 @@ class Stretch(NamedTuple):
     """Nothing names it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkedFile:
+class LinkedFile(Value):
     """A linked file's graph, and how it was found."""
 
     graph: ReferenceGraph

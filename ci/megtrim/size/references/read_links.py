@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from megtrim.build_spec import Link
@@ -53,7 +52,6 @@ def read_kept_functions(name: str, session: Session) -> KeptFunctions:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReferencesResult(StageResult):
     """Of the stage `references`: programs linked with their relocations, and their maps."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from megtrim.elf.components import find_component
@@ -19,6 +18,7 @@ from megtrim.elf.symbol_names import (
     readable,
 )
 from megtrim.size.references.graph import Part, ReferenceGraph
+from megtrim.util.value import Value
 
 _LINKERS_OWN = "<internal>"
 """What lld's map calls the source of tables that it makes itself."""
@@ -35,8 +35,7 @@ class MatchKind(StrEnum):
     SECTION = "section"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(Value):
     """What a text names, and its parts."""
 
     kind: MatchKind

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from megtrim.config.units import format_bytes
@@ -16,10 +16,10 @@ from megtrim.elf.symbol_names import without_arguments
 from megtrim.render.formatting import percent
 from megtrim.render.markup import one_line
 from megtrim.size.byte_table import ByteMap, MappedComponent
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tile:
+class Tile(Value):
     """A rectangle of the treemap."""
 
     x: float
@@ -93,8 +93,7 @@ _SEPARATOR = re.compile(r"/|::")
 _TEMPLATE = re.compile(r"<[^<>]*>")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Screen:
+class Screen(Value):
     """What a picture is laid out for, in pixels."""
 
     name: str
@@ -110,8 +109,7 @@ SCREENS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByteCell:
+class ByteCell(Value):
     """A rectangle."""
 
     x: str
@@ -126,8 +124,7 @@ class ByteCell:
     colour: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BytePicture:
+class BytePicture(Value):
     """One map for one kind of screen."""
 
     screen: str

@@ -7,7 +7,6 @@ near; a sentence names those that are not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from megtrim.config.units import format_growth
@@ -16,6 +15,7 @@ from megtrim.render.markup import one_line
 from megtrim.render.scale import Join, Scale, Tick, around, round_values
 from megtrim.size.history import SizePoint, SizeTrend
 from megtrim.size.rows import BudgetRow, LimitKind
+from megtrim.util.value import Value
 from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict
 
@@ -34,8 +34,7 @@ _MOST_BYTES = 10_240
 """That are shown as bytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitMark:
+class CommitMark(Value):
     """One commit."""
 
     x: str
@@ -43,8 +42,7 @@ class CommitMark:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitLine:
+class LimitLine(Value):
     """A limit of a budget."""
 
     y: str
@@ -53,8 +51,7 @@ class LimitLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrendPicture:
+class TrendPicture(Value):
     """One file."""
 
     artifact: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from megtrim.build.engines.link.relink import LINKS
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
@@ -22,6 +21,7 @@ from megtrim.regions.keepset import KeepSet, read_keep_set
 from megtrim.trim.builds import programs, size_options, variants
 from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
@@ -101,8 +101,7 @@ def locate_named(folder: StageFolder, name: str) -> str:
     return next((each for each in places if each in folder.files), "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnfoldedLink:
+class UnfoldedLink(Value):
     """What a program's unfolded link holds, in which each function has bytes of its own."""
 
     table: FunctionTable
@@ -135,8 +134,7 @@ def identities(results: TaskResults) -> dict[str, str]:
     return dict(results.done[LINKED].result_as(UnfoldedLinksResult).links)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelinkedProgram:
+class RelinkedProgram(Value):
     """A program that is linked again."""
 
     target: str
@@ -148,8 +146,7 @@ class RelinkedProgram:
     """Of its unfolded link: who calls whom."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UntrimmedProgram:
+class UntrimmedProgram(Value):
     """A program before a keep set says what it needs; one is good for many keep sets."""
 
     target: str

@@ -6,7 +6,7 @@ What is put on the device has fixed names, so that equal scenarios are equal com
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from megtrim.chain.filenames import CACHE_FILE, TRACE_FILE
@@ -16,14 +16,14 @@ from megtrim.load_and_run import application
 from megtrim.load_and_run.app_outputs import PRINTED
 from megtrim.load_and_run.arguments import ProgramArguments, compose
 from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.util.value import Value
 
 MODEL = "model.mge"
 DUMP = "dump"
 TRACE_VARIABLE = "MIDOUT_OUTPUT"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSpec:
+class RunSpec(Value):
     """What to run: a program, a model, its arguments, and the files that go along."""
 
     program: Path
@@ -57,8 +57,7 @@ class RunSpec:
         return replace(self, cache=cache, search=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
+class RunResult(Value):
     """What a run left."""
 
     run: ProgramRun

@@ -10,18 +10,17 @@ import itertools
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from megtrim.util.errors import ProductFailure
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 _DEPENDENCIES_TIMEOUT_S = 300.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranslationUnit:
+class TranslationUnit(Value):
     """One translation unit, and the command that compiles it."""
 
     source: Path
@@ -119,8 +118,7 @@ def _resolve(name: str, build: Path) -> Path:
 _RETRY_HINT = "was it compiled before that header existed? clear ccache, and use a new --out"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderProof:
+class HeaderProof(Value):
     """Counts of translation units."""
 
     units: int

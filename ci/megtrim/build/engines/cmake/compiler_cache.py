@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import cannot_write
 from megtrim.util.process import Command, ProcessRunner
+from megtrim.util.value import Value
 
 CONNECT_TIMEOUT_MS = 250
 OPERATION_TIMEOUT_MS = 1000
@@ -43,8 +44,7 @@ _WORDS = re.compile(r"[!-~]+(?: [!-~]+)*")
 _HINT = "such as redis://HOST[:PORT] or http://HOST[:PORT]/PATH: see ccache's manual"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
+class Storage(Value):
     """One storage: its URL, and its attributes as they were written."""
 
     url: str

@@ -12,7 +12,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from megtrim.build_spec import BuildScript, BuildSpec, Toolchain
@@ -21,6 +21,7 @@ from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailur
 from megtrim.util.files import cannot_write, write_atomically
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.util.process_output import CAPTURE_LIMIT_BYTES
+from megtrim.util.value import Value
 
 CONFIGURE_TIMEOUT_S = 1800.0
 _CONFIGURED = "configured.json"
@@ -46,8 +47,7 @@ _INFRASTRUCTURE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkTree:
+class WorkTree(Value):
     """Folders in which one variant is built: ``root/src`` (the shadow), ``root/build`` and more."""
 
     root: Path
@@ -71,8 +71,7 @@ class WorkTree:
         return self.root / "toolchain.cmake"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Value):
     """One CMake tree to configure, and the targets to build."""
 
     source: Path

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 _PLAIN = re.compile(
     r"""(?: \\. | '[^']*+' | "[^"\\$`]*+(?:\\.[^"\\$`]*+)*" | (?<=\s)&&(?=\s)
@@ -34,8 +34,7 @@ _STRIPS = frozenset({"-s", "--strip-all", "-S", "--strip-debug"})
 _HINT = "megtrim repeats a target's own link command, which must be one plain link"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkCommand:
+class LinkCommand(Value):
     """One linking call of a compiler driver, without outputs and stripping."""
 
     driver: tuple[str, ...]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from megtrim.build_spec import Toolchain
 from megtrim.elf.layout import NO_BUILD_ID
 from megtrim.util.errors import InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.value import Value
 
 
 class Linker(StrEnum):
@@ -93,8 +93,7 @@ LINK_TIMEOUT_S = 1800.0
 ASK_TIMEOUT_S = 300.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkEnvironment:
+class LinkEnvironment(Value):
     """Folders and tools of a link."""
 
     toolchain: Toolchain
@@ -129,8 +128,7 @@ class LinkEnvironment:
         driver.expect(outcome, build=self.build, log=self.log, what=what)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkCall:
+class LinkCall(Value):
     """A link without its output."""
 
     argv: tuple[str, ...]

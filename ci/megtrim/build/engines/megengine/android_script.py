@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from megtrim.build_spec import BuildScript, Toolchain
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 PATH = "scripts/cmake-build/cross_build_android_arm_inference.sh"
 _WHY = "the engine's own build for Android: it makes flatc, and chooses the ABI's options"
@@ -58,8 +58,7 @@ _RELEASE = re.compile(r"^NDK r(\d+)")
 _CLANG = re.compile(r"\bclang version (\d+)\.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NdkLimit:
+class NdkLimit(Value):
     """Limits of a number in the toolchain's version, and why others are rejected."""
 
     what: str

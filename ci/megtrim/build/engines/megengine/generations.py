@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import Variant
 from megtrim.load_and_run import dialects
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 MODES_FILE = "dnn/src/common/elemwise/opr_impl.cpp"
 MODES_TAG = "megdnn_common_elemwise_mode"
 """The tag with which a trace records the elementwise modes that ran; MODES_FILE declares it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
+class Generation(Value):
     """What all trees of one generation share. Paths are relative to the tree."""
 
     name: str

@@ -5,13 +5,11 @@ A quirk is a row in this table, never an ``if`` in the build. ``seen`` says how 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from megtrim.build_spec import Variant
+from megtrim.util.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quirk:
+class Quirk(Value):
     """One known fault and the CMake options that avoid it; an empty field applies everywhere."""
 
     name: str

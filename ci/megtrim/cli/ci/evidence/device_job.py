@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from megtrim.util.environment import PASSED
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.files import cannot_write, write_atomically
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
 
@@ -42,8 +43,7 @@ All else is left out: a job's environment has tokens in it.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRequest:
+class JobRequest(Value):
     """What the command line asks for."""
 
     bundle: Path

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -45,6 +45,7 @@ from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.files import cannot_write, sha256_file, write_atomically
+from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
 
 _PATH = click.Path(path_type=Path)
@@ -59,8 +60,7 @@ _HINT = "download the results of the build job again"
 _UNKNOWN = Origin()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinRequest:
+class JoinRequest(Value):
     """What the command line asks for."""
 
     config: str
