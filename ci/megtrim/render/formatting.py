@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 
 def percent(share: float) -> str:
-    """Format a fraction: 0.067 is ``6.7%``."""
+    """0.067 is ``6.7%``."""
     return f"{share:.1%}"
 
 
 def width_of(part: float, whole: float) -> str:
-    """Return a part of a picture's width or height: ``12.500%``."""
+    """``12.500%``."""
     return f"{100 * part / whole:.3f}%" if whole > 0 else "0%"
 
 
 def group_digits(number: int) -> str:
-    """Format an integer with separators: ``39,300,016``."""
+    """``39,300,016``."""
     return f"{number:,}"
 
 
 def seconds(time_s: float) -> str:
-    """Format a duration: ``0.75 s``, ``12 s``, ``27 min 1 s``."""
+    """``0.75 s``, ``12 s``, ``27 min 1 s``."""
     if time_s < 10:
         return f"{time_s:.2f} s"
     whole = round(time_s)
@@ -41,7 +41,6 @@ def kept_of_held(kept: int, held: int) -> str:
 def align_columns(
     head: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str]
 ) -> list[str]:
-    """Return the lines of a table; columns in ``words`` are left-aligned, all others right."""
     table = [head, *rows]
     widths = [max(map(_measure, column)) for column in zip(*table, strict=True)]
     lines = [
@@ -61,5 +60,5 @@ def _pad(cell: str, width: int, *, left: bool) -> str:
 
 
 def _measure(cell: str) -> int:
-    """Return how many columns a terminal needs: two for a Chinese character."""
+    """A Chinese character takes two columns of a terminal."""
     return len(cell) + sum(east_asian_width(character) in "WF" for character in cell)

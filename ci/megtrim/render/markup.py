@@ -1,7 +1,7 @@
-"""Escapes untrusted text for Markdown: it becomes no mention, link, image, HTML or table.
+"""Escapes untrusted text for Markdown: it becomes no mention, link, image, HTML or table. Pure.
 
-Pure; part of the report room. This is for GitHub's dialect, which links names after ``@``, numbers
-after ``#`` and addresses in plain text, but never inside code.
+This is for GitHub's dialect, which links names after ``@``, numbers after ``#`` and addresses in
+plain text, but never inside code.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ REPLACEMENT = "\ufffd"
 
 
 def clean(text: str, *, limit: int) -> str:
-    """Return ``text`` without escape sequences, with invalid characters replaced, bounded.
+    """Remove escape sequences and invalid characters; bound the length.
 
-    If it is too long, its first quarter and its end are kept, with a note in between: the cause is
-    usually at the end of a log.
+    If it is too long, its first quarter and its end are kept: the cause is usually at a log's end.
     """
     shortened = _shorten(text, limit)
     plain = _ESCAPES.sub("", shortened).replace("\r\n", "\n").replace("\r", "\n")
@@ -34,12 +33,11 @@ def clean(text: str, *, limit: int) -> str:
 
 
 def one_line(text: str, *, limit: int = 500) -> str:
-    """Return ``text`` cleaned, on one line."""
     return " ".join(clean(text, limit=limit).split())
 
 
 def command(text: str, *, limit: int = 2_000) -> str:
-    """Return a command line to paste, or a note if it is no printable line or too long.
+    """Return a note for what is no printable line or too long.
 
     Never a part of it, and never several lines: a file name may hold a line break.
     """
@@ -52,16 +50,13 @@ def command(text: str, *, limit: int = 2_000) -> str:
 
 
 def path_in_project(text: str) -> str:
-    """Return ``text`` as a relative path without ``..``, never empty."""
+    """Return a relative path without ``..``, never empty."""
     parts = [part for part in one_line(text).split("/") if part not in ("", ".", "..")]
     return "/".join(parts) or "megtrim.yaml"
 
 
 def path_in_repository(text: str, config: str) -> str:
-    """Return a path that is relative to a configuration's folder as one from the repository's top.
-
-    ``config`` is the configuration's path from there; if it is not below it, its folder is the top.
-    """
+    """``text`` is relative to the folder of ``config``, whose path is from the repository's top."""
     folder = PurePosixPath(config).parent
     if folder.is_absolute() or ".." in folder.parts:
         return path_in_project(text)
@@ -97,7 +92,7 @@ _BREAK = "<!-- -->"
 
 
 def code(text: str) -> str:
-    """Return ``text`` as one line of code: a name, an id, an argument."""
+    """Return one line: a name, an id, an argument."""
     line = one_line(text, limit=_LONGEST_CODE)
     if not line:
         return ""
@@ -107,7 +102,7 @@ def code(text: str) -> str:
 
 
 def code_in_title(text: str) -> str:
-    """Return ``text`` as one line of code in the title of a fold, which is HTML, not Markdown."""
+    """The title of a fold is HTML, not Markdown."""
     return _code_in_html(one_line(text, limit=_LONGEST_CODE))
 
 
@@ -118,7 +113,6 @@ def _code_in_html(line: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return ``text`` as one line of prose."""
     line = _SPECIAL.sub(_inert, one_line(text, limit=_LONGEST_PROSE))
     opening = _OPENS_A_BLOCK.match(line)
     if opening is None:
@@ -139,7 +133,7 @@ def _entity(character: str) -> str:
 
 
 def block(text: str, *, limit: int = _LONGEST_PROSE) -> str:
-    """Return ``text`` as a fenced block; its fence is longer than any inside."""
+    """Its fence is longer than any inside."""
     body = clean(text, limit=limit).strip("\n")
     longest = max((len(run) for run in re.findall("`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -147,17 +141,17 @@ def block(text: str, *, limit: int = _LONGEST_PROSE) -> str:
 
 
 def link(text: str, address: str) -> str:
-    """Return ``text``, trusted Markdown, as a link; empty for anything but a plain address."""
+    """``text`` is trusted Markdown; empty for anything but a plain address."""
     return f"[{text}]({address})" if _ADDRESS.fullmatch(address) else ""
 
 
 def fold(title: str, body: str) -> str:
-    """Return ``body``, trusted Markdown, folded under ``title``, trusted HTML."""
+    """``body`` is trusted Markdown, ``title`` trusted HTML."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; a column whose head ends with ``>`` is right-aligned."""
+    """A column whose head ends with ``>`` is right-aligned."""
     names = [name.removesuffix(">") for name in head]
     rules = ["---:" if name.endswith(">") else "---" for name in head]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (names, rules, *rows))

@@ -21,21 +21,19 @@ class Scale(Value):
     high: float
 
     def part(self, value: float) -> float:
-        """Return where a value is, from 0 to 1; what is outside is at the end."""
+        """From 0 to 1; what is outside is at the end."""
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
     def x(self, value: float) -> str:
-        """Return where a value is on the width."""
+        """In percent."""
         return f"{100 * self.part(value):.3f}%"
 
     def y(self, value: float, height: float) -> str:
-        """Return where a value is on a height in pixels, the highest at the top."""
+        """In pixels, the highest at the top."""
         return f"{height * (1 - self.part(value)):.1f}"
 
 
 class Tick(Value):
-    """A mark of an axis."""
-
     position: str
     text: str
     anchor: str
@@ -43,8 +41,6 @@ class Tick(Value):
 
 
 class Join(Value):
-    """A line from one point to the next."""
-
     x1: str
     y1: str
     x2: str
@@ -52,19 +48,19 @@ class Join(Value):
 
 
 def from_zero(highest: float) -> Scale:
-    """Return a scale from 0 with some space beyond the highest value."""
+    """Leave some space beyond the highest value."""
     return Scale(low=0.0, high=max(highest * 1.04, _LEAST))
 
 
 def around(lowest: float, highest: float) -> Scale:
-    """Return a scale that holds both with some space; a narrow range becomes 2% of its value."""
+    """Leave some space; a narrow range becomes 2% of its value."""
     middle = (lowest + highest) / 2
     half = max((highest - lowest) * 0.56, middle * 0.01, _LEAST)
     return Scale(low=max(0.0, middle - half), high=middle + half)
 
 
 def round_values(scale: Scale, most: int) -> tuple[float, ...]:
-    """Return at most ``most`` + 1 round values on a scale, in ascending order."""
+    """Return at most ``most`` + 1, in ascending order."""
     rough = (scale.high - scale.low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * each for each in (1, 2, 5, 10, 20) if power * each >= rough)
@@ -73,12 +69,12 @@ def round_values(scale: Scale, most: int) -> tuple[float, ...]:
 
 
 def short_number(value: float) -> str:
-    """Format the value of a tick: ``0``, ``0.25``, ``1,500``."""
+    """``0``, ``0.25``, ``1,500``."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.5g}"
 
 
 def anchor(part: float) -> str:
-    """Return how a text is attached to a place on the width so that it stays inside."""
+    """Text at the ends of the width stays inside."""
     if part < 0.12:
         return "start"
     return "end" if part > 0.88 else "middle"

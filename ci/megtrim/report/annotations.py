@@ -1,8 +1,7 @@
 """The few lines that a code host shows next to the changed files: what failed, what is unknown.
 
-Pure; part of the report room. GitHub shows ten errors and ten warnings of a step and drops the
-rest silently. A runner adds some of its own, so the eighth says how many more there are. The caller
-must escape them.
+GitHub shows ten errors and ten warnings of a step and drops the rest silently. A runner adds some
+of its own, so the eighth says how many more there are. The caller must escape them. Pure.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ _LONGEST_COMMAND = 500
 
 
 class Level(StrEnum):
-    """The severity of an annotation."""
-
     ERROR = "error"
     WARNING = "warning"
 
@@ -45,11 +42,7 @@ class Annotation(Value):
 
 
 def annotate(verdict: Verdict, config: str) -> tuple[Annotation, ...]:
-    """Return an error for each failure and a warning for each check without a result.
-
-    ``config`` is the configuration's path from the top of the repository. At most eight of each.
-    Scenarios that wait for a device share one warning.
-    """
+    """At most eight of each level. Scenarios that wait for a device share one warning."""
     levels: dict[Level, list[Check]] = {level: [] for level in Level}
     pending: set[str] = set()
     for check in list_urgent(verdict):

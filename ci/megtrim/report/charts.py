@@ -18,8 +18,6 @@ _FITS_WIDE, _FITS_ANY = 9.0, 25.0
 
 
 class ChartSegment(Value):
-    """A segment of a bar."""
-
     name: str
     bytes_text: str
     x: str
@@ -30,22 +28,20 @@ class ChartSegment(Value):
 
 
 class Bar(Value):
-    """One variant's bytes, drawn to the scale of its artifact, and again to its own scale."""
+    """The bytes of one variant, to the scale of its artifact, and again to its own."""
 
     variant: str
     text: str
     exact: str
     share: str
     growth: str
-    """Growth since the baseline; empty if there is none."""
+    """Empty if there is no baseline."""
     width: str
     segments: tuple[ChartSegment, ...]
     enlarged: tuple[ChartSegment, ...]
 
 
 class SizePicture(Value):
-    """All variants of an artifact: their bars, and the table of sections."""
-
     name: str
     bars: tuple[Bar, ...]
     sections: tuple[tuple[str, int, tuple[int | None, ...]], ...]
@@ -53,7 +49,7 @@ class SizePicture(Value):
 
 
 def size_picture(artifact: ArtifactSizes) -> SizePicture:
-    """Return the bars of ``artifact``; the widest is as wide as the chart."""
+    """The widest bar is as wide as the chart."""
     parts = {size.variant: _parts(size) for size in artifact.sizes}
     names = tuple(dict.fromkeys(name for part in parts.values() for name, _ in part))
     colours = {name: number % _COLOURS for number, name in enumerate(names)}
@@ -80,7 +76,7 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
 
 
 def _parts(size: VariantSize) -> tuple[tuple[str, int], ...]:
-    """Return a variant's sections; bytes outside any section are one more."""
+    """Bytes outside any section are one more."""
     rest = size.size_bytes - sum(part for _, part in size.sections)
     unnamed = (("not in a section", rest),) if rest > 0 else ()
     return (*size.sections, *unnamed)

@@ -74,22 +74,16 @@ _QUIET_ON_DEVICES = (
 
 
 class Links(Value):
-    """Where the whole report is."""
-
     run: str = ""
-    """Address of the run, or empty. Anything but a plain http(s) address is not linked."""
     artifact: str = ""
-    """Name of the run's artifact with the whole report, or empty."""
+    """The run's artifact with the whole report, or empty."""
 
 
 NOWHERE = Links()
 
 
 def render(verdict: Verdict, *, links: Links = NOWHERE, measured: bool = False) -> str:
-    """Return the comment, at most ``LIMIT`` bytes; equal verdicts and links give equal texts.
-
-    ``measured`` adds what each switch saves, which a pull request does not change.
-    """
+    """``measured`` adds what a pull request does not change."""
     last = close(verdict.origin, links)
     shown: list[str] = []
     left_out: Counter[str] = Counter()
@@ -112,7 +106,7 @@ def _weight(part: str) -> int:
 
 
 def close(origin: Origin, links: Links) -> str:
-    """Return the last line: what the text is of, and where the rest is; empty if nothing is."""
+    """Say what the text is of, and where the rest is."""
     of = prose(describe_origin(origin))
     return " ".join(part for part in (of and f"{of}.", _where(links)) if part)
 
@@ -125,7 +119,7 @@ def _where(links: Links) -> str:
 
 
 def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of each part, the most important first."""
+    """The most important come first."""
     yield "verdict", _opening(verdict)
     if verdict.artifacts:
         yield from _sizes(verdict)
@@ -150,7 +144,6 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
 
 
 def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """Yield what was measured, what changed, and why."""
     yield "table of sizes", sizes.table(verdict)
     if advice := sizes.advise_on_growth(verdict):
         yield "why sizes changed", advice
@@ -161,7 +154,7 @@ def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 
 def _list_measurements(verdict: Verdict, *, everything: bool) -> Iterator[tuple[str, str]]:
-    """Yield what was measured beyond sizes; a pull request changes times, but not the rest."""
+    """A pull request changes times, but not the rest."""
     if verdict.performance is not None:
         for part in performance_tables.markdown(verdict.performance):
             yield "times", part
@@ -186,7 +179,6 @@ def _opening(verdict: Verdict) -> str:
 
 
 def _worst(verdict: Verdict) -> str:
-    """Return how the first line ends: with the worst that was seen, whatever the verdict."""
     urgent = list_urgent(verdict)
     if urgent:
         worst = urgent[0]
@@ -215,7 +207,6 @@ def _check(check: Check, verdict: Verdict) -> str:
 
 
 def _find_trapped_scenario(check: Check, verdict: Verdict) -> ScenarioResult | None:
-    """Return the scenario of a failed check if it has a crash, a log or missing regions."""
     if check.kind is not CheckKind.TRAP:
         return None
     mine = (s for s in verdict.scenarios if s.id == check.subject and s.missing_regions)
@@ -240,12 +231,12 @@ def _further(checks: Sequence[Check]) -> str:
 
 
 def _is_quiet(check: Check) -> bool:
-    """Tell whether one line is enough for a device: it passed, was not needed, or is pending."""
+    """One line is enough for a device that passed, was not needed, or is pending."""
     return check.kind is CheckKind.DEVICE and check.status in _QUIET_ON_DEVICES
 
 
 def _devices(verdict: Verdict) -> str:
-    """Return a line for each text about devices, however many scenarios it applies to."""
+    """A text has one line, however many scenarios it applies to."""
     by_text: dict[tuple[CheckStatus, str], list[str]] = {}
     for status in _QUIET_ON_DEVICES:
         for check in verdict.checks:
@@ -286,7 +277,6 @@ def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
 
 
 def render_keep_set(verdict: Verdict) -> str:
-    """Return the fold of what was kept: regions by tag, operators, data types, modes."""
     regions, operators = verdict.regions, verdict.operators
     parts = [_tags(regions) if regions.kept else "No region was chosen by a trace."]
     for name, uses in (
@@ -300,7 +290,7 @@ def render_keep_set(verdict: Verdict) -> str:
 
 
 def _tags(regions: RegionsUse) -> str:
-    """Return kept regions by tag; the total per tag is known only from a profile build."""
+    """The total per tag is known only from a profile build."""
     columns = 3 if regions.held else 2
 
     def row(use: TagUse) -> tuple[str, ...]:
@@ -317,7 +307,6 @@ def _list_names(uses: tuple[OperatorUse, ...]) -> str:
 
 
 def identity(verdict: Verdict) -> str:
-    """Return the fold of engine, toolchain, trim and devices."""
     engine, toolchain, trim = verdict.engine, verdict.toolchain, verdict.trim
     dirty = f", {group_digits(len(engine.dirty))} changed files" if engine.dirty else ""
     rows = [
@@ -345,12 +334,11 @@ _OF_BUDGETS = (CheckKind.SIZE, CheckKind.GROWTH)
 
 
 def is_of_sizes(check: Check) -> bool:
-    """Tell whether a check is about a budget."""
     return check.kind in _OF_BUDGETS
 
 
 def describe_next_step(verdict: Verdict) -> str:
-    """Return what to do about the worst that was seen; empty if nothing is to be done."""
+    """Empty if nothing is to be done."""
     urgent = list_urgent(verdict)
     if not urgent or not urgent[0].hint:
         return ""
@@ -367,7 +355,7 @@ def describe_next_step(verdict: Verdict) -> str:
 
 
 def _name_causes(check: Check, verdict: Verdict) -> str:
-    """Return why the file of a budget grew; empty if it did not, or if the budget is of a part."""
+    """Empty if the file did not grow, or if the budget is of a part."""
     found = (
         size
         for artifact, size in list_trimmed(verdict)

@@ -42,7 +42,6 @@ _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
 
 
 def render(verdict: Verdict) -> str:
-    """Return the page; equal verdicts give equal bytes."""
     environment = _environment()
     style = _asset("style.css")
     if verdict.performance is not None:
@@ -141,13 +140,13 @@ def _finalize(value: Any) -> Any:
 
 
 def _mark_breaks(name: str) -> Markup:
-    """Return a name that may go on in a new line after a slash, an underline or a scope."""
+    """A name may go on in a new line after a slash, an underline or a scope."""
     text = str(escape(clean(name, limit=_TEXT_LIMIT)))
     return Markup(_BREAK.sub(r"\1<wbr>", text))
 
 
 def _asset(name: str) -> Markup:
-    """Return a file of this package, which goes into the page unescaped."""
+    """It goes into the page unescaped."""
     return Markup(_environment().get_template(name).render())
 
 
@@ -160,7 +159,7 @@ def _tags(verdict: Verdict) -> tuple[TagUse, ...]:
 
 
 def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
-    """Return the key figures: (title, number, what it is a part of)."""
+    """Return title, number, and what it is a part of."""
     tiles = []
     for artifact in verdict.artifacts:
         for size in artifact.sizes:

@@ -32,8 +32,6 @@ _NOTE_ROOM = 500
 
 
 class ToolchainReport(Value):
-    """What the run for one toolchain left."""
-
     name: str
     verdict: Verdict | None
     """None: it ended before one."""
@@ -42,7 +40,6 @@ class ToolchainReport(Value):
 
     @property
     def rank(self) -> int:
-        """Its place among others, the worst first."""
         return _WORST_FIRST.index(None if self.verdict is None else self.verdict.verdict)
 
     @property
@@ -53,12 +50,12 @@ class ToolchainReport(Value):
 
 
 def find_worst(reports: Sequence[ToolchainReport]) -> ToolchainReport:
-    """Return the one whose verdict is that of all together; of equals the first."""
+    """Of equals, the first."""
     return min(reports, key=lambda each: each.rank)
 
 
 def render(project: str, config: str, reports: Sequence[ToolchainReport]) -> str:
-    """Return the comment, at most ``LIMIT`` bytes; ``config`` is the file with the toolchains."""
+    """``config`` is the file with the toolchains."""
     worst = find_worst(reports)
     sign, _, word = worst.sign.partition(" ")
     of = f" ({code(config)})" if id_of(config) else ""
@@ -83,7 +80,7 @@ def render(project: str, config: str, reports: Sequence[ToolchainReport]) -> str
 
 
 def _rows(reports: Sequence[ToolchainReport]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each artifact of each toolchain; what needs a person is in the first."""
+    """What needs a person is in the first row of a toolchain."""
     for each in reports:
         sizes = list_trimmed(each.verdict) if each.verdict is not None else ()
         seen = _first_to_look_at(each.verdict)
@@ -98,7 +95,6 @@ def _rows(reports: Sequence[ToolchainReport]) -> Iterator[tuple[str, ...]]:
 
 
 def _name_change(size: VariantSize, verdict: Verdict | None) -> str:
-    """Return by how much a file grew, and why."""
     causes = verdict.causes if verdict is not None and size.growth_bytes else ()
     why = f" ({', '.join(causes)})" if causes else ""
     return growth_of(size) + why
@@ -116,11 +112,10 @@ def _first_to_look_at(verdict: Verdict | None) -> str:
 _TABLE_HEAD = ("toolchain", "artifact", "bytes", "size", "% of plain", "growth", "verdict")
 _WORDS = ("toolchain", "artifact", "verdict")
 NO_VERDICT = "none"
-"""What stands for the verdict of a run that ended before one."""
 
 
 def render_table(verdicts: Mapping[str, Verdict | None]) -> str:
-    """Return the table; ``verdicts`` are by toolchain, None for a run that ended before one."""
+    """None stands for a run that ended before a verdict."""
     rows = [row for name, verdict in verdicts.items() for row in _table_rows(name, verdict)]
     return "\n".join(align_columns(_TABLE_HEAD, rows, _WORDS)) + "\n"
 

@@ -62,14 +62,11 @@ _STAGES = {
 }
 _REST = "report"
 _INFRASTRUCTURE = "infrastructure"
-"""The type of every ``error``; its check gives the details."""
 _NO_VERDICT = "no verdict"
 _ORDER = (*dict.fromkeys(_STAGES.values()), _REST)
 
 
 class _Case(Value):
-    """One case of the document."""
-
     stage: str
     name: str
     status: CheckStatus
@@ -87,7 +84,7 @@ class _Case(Value):
 
 
 def render(verdict: Verdict) -> str:
-    """Return the whole XML document, without timestamps and host names."""
+    """Leave out timestamps and host names."""
     numbers = {} if verdict.performance is None else properties(verdict.performance)
     origin = _origin_properties(verdict.origin)
     room = LIMIT - (PROPERTIES_LIMIT if numbers else 0)
@@ -96,7 +93,6 @@ def render(verdict: Verdict) -> str:
 
 
 def render_ending(ending: EarlyExit, origin: Origin = _UNKNOWN) -> str:
-    """Return the document of a run that ended before a verdict: one case that did not pass."""
     message = one_line(ending.message) or _NO_VERDICT
     product = ending.exit == ProductFailure.exit_code
     case = _Case(
@@ -127,7 +123,7 @@ def _document(
     origin: Mapping[str, str],
     numbers: Mapping[str, str] = _NOTHING,
 ) -> str:
-    """Return the document: each suite has the properties of its ``origin``, that of times more."""
+    """Each suite has the properties of its ``origin``, that of times more."""
     top = f"megtrim{suffix_of(config)}"
     suites = [
         TestSuite(
@@ -145,10 +141,7 @@ def _document(
 
 
 def _cases(verdict: Verdict, limit: int) -> list[_Case]:
-    """Return the cases that fit, in the order of the stages; the worst checks get space first.
-
-    Every check gets its one line before any of them gets details.
-    """
+    """Give every check its line before any gets details, the worst first."""
     names = dict(_names(sorted(verdict.checks, key=_place)))
     room = limit - _TAGS_BYTES * (len(_ORDER) + 2)
     cases: dict[str, _Case] = {}
@@ -214,7 +207,7 @@ def _message(check: Check) -> str:
 
 
 def _others(checks: list[Check], verdict: Verdict) -> _Case:
-    """Return one case for all checks that do not fit, with the worst of their statuses."""
+    """Give all checks that do not fit one case, with the worst of their statuses."""
     message = f"{group_digits(len(checks))} more checks than this file holds: verdict.json has all"
     return _Case(
         stage=_REST,

@@ -25,15 +25,10 @@ _MOST_NAMES = 40
 
 
 class ScenarioChange(Value):
-    """How one scenario's regions, or its functions, differ between two keep sets.
-
-    ``before`` or ``after`` is None if only one keep set has the scenario.
-    """
-
     id: str
     before: int | None
     after: int | None
-    """Number of regions or functions."""
+    """None if only the other keep set has the scenario."""
     added: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     """Regions in canonical spelling, or linkage names; empty if the links differ."""
@@ -44,22 +39,16 @@ class ScenarioChange(Value):
 
 
 class Proposal(Value):
-    """The inputs of a pull request's description."""
-
     path: str
-    """Path of the keep set from the root of the repository."""
     branch: str
     previous: KeepSet | None
-    """The committed keep set; None if there is none that can be read."""
+    """None if there is none that can be read."""
     current: KeepSet
     verdict: Verdict
     starts: str
-    """How checks are started: one sentence or more, trusted text."""
 
 
 class ChangeKind(Value):
-    """What a keep set lists for a scenario: regions, or functions."""
-
     name: str
     listed: Callable[[ScenarioRecord], tuple[str, ...]]
     """Sorted."""
@@ -70,7 +59,6 @@ class ChangeKind(Value):
     """The link that names belong to; None if names mean the same in every link."""
 
     def count(self, keep: KeepSet) -> int:
-        """Return how many a keep set lists."""
         return len({name for record in keep.scenarios for name in self.listed(record)})
 
 
@@ -93,7 +81,6 @@ FUNCTIONS = ChangeKind(
 def changes(
     kind: ChangeKind, previous: KeepSet | None, current: KeepSet
 ) -> tuple[ScenarioChange, ...]:
-    """Return the scenarios whose regions or functions changed, sorted."""
     before = {record.id: record for record in previous.scenarios} if previous else {}
     after = {record.id: record for record in current.scenarios}
     lost = {name for name, _ in kind.find_lost(previous, current)} if previous else set()
@@ -137,7 +124,6 @@ def _beyond(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def body(proposal: Proposal) -> str:
-    """Return the description of the pull request, at most 60,000 characters."""
     verdict, previous, current = proposal.verdict, proposal.previous, proposal.current
     keeps = [keep for keep in (previous, current) if keep]
     kinds = [kind for kind in (REGIONS, FUNCTIONS) if any(map(kind.count, keeps))]
@@ -211,7 +197,7 @@ def _operators(proposal: Proposal) -> Iterator[str]:
 
 
 def _lists(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) -> Iterator[str]:
-    """Yield each scenario's changes by name, folded, as long as they fit."""
+    """Fold each scenario's names, as long as they fit."""
     folded = []
     for change in found:
         lines = [*_names("added", change.added, kind), *_names("lost", change.lost, kind)]
@@ -225,7 +211,6 @@ def _lists(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) -> It
 
 
 def _fitting(texts: list[str], room: int) -> list[str]:
-    """Return the first ``texts`` that fit."""
     ends = accumulate(len(text) for text in texts)
     return [text for text, end in zip(texts, ends, strict=True) if end <= room]
 

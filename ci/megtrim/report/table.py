@@ -23,7 +23,6 @@ _LEFT = ("variant", "verdict")
 
 
 def render(verdict: Verdict) -> str:
-    """Return the table of each artifact, the headline, and a line for each check to look at."""
     parts = [_table(artifact, verdict) for artifact in verdict.artifacts]
     if verdict.baseline:
         parts.append(f"baseline: {one_line(verdict.baseline)}")
@@ -39,10 +38,7 @@ def render(verdict: Verdict) -> str:
 
 
 def render_urgent(checks: Iterable[Check]) -> list[str]:
-    """Return the text of each check that needs a person, what to do, and how to reproduce it.
-
-    A sentence that applies to several checks is printed only with the first.
-    """
+    """A sentence that applies to several checks is printed only with the first."""
     lines: list[str] = []
     printed: set[str] = set()
     for check in checks:

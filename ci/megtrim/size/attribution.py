@@ -39,10 +39,9 @@ Label = TypeVar("Label")
 
 
 class Spans(Generic[Label]):
-    """Claims of bytes, by start, and none of a byte that an earlier one has."""
+    """Claims of bytes as start, end and label, in order; a byte counts for the first."""
 
     def __init__(self, claims: Iterable[tuple[int, int, Label]]) -> None:
-        """Take start, end and label of each claim, in ascending order of their starts."""
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._labels: list[Label] = []
@@ -71,7 +70,6 @@ class Spans(Generic[Label]):
             yield at, end, None
 
     def at(self, place: int) -> Label | None:
-        """Return the label of one byte; None: no one claims it."""
         number = bisect_right(self._starts, place) - 1
         return self._labels[number] if number >= 0 and place < self._ends[number] else None
 
@@ -88,8 +86,6 @@ _FILLER_BYTES = 4
 
 
 class Piece(NamedTuple):
-    """What some bytes of a file have in common."""
-
     section: str
     """Name of the section, or of another part in brackets: ``[ELF header]``."""
     purpose: Purpose
@@ -100,27 +96,21 @@ class Piece(NamedTuple):
 
 
 class Attribution(Value):
-    """All bytes of one file."""
-
     size_bytes: int
     memory_bytes: int
     """What the loader maps into memory, or would map of an object's or archive's sections."""
     header_bytes: int
     """Size of the header of a section that a stripped file does not have."""
     pieces: Counter[Piece]
-    """Bytes of each piece; they add up to the size."""
     kept: tuple[tuple[int, int], ...]
     """Start and end of what remains if the file is stripped, in order."""
 
 
 class NameSources(Value):
-    """Where names come from that the file itself may not have."""
-
     origins: LinkMap | None = None
     twin: bytes | None = None
     """The same link's file with its symbols."""
     twin_source: str = ""
-    """What messages call it."""
 
 
 def attribute(data: bytes, names: NameSources, *, source: str) -> Attribution:
@@ -183,8 +173,6 @@ def _member_piece(member: ArchiveMember) -> Piece:
 
 
 class _Found:
-    """What was found so far, from a file's first byte on."""
-
     def __init__(self) -> None:
         self.first = 0
         """Where in the file the offsets begin that are added: those of an archive's member."""
@@ -193,13 +181,11 @@ class _Found:
         self._kept: list[tuple[int, int]] = []
 
     def add(self, start: int, end: int, piece: Piece) -> None:
-        """Add what one piece is, between two offsets."""
         if start < end:
             self.pieces[piece] += end - start
             self.keep(start, end, piece.purpose)
 
     def keep(self, start: int, end: int, purpose: Purpose) -> None:
-        """Note whether a stripped file has these bytes."""
         if purpose in STRIPPED:
             return
         start, end = start + self.first, end + self.first
@@ -208,7 +194,6 @@ class _Found:
         self._kept.append((start, end))
 
     def sum_up(self, size_bytes: int, header_bytes: int) -> Attribution:
-        """Return it as the attribution of a whole file."""
         return Attribution(
             size_bytes=size_bytes,
             memory_bytes=self.memory_bytes,
@@ -219,7 +204,6 @@ class _Found:
 
 
 def _open_twin(layout: ElfLayout, names: NameSources) -> ElfLayout:
-    """Return the layout of the twin, which must have the same parts in memory."""
     try:
         twin = ElfLayout(names.twin or b"")
     except DAMAGE as error:
@@ -231,10 +215,7 @@ def _open_twin(layout: ElfLayout, names: NameSources) -> ElfLayout:
 
 
 def _same_in_memory(one: ElfLayout, two: ElfLayout) -> bool:
-    """Compare the sections in memory, and the code in them.
-
-    Notes differ if each file was linked on its own; a file of symbols alone has no bytes of code.
-    """
+    """Notes differ if each was linked on its own; a file of symbols alone has no bytes of code."""
     pairs = zip_longest(*([x for x in each.sections if x.in_memory] for each in (one, two)))
     return all(
         first is not None
@@ -255,8 +236,6 @@ def _origins(link_map: LinkMap) -> Spans[str]:
 
 
 class _Walk:
-    """One ELF file, from its first byte to its last."""
-
     def __init__(
         self,
         data: bytes,
@@ -269,7 +248,6 @@ class _Walk:
         self._layout = layout
         self._origins = origins
         self._member = member
-        """The archive's member that the file is; all its bytes are from there."""
         # The twin's sections have the same names and addresses, and other numbers.
         numbers = {(each.name, each.address): at for at, each in enumerate(layout.sections)}
         self._symbols: dict[int, list[tuple[int, int, str]]] = {}
@@ -279,7 +257,6 @@ class _Walk:
             self._symbols.setdefault(place, []).append((start, -size_bytes, name))
 
     def go(self, found: _Found) -> None:
-        """Add what each byte is, in order and without gaps."""
         found.memory_bytes += self._memory_bytes()
         claims: list[tuple[int, int, str | int]] = [
             (start, end, name) for name, start, end in self._layout.headers
@@ -299,7 +276,6 @@ class _Walk:
                     self._section(found, label, start, end)
 
     def _memory_bytes(self) -> int:
-        """Return how much memory the loader maps, or how much the sections take."""
         loaded = [each for each in self._layout.segments if each.kind == LOADED]
         if loaded:
             return sum(each.memory_bytes for each in loaded)
@@ -312,7 +288,6 @@ class _Walk:
         return Piece("[no section]", Purpose.UNEXPLAINED, source=self._member)
 
     def _section(self, found: _Found, number: int, start: int, end: int) -> None:
-        """Add what one section is, between two places in the file."""
         section = self._layout.sections[number]
         purpose = find_purpose(section, self._layout)
         name = section.name or "[no name]"
@@ -338,7 +313,6 @@ class _Walk:
                     pieces[Piece(name, purpose, source=source or "")] += two - one
 
     def _is_padding(self, section: PlacedSection, purpose: Purpose, start: int, end: int) -> bool:
-        """Return whether a gap is there for the alignment of what follows."""
         following = section.address + end - section.offset
         aligned = min(section.alignment, following & -following)
         if end - start >= max(aligned, 1):
@@ -349,10 +323,7 @@ class _Walk:
 def _claims(
     section: PlacedSection, symbols: list[tuple[int, int, str]], purpose: Purpose
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and name of each symbol, the largest of those with one start first.
-
-    Symbols are tuples of start, negative size and name.
-    """
+    """Yield start, end and name of each; symbols are tuples of start, negative size and name."""
     symbols.sort()
     taken, limit = 0, section.size_bytes
     # A function written in assembler may have no size: it ends where the next one starts.

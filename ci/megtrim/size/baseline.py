@@ -57,8 +57,6 @@ class TableDocument(BaseModel):
 
 
 class InputsDocument(BaseModel):
-    """What the files were built from: prints of sources and of what is kept, by scenario."""
-
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     sources: _Prints = ""
@@ -68,8 +66,6 @@ class InputsDocument(BaseModel):
 
 
 class PriceDocument(BaseModel):
-    """What a model or scenario costs in one file."""
-
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     margin: Annotated[int, Field(ge=-(2**62), le=2**62)]
@@ -168,7 +164,6 @@ def dump_sizes(
 
 
 def store_prices(prices: Iterable[PriceList]) -> dict[str, dict[str, StoredPrice]]:
-    """Return the prices of models and scenarios, by artifact and name; others are not kept."""
     return {
         of_artifact.artifact: {
             each.name: StoredPrice(margin_bytes=each.margin_bytes, alone_bytes=each.alone_bytes)
@@ -187,7 +182,6 @@ def _document_prices(prices: Mapping[str, StoredPrice]) -> dict[str, PriceDocume
 
 
 def _printable(text: str) -> str:
-    """Return a name as a line: folders may be called anything."""
     return "".join(each if each.isprintable() else "?" for each in text[:_LONGEST_NAME])
 
 

@@ -1,10 +1,8 @@
 """A file's bytes by section, component, symbol and source, its sizes, and what two files differ in.
 
-Each view adds up to the file, and the changes of a view to the growth of the file. ``Measures`` are
-the bytes of one file by the names of :mod:`~megtrim.config.measure_names`, as far as they are
-known; components are not among them: a :class:`~megtrim.size.byte_table.ByteTable` has those. A
-part that a budget names and that what ships does not have weighs nothing, which is right for one
-that trimming took, and wrong for one that never was. Pure.
+Each view adds up to the file, and the changes of a view to the growth of the file. A part that a
+budget names and that what ships does not have weighs nothing, which is right for one that trimming
+took, and wrong for one that never was. Pure.
 """
 
 from __future__ import annotations
@@ -31,8 +29,6 @@ _RAW_DEFLATE = -zlib.MAX_WBITS
 
 
 class View(StrEnum):
-    """By what bytes are distinguished."""
-
     SECTION = "section"
     COMPONENT = "component"
     SYMBOL = "symbol"
@@ -40,7 +36,7 @@ class View(StrEnum):
 
 
 class ByteRow(NamedTuple):
-    """The labels that some bytes have, one for each view, in the order of :class:`View`."""
+    """The labels of some bytes, in the order of :class:`View`."""
 
     section: str
     component: str
@@ -50,38 +46,27 @@ class ByteRow(NamedTuple):
 
 
 class FileSizes(Value):
-    """What one file weighs, in different ways."""
-
     file_bytes: int
     stripped_bytes: int
-    """Without symbol table and debug information."""
     memory_bytes: int
     """What the loader maps."""
     text_bytes: int
-    """The section ``.text``."""
     deflated_bytes: int | None
     """The stripped file as an app package stores it; None if that was not asked for."""
 
 
 class Breakdown(Value):
-    """All bytes of one file."""
-
     sizes: FileSizes
     rows: Counter[ByteRow]
-    """Bytes by their labels; they add up to the file."""
 
     def totals(self, view: View) -> tuple[tuple[str, int], ...]:
-        """Return each label of a view with its bytes, the largest first."""
         totals: Counter[str] = Counter()
         for (_, label), size_bytes in self.by_component(view).items():
             totals[label] += size_bytes
         return tuple(sorted(totals.items(), key=lambda each: (-each[1], each[0])))
 
     def by_component(self, view: View) -> Counter[tuple[str, str]]:
-        """Return the bytes of each component's labels of a view.
-
-        Symbols are readable, with the instances of a template as one.
-        """
+        """Symbols are readable, with the instances of a template as one."""
         at = list(View).index(view)
         totals: Counter[tuple[str, str]] = Counter()
         for row, size_bytes in self.rows.items():
@@ -93,10 +78,7 @@ class Breakdown(Value):
 
 
 def break_down(data: bytes, names: NameSources, *, source: str, deflate: bool = False) -> Breakdown:
-    """Break a file's bytes down; ``source`` names it in messages. Raises InputError.
-
-    ``deflate`` measures what an app package would store, which takes longer than all else.
-    """
+    """``deflate`` measures what an app package would store, which takes longer than all else."""
     found = attribute(data, names, source=source)
     rows: Counter[ByteRow] = Counter()
     for piece, size_bytes in found.pieces.items():
@@ -142,16 +124,15 @@ _LEAST_RENAMED_BYTES = 64
 
 
 def compare_breakdowns(before: Breakdown, after: Breakdown, view: View) -> tuple[ByteChange, ...]:
-    """Return every label of a view whose bytes differ, the largest change first.
+    """Return every label whose bytes differ, the largest change first; they add up to the growth.
 
-    The changes add up to the growth of the file. A label that went and one of the same component
-    and size that came are one that was renamed, if there is only one such pair.
+    A label that went and one of the same component and size that came are one that was renamed, if
+    there is only one such pair.
     """
     return _compare(*(_totals(each.by_component(view), view) for each in (before, after)))
 
 
 def compare_tables(before: ByteTable, after: ByteTable, view: View) -> tuple[ByteChange, ...]:
-    """Return every component or symbol whose bytes differ, as :func:`compare_breakdowns` does."""
     least_bytes = max(before.least_bytes, after.least_bytes)
     totals = (each.totals(least_bytes) for each in (before, after))
     if view is View.COMPONENT:
@@ -211,14 +192,10 @@ def _join_renamed(changes: Iterable[ByteChange]) -> Iterator[ByteChange]:
 
 
 Measures = Mapping[str, int]
-"""Bytes by measure."""
 
 
 def list_measures(found: Breakdown, prices: Mapping[str, int] | None = None) -> dict[str, int]:
-    """Return the measures of a file that was broken down.
-
-    ``prices``: bytes that would go with each model, by its name, if they are known.
-    """
+    """``prices``: bytes that would go with each model, by its name, if they are known."""
     sizes = found.sizes
     measures = {str(Measure.LOADED): sizes.memory_bytes}
     if sizes.deflated_bytes is not None:
@@ -259,8 +236,6 @@ _BUDGET_HINT = (
 
 
 class ExistingParts(Value):
-    """Names of parts, as far as builds show them."""
-
     sections: frozenset[str] = frozenset()
     components: frozenset[str] = frozenset()
     """Empty: no build has symbols."""
@@ -292,7 +267,6 @@ class ExistingParts(Value):
 
 
 def list_parts(measures: Measures | None, table: ByteTable | None) -> ExistingParts:
-    """Return the parts of one file, by its measures and its bytes."""
     prefix = f"{Measure.SECTION} "
     components = frozenset(table.components) if table else frozenset()
     return ExistingParts(

@@ -32,38 +32,26 @@ Sizes = Mapping[tuple[str, str], int]
 
 
 class Baseline(Value):
-    """Sizes that growth is measured against."""
-
     source: str
     """Where the sizes are from, such as ``main, 2027-01-31``; without sizes: why there are none."""
     sizes: Sizes
     parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
-    """What the bytes of some of these files are."""
     made_from: InputPrint = field(default_factory=InputPrint)
-    """What these files were made from."""
     measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
-    """What some of these files measure in other ways."""
     prices: Mapping[str, Mapping[str, StoredPrice]] = field(default_factory=dict)
-    """What each model and scenario cost, by file and name."""
     quick: bool = False
-    """The sizes are those of a quick trim."""
     config: str = ""
-    """Path of their configuration in the repository; empty if that is not known."""
     commit: str = ""
     committed_at: str = ""
     """What they are of, and its time in UTC; empty if that is not known."""
     changed: bool = False
-    """They are of files that differ from the commit's."""
     megtrim: str = ""
-    """The version of megtrim that measured; empty if that is not known."""
 
     def growth(self, artifact: str, variant: str, size_bytes: int) -> int | None:
-        """Return by how many bytes a file grew; None if the baseline does not list it."""
         before_bytes = self.sizes.get((artifact, variant))
         return None if before_bytes is None else size_bytes - before_bytes
 
     def find(self, artifact: str, variant: str, measure: str) -> int | None:
-        """Return what a file measured; None if the baseline does not say."""
         key = (artifact, variant)
         if key not in self.sizes:
             return None
@@ -72,8 +60,6 @@ class Baseline(Value):
 
 
 class Measured(Value):
-    """What was built, in all ways that budgets may be about."""
-
     sizes: Sizes
     measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
     parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
@@ -92,7 +78,7 @@ class Measured(Value):
         found.expect(budget.measure, more, budget=budget.id, artifact=budget.artifact)
 
     def find(self, budget: Budget, variant: str) -> int:
-        """Return the bytes that a budget is about. Raises InputError if they are not known."""
+        """Raise InputError if the bytes are not known."""
         key = (budget.artifact, variant)
         if key not in self.sizes:
             msg = f"the budget {budget.id} names an artifact that was not built: {budget.artifact}"
@@ -118,11 +104,7 @@ def check(
     waivers: Sequence[Waiver],
     today: date,
 ) -> tuple[BudgetRow, ...]:
-    """Return a row for each limit of each budget, in order.
-
-    A waiver counts up to and including its last day, and raises both limits of its budget. Raises
-    InputError for a budget of what was not measured.
-    """
+    """A waiver counts up to and including its last day, and raises both limits of its budget."""
     return tuple(
         row
         for budget in budgets
@@ -137,7 +119,7 @@ def check(
 
 
 def ending(waivers: Sequence[Waiver], today: date) -> tuple[str, ...]:
-    """Return a line for each waiver that still counts and lapses within :data:`NOTICE`."""
+    """Return a line for each that still counts and lapses within :data:`NOTICE`."""
     return tuple(
         f"the waiver of {each.owner} for {each.budget} lapses after {each.expires}, "
         f"{_within(each.expires - today)}: {each.reason}"
@@ -147,7 +129,6 @@ def ending(waivers: Sequence[Waiver], today: date) -> tuple[str, ...]:
 
 
 def warn_early(rows: Sequence[BudgetRow]) -> tuple[str, ...]:
-    """Return a line for each limit whose budget warns of what was measured, and that was kept."""
     return tuple(
         f"{_warn(row)}; {row.owner} owns it" if row.owner else _warn(row)
         for row in rows
@@ -244,7 +225,6 @@ def _bytes_of(limit: GrowthLimit | None, whole_bytes: int) -> int | None:
 
 
 def _find_most(limit: GrowthLimit, budget: Budget, measured: Measured) -> int:
-    """Return a largest size in bytes; a share is one of the plain build."""
     if not limit.share:
         return limit.size_bytes
     return limit.limit_bytes(measured.find(budget, str(Variant.PLAIN)))

@@ -25,15 +25,12 @@ _ROW_BYTES = 20
 
 
 class ByteTable(Value):
-    """The bytes of one file."""
-
     least_bytes: int
     """What has fewer bytes has no row of its own."""
     components: Mapping[str, Mapping[str, int]]
-    """The bytes of each component, by readable symbol."""
 
     def totals(self, least_bytes: int) -> Counter[tuple[str, str]]:
-        """Return the bytes by component and label, as with another limit, which is no lower."""
+        """``least_bytes`` is no lower than the table's own."""
         totals: Counter[tuple[str, str]] = Counter()
         for component, labels in self.components.items():
             for label, size_bytes in labels.items():
@@ -52,10 +49,7 @@ class ByteTable(Value):
 def make_table(
     symbols: Mapping[tuple[str, str], int], *, most_bytes: int = _MOST_BYTES
 ) -> ByteTable:
-    """Return the table of a file by component and symbol, with as low a limit as fits.
-
-    ``most_bytes``: of the table as a document.
-    """
+    """Return a table with as low a limit as fits into ``most_bytes``, as a document."""
     totals: Counter[tuple[str, str]] = Counter()
     for (component, label), size_bytes in symbols.items():
         totals[tidy(component), tidy(label)] += size_bytes
@@ -78,32 +72,24 @@ def _weigh(totals: Counter[tuple[str, str]], least_bytes: int) -> int:
 
 
 def tidy(label: str) -> str:
-    """Return one short line: names in files of others may hold anything."""
     text = label if label.isprintable() else "".join(c if c.isprintable() else "?" for c in label)
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
 
 
 class ByteChange(Value):
-    """One label's bytes in both files."""
-
     component: str
     label: str
     before_bytes: int
     after_bytes: int
     former: str = ""
-    """Its label in the first file, if it was renamed."""
 
     @property
     def growth_bytes(self) -> int:
-        """Return how many bytes it grew by."""
         return self.after_bytes - self.before_bytes
 
 
 def list_largest(changes: Sequence[ByteChange], most: int) -> tuple[ByteChange, ...]:
-    """Return the first changes, and one row for all others; what only has a new name is left out.
-
-    They still add up.
-    """
+    """What only has a new name is left out; all others are one row, so the rows still add up."""
     changed = [each for each in changes if each.growth_bytes]
     if not (others := changed[most:]):
         return tuple(changed)
@@ -125,8 +111,6 @@ _LEAST_SHARE = 2000
 
 
 class MappedSymbol(Value):
-    """The bytes of one symbol, with all instances of a template."""
-
     label: str
     plain_bytes: int | None
     """In the plain build; None: not known."""
@@ -135,8 +119,6 @@ class MappedSymbol(Value):
 
 
 class MappedComponent(Value):
-    """The bytes of one component."""
-
     name: str
     """In brackets: how many small ones share this row."""
     plain_bytes: int | None
@@ -146,12 +128,11 @@ class MappedComponent(Value):
 
     @property
     def stands_for_several(self) -> bool:
-        """Tell whether this row is that of the small ones."""
         return self.name.startswith("[")
 
     @property
     def left_out_bytes(self) -> int | None:
-        """Return how much smaller it is than in the plain build; negative if it grew."""
+        """Negative if it grew."""
         return None if self.plain_bytes is None else self.plain_bytes - self.kept_bytes
 
 
@@ -165,18 +146,17 @@ class ByteMap(Value):
 
     @property
     def kept_bytes(self) -> int:
-        """Return the size of the file that ships."""
         return sum(each.kept_bytes for each in self.components)
 
     @property
     def plain_bytes(self) -> int | None:
-        """Return the size of the plain build's file; None: what its bytes are is not known."""
+        """None: what its bytes are is not known."""
         known = [each.plain_bytes for each in self.components if each.plain_bytes is not None]
         return sum(known) if known else None
 
 
 def make_map(artifact: str, variant: str, shipped: ByteTable, plain: ByteTable | None) -> ByteMap:
-    """Return the map of a file; ``plain``: None if it is not known what that one's bytes are."""
+    """``plain``: None if it is not known what that one's bytes are."""
     if plain is not None and are_unnamed(plain.components):
         plain = None
     listed = _choose_components(shipped, plain)
@@ -221,7 +201,6 @@ def _take(sizes: Mapping[str, int], most: int, least_bytes: int = 1) -> list[str
 def _map_component(
     name: str, shipped: ByteTable, plain: ByteTable | None, least_kept: int, least_left_out: int
 ) -> MappedComponent:
-    """Return a component; its symbols are those of which at least so many bytes stay or go."""
     kept = Counter(shipped.components.get(name, {}))
     before = Counter(plain.components.get(name, {})) if plain else Counter[str]()
     listed = _take(_list_named(kept), _MOST_KEPT, least_kept)
@@ -254,7 +233,7 @@ def _least_of(table: ByteTable) -> int:
 
 
 def _is_known(label: str, before: Counter[str], plain: ByteTable | None) -> bool:
-    """Tell whether the plain build's bytes are known: not of what is too small for its table."""
+    """Not of what is too small for the table."""
     return plain is not None and (label in before or SMALLER not in before)
 
 

@@ -1,7 +1,6 @@
 """What the bytes of built files are: by symbols of the copy that was not stripped.
 
-The plain build is broken down when it is made, which takes longer than all else here, and leaves
-its tables: it stays as it is while what is kept of it changes.
+The plain build is broken down when it is made, which takes longer than all else here.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _MOST_BYTES = 96 * 1024
 
 
 def break_down_file(path: Path, named: Path | None, *, deflate: bool = False) -> Breakdown:
-    """Break a stripped file down by the symbols of its unstripped copy. Raises InputError."""
+    """``named``: the copy with symbols. Raises InputError."""
     names = NameSources()
     if named is not None:
         names = NameSources(twin=read_linked(named), twin_source=str(named))
@@ -90,7 +89,6 @@ def leave_symbols(
 
 
 def read_tables(plain: StageFolder) -> Mapping[str, ByteTable]:
-    """Read the table of each artifact of the plain build, as far as there are any."""
     if BYTE_TABLES_FILE not in plain.files:
         return {}
     path = plain.file(BYTE_TABLES_FILE)

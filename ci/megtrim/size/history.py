@@ -48,10 +48,7 @@ _HINT = "expected sizes as the workflow `size history` adds them, unchanged"
 
 
 class FileSize(Value):
-    """What one file of one variant measures."""
-
     size_bytes: Annotated[int, Field(alias="bytes")]
-    """Of the stripped file."""
     measures: Mapping[str, int]
     """Its other sizes, by measure (:mod:`~megtrim.config.measure_names`), as far as known."""
     components: Mapping[str, int]
@@ -70,7 +67,7 @@ class FileSize(Value):
             raise ValueError(msg)
 
     def find(self, measure: str) -> int | None:
-        """Return the bytes of a measure; None if the history does not say."""
+        """None if the history does not say."""
         kind, _, name = measure.partition(" ")
         table = None
         if kind == Measure.COMPONENT:
@@ -81,14 +78,11 @@ class FileSize(Value):
         return find_measure(measure, self.size_bytes, self.measures or None, table)
 
     def _lists(self, component: str) -> bool:
-        """Return whether a component would be there if the file had it."""
         coarse = component.count("/") < _DEEPEST
         return coarse and (component in self.components or SMALLER not in self.components)
 
 
 class CommitSizes(Value):
-    """The sizes of one commit under one configuration."""
-
     version: int = ENTRY_VERSION
     commit: str
     committed_at: str
@@ -96,13 +90,10 @@ class CommitSizes(Value):
     config: str
     """Path of the configuration in the repository, with its toolchain if the file has several."""
     megtrim: str
-    """The version of megtrim that measured; empty if it is not known."""
     run: int
     """The run of the workflow; 0 for a run by hand."""
     quick: bool
-    """The sizes are those of a quick trim."""
     artifacts: Mapping[str, Mapping[str, FileSize]]
-    """By artifact and variant."""
 
     def __post_init__(self) -> None:
         expect_match(COMMIT_DIGEST, "commit", self.commit, "a commit")
@@ -123,22 +114,21 @@ class CommitSizes(Value):
 
     @property
     def id(self) -> str:
-        """Return the name that no other content has."""
         return name_entry(self, self.time, self.commit)
 
     @property
     def path(self) -> str:
-        """Return the path of its file, relative to the folder or branch of the history."""
+        """Relative to the folder or branch of the history."""
         return place_entry(FOLDER, self.time, self.id)
 
     @property
     def subject(self) -> tuple[str, str, bool]:
-        """Return what has one size at a time: a commit, its configuration, a quick trim or not."""
+        """What has one size at a time."""
         return (self.commit, self.config, self.quick)
 
 
 def parse_commit_sizes(text: str, *, source: str) -> CommitSizes:
-    """Parse the text of an entry. Raises InputError naming ``source``, the line and the flaw."""
+    """Raise InputError naming ``source``, the line and the flaw."""
     return load_entry(CommitSizes, text, source=source, version=ENTRY_VERSION, hint=_HINT)
 
 
@@ -150,15 +140,10 @@ SIZE_FILES = EntryKind(
     largest_bytes=LARGEST_ENTRY_BYTES,
     most=MOST_ENTRIES,
 )
-"""Sizes, as a history holds them."""
 
 
 def make_commit_sizes(stored: Baseline, *, shown: str, run: int = 0) -> CommitSizes:
-    """Return what a history keeps of the sizes that a run of the workflow stored.
-
-    ``shown`` names them in messages. Raises InputError if they have no place in a history: they say
-    no commit, or they are of files that differ from it.
-    """
+    """Raise InputError if sizes have no place in a history: of no commit, or of other files."""
     if not (stored.commit and stored.committed_at and stored.config):
         msg = f"{shown}: found sizes of no commit, expected the commit, its time and configuration"
         raise InputError(msg, hint="measure a configuration that is committed")
@@ -189,7 +174,6 @@ def make_commit_sizes(stored: Baseline, *, shown: str, run: int = 0) -> CommitSi
 
 
 def expect_sizes_of(entry: CommitSizes, *, commit: str, config: str) -> CommitSizes:
-    """Return sizes if they are of a run's commit and configuration. Raises InputError."""
     for key, found, expected in (
         ("commit", entry.commit, commit),
         ("config", entry.config, config),
@@ -201,7 +185,7 @@ def expect_sizes_of(entry: CommitSizes, *, commit: str, config: str) -> CommitSi
 
 
 def _coarsen(table: ByteTable) -> dict[str, int]:
-    """Return the bytes of a table by the first parts of its components' names, by name."""
+    """Keep the first parts of the components' names."""
     totals: Counter[str] = Counter()
     for component, labels in table.components.items():
         totals["/".join(component.split("/")[:_DEEPEST])] += sum(labels.values())
@@ -216,15 +200,11 @@ _MOST_COMPONENTS = 3
 
 
 class ComponentGrowth(Value):
-    """By how much one component changed from one commit of the history to the next."""
-
     component: str
     growth_bytes: SignedInt
 
 
 class SizePoint(Value):
-    """The size of a file at one commit."""
-
     commit: str
     committed_at: str
     """In UTC, such as ``2026-11-24T02:00:00Z``."""
@@ -232,22 +212,16 @@ class SizePoint(Value):
     """The version of megtrim that measured; empty if it is not known."""
     size_bytes: int
     growth_bytes: SignedInt | None
-    """Since the point before; None for the first."""
     components: tuple[ComponentGrowth, ...]
     """What changed most since then, at most three; empty if one of both does not say."""
 
 
 class SizeTrend(Value):
-    """One file of one configuration over all commits that have it."""
-
     config: str
-    """Path of the configuration in the repository, with its toolchain if it has several."""
     quick: bool
-    """The sizes are those of quick trims."""
     artifact: str
     variant: str
     measure: str
-    """What was measured; empty: the stripped file."""
     points: tuple[SizePoint, ...]
     """Oldest first; there is at least one."""
     max_bytes: int | None = None
@@ -255,16 +229,14 @@ class SizeTrend(Value):
 
     @property
     def left_bytes(self) -> int | None:
-        """Return how much the budget leaves at the newest commit; negative: it is exceeded."""
+        """What the budget leaves at the newest commit; negative: it is exceeded."""
         return None if self.max_bytes is None else self.max_bytes - self.points[-1].size_bytes
 
     @property
     def growth_bytes(self) -> int:
-        """Return the growth from the first commit to the last."""
         return self.points[-1].size_bytes - self.points[0].size_bytes
 
     def find_steps(self, most: int = 3) -> tuple[SizePoint, ...]:
-        """Return the points that changed the size most, the largest change first."""
         steps = [each for each in self.points if each.growth_bytes]
         steps.sort(key=lambda each: (-abs(each.growth_bytes or 0), each.committed_at, each.commit))
         return tuple(steps[:most])
@@ -276,7 +248,6 @@ class SizeHistory(Value):
     version: int = VERSION
     trends: tuple[SizeTrend, ...]
     unreadable: tuple[UnreadableFile, ...]
-    """Files of the history that could not be read, and why."""
 
 
 def make_trends(
@@ -286,11 +257,9 @@ def make_trends(
     measure: str = STRIPPED,
     budgets: Mapping[str, Sequence[Budget]] | None = None,
 ) -> tuple[SizeTrend, ...]:
-    """Return the trend of each configuration, artifact and variant, by name.
+    """Quick trims start from another build, so they have trends of their own.
 
-    ``variant``: only of that one; ``measure``: what is measured; ``budgets``: by configuration.
-    Quick trims start from another build, so they have trends of their own. A commit counts once in
-    each, however often it was measured.
+    A commit counts once in each, however often it was measured.
     """
     measured: dict[tuple[str, str, bool], list[CommitSizes]] = {}
     for each in entries:
@@ -317,7 +286,7 @@ def make_trends(
 
 
 def _join(same: Sequence[CommitSizes]) -> CommitSizes:
-    """Return one entry of a commit, with the larger size of each file: none can hide growth."""
+    """Take the larger size of each file: none can hide growth."""
     files: dict[str, dict[str, FileSize]] = {}
     for entry in same:
         for artifact, variant in _list_keys(entry):
@@ -355,7 +324,7 @@ def _list_points(
 
 
 def _compare(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[ComponentGrowth, ...]:
-    """Return the components that changed most; none if the components of one are not known."""
+    """None if the components of one are not known."""
     if not before or not after:
         return ()
     changes = {
@@ -373,7 +342,7 @@ def _compare(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[Compo
 def _find_most(
     budgets: Sequence[Budget], newest: CommitSizes, key: tuple[str, str], measure: str
 ) -> int | None:
-    """Return the largest size that budgets of one file allow; a share is one of the plain build."""
+    """A share is one of the plain build."""
     artifact, variant = key
     plain = newest.artifacts.get(artifact, {}).get(str(Variant.PLAIN))
     whole_bytes = None if plain is None else plain.find(measure)

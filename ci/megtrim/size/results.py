@@ -15,20 +15,15 @@ from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 
 class SizeResult(StageResult):
-    """Of the stage `size`: every artifact, and every budget that limits one."""
-
     artifacts: tuple[ArtifactSizes, ...]
     budgets: tuple[BudgetRow, ...]
     baseline: str
     """Where the baseline is from; empty: there is none."""
     causes: tuple[Cause, ...] = ()
-    """What differs from what the baseline was made from."""
     notes: tuple[CauseNote, ...] = ()
-    """More about each of them."""
 
     @property
     def exit_code(self) -> int:
-        """1 where a budget is exceeded."""
         exceeded = any(each.status is BudgetStatus.FAIL for each in self.budgets)
         return ProductFailure.exit_code if exceeded else EXIT_PASS
 
@@ -37,12 +32,11 @@ _NOTHING = SizeResult(artifacts=(), budgets=(), baseline="")
 
 
 def size_result(results: TaskResults) -> SizeResult:
-    """Return what was measured; nothing where the stage did not end."""
+    """Return nothing where the stage did not end."""
     return results.done[SIZE].result_as(SizeResult) if SIZE in results.done else _NOTHING
 
 
 def budget_places(request: TrimRequest) -> Mapping[str, Place]:
-    """Return where the budgets of each subject are configured."""
     loaded = request.loaded
     return {
         name_subject(each.artifact, each.variant, each.measure): loaded.place("budgets", i)

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 class LimitKind(StrEnum):
-    """What a limit is about; a check of this kind follows from it."""
-
     SIZE = "size"
     GROWTH = "growth"
 
@@ -43,7 +41,7 @@ class BudgetStatus(StrEnum):
 
 
 def name_subject(artifact: str, variant: str, measure: str) -> str:
-    """Return what the checks of a budget are about; ``measure`` is empty for a file's size."""
+    """``measure`` is empty for a file's size."""
     build = f"{artifact}/{variant}"
     return f"{build} {measure}" if measure else build
 
@@ -57,21 +55,17 @@ class BudgetRow(Value):
     measure: str = ""
     """What is measured, such as ``section .text``; empty: the stripped file."""
     owner: str = ""
-    """Who decides about it, or empty."""
     used_bytes: SignedInt | None
-    """The size or the growth; None: there is no baseline to compare with."""
     max_bytes: int | None
-    """What is allowed; None: it only warns."""
     warn_bytes: int | None = None
-    """From which on reports warn; None: they do not."""
     baseline: str = ""
     """Where the baseline of a growth is from, or empty."""
     waiver: str = ""
-    """Reasons of the waivers that were needed, whether they were enough or not; or empty."""
+    """Of waivers that were needed, whether they were enough or not."""
     lapsed: str = ""
     """The waivers that expired: owner, day and reason; or empty."""
     lower_bytes: int | None = None
-    """A lower limit of the size that would leave enough room; None: there is none to propose."""
+    """None: there is none to propose."""
     status: BudgetStatus
 
     @property
@@ -80,17 +74,15 @@ class BudgetRow(Value):
 
     @property
     def check_id(self) -> str:
-        """The id of the check that follows from it."""
         return f"{self.kind}:{self.subject}"
 
     @property
     def name(self) -> str:
-        """The budget's name, as in a waiver."""
         return name_budget(self.artifact, self.variant, self.measure)
 
     @property
     def left_bytes(self) -> int | None:
-        """What is left, negative if the limit is exceeded; None: that is not known."""
+        """Negative if the limit is exceeded; None: not known."""
         if self.used_bytes is None or self.max_bytes is None:
             return None
         return self.max_bytes - self.used_bytes
@@ -116,7 +108,6 @@ class BudgetRow(Value):
 
     @property
     def text(self) -> str:
-        """What was measured, what is allowed, and by whose leave: one line."""
         waived = f", waived: {self.waiver}" if self.waiver else ""
         lapsed = f"; {self.lapsed}" if self.lapsed and self.status is BudgetStatus.FAIL else ""
         return f"{self._limit_text()}{waived}{lapsed}"
@@ -144,7 +135,7 @@ BUDGET_SIGNS = {
 def budget_checks(
     rows: Iterable[BudgetRow], *, invocation: Invocation, places: Mapping[str, Place], start: Place
 ) -> Iterator[Check]:
-    """Yield the check of each limit, as it was judged; ``places``: where it is configured."""
+    """``places``: where limits are configured."""
     for row in rows:
         place = places.get(row.subject, start)
         failed = row.status is BudgetStatus.FAIL
@@ -163,8 +154,6 @@ def budget_checks(
 
 
 class VariantSize(Value):
-    """The stripped file of one variant."""
-
     variant: str
     size_bytes: int
     share: float
@@ -174,16 +163,11 @@ class VariantSize(Value):
     growth_bytes: SignedInt | None = None
     """Since the baseline; None if the baseline does not hold this file."""
     components: tuple[ByteChange, ...] = ()
-    """What grew and what shrank since the baseline, the largest first; empty: not known."""
     symbols: tuple[ByteChange, ...] = ()
-    """The same by symbol."""
     arrivals: Arrivals = NO_ARRIVALS
-    """What came in since the baseline, and what it costs."""
     price_changes: tuple[PriceChange, ...] = ()
-    """Models that were there before and cost another price at the margin."""
 
     def __post_init__(self) -> None:
-        """Refuse changes that are not the file's growth."""
         for changes in (self.components, self.symbols):
             if changes and sum(each.growth_bytes for each in changes) != self.growth_bytes:
                 msg = f"{self.variant}: found changes that do not add up to its growth"
@@ -196,7 +180,6 @@ class ArtifactSizes(Value):
     name: str
     sizes: tuple[VariantSize, ...]
     prices: PriceList | None = None
-    """What models, scenarios and the like cost in it; None: not known."""
     byte_map: ByteMap | None = None
     """Where its bytes are, and those that were left out; None: not known."""
 

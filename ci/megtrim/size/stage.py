@@ -56,7 +56,6 @@ from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 
 _File = tuple[str, str]
-"""Artifact and variant."""
 _MOST_PRICES = 20
 """Of each kind, besides models and scenarios."""
 _MOST_CHANGES = 40
@@ -64,7 +63,7 @@ _MOST_CHANGES = 40
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name every artifact, the budgets, the baseline; the day only where a waiver can end."""
+    """The day counts only where a waiver can end."""
     config, builds = session.request.config, _builds(task, session)
     named = {
         f"{variant} {artifact}": binary_digest(build, artifact)
@@ -101,7 +100,6 @@ def result_type(_task: Task) -> type[SizeResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> SizeResult:
-    """Weigh by groups of sections, judge the budgets, leave ``sizes.json`` for later runs."""
     config, builds = session.request.config, _builds(task, session)
     facts = {
         (artifact, variant): read_elf(binary(build, artifact))
@@ -174,7 +172,6 @@ def _map_bytes(
     parts: Mapping[_File, ByteTable],
     plain: Mapping[str, ByteTable],
 ) -> ByteMap | None:
-    """Return where the bytes of what ships are, next to those of the plain build."""
     table = parts.get((artifact, variant))
     if table is None or are_unnamed(table.components):
         return None
@@ -184,10 +181,7 @@ def _map_bytes(
 def _measure(
     builds: list[tuple[str, StageFolder]], session: Session, prices: tuple[PriceList, ...]
 ) -> tuple[dict[_File, ByteTable], dict[_File, Measures]]:
-    """Return what the bytes of the files are that ship, and what files measure in other ways.
-
-    Others than what ships are measured only if a budget is about that.
-    """
+    """Others than what ships are measured only if a budget is about that."""
     parts: dict[_File, ByteTable] = {}
     measured: dict[_File, Measures] = {}
     *_, (shipped, _) = builds
@@ -224,10 +218,7 @@ def _find_existing(
     parts: dict[_File, ByteTable],
     plain: Mapping[str, ByteTable],
 ) -> dict[str, ExistingParts]:
-    """Return what the builds have of each artifact that is without a part that a budget is of.
-
-    What is left out of a file may still be in the one that it was trimmed from.
-    """
+    """What is left out of a file may still be in the one that it was trimmed from."""
     found: dict[str, ExistingParts] = {}
     for budget in session.request.config.budgets:
         key = (budget.artifact, str(budget.variant))
@@ -253,10 +244,9 @@ def _list_existing(
     plain: ByteTable | None,
     session: Session,
 ) -> ExistingParts:
-    """Return the sections and components of all files of an artifact.
+    """Components are known only if the plain program has symbols.
 
-    Components are known only if the plain program has symbols: the region build may well not have
-    one that its regions took.
+    The region build may well not have one that its regions took.
     """
     known = [measures for (name, _), measures in measured.items() if name == artifact]
     files = [
@@ -285,7 +275,6 @@ def _has(build: StageFolder, artifact: str) -> bool:
 
 
 def _list_asked(session: Session) -> set[_File]:
-    """Return the files that budgets measure in another way than by their size."""
     asked: set[_File] = set()
     for budget in session.request.config.budgets:
         if budget.measure:
@@ -296,17 +285,14 @@ def _list_asked(session: Session) -> set[_File]:
 
 
 class _Comparison(Value):
-    """What all files are compared with, and what differs."""
-
     facts: Mapping[_File, ElfFacts]
     parts: Mapping[_File, ByteTable]
     baseline: Baseline
     changes: InputChanges
     prices: Mapping[str, PriceList]
-    """By artifact."""
 
     def weigh(self, key: _File) -> VariantSize:
-        """Return a file with what grew in it; what came in is of the one that ships."""
+        """What came in is of the one that ships."""
         artifact, variant = key
         elf, table, before = self.facts[key], self.parts.get(key), self.baseline.parts.get(key)
         components: tuple[ByteChange, ...] = ()
@@ -334,7 +320,7 @@ class _Comparison(Value):
 
 
 def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
-    """Return what is measured, plain first, what ships last: the builds that the task needs."""
+    """Return plain first, what ships last."""
     every = (
         (Variant.PLAIN, PLAIN),
         (Variant.PROFILE, PROFILE),
@@ -349,7 +335,7 @@ def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
 
 
 def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
-    """Return the baseline, if there is one, before anything is built. Raises InputError."""
+    """Return the baseline before anything is built. Raises InputError."""
     chosen = _baseline_file(request)
     if chosen is not None and chosen[0].exists():
         return _load_baseline(chosen, request)
@@ -375,9 +361,8 @@ def _baseline(session: Session) -> Baseline | None:
 
 
 def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:
-    """Return the baseline's file and what people call it; the command line's one wins.
-
-    The configuration's is that of the full trim: a quick trim is not compared with it.
+    """The command line's wins. The configuration's is that of the full trim: a quick trim is not
+    compared with it.
     """
     if request.options.baseline is not None:
         return request.options.baseline, str(request.options.baseline)
@@ -386,5 +371,5 @@ def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:
 
 
 def _is_there(path: Path, request: TrimRequest) -> bool:
-    """Say whether to read it: a step before this one may have found none, a team names one."""
+    """A step before this one may have found none; a team names one."""
     return request.options.baseline is None or path.exists()

@@ -25,8 +25,6 @@ MOST_PARTS = 60
 
 
 class PriceBasis(StrEnum):
-    """How a price is known."""
-
     BUILT = "built"
     """Two builds differ by this alone."""
     ATTRIBUTED = "attributed"
@@ -37,8 +35,6 @@ class PriceBasis(StrEnum):
 
 
 class NewUse(Value):
-    """A model, or a scenario of a known model, that the baseline did not have."""
-
     kind: PriceKind
     name: str
     basis: PriceBasis = PriceBasis.UNKNOWN
@@ -58,20 +54,15 @@ class NewPart(Value):
     size_bytes: SignedInt | None = None
     """None: unknown."""
     models: tuple[str, ...] = ()
-    """Those that need it; empty: nothing that was traced does."""
 
 
 class Arrivals(Value):
-    """All that came into one file."""
-
     uses: tuple[NewUse, ...] = ()
-    """Models first, by name."""
     together_bytes: SignedInt | None = None
     """What several of these cost together, as built; None: unknown, or there is one."""
     parts: tuple[NewPart, ...] = ()
     """The largest first, those of unknown size last."""
     other_parts: int = 0
-    """How many more rows there would be."""
 
 
 NO_ARRIVALS = Arrivals()
@@ -83,11 +74,7 @@ def find_arrivals(
     symbols: Sequence[ByteChange] = (),
     prices: PriceList | None = None,
 ) -> Arrivals:
-    """Return what came into a file.
-
-    ``growth_bytes`` is since the baseline, ``symbols`` are all changes by symbol, and ``prices``
-    all prices of the build, as far as they are known.
-    """
+    """Take all changes by symbol and all prices of the build, as far as they are known."""
     new = sorted(_list_uses(changes))
     exact = growth_bytes if _differs_by_scenarios_alone(changes) else None
     known = _Prices(prices)
@@ -106,14 +93,11 @@ def find_arrivals(
 
 
 class _Prices:
-    """The prices of a build by what they are of."""
-
     def __init__(self, prices: PriceList | None) -> None:
         self._found = {(each.kind, each.name): each for each in prices.prices} if prices else {}
         self.counts_regions = prices is not None and prices.counts_regions
 
     def find(self, kind: str, name: str) -> Price | None:
-        """Return a price, if it is known."""
         with suppress(ValueError):  # a data type, for example, has none
             return self._found.get((PriceKind(kind), name))
         return None

@@ -22,10 +22,7 @@ from megtrim.trim.builds.links import KEEP_SET
 
 
 def read_build_inputs(shipped: StageFolder, session: Session) -> BuildInputs:
-    """Return what a shipped program was built from, by name.
-
-    A list of functions also names the link that it is of, so the functions stand in its place.
-    """
+    """The functions stand for their list, which also names the link that it is of."""
     kept = _keep_set_folder(session)
     return _gather(shipped, session, read_keep_set(kept.file(KEEP_SET_FILE)) if kept else None)
 
@@ -75,7 +72,6 @@ def _group_files(checkout: Checkout) -> Mapping[SourceKind, dict[str, str]]:
 
 
 def _list_settings(session: Session) -> dict[str, str]:
-    """Name what the configuration sets of the build, beyond the programs and the compiler."""
     config = session.request.config
     trim = config.trim.model_dump(mode="json", exclude_defaults=True)
     toolchain = config.toolchain.model_dump(mode="json", exclude_defaults=True)
@@ -91,7 +87,6 @@ def _list_settings(session: Session) -> dict[str, str]:
 
 
 def _digest_dependencies(files: Mapping[str, str], checkout: Checkout) -> dict[str, str]:
-    """Name each third party with a digest of its files."""
     lines: dict[str, list[str]] = defaultdict(list)
     for path, sha256 in sorted(files.items()):
         lines[find_dependency(path, checkout.submodules)].append(f"{path} {sha256}")
@@ -137,18 +132,14 @@ _COMMENT = re.compile(r"(?m)#.*$")
 
 
 class SourceKind(StrEnum):
-    """What a file is."""
-
     SOURCE = "source"
     DEPENDENCY = "dependency"
     BUILD = "build"
-    """A file that says how to build."""
     OTHER = "other"
     """It enters no program, such as a licence."""
 
 
 def find_kind(path: str, submodules: Collection[str] = ()) -> SourceKind:
-    """Return what the file at a path of the tree is."""
     if find_dependency(path, submodules):
         return SourceKind.DEPENDENCY
     if _BUILD_FILE.fullmatch(path):
@@ -157,7 +148,7 @@ def find_kind(path: str, submodules: Collection[str] = ()) -> SourceKind:
 
 
 def find_dependency(path: str, submodules: Collection[str] = ()) -> str:
-    """Return the folder of the third party that a file belongs to; empty if it is the engine's."""
+    """Return the folder of a third party; empty if the file is the engine's."""
     for parent in PurePosixPath(path).parents:
         if str(parent) in submodules:
             return str(parent)
@@ -166,8 +157,5 @@ def find_dependency(path: str, submodules: Collection[str] = ()) -> str:
 
 
 def strip_sources(text: str) -> str:
-    """Return a build file without comments, and without the names of sources.
-
-    A source file that came or went is one of the sources, not another way to build.
-    """
+    """A source file that came or went is one of the sources, not another way to build."""
     return " ".join(_NAMED_SOURCE.sub("", _COMMENT.sub("", text)).split())

@@ -22,8 +22,6 @@ from megtrim.util.wording import count
 
 
 class Cause(StrEnum):
-    """What enters a build, in the order in which reports name it."""
-
     SOURCE = "source"
     DEPENDENCIES = "dependencies"
     """Third parties in the engine's tree: its submodules, and folders that are called so."""
@@ -49,13 +47,11 @@ _CAUSES = (
     (Cause.TOOLCHAIN, re.compile(r"toolchain (?!compile flags|link flags).*")),
     (Cause.MEGTRIM, re.compile(r"megtrim")),
 )
-"""By the label of an input; any other is an order."""
 _FOLLOWS = re.compile(r"engine|base|link .*")
 """Digests of all that others name one by one, and of what earlier stages made of it."""
 
 
 def digest_causes(inputs: Mapping[str, str]) -> dict[str, str]:
-    """Return a digest of each cause and of the orders, by the labelled inputs of what ships."""
     lines: dict[str, list[str]] = {cause: [] for cause in (*Cause, ORDERS)}
     for label, value in sorted(inputs.items()):
         if not _FOLLOWS.fullmatch(label):
@@ -64,10 +60,9 @@ def digest_causes(inputs: Mapping[str, str]) -> dict[str, str]:
 
 
 def list_causes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Cause, ...]:
-    """Return what differs; nothing where the baseline does not say what it was made from.
+    """Nothing where the baseline does not say what it was made from, or names fewer causes.
 
-    A baseline of a megtrim that named fewer causes says too little. Other orders that follow from
-    no cause are flags.
+    Other orders that follow from no cause are flags.
     """
     if Cause.MEGTRIM not in before:
         return ()
@@ -78,12 +73,10 @@ def list_causes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Ca
 
 
 def find_cause(label: str) -> Cause | None:
-    """Return the cause that an input is part of; None: it is an order."""
     return next((cause for cause, labels in _CAUSES if labels.fullmatch(label)), None)
 
 
 def digest(text: str) -> str:
-    """Return 20 hex digits of a text's sha256."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:20]
 
 
@@ -98,8 +91,6 @@ _SHOWN_CAUSES = (Cause.FLAGS, Cause.TOOLCHAIN, Cause.DEPENDENCIES, Cause.MEGTRIM
 
 
 class BuildInputs(Value):
-    """What a program was built from, by name."""
-
     values: Mapping[str, str]
     """Other inputs by label, as :func:`find_cause` knows them."""
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -121,12 +112,8 @@ class BuildInputs(Value):
 
 
 class InputPrint(Value):
-    """What a baseline keeps of what its programs were built from."""
-
     made_from: Mapping[str, str] = field(default_factory=dict)
-    """A digest of each cause."""
     sources: str = ""
-    """The prints of all source files in a row."""
     kept: Mapping[str, str] = field(default_factory=dict)
     """By what it is, and the indices of the scenarios that need it: the prints of what is kept.
 
@@ -138,7 +125,7 @@ class InputPrint(Value):
 
 
 class ValueChange(Value):
-    """A setting or a version that differs; empty where it is not set."""
+    """Empty where it is not set."""
 
     label: str
     before: str
@@ -146,11 +133,8 @@ class ValueChange(Value):
 
 
 class InputChanges(Value):
-    """What differs from what a baseline was made from."""
-
     causes: tuple[Cause, ...] = ()
     files: tuple[str, ...] = ()
-    """Source files that are new or hold something else."""
     removed_files: int = 0
     """Prints of source files that are not there any more, beyond those of ``files``."""
     values: tuple[ValueChange, ...] = ()
@@ -160,13 +144,11 @@ class InputChanges(Value):
     """How many things are not kept any more, by what they are."""
     new_scenarios: tuple[str, ...] = ()
     new_models: tuple[str, ...] = ()
-    """Models of these that had no scenario before."""
     changed_scenarios: tuple[str, ...] = ()
     lost_scenarios: tuple[str, ...] = ()
 
 
 def make_print(inputs: BuildInputs) -> InputPrint:
-    """Return what a baseline keeps; equal inputs give equal prints."""
     at = {name: str(index) for index, name in enumerate(sorted(inputs.scenarios))}
     groups: dict[str, list[str]] = defaultdict(list)
     for name, users in inputs.kept.items():
@@ -182,9 +164,7 @@ def make_print(inputs: BuildInputs) -> InputPrint:
 
 
 def compare_inputs(before: InputPrint, after: BuildInputs, *, traced: bool = False) -> InputChanges:
-    """Return what differs; nothing if the baseline does not say what it was made from.
-
-    What is kept differently for scenarios that came, went or changed has the models as its cause,
+    """What is kept differently for scenarios that came, went or changed has the models as cause,
     what else is kept differently the keep set. A model that changes nothing in what is kept changes
     no byte, so it is no cause. ``traced``: the trim found out by itself what to keep, so that
     follows from whatever else differs, and is a cause only if nothing else does.
@@ -222,8 +202,6 @@ def compare_inputs(before: InputPrint, after: BuildInputs, *, traced: bool = Fal
 
 
 class _KeptChanges:
-    """What is kept that was not, and the other way round, and for whom."""
-
     def __init__(self, before: InputPrint, after: BuildInputs) -> None:
         names = tuple(sorted(before.scenarios))
         was = {
@@ -250,12 +228,12 @@ class _KeptChanges:
 
 
 def kind_of(name: str) -> str:
-    """Return what a thing is that is kept: ``region``, ``function``, ``operator`` and so on."""
+    """``region``, ``function``, ``operator`` and so on."""
     return name.partition(" ")[0]
 
 
 def count_kinds(counts: Mapping[str, int]) -> str:
-    """Return how many there are of each kind, for people; numbers of modes stand for names."""
+    """Numbers of modes stand for names, so they count only alone."""
     named = [(kind, n) for kind, n in sorted(counts.items()) if kind != NAMELESS]
     shown = [count(n, name_kind(kind)) for kind, n in named or counts.items()]
     *others, last = shown
@@ -273,7 +251,6 @@ def _read_indices(group: str, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _prints_of(sources: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of files by their prints."""
     return {_print(f"{name}\0{at}"): name for name, at in sources.items()}
 
 
@@ -283,7 +260,6 @@ def _find_new(prints: Mapping[str, str], known: str) -> tuple[str, ...]:
 
 
 def _count_missing(known: str, prints: Mapping[str, str]) -> int:
-    """Return how many files fewer there are among those that differ."""
     before = frozenset(_cut(known))
     return len(before - prints.keys()) - len(prints.keys() - before)
 
@@ -298,7 +274,6 @@ def _compare_values(before: Mapping[str, str], after: Mapping[str, str]) -> tupl
 
 
 def _shorten_values(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the inputs that a baseline keeps as they are."""
     return {
         label: _shorten(value)
         for label, value in sorted(values.items())
@@ -337,17 +312,12 @@ _ADVICE = {
 
 
 class CauseNote(Value):
-    """One cause that differs."""
-
     cause: Cause
     seen: str
-    """What differs."""
     advice: str
-    """What to do if that is not welcome."""
 
 
 def describe_causes(changes: InputChanges) -> tuple[CauseNote, ...]:
-    """Return a note for each cause that differs."""
     return tuple(
         CauseNote(
             cause=each,

@@ -26,7 +26,7 @@ from megtrim.size.references.linked_file import LinkedFile, locate
 from megtrim.util.value import Value
 
 _MARK = re.compile(rf"_ZT[IS]({PREFIX}\w+)|_Z({PREFIX}\w+)7on_usedEv", re.ASCII)
-"""A region's type: its description, the text of its name, or the function that reports it."""
+"""Descriptions of a region's type, texts of its name, and functions that report it."""
 
 
 class RegionExtents(Value):
@@ -38,10 +38,7 @@ class RegionExtents(Value):
     """In which regions the function refers to a name."""
 
     def find_share(self, gone: frozenset[Region], kept: frozenset[Region]) -> float:
-        """Return which share of a function of the reduced build would go with some regions.
-
-        Without its last region, nothing but a trap is left of a function.
-        """
+        """Without its last region, nothing but a trap is left of a function."""
         there = {region: n for region, n in self.sizes.items() if region is None or region in kept}
         if gone.isdisjoint(there):
             return 0.0
@@ -50,7 +47,6 @@ class RegionExtents(Value):
         return sum(n for region, n in there.items() if region in gone) / sum(there.values())
 
     def goes_with(self, name: str, gone: frozenset[Region], kept: frozenset[Region]) -> bool:
-        """Return whether only the regions that go refer to a name."""
         regions = self.references.get(name, frozenset())
         there = {each for each in regions if each is None or each in kept}
         return bool(there) and there <= gone
@@ -59,7 +55,7 @@ class RegionExtents(Value):
 def locate_extents(
     graph: ReferenceGraph, extents: Mapping[str, RegionExtents]
 ) -> dict[int, RegionExtents]:
-    """Return the parts of any program that have regions; ``extents`` are by linkage names."""
+    """``extents`` are by linkage names."""
     return {
         number: found
         for number, part in enumerate(graph.parts)
@@ -68,10 +64,7 @@ def locate_extents(
 
 
 def find_extents(linked: LinkedFile, references: References) -> dict[str, RegionExtents]:
-    """Return the extents of each function in which regions begin, by its linkage names.
-
-    ``linked`` is the profile build's program, ``references`` are all of its references by address.
-    """
+    """``linked`` is the profile build's program, ``references`` are all of its by address."""
     marks = _find_marks(linked)
     starts = np.array([each.start for each in linked.stretches], dtype=np.int64)
     ends = np.array([each.end for each in linked.stretches], dtype=np.int64)
@@ -94,7 +87,6 @@ def find_extents(linked: LinkedFile, references: References) -> dict[str, Region
 
 
 def _find_marks(linked: LinkedFile) -> dict[int, Region]:
-    """Return the parts that stand for a region."""
     types = {
         number: mark[1] or f"{mark[2]}E"
         for number, part in enumerate(linked.graph.parts)
@@ -133,20 +125,15 @@ def _names(linked: LinkedFile, number: int) -> Iterator[str]:
 
 
 TRAP_BYTES = 16
-"""What remains of a function whose regions all went."""
 _REGISTERING = ("_GLOBAL__sub_I_", "__cxx_global_var_init", "_GLOBAL__I_")
 _REGISTERED = ("{}", "{}Forward", "_OprReg{}", "{}Entry")
 """What an operator's class, and the class that registers it, are called; a version may follow."""
 
 
 class PricedProgram(Value):
-    """A program that ships, with what is known of its parts."""
-
     graph: ReferenceGraph
     regions: frozenset[Region]
-    """Those that it keeps."""
     dropped: frozenset[str]
-    """Functions that it leaves out."""
     extents: Mapping[str, RegionExtents]
     """By functions of the profile build; empty where there is none."""
     _reached: Mask = field(init=False, repr=False, compare=False)
@@ -154,7 +141,6 @@ class PricedProgram(Value):
     _registering: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Find what is there now, and where regions and operators are."""
         parts = self.graph.parts
         registering = tuple(
             number
@@ -166,7 +152,6 @@ class PricedProgram(Value):
         object.__setattr__(self, "_registering", registering)
 
     def price(self, gone: NeededParts) -> int:
-        """Return the bytes that would go with these parts."""
         emptied = self._find_emptied(gone.functions)
         cut, shares = self._find_cut(gone)
         starts = [each for each in self.graph.roots if not emptied[each]]
@@ -192,7 +177,6 @@ class PricedProgram(Value):
         )
 
     def _find_cut(self, gone: NeededParts) -> tuple[Mask, dict[int, float]]:
-        """Return which references go, and which share of functions that stay."""
         cut = np.zeros(len(self.graph.targets), dtype=bool)
         shares: dict[int, float] = {}
         for number, extents in self._with_regions.items():

@@ -18,8 +18,6 @@ from megtrim.util.value import Value
 
 
 class PriceKind(StrEnum):
-    """What has a price, in the order of reports."""
-
     MODEL = "model"
     SCENARIO = "scenario"
     OPERATOR = "operator"
@@ -30,12 +28,9 @@ _ALWAYS_STORED = (PriceKind.MODEL, PriceKind.SCENARIO)
 
 
 class Price(Value):
-    """What one thing costs in one file, in bytes."""
-
     kind: PriceKind
     name: str
     margin_bytes: SignedInt
-    """What would go with it."""
     alone_bytes: int | None = None
     """The size of a program for it only; None: it is no model or scenario."""
     own_bytes: int | None = None
@@ -43,26 +38,18 @@ class Price(Value):
 
 
 class PriceList(Value):
-    """The prices in one file that ships."""
-
     artifact: str
     size_bytes: int
-    """Stripped."""
     prices: tuple[Price, ...]
-    """By kind, the highest first."""
     counts_regions: bool = False
     """Whether the code in regions counts: only a profile build shows where they are."""
 
     def of_kind(self, kind: PriceKind) -> tuple[Price, ...]:
-        """Return the prices of one kind, the highest first."""
         return tuple(each for each in self.prices if each.kind is kind)
 
 
 def sort_prices(prices: Iterable[Price]) -> tuple[Price, ...]:
-    """Return the prices by kind, the highest first; functions by their own bytes.
-
-    Nearly everything would go with the functions that a program begins with.
-    """
+    """Functions count by their own bytes: nearly all would go with those a program begins with."""
     order = list(PriceKind)
 
     def rank(price: Price) -> tuple[int, int, str]:
@@ -73,11 +60,7 @@ def sort_prices(prices: Iterable[Price]) -> tuple[Price, ...]:
 
 
 def shorten(prices: PriceList, most: int) -> PriceList:
-    """Return a list that is small enough to be stored.
-
-    It has all models and scenarios, and the highest prices of each other kind. Functions have
-    readable names.
-    """
+    """Keep all models and scenarios, the highest of others; functions get readable names."""
     counts = dict.fromkeys(PriceKind, 0)
     found = []
     for each in sort_prices(prices.prices):
@@ -89,8 +72,6 @@ def shorten(prices: PriceList, most: int) -> PriceList:
 
 
 class StoredPrice(Value):
-    """The price of a model or scenario in a former build."""
-
     margin_bytes: SignedInt
     alone_bytes: int
 
@@ -104,12 +85,11 @@ class PriceChange(Value):
 
     @property
     def growth_bytes(self) -> int:
-        """Return by how much more it costs."""
         return self.after_bytes - self.before_bytes
 
 
 def compare_prices(before: Mapping[str, StoredPrice], prices: PriceList) -> tuple[PriceChange, ...]:
-    """Return the models that were there before and cost another price, the largest change first."""
+    """Return models that were there before and cost another price, the largest change first."""
     changes = (
         PriceChange(
             model=each.name,

@@ -40,8 +40,6 @@ from megtrim.util.value import Value
 
 
 class PricedArtifact(Value):
-    """One file that ships, ready to be priced."""
-
     name: str
     size_bytes: int
     program: PricedProgram
@@ -50,7 +48,7 @@ class PricedArtifact(Value):
     """What functions are left out of; None where they are not trimmed."""
 
     def find_gone(self, keep: KeepSet | None) -> NeededParts:
-        """Return what this file has and a smaller keep set does not need; None: no keep set."""
+        """Return what a smaller keep set does not need; None: no keep set."""
         needs = list_needs(keep) if keep else NeededParts()
         gone = list_needs(self.keep) - needs
         functions: frozenset[str] = frozenset()
@@ -60,21 +58,18 @@ class PricedArtifact(Value):
         return NeededParts(regions=gone.regions, functions=functions, operators=gone.operators)
 
     def price_margin(self, ids: frozenset[str]) -> int:
-        """Return what would go with some scenarios."""
         others = {each.id for each in self.keep.scenarios} - ids
         return self.program.price(
             self.find_gone(select_scenarios(self.keep, others) if others else None)
         )
 
     def price_alone(self, ids: frozenset[str]) -> int:
-        """Return the size of the file if these scenarios were the only ones."""
         return self.size_bytes - self.program.price(
             self.find_gone(select_scenarios(self.keep, ids))
         )
 
 
 def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
-    """Yield the artifacts that can be priced, by the results of the stage `references`."""
     folder = session.results.done[SHIPPED_REFERENCES]
     keep = references.read_keep(session)
     linked_again = (
@@ -101,10 +96,7 @@ def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
 
 
 def find_prices(session: Session) -> tuple[PriceList, ...]:
-    """Return the prices of every file that ships and whose link shows its references.
-
-    None, with a warning, where they cannot be found.
-    """
+    """None, with a warning, where they cannot be found."""
     try:
         if PROFILE in session.results.done:
             session.results.obtain(PROFILE_REFERENCES)
@@ -129,7 +121,7 @@ def make_price_list(artifact: PricedArtifact) -> PriceList:
 
 
 def _group_scenarios(keep: KeepSet) -> Iterator[tuple[PriceKind, str, frozenset[str]]]:
-    """Yield every model, and every scenario of a model with several, with its scenarios."""
+    """Yield kind, name and scenarios."""
     for model in list_models(keep):
         ids = frozenset(each.id for each in keep.scenarios if model_of(each.id) == model)
         yield PriceKind.MODEL, model, ids
@@ -138,7 +130,7 @@ def _group_scenarios(keep: KeepSet) -> Iterator[tuple[PriceKind, str, frozenset[
 
 
 def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
-    """Return where regions are in the profile build's program; nothing without such a build."""
+    """Without a profile build, nothing is known of regions."""
     folder = session.results.done.get(PROFILE_REFERENCES)
     place = linking.locate_unstripped(Link.REFERENCED, name)
     if folder is None or place not in folder.files:
@@ -149,7 +141,6 @@ def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
 
 
 def _price_uses(artifact: PricedArtifact) -> Iterator[Price]:
-    """Yield the price of every model, and of every scenario."""
     for kind, name, ids in _group_scenarios(artifact.keep):
         yield Price(
             kind=kind,

@@ -21,16 +21,12 @@ Mask = NDArray[np.bool_]
 """Whether each part is meant, by its number."""
 Numbers = NDArray[np.int64]
 _NONE = -9999
-"""What the search returns instead of a predecessor."""
 
 
 class Part(NamedTuple):
-    """What is kept or dropped as one."""
-
     names: tuple[str, ...]
     """Linkage names of what it holds, the largest first; empty if nothing names it."""
     section: str
-    """Section of the linked file."""
     source: str
     """Object, or archive and member as in the link map; empty if it is not known."""
     size_bytes: int
@@ -38,13 +34,10 @@ class Part(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return its first name; in brackets if it has none."""
         return self.names[0] if self.names else f"[unnamed in {self.section}]"
 
 
 class ReferenceGraph(Value):
-    """All parts of a linked file."""
-
     parts: tuple[Part, ...]
     """By address."""
     origins: Numbers
@@ -72,15 +65,13 @@ class ReferenceGraph(Value):
         return mask
 
     def find(self, names: Iterable[str]) -> frozenset[int]:
-        """Return the parts with these names; names that it does not have are left out."""
+        """Names that it does not have are left out."""
         return frozenset(self.by_name[name] for name in names if name in self.by_name)
 
     def referrers(self, number: int) -> tuple[int, ...]:
-        """Return the parts that refer to this one."""
         return tuple(int(each) for each in self.origins[self.targets == number])
 
     def references(self, number: int) -> tuple[int, ...]:
-        """Return the parts that this one refers to."""
         return tuple(target for _, target in self.iter_references(number))
 
     def iter_references(self, number: int) -> Iterator[tuple[int, int]]:
@@ -94,26 +85,25 @@ class ReferenceGraph(Value):
     def reach(
         self, starts: Iterable[int], *, emptied: Mask | None = None, cut: Mask | None = None
     ) -> Mask:
-        """Return the parts that ``starts`` reach by any number of references, and themselves.
+        """Return what ``starts`` reach by any number of references, and themselves.
 
-        What is ``emptied`` refers to nothing: its code is replaced by a trap. It is reached.
+        What is ``emptied`` is reached, and refers to nothing: its code is replaced by a trap.
         References that are ``cut``, by their numbers, do not count.
         """
         return self._search(starts, emptied, cut)[0]
 
     def count_bytes(self, mask: Mask) -> int:
-        """Return how many bytes these parts have."""
         return int(self.sizes[mask].sum())
 
     def chains(self, starts: Iterable[int], *, emptied: Mask | None = None) -> Chains:
-        """Return the shortest chain of references from one of ``starts`` to each part."""
+        """Find the shortest chain of references to each part."""
         _, order, before = self._search(starts, emptied)
         return Chains(order=order, before=before)
 
     def without(
         self, gone: Collection[int], starts: Iterable[int], *, emptied: Mask | None = None
     ) -> Mask:
-        """Return what would go if the parts ``gone`` left: they, and what only they reach."""
+        """Return what would go with ``gone``: they, and what only they reach."""
         starts = tuple(starts)
         cut = self.select(gone) if emptied is None else self.select(gone) | emptied
         left = self.reach((each for each in starts if each not in gone), emptied=cut)
@@ -145,14 +135,12 @@ class ReferenceGraph(Value):
 
 
 class Chains(Value):
-    """The shortest chains of references from some parts."""
-
     order: NDArray[np.int32]
     before: NDArray[np.int32]
     """Which part refers to each part in its chain."""
 
     def to(self, number: int) -> tuple[int, ...]:
-        """Return the chain's parts, from its start to this one; empty if nothing reaches it."""
+        """Empty if nothing reaches it."""
         above = len(self.before) - 1
         chain = []
         while number not in (above, _NONE):
@@ -164,7 +152,6 @@ class Chains(Value):
 def join(
     parts: tuple[Part, ...], origins: Numbers, targets: Numbers, roots: Mapping[int, str]
 ) -> ReferenceGraph:
-    """Return the graph of references in any order, which may repeat."""
     others = origins != targets
     keys = np.unique(origins[others] * len(parts) + targets[others])
     return ReferenceGraph(
@@ -176,15 +163,13 @@ def join(
 
 
 class Dominators(Value):
-    """The dominators of what some starts reach."""
-
     above: Numbers
     """The closest part that dominates each part; -1: none, or it is not reached."""
     order: tuple[int, ...]
     """The parts that are reached, each after the part that dominates it."""
 
     def retained_bytes(self, sizes: Numbers) -> Numbers:
-        """Return what would go with each part: its own bytes and those that it dominates."""
+        """The bytes of each part and of all that it dominates."""
         totals = np.zeros(len(sizes), dtype=np.int64)
         totals[list(self.order)] = sizes[list(self.order)]
         for each in reversed(self.order):
@@ -196,10 +181,10 @@ class Dominators(Value):
 def find_dominators(
     graph: ReferenceGraph, starts: Iterable[int], *, emptied: Mask | None = None
 ) -> Dominators:
-    """Return the dominators of all that ``starts`` reach; what is ``emptied`` refers to nothing.
+    """The algorithm is that of Cooper, Harvey and Kennedy (2001).
 
-    The algorithm is that of Cooper, Harvey and Kennedy (2001): in reverse post-order, each part's
-    dominator is the closest common one of those that refer to it, until nothing changes.
+    In reverse post-order, each part's dominator is the closest common one of those that refer to
+    it, until nothing changes.
     """
     top = len(graph.parts)
     following = _successors(graph, starts, emptied)
@@ -260,7 +245,7 @@ def _post_order(following: dict[int, list[int]], top: int) -> list[int]:
 
 
 def _meet(dominator: list[int], one: int, two: int) -> int:
-    """Return the closest common dominator of two, which are given by their ranks."""
+    """Both are given by their ranks."""
     while one != two:
         while one < two:
             one = dominator[one]
@@ -273,27 +258,20 @@ UNREACHED = "nothing refers to it: the linker keeps its whole object"
 
 
 class Explanation(Value):
-    """Why some parts are there."""
-
     size_bytes: int
-    """Their own bytes."""
     root: str
-    """Why the chain's first part stays."""
     chain: tuple[int, ...]
-    """The shortest chain of references from a root to the largest of them; empty if none leads
-    there."""
+    """The shortest from a root to the largest of them; empty if none leads there."""
     referrers: tuple[int, ...]
     """The other parts that refer to them, the largest first."""
     retained_bytes: int
-    """What would go if they left: their own bytes, and those that only they lead to."""
+    """What would go with them: their own bytes, and those that only they lead to."""
     retained: tuple[int, ...]
     """What they alone keep, the largest first."""
 
 
 def explain(parts: Iterable[int], graph: ReferenceGraph) -> Explanation:
-    """Return why ``parts``, at least one, are there, and what they keep.
-
-    What a linker keeps without any reference to it, such as all sections of an object where it
+    """What a linker keeps without any reference to it, such as all sections of an object where it
     collects no garbage, has no chain; its own bytes are all that would go.
     """
     asked = graph.sort({*parts})

@@ -24,15 +24,11 @@ VERSION = 2
 
 @dataclass(frozen=True, kw_only=True)
 class TrimmedGraph:
-    """A base's graph, and which of its functions a trim left out."""
-
     base: ReferenceGraph
     dropped: Collection[str]
-    """Linkage names."""
 
     @cached_property
     def emptied(self) -> Mask:
-        """The parts whose functions were all left out."""
         dropped = {*self.dropped}
         return np.fromiter(
             (bool(each.names) and dropped.issuperset(each.names) for each in self.base.parts),
@@ -56,13 +52,9 @@ class TrimmedGraph:
 
 
 class LeftOutRow(Value):
-    """What a trim made of some bytes."""
-
     component: str
     symbol: str
-    """Readable, with the instances of a template as one; in brackets what no symbol names.
-
-    Empty: all of the component."""
+    """Readable, a template's instances as one; in brackets what has none; empty: all."""
     base_bytes: int
     """Before functions or regions were left out."""
     kept_bytes: int
@@ -79,17 +71,14 @@ class LeftOutDocument(Value):
 
 
 def compare_graphs(base: ReferenceGraph, shipped: ReferenceGraph) -> tuple[LeftOutRow, ...]:
-    """Return what a trim made of every symbol of a program."""
     return _list_rows(_count(base, None), _count(shipped, None))
 
 
 def list_left_out(trimmed: TrimmedGraph) -> tuple[LeftOutRow, ...]:
-    """Return what leaving functions out made of every symbol."""
     return _list_rows(_count(trimmed.base, trimmed.present), _count(trimmed.base, trimmed.kept))
 
 
 def _count(graph: ReferenceGraph, mask: Mask | None) -> Counter[tuple[str, str]]:
-    """Return the bytes of parts, all or those of a mask, by component and symbol."""
     totals: Counter[tuple[str, str]] = Counter()
     numbers = range(len(graph.parts)) if mask is None else np.flatnonzero(mask).tolist()
     for number in numbers:

@@ -81,25 +81,19 @@ _CUT = frozenset({Purpose.CONSTANTS, Purpose.DATA, Purpose.LINKING})
 
 
 class Stretch(NamedTuple):
-    """Where one part is."""
-
     start: int
     end: int
     section: int
     source: str
     is_gap: bool = False
-    """Nothing names it."""
 
 
 class LinkedFile(Value):
-    """A linked file's graph, and how it was found."""
-
     graph: ReferenceGraph
     exact: bool
     """The linker left its relocations. Otherwise references are read from code and pointers, and
     some are missed or imagined."""
     stretches: tuple[Stretch, ...]
-    """Where each part is, by address."""
 
 
 def read_graph(data: bytes, origins: LinkMap | None, *, source: str) -> LinkedFile:
@@ -142,7 +136,7 @@ def _read(layout: ElfLayout, origins: LinkMap | None) -> LinkedFile:
 
 
 _Symbols = dict[int, list[tuple[int, int, str]]]
-"""By section: start, negative size and name of each symbol, in order."""
+"""By section: start, negative size and name, in order."""
 
 
 def _sort_symbols(layout: ElfLayout) -> _Symbols:
@@ -158,7 +152,6 @@ def _sort_symbols(layout: ElfLayout) -> _Symbols:
 def _cut(
     layout: ElfLayout, origins: LinkMap | None, symbols: _Symbols, found: References
 ) -> tuple[Stretch, ...]:
-    """Return where each part is, without gaps in any section."""
     mapped: Spans[str] = Spans(
         zip(origins.starts, origins.ends, origins.files, strict=True) if origins else ()
     )
@@ -184,7 +177,7 @@ def _cut(
 
 
 def _fills_gap(stretch: Stretch, before: Stretch, targets: list[int]) -> bool:
-    """Return whether it is only there to align what follows: it goes with what is before it."""
+    """What is only there to align what follows goes with what is before it."""
     if not stretch.is_gap or before.section != stretch.section or before.end != stretch.start:
         return False
     at = bisect_left(targets, stretch.start)
@@ -223,7 +216,7 @@ def _cut_section(
 
 
 def _end(at: int, own: list[tuple[int, int, str]] | tuple[()], section: PlacedSection) -> int:
-    """Return where a symbol ends: one without a size, of code, at the next one."""
+    """A symbol of code without a size ends at the next one."""
     start, negative, _ = own[at]
     if negative or not section.flags & EXECUTED:
         return start - negative
@@ -242,7 +235,7 @@ def _cut_at(
 
 
 def locate(addresses: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
-    """Return the part of each address, by where parts start and end; -1: none."""
+    """Return the part of each address; -1: none."""
     if not len(starts):
         return np.full(len(addresses), -1, dtype=np.int64)
     at = np.searchsorted(starts, addresses, side="right") - 1
@@ -256,11 +249,8 @@ def _locate_one(address: int, starts: Numbers, ends: Numbers) -> int:
 
 
 class _Sizes:
-    """The bytes of each part; what serves another part moves there."""
-
     def __init__(self, layout: ElfLayout, stretches: tuple[Stretch, ...]) -> None:
         self._left = defaultdict[int, int](int)
-        """Bytes of each section that moved to other parts."""
         self.bytes = [
             0 if layout.sections[each.section].kind == NO_BITS else each.end - each.start
             for each in stretches
@@ -270,12 +260,10 @@ class _Sizes:
             self._of_section[each.section].append(number)
 
     def move(self, number: int, size_bytes: int, section: int) -> None:
-        """Count bytes of a section for a part that they serve."""
         self.bytes[number] += size_bytes
         self._left[section] += size_bytes
 
     def settle(self) -> list[int]:
-        """Return the bytes of each part, with nothing counted twice."""
         for section, moved in self._left.items():
             left = moved
             for number in self._of_section[section]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def read_program(name: str, made: StageFolder) -> LinkedFile:
-    """Read the graph of one program of such a link. Raises InputError."""
     from megtrim.size.references.linked_file import read_graph  # with NumPy
 
     path = made.file(linking.locate_unstripped(Link.REFERENCED, name))
@@ -30,18 +29,15 @@ def read_program(name: str, made: StageFolder) -> LinkedFile:
 
 
 def read_keep(session: Session) -> KeepSet:
-    """Read the keep set that the programs were trimmed to."""
     task = keep_task(session.request.config)
     return read_keep_set(session.results.done[task].file(KEEP_SET_FILE))
 
 
 def read_dropped(name: str, session: Session) -> tuple[str, ...]:
-    """Read which functions of a program were left out, by their linkage names."""
     return linking.read_dropped(session.results.done[REDUCED], name) or ()
 
 
 def read_kept_functions(name: str, session: Session) -> KeptFunctions:
-    """Read what decides which functions of a program stay, where functions are trimmed."""
     program = linking.read_program(name, session)
     return KeptFunctions(
         ran=read_keep(session).functions(),

@@ -25,8 +25,6 @@ _LINKERS_OWN = "<internal>"
 
 
 class MatchKind(StrEnum):
-    """What a text names."""
-
     SYMBOL = "symbol"
     FAMILY = "symbols"
     """Overloads, instances of a template, or local functions with one name."""
@@ -36,8 +34,6 @@ class MatchKind(StrEnum):
 
 
 class Match(Value):
-    """What a text names, and its parts."""
-
     kind: MatchKind
     label: str
     parts: tuple[int, ...]
@@ -46,8 +42,8 @@ class Match(Value):
 def find_matches(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
     """Return what ``text`` names: one match, or, if it is part of several names, all of these.
 
-    The largest come first. A whole name goes before a component, this before a source or section,
-    and these before parts of names.
+    A whole name goes before a component, this before a source or section, and these before parts
+    of names; the largest come first.
     """
     named = _find_named(text, graph)
     if named:
@@ -61,17 +57,15 @@ def find_matches(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
 
 
 UNNAMED = "unnamed"
-"""What tables call the component of parts that nothing names."""
 
 
 def find_component_of(part: Part) -> str:
-    """Return the component of a part, empty if neither a name nor a source shows it."""
+    """Empty if neither a name nor a source shows it."""
     source = "" if part.source == _LINKERS_OWN else part.source
     return find_component(part.names[0] if part.names else "", source)
 
 
 def describe(part: Part) -> str:
-    """Return a part's name as people read it; in brackets what no symbol names."""
     return readable(part.names[0]) if part.names else part.name
 
 
@@ -99,7 +93,6 @@ def _join(numbers: list[int], label: str, graph: ReferenceGraph) -> Match:
 
 
 def _find_similar(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
-    """Return the families whose readable names contain ``text``."""
     families: dict[str, set[int]] = defaultdict(set)
     for number, name in _iter_names(graph, find_literal_word(text)):
         if text in name or text in readable(name):
@@ -118,7 +111,7 @@ def _find_similar(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
 
 
 def _iter_names(graph: ReferenceGraph, word: str) -> Iterator[tuple[int, str]]:
-    """Yield the names that contain a word, each with its part: to demangle all takes seconds."""
+    """Filter by ``word`` first: to demangle all takes seconds."""
     for number, part in enumerate(graph.parts):
         for name in part.names:
             if word in name:
@@ -126,7 +119,7 @@ def _iter_names(graph: ReferenceGraph, word: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_within(text: str, label: str, kind: MatchKind) -> bool:
-    """Return whether a component, source or section is what ``text`` names, or in it."""
+    """Return whether a label is what ``text`` names, or in it."""
     wanted = text.rstrip("/")
     if not label or label == wanted:
         return bool(label)
@@ -142,4 +135,3 @@ _LABELS: tuple[tuple[MatchKind, Callable[[Part], str]], ...] = (
     (MatchKind.SOURCE, lambda part: part.source),
     (MatchKind.SECTION, lambda part: part.section),
 )
-"""By what parts have labels that many of them share, in the order in which they are looked up."""

@@ -31,7 +31,6 @@ _WITH_RELOCATIONS = ("-Wl,--emit-relocs",)
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name what the results hold whose objects are linked again."""
     return {"linked again": content_of(session.results.done[_find_linked(task, session)])}
 
 
@@ -45,7 +44,6 @@ def result_type(_task: Task) -> type[ReferencesResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> ReferencesResult:
-    """Link; the files are what is of interest."""
     spec, links = _specify(task, session)
     wanted = tuple(
         replace(

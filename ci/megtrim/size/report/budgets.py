@@ -1,8 +1,4 @@
-"""Budgets in reports: of each limit what is allowed, what is used, what is left.
-
-Pure; part of the report room. The page draws a bar with marks at the limits; a hard limit fails, a
-soft one warns.
-"""
+"""Budgets in reports: of each limit what is allowed, what is used, what is left. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +15,6 @@ _NUMBERS = frozenset(_HEAD[2:])
 
 
 def markdown(verdict: Verdict) -> Iterator[str]:
-    """Yield the lower limits that are proposed, and the fold of all budgets, if there are any."""
     lower = [
         f"- {code(row.name)}: {prose(text)}"
         for row in verdict.budgets
@@ -37,7 +32,6 @@ def markdown(verdict: Verdict) -> Iterator[str]:
 
 
 def text(verdict: Verdict) -> str:
-    """Return the table of all budgets for a terminal, and the lower limits that are proposed."""
     rows = [(one_line(row.name), *_list_cells(row)) for row in verdict.budgets]
     if not rows:
         return ""
@@ -49,7 +43,7 @@ def text(verdict: Verdict) -> str:
 
 
 def describe_lower(row: BudgetRow, verdict: Verdict) -> str:
-    """Return how low a limit could be, and where it is; empty: it is low enough."""
+    """Empty: it is low enough."""
     if row.lower_bytes is None:
         return ""
     place = next((check for check in verdict.checks if check.id == row.check_id), None)
@@ -59,7 +53,7 @@ def describe_lower(row: BudgetRow, verdict: Verdict) -> str:
 
 
 def describe_use(row: BudgetRow) -> str:
-    """Return what is used of a limit and what is left, of the hard one and of the soft one."""
+    """Say it of the hard limit and of the soft one."""
     if row.used_bytes is None:
         return row.used_text
     parts = [row.used_text]
@@ -76,10 +70,7 @@ def describe_use(row: BudgetRow) -> str:
 
 
 def place_marks(row: BudgetRow) -> tuple[str, str, str]:
-    """Return the width of what is used, and the places of the hard and the soft limit.
-
-    They are percentages of the bar; a limit that there is not has no place.
-    """
+    """Return the width of what is used and the places of both limits, in percent; empty: none."""
     limits = (row.max_bytes, row.warn_bytes)
     used = max(row.used_bytes or 0, 0)
     highest = max(limit for limit in (*limits, 0) if limit is not None)
@@ -90,14 +81,13 @@ def place_marks(row: BudgetRow) -> tuple[str, str, str]:
 
 
 def _describe_room(limit_bytes: int, used_bytes: int) -> str:
-    """Return what is left of a limit, in bytes and percent: ``12 KiB (4.1%) left``."""
+    """``12 KiB (4.1%) left``."""
     left = limit_bytes - used_bytes
     share = f" ({percent(left / limit_bytes)})" if limit_bytes else ""
     return f"{format_bytes(left)}{share} left" if left >= 0 else f"{format_bytes(-left)} too many"
 
 
 def _list_cells(row: BudgetRow) -> tuple[str, str, str, str, str]:
-    """Return what is limited, what is used, the limit, what is left, and its share."""
     limit = row.max_bytes if row.max_bytes is not None else row.warn_bytes or 0
     limits = row.kind if row.max_bytes is not None else f"{row.kind}, warns"
     if row.used_bytes is None:

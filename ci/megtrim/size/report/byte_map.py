@@ -20,8 +20,6 @@ from megtrim.util.value import Value
 
 
 class Tile(Value):
-    """A rectangle of the treemap."""
-
     x: float
     y: float
     width: float
@@ -29,7 +27,7 @@ class Tile(Value):
 
 
 def layout(values: Sequence[int], *, width: float, height: float) -> tuple[Tile, ...]:
-    """Return one tile for each of ``values`` (positive, the largest first) in a frame at 0, 0."""
+    """``values`` are positive, the largest first; the frame begins at 0, 0."""
     if not values:
         return ()
     scale = width * height / sum(values)
@@ -86,7 +84,6 @@ _CHARACTER_WIDTH, _LINE_HEIGHT, _MARGIN = 7.8, 16.0, 5.0
 """Pixels of the text in a cell."""
 _SHORTEST_LABEL = 4
 _HEAD = 20.0
-"""Pixels of the line that names a component above its symbols."""
 _LEAST_INSIDE = 34.0
 """A component with fewer pixels for its symbols, in width or height, is one cell."""
 _SEPARATOR = re.compile(r"/|::")
@@ -94,8 +91,6 @@ _TEMPLATE = re.compile(r"<[^<>]*>")
 
 
 class Screen(Value):
-    """What a picture is laid out for, in pixels."""
-
     name: str
     width: float
     height: float
@@ -110,8 +105,6 @@ SCREENS = (
 
 
 class ByteCell(Value):
-    """A rectangle."""
-
     x: str
     y: str
     width: str
@@ -125,15 +118,13 @@ class ByteCell(Value):
 
 
 class BytePicture(Value):
-    """One map for one kind of screen."""
-
     screen: str
     height: str
     cells: tuple[ByteCell, ...]
 
 
 def draw_map(found: ByteMap) -> tuple[BytePicture, ...]:
-    """Return the map of what ships: each component, and in it its largest symbols."""
+    """Draw each component, and in it its largest symbols."""
     return tuple(
         BytePicture(
             screen=screen.name,
@@ -176,7 +167,7 @@ def _describe(parts: Sequence[MappedComponent], kept_bytes: int, found: ByteMap)
 def _iter_symbols(
     component: MappedComponent, frame: Tile, screen: Screen, colour: int
 ) -> Iterator[ByteCell]:
-    """Yield the cells of a component's symbols, unless it is one symbol or none is listed."""
+    """Yield nothing for a component that is one symbol, or of which none is listed."""
     sizes = [(each.label, each.kept_bytes) for each in component.symbols]
     rest_bytes = component.kept_bytes - sum(size_bytes for _, size_bytes in sizes)
     if max((size_bytes for _, size_bytes in sizes), default=0) in (0, component.kept_bytes):
@@ -207,10 +198,7 @@ def _place_components(
 def _place(
     sizes: Sequence[tuple[Part, int]], rest: Sequence[tuple[Part, int]], frame: Tile, least: float
 ) -> Iterator[tuple[list[Part], int, Tile]]:
-    """Yield size and tile of each part that is large enough, and last of all others together.
-
-    ``rest`` stands for several, so it comes after single ones. ``least`` is a share of all bytes.
-    """
+    """``rest`` stands for several, so it comes last; ``least`` is a share of all bytes."""
     total = sum(size for _, size in (*sizes, *rest))
     ordered = [*sorted(sizes, key=lambda each: -each[1]), *rest]
     large = [([part], size) for part, size in ordered if size > 0 and size >= total * least]
@@ -223,7 +211,6 @@ def _place(
 
 
 def _choose_colours(components: Sequence[MappedComponent]) -> Mapping[str, int]:
-    """Return a colour for each top component, in the order of their largest parts."""
     tops = dict.fromkeys(map(_top, components))
     return {top: number % _COLOURS for number, top in enumerate(tops)}
 
@@ -237,7 +224,6 @@ def _name(names: Sequence[str]) -> str:
 
 
 def _shorten_symbol(name: str) -> str:
-    """Return a symbol without its arguments and those of templates."""
     *_, name = (name, *without_arguments(name))
     while (brief := _TEMPLATE.sub("", name)) != name:
         name = brief
@@ -254,7 +240,7 @@ def _cell(
     head: str = "",
     colour: int,
 ) -> ByteCell:
-    """Return a cell; ``head`` follows its name on one line, ``detail`` is the line below."""
+    """``head`` follows its name on one line, ``detail`` is the line below."""
     lines = int((tile.height - _MARGIN) / _LINE_HEIGHT)
     label = _fit(name, tile.width) if lines >= 1 else ""
     if head and lines >= 1 and _fit(f"{label} {head}", tile.width) == f"{label} {head}":
@@ -277,7 +263,7 @@ def _cell(
 
 
 def _fit(text: str, width: float) -> str:
-    """Return as much of ``text`` as fits: the last parts of a path or scope, or their beginning."""
+    """Keep the last parts of a path or scope, or their beginning."""
     characters = int((width - 2 * _MARGIN) / _CHARACTER_WIDTH)
     ends = [text, *(text[found.end() :] for found in _SEPARATOR.finditer(text))]
     whole = next((end for end in ends if len(end) <= characters), "")

@@ -1,7 +1,4 @@
-"""Sizes for the comment: a line for each artifact, and the table of all variants.
-
-Pure; part of the report room.
-"""
+"""Sizes for the comment: a line for each artifact, and the table of all variants. Pure."""
 
 from __future__ import annotations
 
@@ -21,17 +18,12 @@ from megtrim.verdict.wording import growth_of, list_trimmed
 
 _MOST_ARTIFACTS = 10
 _MOST_NAMED = 3
-"""Components in the line about a file."""
 
 _Row = tuple[VariantSize, str, Mapping[LimitKind, BudgetRow]]
-"""A variant, its artifact's name, and its limits."""
 
 
 def glance(verdict: Verdict) -> str:
-    """Return a line for each artifact: size, change, remaining budget, and the baseline.
-
-    With several artifacts, the baseline has a line of its own.
-    """
+    """With several artifacts, the baseline has a line of its own."""
     reduced = list_trimmed(verdict)
     alone = len(reduced) == 1 and bool(verdict.baseline) and reduced[0][1].growth_bytes is not None
     against = f" against {_bracket_details(verdict.baseline)}" if alone else ""
@@ -68,14 +60,12 @@ def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> s
 
 
 def _find_limits(verdict: Verdict, artifact: str, variant: str) -> dict[LimitKind, BudgetRow]:
-    """Return the limits of a whole file."""
     key = (artifact, variant, "")
     rows = (row for row in verdict.budgets if (row.artifact, row.variant, row.measure) == key)
     return {row.kind: row for row in rows}
 
 
 def _find_sign(rows: Iterable[BudgetRow]) -> str:
-    """Return the sign of the worst of some limits."""
     return BUDGET_SIGNS[_find_worst(rows)].partition(" ")[0]
 
 
@@ -86,7 +76,7 @@ def _find_worst(rows: Iterable[BudgetRow]) -> BudgetStatus:
 
 
 def _name_components(size: VariantSize) -> str:
-    """Return which components grew and shrank most; empty if that is not known."""
+    """Empty if that is not known."""
     shown = list_largest(size.components, _MOST_NAMED)
     said = (
         f"{code(each.label)} {format_growth(each.growth_bytes)}" for each in shown[:_MOST_NAMED]
@@ -96,7 +86,6 @@ def _name_components(size: VariantSize) -> str:
 
 
 def changes(verdict: Verdict) -> Iterator[str]:
-    """Yield the fold of what grew and what shrank, for each file of which that is known."""
     for artifact in verdict.artifacts:
         for size in artifact.sizes:
             if size.symbols:
@@ -129,7 +118,6 @@ def _held_against(limits: Mapping[LimitKind, BudgetRow]) -> Iterator[str]:
 
 
 def table(verdict: Verdict) -> str:
-    """Return a row for each variant of each artifact, with its budget if it has one."""
     rows: list[_Row] = [
         (size, artifact.name, _find_limits(verdict, artifact.name, size.variant))
         for artifact in verdict.artifacts
@@ -180,10 +168,7 @@ def explain_growth(size: VariantSize, causes: Sequence[Cause], *, committed: boo
 
 
 def name_causes(size: VariantSize, causes: Sequence[Cause]) -> str:
-    """Return the causes with the bytes that they have, together if they are several.
-
-    Empty if nothing grew or nothing is known to differ.
-    """
+    """Empty if nothing grew or nothing is known to differ."""
     if not size.growth_bytes or not causes:
         return ""
     together = " together" if len(causes) > 1 else ""
@@ -191,7 +176,7 @@ def name_causes(size: VariantSize, causes: Sequence[Cause]) -> str:
 
 
 def advise_on_growth(verdict: Verdict) -> str:
-    """Return what differs of each cause and what to do, if a file changed; empty if none did."""
+    """Empty if no file changed."""
     growth = [size.growth_bytes for _, size in list_trimmed(verdict) if size.growth_bytes]
     if not growth or not verdict.notes:
         return ""
@@ -216,7 +201,6 @@ _ASK = f"{_SETTING} in the configuration shows it, which takes a few more links"
 
 
 def list_prices(verdict: Verdict) -> Iterator[str]:
-    """Yield what each model and scenario costs that came in, and a fold of what is kept for it."""
     trimmed = list_trimmed(verdict)
     lines = [
         f"- {line}"

@@ -35,29 +35,21 @@ _MOST_BYTES = 10_240
 
 
 class CommitMark(Value):
-    """One commit."""
-
     x: str
     y: str
     text: str
 
 
 class LimitLine(Value):
-    """A limit of a budget."""
-
     y: str
     tone: str
-    """limit or warn."""
     text: str
 
 
 class TrendPicture(Value):
-    """One file."""
-
     artifact: str
     variant: str
     text: str
-    """What it shows, in a sentence."""
     height: str
     marks: tuple[CommitMark, ...]
     lines: tuple[Join, ...]
@@ -72,7 +64,7 @@ class TrendPicture(Value):
 
 
 def draw_trends(verdict: Verdict) -> tuple[TrendPicture, ...]:
-    """Return a picture for each file with a history; what ships comes first."""
+    """What ships comes first."""
     known = [each for each in verdict.trends if each.points]
     ordered = sorted(known, key=lambda each: (each.variant != "reduced", each.artifact))
     return tuple(_draw(each, _find_budget(each, verdict)) for each in ordered[:MOST_PICTURES])
@@ -137,7 +129,7 @@ def _describe_limit(tone: str, size_bytes: int) -> str:
 
 
 def _iter_ticks(sizes: Scale) -> Iterator[Tick]:
-    """Yield round sizes: multiples of a KiB where the scale has some, else of a byte."""
+    """Yield multiples of a KiB where the scale has some, else of a byte."""
     unit = _KIB if sizes.high - sizes.low > _TICKS * _KIB else 1.0
     scale = Scale(low=sizes.low / unit, high=sizes.high / unit)
     for value in round_values(scale, _TICKS):
