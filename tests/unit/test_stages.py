@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,7 +33,6 @@ VERDICT = Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=(BUILD.id, T
 TASKS = (BUILD, TRACE, OTHER, VERIFY, VERDICT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Found(StageResult):
     """What the stages of these tests find: how they end."""
 

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,14 +38,12 @@ from support.clock import until
 INPUTS = {"model": "aa", "arguments": "--cpu"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Count(StageResult):
     """What the stages of these tests find."""
 
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Other(StageResult):
     """What none of them finds."""
 
@@ -564,13 +562,11 @@ def test_a_lock_is_one_file_for_all_processes(store: Store, said: list[str]) -> 
 
 SCRIPT = """\
 import sys, time
-from dataclasses import dataclass
 sys.path.insert(0, {package!r})
 from pathlib import Path
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import Store
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Count(StageResult):
     count: int
 
