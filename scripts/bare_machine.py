@@ -59,7 +59,6 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def main(arguments: list[str]) -> int:
-    """Make the root folder, run, and print how each run ended."""
     given = _parser().parse_args(arguments)
     lacking = [name for name in NEEDED if shutil.which(name, path=_PATH) is None]
     if os.geteuid() != 0 or lacking:
@@ -140,7 +139,6 @@ def _make(root: Path, shared: list[str]) -> bool:
 
 
 def _run(root: Path, start: str, number: int, given: argparse.Namespace) -> tuple[str, bool]:
-    """Run the command in a fresh clone; return a line about its end, and whether it passed."""
     clone = HOME / f"megtrim-{number}"
     source = f"file://{CHECKOUT}"
     subprocess.run(("git", "clone", "--quiet", source, str(root / clone)), check=True)
@@ -164,7 +162,7 @@ def _run(root: Path, start: str, number: int, given: argparse.Namespace) -> tupl
 
 
 def _spawn(start: str, *argv: str) -> int:
-    """Run with a terminal of its own, or as a shell's background job; return the exit status."""
+    """With a terminal of its own, or as a shell's background job."""
     if start == "terminal":
         ours, theirs = os.openpty()
         heard = ("env", "--default-signal=HUP,INT,QUIT,PIPE")
@@ -192,7 +190,6 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _list_changed(clone: Path) -> list[str]:
-    """Return git's status of a clone, without the files that sessions create."""
     argv = ("git", "-C", str(clone), "status", "--porcelain", "--ignored")
     status = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
     return [line for line in status.splitlines() if not line.endswith(LEFT_BY_DESIGN)]

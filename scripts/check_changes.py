@@ -34,7 +34,6 @@ LONGEST_S = 900.0
 
 
 def main(arguments: list[str]) -> int:
-    """Select tests by what changed, and run them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--since", default="HEAD", metavar="COMMIT", help="default: %(default)s")
     since = parser.parse_args(arguments).since
@@ -53,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 
 def find_changes(since: str, root: Path, processes: ProcessRunner) -> tuple[str, ...]:
-    """Return the files that differ from a commit, untracked ones included. Raises InputError."""
+    """Untracked files are included. Raises InputError."""
 
     def git(*words: str) -> CompletedCommand:
         return processes.run(Command(argv=("git", *words), cwd=root, timeout_s=60))
@@ -68,7 +67,6 @@ def find_changes(since: str, root: Path, processes: ProcessRunner) -> tuple[str,
 
 
 def select_tests(changed: Iterable[str], root: Path) -> tuple[str, ...]:
-    """Return the walls, and the unit tests that mirror, import or are what changed."""
     paths = {PurePosixPath(name) for name in changed}
     modules = {
         ".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__")
@@ -93,7 +91,6 @@ def _list_imports(test: Path) -> Iterator[str]:
 
 
 def run_tests(tests: tuple[str, ...], processes: ProcessRunner) -> int:
-    """Run the tests and forward their output; return 1 if one failed."""
     argv = (sys.executable, "-m", "pytest", "-q", "-n", "2", *tests)
     command = Command(
         argv=argv, cwd=ROOT, timeout_s=LONGEST_S, merge_stderr=True, on_line=click.echo

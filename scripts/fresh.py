@@ -26,7 +26,6 @@ STAMP = VENV / "nox.txt"
 
 
 def main(arguments: list[str]) -> int:
-    """Prepare the environment, then become nox."""
     if sys.version_info < (3, 11):  # noqa: UP036 - this script is run by whatever is there
         return _refuse(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -42,7 +41,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _prepare() -> str:
-    """Create the environment; return what failed, or an empty text."""
+    """Return what failed, or an empty text."""
     if importlib.util.find_spec("ensurepip") is None and not _install_venv():
         return "this Python has no ensurepip; on Debian: apt-get install python3-venv"
     python = str(VENV / "bin" / "python")

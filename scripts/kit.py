@@ -60,15 +60,12 @@ sys.exit({function}())
 
 
 class Refusal(Exception):
-    """A failure, and its exit status."""
-
     def __init__(self, text: str, *, rc: int) -> None:
         super().__init__(text)
         self.rc = rc
 
 
 def main(arguments: list[str]) -> int:
-    """Install packages, find or install the libraries, write the launcher."""
     parser = argparse.ArgumentParser(usage=(__doc__ or "").splitlines()[2].removeprefix("usage: "))
     parser.add_argument("--apt", default="", help="Debian packages, separated by spaces")
     packages = parser.parse_args(arguments).apt.split()
@@ -90,7 +87,7 @@ def main(arguments: list[str]) -> int:
 
 
 def lacking(packages: list[str], path: str) -> list[str]:
-    """Return the packages whose program is not on ``path``. Raises Refusal for an invalid name."""
+    """Raise Refusal for what is no name of a package."""
     for package in packages:
         if not _PACKAGE.fullmatch(package):
             msg = f"--apt: found {package!r}, expected the name of a Debian package"
@@ -103,7 +100,6 @@ def lacking(packages: list[str], path: str) -> list[str]:
 
 
 def bring(packages: list[str], env: Mapping[str, str]) -> None:
-    """Install what is missing of the Debian packages."""
     missing = lacking(packages, env.get("PATH", ""))
     if not missing:
         return
@@ -115,7 +111,7 @@ def bring(packages: list[str], env: Mapping[str, str]) -> None:
 
 
 def cache_root(env: Mapping[str, str]) -> Path:
-    """Return the folder for libraries: the runner's tool cache, else the user's own.
+    """The runner's tool cache, else the user's own.
 
     On a machine that outlives its jobs it is the job's own, which the runner empties: whatever ran
     there before may have filled any other.
@@ -129,10 +125,7 @@ def cache_root(env: Mapping[str, str]) -> Path:
 
 
 def libraries(lock: Path, root: Path) -> Path:
-    """Return the Python with the libraries of the lock; install them if there is none.
-
-    Of two jobs at once, the second waits for the first, and uses its result.
-    """
+    """Of two jobs at once, the second waits for the first, and uses its result."""
     base = os.path.realpath(sys.executable)
     root.mkdir(parents=True, exist_ok=True)
     root = root.resolve()  # programs of an environment name its folder: a link may lead elsewhere
@@ -158,7 +151,7 @@ def _install(lock: Path, folder: Path, python: Path) -> None:
 
 
 def _starts(python: Path) -> bool:
-    """Tell whether an environment's Python still starts: its base Python may have been removed."""
+    """Its base Python may have been removed."""
     try:
         return subprocess.run([python, "-I", "-S", "-c", ""], check=False).returncode == 0
     except OSError:
@@ -167,16 +160,13 @@ def _starts(python: Path) -> bool:
 
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Hold a lock that the kernel releases when its holder ends."""
     with path.open("w", encoding="utf-8") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 
 
 def place(root: Path, python: Path) -> None:
-    """Write `.venv/bin/megtrim` for the checkout at ``root``.
-
-    Nothing is built: the launcher uses the checkout's own source, and what pyproject.toml says
+    """Nothing is built: the launcher uses the checkout's own source, and what pyproject.toml says
     about name, version and entry point is written where importlib.metadata looks.
     """
     venv = root / ".venv"

@@ -50,14 +50,11 @@ _SMALLEST = ("models/tiny-mobile.sample", "models/tiny-mobile.data.npy")
 
 
 class Refused(kit.Refusal):
-    """What was checked is wrong."""
-
     def __init__(self, text: str) -> None:
         super().__init__(text, rc=1)
 
 
 def main(arguments: list[str]) -> int:
-    """Run one of the commands."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage="%(prog)s"
     )
@@ -106,7 +103,6 @@ def _run_command(chosen: argparse.Namespace) -> None:
 
 
 def read_version(text: str) -> str:
-    """Return the version of a pyproject.toml."""
     version = tomllib.loads(text)["project"]["version"]
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         msg = f"{PROJECT}: version {version!r}, expected three numbers"
@@ -115,7 +111,7 @@ def read_version(text: str) -> str:
 
 
 def sections(changelog: str) -> dict[str, tuple[str, str]]:
-    """Return the day and the text of each version of a changelog, in its order."""
+    """The day and the text of each version, in the changelog's order."""
     heads = [*_SECTION.finditer(changelog)]
     ends = [head.start() for head in heads[1:]] + [len(changelog)]
     return {
@@ -125,7 +121,6 @@ def sections(changelog: str) -> dict[str, tuple[str, str]]:
 
 
 def cut(root: Path, version: str, day: date) -> None:
-    """Give what is unreleased a version and a day, in the changelog and in pyproject.toml."""
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         msg = f"found {version!r}, expected a version, such as 1.2.3"
         raise kit.Refusal(msg, rc=2)
@@ -149,7 +144,6 @@ def cut(root: Path, version: str, day: date) -> None:
 
 
 def check(root: Path, tag: str) -> str:
-    """Return the changelog of a tag. Raises Refused if it does not fit this commit."""
     wanted = _TAG.fullmatch(tag)
     version = read_version((root / PROJECT).read_text(encoding="utf-8"))
     if wanted is None or wanted[1] != version:
@@ -168,7 +162,7 @@ def check(root: Path, tag: str) -> str:
 
 
 def build(root: Path, folder: Path, python: str | None, env: Mapping[str, str]) -> None:
-    """Write what a release consists of, from the commit alone: not from what lies around it."""
+    """From the commit alone: not from what lies around it."""
     if folder.exists():
         msg = f"{folder} is there already"
         raise kit.Refusal(msg, rc=2)
@@ -196,7 +190,6 @@ def build(root: Path, folder: Path, python: str | None, env: Mapping[str, str]) 
 
 
 def render_notes(version: str, commit: str, changes: str, env: Mapping[str, str]) -> str:
-    """Return the page of a release: how to install and to call it, and what changed."""
     server = env.get("GITHUB_SERVER_URL") or GITHUB
     repository = env.get("GITHUB_REPOSITORY") or "OWNER/megtrim"
     base = f"{server}/{repository}/blob/v{version}/"
@@ -213,7 +206,6 @@ def render_notes(version: str, commit: str, changes: str, env: Mapping[str, str]
 
 
 def compare(folder: Path, again: Path) -> None:
-    """Refuse two builds that are not the same, byte for byte."""
     first, second = ({each.name: each for each in path.iterdir()} for path in (folder, again))
     wrong = [f"{name}: only one build has it" for name in sorted(first.keys() ^ second.keys())]
     for name in sorted(first.keys() & second.keys()):
@@ -226,7 +218,7 @@ def compare(folder: Path, again: Path) -> None:
 
 
 def _list_differences(first: Path, second: Path) -> list[str]:
-    """Return what two archives differ in; an empty text if it is not a member's content."""
+    """An empty text is not a member's content."""
     one, other = _digest_members(first), _digest_members(second)
     names = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
     return [f": {name}" for name in names[:20]] or [""]
@@ -251,7 +243,6 @@ def _digest_members(path: Path) -> dict[str, str]:
 
 
 def try_out(folder: Path, libraries: str | None) -> None:
-    """Install the wheel in a new environment; run the demo and trim, in a folder of its own."""
     (wheel,) = folder.absolute().glob("*.whl")
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as scratch:
@@ -277,7 +268,6 @@ def try_out(folder: Path, libraries: str | None) -> None:
 
 
 def _make_environment(place: Path, env: Mapping[str, str]) -> list[str]:
-    """Make an environment with the libraries, by hash; return its pip."""
     _run([sys.executable, "-m", "venv", str(place)], env)
     pip = [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     hashes = ["--only-binary", ":all:", "--require-hashes", "-r", str(ROOT / kit.LOCK)]
@@ -286,7 +276,6 @@ def _make_environment(place: Path, env: Mapping[str, str]) -> list[str]:
 
 
 def _borrow(place: Path, libraries: str, env: Mapping[str, str]) -> list[str]:
-    """Make an environment that finds those of another Python; return its pip."""
     _run([sys.executable, "-m", "venv", str(place)], env)
     programs = Path(libraries).absolute().parent
     (_site(place) / "libraries.pth").write_text(f"{_site(programs.parent)}\n", encoding="utf-8")
@@ -301,7 +290,6 @@ def _site(environment: Path) -> Path:
 
 
 def _make_builder(tree: Path, place: Path, env: Mapping[str, str]) -> str:
-    """Return a Python with what builds the package, by hash."""
     _run([sys.executable, "-m", "venv", str(place)], env)
     python = str(place / "bin" / "python")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -332,7 +320,7 @@ def _run(
     capture: bool = False,
     rc: int = 3,
 ) -> str:
-    """Run a program; return what it prints if asked. Raises Refusal with ``rc`` if it fails."""
+    """Raise Refusal with ``rc`` if the program fails."""
     stdout = subprocess.PIPE if capture else None
     # `init` asks a person at a terminal whether to go on: there is none to answer.
     done = subprocess.run(

@@ -44,7 +44,6 @@ _COMMENTS = {"trapped": "comment", "over": "comment-over", "untouched": "comment
 
 
 def main(comments: Path, report: Path) -> int:
-    """Take the top of the report, and each comment; that of a trap shows the missing regions."""
     options = webdriver.ChromeOptions()
     for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"):
         options.add_argument(argument)

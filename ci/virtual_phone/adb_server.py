@@ -40,10 +40,7 @@ class AdbServer:
 def private_server(
     processes: ProcessRunner, adb: str = "adb", *, parent: Path | None = None
 ) -> Iterator[AdbServer]:
-    """Run a server of that program until the block is left.
-
-    Its keys and its log are in a folder below ``parent``, by default that for temporary files.
-    """
+    """Its keys and its log are below ``parent``, by default the folder for temporary files."""
     with _home(parent or Path(tempfile.gettempdir())) as home:
         port = _free_port()
         env = {
@@ -63,7 +60,6 @@ def private_server(
 
 
 def connect(processes: ProcessRunner, server: AdbServer, serial: str) -> None:
-    """Let the server connect to a phone, and wait until it calls it a device."""
     deadline = time.monotonic() + _CALL_S
     while True:
         said = _call(processes, server, "connect", serial)
@@ -78,7 +74,7 @@ def connect(processes: ProcessRunner, server: AdbServer, serial: str) -> None:
 
 @contextmanager
 def _home(parent: Path) -> Iterator[Path]:
-    """Give a folder that goes with the block, and remove those that dead owners left."""
+    """A folder that goes with the block; those that dead owners left are removed."""
     for folder in sorted(parent.glob(f"{_PREFIX}*")):
         if _is_ours(folder) and is_abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)

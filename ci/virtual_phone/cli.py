@@ -37,8 +37,6 @@ Examples:
 
 
 class _Program(click.Group):
-    """Turns a failure into an exit status."""
-
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
@@ -157,7 +155,6 @@ def start(
 
 
 def _announce(phone: RunningPhone, server: AdbServer | None, ready_file: Path | None) -> None:
-    """Report how the phone is reached, on stdout and in the file."""
     reach = f"adb -P {server.port} -s {phone.serial}" if server else f"adb connect {phone.serial}"
     click.echo(f"phone {phone.name} runs: {reach}")
     if ready_file:

@@ -18,33 +18,24 @@ _TIMEOUT_S = 20.0
 
 
 class ControlClient:
-    """The other end of a supervisor's socket."""
-
     def __init__(self, folder: Path) -> None:
         self._socket = folder / SOCKET
 
     def status(self) -> dict[str, Any]:
-        """Return what the supervisor reports about its phone.
-
-        ``state`` is running, frozen or dead; ``waiting`` the faults still to come and
-        ``happened`` those that came, in this order.
-        """
+        """``state``: running, frozen or dead; ``waiting``, ``happened``: faults, in order."""
         return self._ask({"do": "status"})
 
     def fault(self, fault: str, value: float | None = None, **more: Any) -> None:
-        """Make something go wrong, or right again, as ``faults.request.make_request`` reads it."""
         self.give(make_request(fault, value=value, **more))
 
     def give(self, request: FaultRequest) -> None:
-        """Pass a request on. If it is for now, it has happened when this returns."""
+        """A request for now has happened when this returns."""
         self._ask({"do": "fault", "request": asdict(request)})
 
     def set_properties(self, values: Mapping[str, str]) -> None:
-        """Change or add what ``getprop`` prints."""
         self._ask({"do": "properties", "values": dict(values)})
 
     def log(self, text: str) -> None:
-        """Add lines to what ``logcat`` shows."""
         self._ask({"do": "log", "text": text})
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:

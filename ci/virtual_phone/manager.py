@@ -30,8 +30,6 @@ _HINT_QEMU = "on Debian: apt-get install qemu-user-static"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhoneRequest:
-    """Which phone to run."""
-
     name: str
     cpu: str = "max"
     """As qemu names it."""
@@ -71,7 +69,7 @@ class RunningPhone:
 def run_phone(
     processes: ProcessRunner, root: Path, request: PhoneRequest
 ) -> Iterator[RunningPhone]:
-    """Run a phone until the block is left. It can be connected to when this yields.
+    """The phone can be connected to when this yields.
 
     Raises InputError where this machine cannot run one, InfrastructureFailure where it failed.
     """
@@ -101,7 +99,6 @@ def run_phone(
 
 
 def running(processes: ProcessRunner) -> tuple[RunningPhone, ...]:
-    """Return this user's phones, by name; what dead ones left is removed."""
     found = []
     for folder in sorted(_state(processes).glob("*")):
         if is_abandoned(folder):
@@ -112,7 +109,6 @@ def running(processes: ProcessRunner) -> tuple[RunningPhone, ...]:
 
 
 def find(processes: ProcessRunner, name: str) -> RunningPhone:
-    """Return the phone of that name, or raise an input error that names those there are."""
     phones = {phone.name: phone for phone in running(processes)}
     if name not in phones:
         msg = f"no virtual phone named {name!r} runs here"
@@ -159,7 +155,7 @@ def _state(processes: ProcessRunner) -> Path:
 def emulator(processes: ProcessRunner, *, native: str | None = None) -> str:
     """Return what runs arm64 programs here; empty where the machine itself does.
 
-    ``native`` is what the machine is, by default this one. Raises InputError where nothing does.
+    ``native`` is this machine's architecture unless a test sets it.
     """
     if (native or platform.machine()) == MACHINE:
         return ""

@@ -28,7 +28,7 @@ def hold(folder: Path) -> int:
 
 
 def is_abandoned(folder: Path) -> bool:
-    """Tell whether no process holds it any more, or none ever did."""
+    """No process holds it any more, or none ever did."""
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -45,7 +45,6 @@ def is_abandoned(folder: Path) -> bool:
 
 
 def remove(folder: Path) -> None:
-    """Remove a phone's folder, and that of all phones if this was the last."""
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
         folder.parent.rmdir()

@@ -35,8 +35,6 @@ _BURST_BYTES = 131072
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhoneModel:
-    """Which phone it is; none of it changes."""
-
     name: str
     root: Path
     emulator: str
@@ -49,8 +47,6 @@ class PhoneModel:
 
 
 class Phone:
-    """One phone that is switched on while ``on`` lasts."""
-
     def __init__(self, model: PhoneModel, processes: ProcessRunner) -> None:
         self._model = model
         self._processes = processes
@@ -73,7 +69,6 @@ class Phone:
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        """Make the files, boot, and end everything at the end."""
         if self._model.emulator:
             emulation.ensure(Path(self._model.emulator))
         self._tree.make(self._applets(), self._model.data_bytes)
@@ -94,7 +89,7 @@ class Phone:
         return self._tree.own / "requests"
 
     def boot(self) -> None:
-        """Start it, if it does not run. It answers a little later."""
+        """It answers a little later."""
         if self.alive:
             return
         self._tree.write(self._tree.own / "boot_id", f"{uuid.uuid4()}\n")
@@ -120,7 +115,6 @@ class Phone:
         raise InfrastructureFailure(msg)
 
     def freeze(self, *, thaw: bool = False) -> None:
-        """Stop all its processes, or let them continue."""
         number = signal.SIGCONT if thaw else signal.SIGSTOP
         signalled: set[int] = set()
         # Stopped processes start no others: a round that finds no new one is the last.
@@ -161,7 +155,6 @@ class Phone:
         return self._body
 
     def report_booted(self, booted: bool) -> None:
-        """Set ``sys.boot_completed``."""
         model = self._model
         values = say.properties(
             name=model.name,
@@ -177,7 +170,6 @@ class Phone:
         self.report_booted(True)
 
     def log_lines(self, text: str) -> None:
-        """Add lines to what its logcat shows."""
         with (self._tree.own / "logcat").open("a", encoding="utf-8") as log:
             log.write(text.rstrip("\n") + "\n")
 
@@ -195,7 +187,6 @@ class Phone:
         return tuple(self._processes.run(Command(argv=argv, timeout_s=_CALL_S)).stdout.split())
 
     def _inhabitants(self) -> set[int]:
-        """Return the processes of the phone: those of its process namespace."""
         if self._boot is None:
             return set()
         try:

@@ -38,5 +38,4 @@ class PhoneSpec:
     """Folder with the ``system`` of an Android; empty: programs of Android do not run."""
 
     def argv(self) -> tuple[str, ...]:
-        """Return how this program is started for it."""
         return own_program("virtual_phone.supervisor", json.dumps(asdict(self)), bare=True)

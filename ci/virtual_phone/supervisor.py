@@ -27,7 +27,6 @@ from virtual_phone.system import kernel
 
 
 def main() -> None:
-    """Be a phone until a signal comes."""
     spec = PhoneSpec(**json.loads(sys.argv[1]))
     folder = Path(spec.folder)
     hold(folder)
@@ -47,7 +46,6 @@ def main() -> None:
 
 
 def enter_namespaces() -> None:
-    """Get namespaces of our own, and be root in them."""
     uid, gid = os.getuid(), os.getgid()
     kernel.unshare(
         kernel.CLONE_NEWUSER
@@ -81,7 +79,6 @@ class _Supervisor:
         self._faults = FaultScheduler(self._phone, boot_s=spec.boot_s)
 
     async def run(self, door: socket.socket, control: socket.socket) -> None:
-        """Serve until a signal comes."""
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -99,7 +96,6 @@ class _Supervisor:
             self._faults.relay.cut()
 
     def _report_ready(self, port: int) -> None:
-        """Write the file that those who start a phone wait for."""
         ready = Path(self._spec.folder) / READY
         address = {"name": self._spec.name, "pid": os.getpid(), "port": port, "cpu": self._spec.cpu}
         new = ready.with_suffix(".new")

@@ -28,15 +28,13 @@ SILENCE_S = 60
 
 
 class Refusal(Exception):
-    """A failure, and its exit status."""
-
     def __init__(self, text: str, status: int = GIVEN_WRONGLY) -> None:
         super().__init__(text)
         self.status = status
 
 
 def expect_address(url: str) -> None:
-    """Raise Refusal for an address without a server: a retry would not help."""
+    """An address without a server fails at once: a retry would not help."""
     try:
         parts = urllib.parse.urlsplit(url)
         right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -74,7 +72,6 @@ def load(url: str, sha256: str, archive: Path) -> None:
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Unpack, and return the NDK's folder inside the archive."""
     # unzip keeps links and modes; Python's zipfile does not.
     told = subprocess.run(
         ("unzip", "-q", str(archive), "-d", str(folder)), capture_output=True, check=False
@@ -88,7 +85,6 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 def expect_layout(ndk: Path, source: str) -> None:
-    """Raise Refusal for a folder that is not an NDK."""
     for name in LAYOUT:
         if not (ndk / name).is_file():
             msg = f"{source} is no Android NDK: it has no {name}"
@@ -96,7 +92,6 @@ def expect_layout(ndk: Path, source: str) -> None:
 
 
 def main(given: Path, target: Path, url: str, sha256: str) -> None:
-    """Put the NDK at ``target``."""
     if url:
         work = target.parent / "unpacked"
         work.mkdir(parents=True)

@@ -35,13 +35,11 @@ _COMMANDS = {
     ),
     "adb": (("systemctl", "try-restart", "megtrim-adb.service"),),
 }
-"""How those that read a changed file are notified, in this order."""
+"""In this order."""
 Change = tuple[Item, tuple[str, ...]]
-"""An item, and how it differs."""
 
 
 def main(arguments: list[str]) -> int:
-    """Compare, print the differences, apply them unless asked not to, and compare again."""
     reader = parser((__doc__ or "").split("\n\n", 1)[0])
     parsed = reader.parse_args(arguments)
     try:
@@ -101,7 +99,7 @@ def _compare(spec: HostSpec) -> tuple[int, list[Change]]:
 
 
 def list_commands(changes: Sequence[Change], listening: set[str]) -> list[tuple[str, ...]]:
-    """Return the commands that notify those that read a changed file and run here."""
+    """Only for those that run here."""
     names = {name for item, _ in changes for name in item.notify} & listening
     return [argv for name, commands in _COMMANDS.items() if name in names for argv in commands]
 
@@ -145,7 +143,7 @@ def _make(item: Item) -> None:
 
 
 def expect_possible(spec: HostSpec, uid: int, *, dry: bool) -> None:
-    """Raise Refusal for what must fail, before anything is compared. ``dry`` needs no root."""
+    """``dry`` needs no root."""
     if not Path("/etc/debian_version").exists():
         msg = "this is neither Debian nor Ubuntu (there is no /etc/debian_version)"
         raise Refusal(msg, rc=2)
@@ -162,7 +160,6 @@ def expect_possible(spec: HostSpec, uid: int, *, dry: bool) -> None:
 
 
 def read_templates() -> dict[str, str]:
-    """Return the template files, by name."""
     files = sorted((*(HERE / "templates").iterdir(), *(HERE / "installed").iterdir()))
     return {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
 

@@ -27,7 +27,6 @@ KIND = "adb"
 ROOT = "/data/local/tmp/megtrim"
 
 READY = "device"
-"""The state of a phone that accepts commands, as ``adb devices`` prints it."""
 
 _PRESENCE = {READY: ConnectionState.READY, "unauthorized": ConnectionState.UNAUTHORIZED}
 _PROPERTY = re.compile(r"^\[([^\]\n]{1,200})\]: \[(.*)\]\r?$", re.MULTILINE)
@@ -48,7 +47,7 @@ read -r boot </proc/sys/kernel/random/boot_id && echo "[{_BOOT}]: [$boot]" || :
 """
 _TLS = "._adb-tls-"
 _PORT = 5555
-"""The port of an address that names none."""
+"""Of an address that names no port."""
 
 
 _KNOWN: dict[tuple[int, str], dict[str, str]] = {}
@@ -61,7 +60,6 @@ class AttachedPhone(Value):
     serial: str
     """The address to reach it at, by USB if it can be."""
     state: str
-    """As ``adb devices`` prints it: device, offline, unauthorized, ..."""
     properties: dict[str, str]
     """Android properties, and its boot id; empty if the phone does not answer."""
     keys: tuple[str, ...]
@@ -76,7 +74,6 @@ class AttachedPhone(Value):
         )
 
     def is_called(self, address: str) -> bool:
-        """Tell whether an address of a configuration is one of this phone's."""
         wanted = {f"adb:{address}", f"adb:{address}:{_PORT}"}
         return any(_simplify(key) in map(_simplify, wanted) for key in self.keys)
 
@@ -93,7 +90,7 @@ def list_phones(
     *,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> tuple[AttachedPhone, ...]:
-    """Return every phone that adb shows, by serial. Raises if there is no adb or no server."""
+    """Return every phone that adb shows, by serial."""
     adb = find_adb(processes)
     states = adb.states()
     ready = [serial for serial, state in states.items() if state == READY]
@@ -141,7 +138,6 @@ def _ask(link: AdbTransport, timeouts: Timeouts) -> dict[str, str]:
 
 
 def find(spec: DeviceSpec) -> tuple[AdbPhone, ...]:
-    """Return the phones that fit the spec's serial or properties, as they are attached now."""
     settings = spec.settings
     adb = find_adb(spec.processes)
     wanted = settings.match
@@ -171,8 +167,6 @@ def _plain(serial: str) -> str:
 
 
 class AdbPhone(RemoteMachine):
-    """One phone of the pool that an entry of the configuration describes."""
-
     kind = KIND
     root = ROOT
     alive_script = BOOTED_SCRIPT
@@ -195,7 +189,6 @@ class AdbPhone(RemoteMachine):
         self._serial = serial
 
     def presence(self) -> ConnectionState:
-        """Return how the server sees it, without contacting the phone."""
         state = self._adb.states().get(self._serial)
         return (
             ConnectionState.ABSENT
@@ -204,18 +197,15 @@ class AdbPhone(RemoteMachine):
         )
 
     def identify(self) -> MachineId:
-        """Ask it for its serial and its boot id."""
         said = _ask(self.link, self._spec.timeouts)
         _KNOWN[self._adb.port, self._serial] = said
         return MachineId(serial=said.get(_SERIAL, ""), boot=said.get(_BOOT, ""))
 
     def facts(self) -> dict[str, str]:
-        """Fetch what it reports about itself, in one call."""
         reply = call(self.link, FACTS_SCRIPT, timeout_s=self._call_s)
         return {"serial": self._serial, **parse_facts(reply)}
 
     def reconnect(self) -> None:
-        """Have the server reconnect to the phone."""
         timeout_s = self._call_s
         if ":" in self._serial and not self._serial.startswith("usb:"):
             # The server reconnects a dead network connection only after a disconnect.

@@ -24,12 +24,11 @@ _IDLE = slice(3, 5)
 _GUESTS = 8
 """From here on the line counts the time of virtual machines, which is in those before it, too."""
 _CHILDREN = slice(13, 15)
-"""User and system time of a process's children that ended, in its ``/proc/PID/stat``, after its
-name."""
+"""User and system time of ended children in a process's ``/proc/PID/stat``, after its name."""
 
 
 def share_of_others(before: str, after: str, own_s: float) -> float | None:
-    """Return the share of all CPUs' time that others took; None if it is not known.
+    """Return the share of all CPUs' time, from 0 to 1; None if it is not known.
 
     ``before`` and ``after``: the first lines of ``/proc/stat``. ``own_s``: our own CPU seconds
     between them.
@@ -45,7 +44,6 @@ def share_of_others(before: str, after: str, own_s: float) -> float | None:
 
 
 def parse_children_s(line: str) -> float | None:
-    """Return the CPU seconds of a process's ended children, by its ``/proc/PID/stat``."""
     # Its name, in parentheses, may hold anything.
     ticks = line.rpartition(")")[2].split()[_CHILDREN]
     if len(ticks) < 2 or not all(each.isdecimal() and each.isascii() for each in ticks):
@@ -54,7 +52,6 @@ def parse_children_s(line: str) -> float | None:
 
 
 def _parse_times(line: str) -> tuple[int, int] | None:
-    """Return the ticks of all CPUs, and how many of them were idle."""
     match = _CPU_TIMES.match(line)
     if match is None:
         return None
@@ -67,7 +64,6 @@ _FEATURES = {"asimddp": "dotprod", "avx2": "avx2"}
 """The kernel's names, and those of compilers."""
 _LABELS = ("flags", "Features")
 _FACT = "CPU features"
-"""Among the facts of a phone or board: the kernel's names of one of its CPUs."""
 _ALWAYS = {"aarch64": "asimd", "x86_64": "sse2"}
 """What every CPU of an architecture has: without it, a list is of another CPU, as an emulator's."""
 
@@ -75,7 +71,7 @@ _ALWAYS = {"aarch64": "asimd", "x86_64": "sse2"}
 def read_device_features(
     kind: str, machine: str, facts: Mapping[str, str] | None = None
 ) -> frozenset[str] | None:
-    """Return the features of a device's CPU; None if they are not known.
+    """Return None if they are not known.
 
     ``machine``: what its programs are built for, as ``uname -m`` prints it. ``facts``: what the
     device reports of itself, once it was reached.
@@ -89,7 +85,6 @@ def read_device_features(
 
 
 def read_cpu_features() -> frozenset[str] | None:
-    """Return the features that all CPUs of this machine have; None if it does not tell."""
     try:
         text = _CPU_INFO.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -98,7 +93,6 @@ def read_cpu_features() -> frozenset[str] | None:
 
 
 def parse_features(text: str) -> frozenset[str] | None:
-    """Return the features that all CPUs of a ``/proc/cpuinfo`` have; None if it names none."""
     lines = (line.partition(":") for line in text.splitlines())
     listed = [set(words.split()) for label, _, words in lines if label.strip() in _LABELS]
     if not listed:

@@ -26,28 +26,19 @@ class Timeouts(Value):
     """Seconds, unless a name says otherwise."""
 
     call_s: float = 10.0
-    """Any small call: an echo, a listing, a set-up, a clean-up."""
     heartbeat_s: float = 8.0
-    """Pause between two probes while a program runs."""
     probe_s: float = 8.0
-    """Limit of one probe; two failures in a row mean that the machine is lost."""
+    """Two failures in a row mean that the machine is lost."""
     push_base_s: float = 30.0
-    """What is added to the limit of any transfer, whatever its size."""
     reconnect_s: float = 40.0
     """How long a lost machine may take to come back by itself."""
     boot_s: float = 180.0
-    """How long a machine may take to boot."""
     poll_s: float = 1.0
-    """Pause between two checks of a machine that is recovering or cooling down."""
     wait_s: float = 1200.0
-    """How long to wait for a machine that another job holds."""
     say_every_s: float = 15.0
-    """Pause between two messages about a wait."""
     slowest_bytes_per_s: float = 1_000_000.0
-    """Bytes per second of the slowest connection that is supported."""
 
     def transfer_s(self, size_bytes: int) -> float:
-        """Return the limit for transferring that many bytes, in seconds."""
         return self.push_base_s + size_bytes / self.slowest_bytes_per_s
 
     def scale(self, factor: float) -> Timeouts:
@@ -65,13 +56,11 @@ LARGEST_FETCHED_BYTES = 256 * 1024 * 1024
 
 
 def make_too_large_error(name: str, size_bytes: int) -> ProductFailure:
-    """Return the failure of a program that wrote a file too large to fetch."""
     msg = f"the program left {name} with {size_bytes:,} bytes, expected at most "
     return ProductFailure(f"{msg}{LARGEST_FETCHED_BYTES:,}", hint="does it write without end?")
 
 
 def sort_printable_names(folder: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return names sorted. Raises ProductFailure for one that cannot be printed."""
     found = tuple(sorted(names))
     for name in found:
         if not name.isprintable() or "\N{REPLACEMENT CHARACTER}" in name:
@@ -159,8 +148,6 @@ class Device(Protocol):
 
 
 class DeviceSpec(Value):
-    """What a kind makes a device from."""
-
     name: str
     processes: ProcessRunner
     scratch: Path
@@ -173,7 +160,6 @@ class DeviceSpec(Value):
     cpu_class: str = ""
     settings: DeviceSettings = field(default_factory=DeviceSettings)
     say: Callable[[str], None] = lambda _text: None
-    """Reports long waits and attempts to recover a machine."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     now: Callable[[], datetime] = utc_now
     """The clock for the age of a quarantine."""

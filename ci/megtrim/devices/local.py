@@ -37,7 +37,6 @@ def is_hosted(env: Mapping[str, str]) -> bool:
 
 
 def read_host_facts(*, hosted: bool) -> dict[str, str]:
-    """Return which machine this is, and its CPU, as far as that is known: times depend on both."""
     facts = {}
     with suppress(OSError):
         text = _CPU_INFO.read_text(encoding="utf-8", errors="replace")
@@ -51,8 +50,6 @@ def read_host_facts(*, hosted: bool) -> dict[str, str]:
 
 
 class Local:
-    """This machine."""
-
     kind = "local"
     retries = 0
     """A disk that is full here will be full at the next attempt, too."""
@@ -81,7 +78,6 @@ class Local:
 
     @contextmanager
     def reserve(self) -> Iterator[Local]:
-        """Give out this machine, which runs any number of jobs at once."""
         yield self
 
     @contextmanager
@@ -114,7 +110,6 @@ def _make_scratch_error(scratch: Path, error: OSError) -> InfrastructureFailure:
 
 
 def _remove_abandoned(scratch: Path) -> None:
-    """Remove run directories whose holder was killed and could not clean up."""
     for folder in scratch.glob("run-*-*"):
         holder = folder.name.split("-")[1]
         if holder.isdigit() and not is_there(int(holder)):
@@ -122,7 +117,6 @@ def _remove_abandoned(scratch: Path) -> None:
 
 
 def _end_strays(folder: Path) -> None:
-    """Kill the processes that a program left running in its folder."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             here = (entry / "cwd").readlink()
@@ -133,7 +127,6 @@ def _end_strays(folder: Path) -> None:
 
 
 def _read_cpu_times() -> str:
-    """Return the line that counts the time of all CPUs; empty where the system has none."""
     try:
         with _CPU_TIMES.open(encoding="ascii", errors="replace") as stream:
             return stream.readline()
@@ -220,7 +213,6 @@ class LocalFolder:
         return sort_printable_names(folder, (file.name for file in path.iterdir()))
 
     def _own(self, name: str) -> Path | None:
-        """Return the path of what a program wrote, or None if a link leads out of the folder."""
         # The program is under test: its link could point at anything on this machine.
         path = self._path.resolve() / name
         return path if path.resolve() == path else None

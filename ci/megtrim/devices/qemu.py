@@ -21,8 +21,6 @@ _SYSTEM_FILES = (
 
 
 class Qemu(Local):
-    """An emulated CPU on this machine."""
-
     kind = "qemu"
 
     def __init__(
@@ -51,7 +49,6 @@ class Qemu(Local):
 
 
 def program(processes: ProcessRunner, machine: str = "aarch64") -> str | None:
-    """Return the path of the emulator for that architecture, or None."""
     names = (f"qemu-{machine}-static", f"qemu-{machine}")
     return next((found for name in names if (found := processes.which(name))), None)
 
@@ -66,7 +63,6 @@ def find(
     sysroot: Path | None,
     hosted: bool = False,
 ) -> Qemu:
-    """Return the emulated device. Raises InputError if qemu is missing or does not have the CPU."""
     emulator = program(processes, machine)
     if emulator is None:
         msg = f"qemu-{machine} is not on the path, and this machine runs no {machine} programs"

@@ -29,7 +29,6 @@ class UnsupportedRelocations(InputError):
 
 
 def expect_loads(kind: str, spec: DeviceSpec) -> None:
-    """Raise UnsupportedRelocations if every C library of a device on this machine is too old."""
     root = {"local": Path("/"), "qemu": spec.sysroot}.get(kind)
     if root is None:
         return
@@ -46,6 +45,5 @@ def expect_loads(kind: str, spec: DeviceSpec) -> None:
 
 
 def expect_loaded(device: str, run: ProgramRun) -> None:
-    """Raise UnsupportedRelocations if the loader on the device refused the program for it."""
     if ending(run) is RunOutcome.FAILED and _REFUSED in run.stderr:
         raise UnsupportedRelocations(device)

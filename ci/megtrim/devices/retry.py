@@ -1,8 +1,4 @@
-"""Work on a device, retried if the machine failed and not the program.
-
-A pool may give out another machine for the next attempt. The failure of each attempt is kept, so
-that the final error shows all of them.
-"""
+"""Work on a device, retried if the machine failed and not the program."""
 
 from __future__ import annotations
 
@@ -30,7 +26,6 @@ class ProgramKilled(InfrastructureFailure):
 
 
 def expect_not_killed(device: str, run: ProgramRun) -> None:
-    """Raise ProgramKilled if SIGKILL or SIGTERM ended a run before its timeout."""
     if ending(run) is RunOutcome.KILLED:
         number = ending_signal(run) or 0
         signal = crash_reports.describe_signal(number)
@@ -41,12 +36,10 @@ def expect_not_killed(device: str, run: ProgramRun) -> None:
 def run_with_retries(
     device: Device, work: Callable[[Lease], T], *, say: Callable[[str], None]
 ) -> T:
-    """Return what ``work`` returns on a lease of the device.
+    """Return what ``work`` returns on a lease of the device; it must start from scratch each time.
 
-    ``work`` may be called more than once, so it must start from scratch each time. Raises the
-    last InfrastructureFailure, with all attempts, after ``device.retries`` retries (at least one
-    for a program that was killed), or if no machine is left. Any other exception is raised at
-    once.
+    After ``device.retries`` retries (at least one for a program that was killed), or if no machine
+    is left, raises the last InfrastructureFailure, with all attempts.
     """
     attempts: list[str] = []
     while True:

@@ -34,8 +34,6 @@ _REBOOT = '# megtrim:probe\nif [ "$(id -u)" = 0 ]; then reboot; else sudo -n reb
 
 
 class Board(RemoteMachine):
-    """One board of a pool."""
-
     kind = "ssh"
     root = ROOT
 
@@ -86,19 +84,16 @@ class Board(RemoteMachine):
 
 
 def find(spec: DeviceSpec) -> tuple[Board, ...]:
-    """Return the entry's board. Raises InputError if a file that it names does not exist."""
     return (Board(spec),)
 
 
 def missing(processes: ProcessRunner) -> str:
-    """Return what boards need that is missing here, and how to get it; empty if nothing."""
     if which(PROGRAM, path=processes.env.get("PATH", "")) is None:
         return f"there is no {PROGRAM}; on Debian: apt-get install openssh-client"
     return ""
 
 
 def describe_tools(processes: ProcessRunner) -> str:
-    """Return ssh and its version, such as ``OpenSSH_9.2p1``."""
     outcome = processes.run(Command(argv=(PROGRAM, "-V"), timeout_s=10))
     return outcome.stderr.split(",")[0].strip()
 

@@ -48,17 +48,12 @@ _GRACE_S = 5 * GRACE_S
 
 
 class _Address(Value):
-    """What the program writes once its phone can be used."""
-
     serial: str
     adb_port: int
 
 
 def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
-    """Return the device. Raises InputError if this machine cannot run a virtual phone.
-
-    ``native`` is this machine's architecture unless a test sets it; arm64 needs no emulator.
-    """
+    """``native`` is this machine's architecture unless a test sets it; arm64 needs no emulator."""
     if spec.machine != MACHINE:
         msg = f"device {spec.name}: a virtual phone runs {MACHINE}, not {spec.machine}"
         raise InputError(msg, hint="choose a toolchain for arm64, or another device")
@@ -80,8 +75,6 @@ def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
 
 
 class VirtualPhone:
-    """Any number of phones with one CPU, one for each lease."""
-
     kind = KIND
     retries = _RETRIES
 
@@ -99,7 +92,6 @@ class VirtualPhone:
 
     @contextmanager
     def reserve(self) -> Iterator[PhoneLease]:
-        """Start a phone and its adb server, and end both with the block."""
         spec = self._spec
         with open_scratch(spec.scratch) as folder:
             ready, log = folder / "ready.json", folder / "log"
@@ -126,14 +118,12 @@ class VirtualPhone:
 
 
 def _command(*words: str, timeout_s: float, log: Path | None = None) -> Command:
-    """Return the command line of the program, which is installed where megtrim is."""
     # A launcher may have extended the path of modules by hand: the program needs the same.
     env = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return Command(argv=(*PROGRAM, *words), env=env, timeout_s=timeout_s, log=log)
 
 
 def _await_phone(program: Background, ready: Path, log: Path) -> _Address:
-    """Wait until the phone can be used. Raises what kept the program from starting it."""
     deadline = time.monotonic() + _START_S
     while not ready.is_file():
         if (rc := program.rc()) is not None:
@@ -164,8 +154,6 @@ def _android(sysroot: Path | None) -> Path | None:
 
 
 class PhoneLease(adb.AdbPhone):
-    """A phone behind adb that reports what plays it."""
-
     kind = KIND
 
     def __init__(self, spec: DeviceSpec, serial: str, emulated_by: dict[str, str]) -> None:
@@ -173,12 +161,10 @@ class PhoneLease(adb.AdbPhone):
         self._emulated_by = emulated_by
 
     def facts(self) -> dict[str, str]:
-        """Return what the phone reports, and what it really is."""
         return {**super().facts(), **self._emulated_by}
 
 
 def missing(processes: ProcessRunner) -> str:
-    """Say what is missing here to play a phone, and how to get it; empty: nothing."""
     try:
         find_adb(processes)
         describe_tools(processes)
@@ -188,7 +174,6 @@ def missing(processes: ProcessRunner) -> str:
 
 
 def describe_tools(processes: ProcessRunner) -> str:
-    """Say what plays a phone here. Raises InputError where something is missing."""
     outcome = processes.run(_command("check", timeout_s=_CHECK_S))
     if not outcome.ok:
         raise _failure(outcome.rc, outcome.stderr)

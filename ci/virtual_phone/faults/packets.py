@@ -34,8 +34,6 @@ _STATUS = (b"OKAY", b"FAIL")
 
 @dataclass(frozen=True, slots=True)
 class PacketHeader:
-    """The first bytes of a packet."""
-
     command: bytes
     first: int
     second: int
@@ -43,7 +41,7 @@ class PacketHeader:
 
 
 def parse_head(data: bytes) -> PacketHeader | None:
-    """Return it, or None for bytes that are no head."""
+    """Return None for bytes that are no head."""
     command, first, second, length, _checksum, magic = _HEAD.unpack(data)
     if magic != int.from_bytes(command, "little") ^ 0xFFFFFFFF or length > LARGEST_PAYLOAD:
         return None
@@ -57,8 +55,6 @@ def packet(command: bytes, first: int, second: int, payload: bytes = b"") -> byt
 
 
 class PacketStep(Enum):
-    """How a seen moment relates to the packet that showed it."""
-
     BEFORE = "before"
     """The packet begins it and is still held back."""
     AFTER = "after"
@@ -67,7 +63,7 @@ class PacketStep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """A moment of one stream, with the bytes a transfer has moved so far."""
+    """With the bytes that a transfer has moved so far."""
 
     moment: FaultTrigger
     begins: bool
@@ -78,19 +74,17 @@ class StreamEvent:
 @dataclass(slots=True)
 class _Stream:
     moment: FaultTrigger | None
-    """What it is doing; None for nothing we care for."""
+    """None for nothing we care for."""
     transfers: bool
     moved: int = 0
 
 
 @dataclass(slots=True)
 class Watcher:
-    """Follows the streams of one connection."""
-
     _streams: dict[int, _Stream] = field(default_factory=dict)
 
     def from_host(self, head: PacketHeader, payload: bytes) -> Iterator[StreamEvent]:
-        """Tell what a packet means that the host sends. Streams go by the host's number."""
+        """Streams go by the host's number."""
         stream = self._streams.get(head.first)
         if head.command == b"OPEN":
             yield from self._open_stream(head.first, payload)
@@ -100,7 +94,6 @@ class Watcher:
             yield from self._track_transfer(stream, payload)
 
     def from_phone(self, head: PacketHeader, payload: bytes) -> Iterator[StreamEvent]:
-        """Tell what a packet means that the phone sends."""
         stream = self._streams.get(head.second)
         if head.command == b"CLSE":
             yield from self._close_stream(head.second)

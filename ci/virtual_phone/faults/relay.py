@@ -30,8 +30,6 @@ _LIMIT_BYTES = 4 * 1024 * 1024
 
 
 class RelayReply(Enum):
-    """What answers a host that connects."""
-
     PHONE = "phone"
     NONE = "none"
     STUB = "stub"
@@ -47,7 +45,6 @@ class Relay:
     _links: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def serve(self, listening: socket.socket) -> asyncio.Server:
-        """Take connections on a socket that listens already."""
         return await asyncio.start_server(self._accept, sock=listening, limit=_LIMIT_BYTES)
 
     def cut(self) -> None:

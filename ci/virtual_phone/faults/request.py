@@ -12,7 +12,7 @@ Word = TypeVar("Word", bound=StrEnum)
 
 
 class Fault(StrEnum):
-    """What happens. ``value`` is a number for those that need one."""
+    """``value`` is a number for those that need one."""
 
     KILL = "kill"
     REVIVE = "revive"
@@ -104,19 +104,16 @@ _VANISH_AFTER_BYTES = 65536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRequest:
-    """A fault that is asked for."""
-
     fault: Fault
     value: float | None = None
     moment: FaultTrigger = FaultTrigger.NOW
     nth: int = 1
-    """At which of these moments, counted from 1."""
+    """Counted from 1."""
     after_bytes: int = 0
-    """So many bytes into a push or a pull."""
+    """Into a push or a pull."""
     delay_s: float = 0.0
-    """So long after the moment."""
     for_s: float | None = None
-    """Undone after so long."""
+    """Undone after that long."""
 
 
 def make_request(
@@ -129,7 +126,7 @@ def make_request(
     delay_s: float = 0.0,
     for_s: float | None = None,
 ) -> FaultRequest:
-    """Return the request, with defaults filled in. Raises InputError."""
+    """Raise InputError for what cannot be."""
     kind = _one_of(Fault, fault, "fault")
     when = FaultTrigger.PUSH if kind is Fault.VANISH else FaultTrigger.NOW
     if moment is not None:

@@ -24,8 +24,6 @@ class _Waiting:
 
 
 class FaultScheduler:
-    """Has the phone and its relay."""
-
     def __init__(self, phone: Phone, *, boot_s: float) -> None:
         self.phone = phone
         self.relay = Relay(on_seen=self._seen, on_reboot=self._reboot)
@@ -36,7 +34,6 @@ class FaultScheduler:
         self._rebooting = False
 
     def status(self) -> dict[str, Any]:
-        """Return the state, what is still to come, and what came."""
         state = "dead"
         if self.phone.alive:
             state = "frozen" if self.phone.frozen else "running"
@@ -50,7 +47,6 @@ class FaultScheduler:
         }
 
     async def take(self, request: FaultRequest) -> None:
-        """Let it happen now, or at its moment."""
         if request.moment is not FaultTrigger.NOW:
             self._waiting.append(_Waiting(request))
             return
@@ -62,7 +58,7 @@ class FaultScheduler:
             await self.phone.answering()
 
     def listen(self) -> None:
-        """Do what programs of the phone request: a reboot."""
+        """Programs of the phone can request a reboot."""
         pipe = os.open(self.phone.requests, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         asyncio.get_running_loop().add_reader(pipe, self._handle_request, pipe)
 
@@ -107,7 +103,7 @@ class FaultScheduler:
         task.add_done_callback(self._later.discard)
 
     def _effects(self) -> Mapping[Fault, Callable[[float], None]]:
-        """Return what each fault does; most ignore the value."""
+        """Most ignore the value."""
         phone = self.phone
         return {
             Fault.KILL: lambda _: self._kill(RelayReply.PHONE),

@@ -19,7 +19,6 @@ from virtual_phone.system import kernel
 from virtual_phone.system.programs import own_program
 
 ADBD_PORT = 5555
-"""On which adbd listens, if nothing else is configured."""
 _ADBD = "/usr/lib/android-sdk/platform-tools/adbd"
 _SHELL_UID = 2000
 _ENVIRONMENT = {
@@ -34,20 +33,16 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitProcess:
-    """What to boot."""
-
     top: str
     """The phone's files, which become its /."""
     cpu: str
     rooted: bool
 
     def argv(self) -> tuple[str, ...]:
-        """Return how this program is started for it."""
         return own_program("virtual_phone.system.boot", json.dumps(asdict(self)), bare=True)
 
 
 def main() -> None:
-    """Boot, and wait until the phone has ended."""
     boot = InitProcess(**json.loads(sys.argv[1]))
     kernel.unshare(kernel.CLONE_NEWPID | kernel.CLONE_NEWNS)
     alive, held = os.pipe()

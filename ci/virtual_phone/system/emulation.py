@@ -20,7 +20,6 @@ _FLAGS = "PF"
 
 
 def ensure(emulator: Path) -> None:
-    """Register the emulator. Needs namespaces of our own; InputError where it cannot be."""
     try:
         kernel.mount("binfmt_misc", TABLE)
         line = f":{_NAME}:M::{_MAGIC}:{_MASK}:{emulator}:{_FLAGS}"

@@ -33,7 +33,6 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def unshare(flags: int) -> None:
-    """Give this process namespaces of its own."""
     _check_rc(_LIBC.unshare(flags), "unshare")
 
 
@@ -50,12 +49,10 @@ def die_with_parent(number: int) -> None:
 
 
 def keep_mounts_private() -> None:
-    """Mounts of this namespace stay in it."""
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE, None)
 
 
 def mount(kind: str, target: Path, options: str = "") -> None:
-    """Mount a file system of the kernel's own."""
     target.mkdir(parents=True, exist_ok=True)
     _mount(kind, str(target), kind, 0, options or None)
 
@@ -87,7 +84,6 @@ def move_into(top: Path) -> None:
 
 
 def set_loopback(*, up: bool) -> None:
-    """Switch ``lo`` of this network namespace."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
         name = _INTERFACE.pack(b"lo", 0)
         flags = _INTERFACE.unpack(fcntl.ioctl(door, _SIOCGIFFLAGS, name))[1]

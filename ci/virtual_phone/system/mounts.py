@@ -26,8 +26,6 @@ _LOG_BYTES = 16 * 1024 * 1024
 
 
 class MountTree:
-    """Where a phone's files are, as its supervisor sees them."""
-
     def __init__(
         self,
         root: Path,
@@ -65,14 +63,12 @@ class MountTree:
         (self.top / "proc").mkdir()
 
     def show(self, body: Sensors) -> None:
-        """Let the phone's files say this state."""
         for name, text in say.changing_files(body, self._cpus).items():
             self._write_sys(name, text)
         self.write(self.own / "battery", say.battery_text(body))
         self.write(self.own / "thermalservice", say.thermal_text(body))
 
     def set_properties(self, values: Mapping[str, str]) -> None:
-        """Let ``getprop`` say these."""
         self.write(self.own / "properties", say.properties_text(values))
 
     def write(self, path: Path, text: str) -> None:
@@ -105,7 +101,6 @@ class MountTree:
         self.write(self.top / "etc" / "hosts", "127.0.0.1 localhost\n")
 
     def _show_android(self) -> None:
-        """Show an Android's loaders and libraries where its programs look for them."""
         for name in _OF_ANDROID if self._android else ():
             file = Path(f"{self._android}/system/{name}")
             if file.exists():

@@ -13,9 +13,6 @@ _START = (
 
 
 def own_program(module: str, *arguments: str, bare: bool = False) -> tuple[str, ...]:
-    """Return the argv that runs a module's ``main``.
-
-    ``bare`` is for modules that need the standard library alone: that starts much faster.
-    """
+    """``bare`` is for modules that need the standard library alone: that starts much faster."""
     options = ("-I", "-S") if bare else ("-I",)
     return (sys.executable, *options, "-c", _START, _SOURCES, module, *arguments)

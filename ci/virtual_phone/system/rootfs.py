@@ -52,15 +52,12 @@ APT::Update::Post-Invoke-Success {{}};
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootFs:
-    """A folder of unpacked packages."""
-
     path: Path
     packages: tuple[str, ...]
-    """File names of the packages it came from, with their versions, sorted."""
+    """File names with their versions, sorted."""
 
 
 def cache_folder(processes: ProcessRunner) -> Path:
-    """Where roots are kept for this user."""
     home = processes.env.get("HOME") or "/"
     base = Path(processes.env.get("XDG_CACHE_HOME") or Path(home) / ".cache")
     return base / "megtrim" / "virtual-phone"
@@ -89,14 +86,13 @@ def provide(processes: ProcessRunner, *, mirror: str | None = None) -> RootFs:
 
 
 def check(processes: ProcessRunner) -> None:
-    """Raise InputError where there is no root and none can be made here."""
+    """Raise InputError where none can be made."""
     if not _path(processes).is_dir():
         _require_keyring()
         own_mirror(processes)
 
 
 def describe(processes: ProcessRunner) -> str:
-    """Say where the root is, or that it will be made."""
     root = _path(processes)
     return str(root) if root.is_dir() else f"made on first use from {own_mirror(processes)}"
 
@@ -106,7 +102,6 @@ def _path(processes: ProcessRunner) -> Path:
 
 
 def own_mirror(processes: ProcessRunner) -> str:
-    """Return the Debian mirror that this machine's own packages come from."""
     form = "$(LABEL) $(REPO_URI)"
     listing = _apt(processes, "indextargets", "--format", form, "Created-By: Packages")
     lines = [line.split() for line in listing.stdout.splitlines()]
@@ -174,7 +169,7 @@ def _demand(outcome: CompletedCommand) -> None:
 
 
 def _finish(made: Path, packages: list[str]) -> None:
-    """Add what Debian's own base would bring, and the list of what it came from."""
+    """Add what Debian's own base would bring."""
     for name in ("lib", "lib64", "bin", "sbin"):
         if (made / "usr" / name).is_dir() and not (made / name).exists():
             (made / name).symlink_to(f"usr/{name}")

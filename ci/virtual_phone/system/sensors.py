@@ -32,8 +32,6 @@ _CPUS: Mapping[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensors:
-    """The state that faults change."""
-
     temperature_c: float = WARM_C
     battery: int = CHARGED
 
@@ -71,12 +69,11 @@ def properties(
 
 
 def properties_text(values: Mapping[str, str]) -> str:
-    """Return them as ``getprop`` lists them."""
     return "".join(f"[{key}]: [{values[key]}]\n" for key in sorted(values))
 
 
 def cpuinfo(cpu: str, count: int) -> str:
-    """Return /proc/cpuinfo of an arm64 kernel; a CPU that is not in the table is a ``max``."""
+    """A CPU that is not in the table is a ``max``."""
     implementer, part, features = _CPUS.get(cpu.partition(",")[0], _CPUS["max"])
     one = (
         "processor\t: {number}\nBogoMIPS\t: 38.40\n"
@@ -87,7 +84,6 @@ def cpuinfo(cpu: str, count: int) -> str:
 
 
 def still_files(count: int) -> dict[str, str]:
-    """Return what under /sys no fault changes, by path below it."""
     everything = f"0-{count - 1}" if count > 1 else "0"
     files = {f"devices/system/cpu/{name}": everything for name in ("online", "present", "possible")}
     for policy, (first, cpus) in enumerate(clusters(count)):
@@ -105,7 +101,7 @@ def still_files(count: int) -> dict[str, str]:
 
 
 def clusters(count: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Return the first number and all numbers of each group of alike cores: little, then big."""
+    """Little, then big: the first number and all numbers of each group of alike cores."""
     if count < 2:
         return ((0, (0,)),)
     half = count // 2
@@ -113,7 +109,6 @@ def clusters(count: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
 
 
 def changing_files(body: Sensors, count: int) -> dict[str, str]:
-    """Return what under /sys follows the state, by path below it."""
     files: dict[str, str] = {}
     for policy, (first, _cpus) in enumerate(clusters(count)):
         slow, fast = _CLOCKS_KHZ[policy]
@@ -141,7 +136,6 @@ def changing_files(body: Sensors, count: int) -> dict[str, str]:
 
 
 def battery_text(body: Sensors) -> str:
-    """Return what ``dumpsys battery`` says."""
     return (
         "Current Battery Service state:\n  AC powered: false\n  USB powered: true\n"
         "  Wireless powered: false\n  Max charging current: 500000\n  status: 2\n  health: 2\n"
@@ -151,7 +145,6 @@ def battery_text(body: Sensors) -> str:
 
 
 def thermal_text(body: Sensors) -> str:
-    """Return what ``dumpsys thermalservice`` says."""
     status, cooling = (3, 5) if body.throttled else (0, 0)
     kinds = {"cpu": 0, "battery": 2, "skin": 3}
     lines = "".join(

@@ -42,24 +42,17 @@ _ADB_PLACES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostState:
-    """The facts of the machine that decide what else is needed."""
-
     is_booted: bool
-    """Whether systemd runs here; it does not while an image is built."""
+    """systemd does not run while an image is built."""
     is_drained: bool
-    """Whether a person keeps new jobs away."""
     icu: str
-    """The package of the Unicode library that GitHub's runner needs; empty if unknown."""
+    """Empty if unknown."""
     runners: tuple[Path, ...] = ()
-    """Unpacked runners on this machine."""
     instances: tuple[int, ...] = ()
-    """Runner units that start with the machine."""
     other_adbs: tuple[Path, ...] = ()
-    """Other programs called adb in the usual folders."""
 
 
 def inspect_host(spec: HostSpec) -> HostState:
-    """Return the state of this machine."""
     packages = look("apt-cache", "search", "--names-only", "^libicu[0-9]+$")[1]
     versions = [int(number) for number in re.findall(r"^libicu(\d+) ", packages, re.M)]
     wants = (UNITS / "multi-user.target.wants").glob("megtrim-runner@*.service")
@@ -76,7 +69,7 @@ def inspect_host(spec: HostSpec) -> HostState:
 
 
 def list_items(spec: HostSpec, state: HostState, texts: Mapping[str, str]) -> tuple[Item, ...]:
-    """Return all items, in the order to make them. ``texts``: templates by name."""
+    """In the order to make them. ``texts``: templates by name."""
     unpacked = RUNNERS / f"runner-{spec.runner_sha256[:16]}"
     optional = {"adb": spec.adb == ADB, "uhubctl": bool(spec.power_hubs), state.icu: state.icu}
     packages = {*_PACKAGES, *(name for name, needed in optional.items() if needed)}
@@ -154,7 +147,7 @@ def _list_units(spec: HostSpec, state: HostState) -> Iterator[Item]:
 
 
 def make_values(spec: HostSpec, unpacked: Path, sandbox: str) -> dict[str, str]:
-    """Return what templates name as ``@name@``."""
+    """What templates name as ``@name@``."""
     names = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY")
     proxy = [*(f"{name}={spec.proxy}" for name in names), "no_proxy=localhost,127.0.0.1"]
     usb = "DevicePolicy=closed\nDeviceAllow=char-usb_device rw"

@@ -40,8 +40,6 @@ _ADB_UNIT = "megtrim-adb.service"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One thing of a device host."""
-
     name: str
     desired: Facts | None
     """None: it must not be there."""
@@ -50,13 +48,13 @@ class Item:
     make: Callable[[], object] | None
     """None: only a person can."""
     notify: tuple[str, ...] = ()
-    """Those that must be notified of a change: ``systemd``, ``udev``, ``adb``."""
+    """Of ``systemd``, ``udev`` and ``adb``."""
     is_unit: bool = False
     """Units come last, after those that were notified."""
     hint: str = ""
 
     def list_differences(self) -> tuple[str, ...]:
-        """Return what differs, one line each; of a file, the lines that differ."""
+        """One line each; of a file, the lines that differ."""
         actual = self.read()
         if self.desired is None:
             return () if actual is None else ("not needed any more",)
@@ -78,8 +76,6 @@ def _compare_lines(found: str, desired: str) -> list[str]:
 
 
 def package(name: str) -> Item:
-    """Return an item for a Debian package."""
-
     def read() -> Facts | None:
         rc, state = look("dpkg-query", "--show", "--showformat=${db:Status-Status}", name)
         return {"state": state} if rc == 0 and state == "installed" else None
@@ -94,7 +90,7 @@ def package(name: str) -> Item:
 
 
 def user(name: str, home: Path = Path("/nonexistent")) -> Item:
-    """Return an item for a system user who cannot log in, with a group of the same name."""
+    """A system user who cannot log in, with a group of the same name."""
 
     def read() -> Facts | None:
         try:
@@ -135,7 +131,7 @@ def _list_strong_groups(name: str) -> tuple[str, ...]:
 
 
 def read_owner(path: Path, *, is_folder: bool) -> dict[str, str] | None:
-    """Return owner, group and mode of a path, links not followed; None if it is not there."""
+    """Links are not followed; None if it is not there."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -151,7 +147,7 @@ def read_owner(path: Path, *, is_folder: bool) -> dict[str, str] | None:
 
 
 def folder(path: Path, owner: str = "root", mode: str = "0755") -> Item:
-    """Return an item for a folder; its contents are managed elsewhere."""
+    """Its contents are managed elsewhere."""
 
     def create() -> None:
         path.mkdir(parents=True, exist_ok=True)
@@ -167,8 +163,6 @@ def folder(path: Path, owner: str = "root", mode: str = "0755") -> Item:
 
 
 def file(path: Path, content: str, mode: str = "0644", notify: tuple[str, ...] = ()) -> Item:
-    """Return an item for a file that root owns and others read."""
-
     def read() -> Facts | None:
         facts = read_owner(path, is_folder=False)
         if facts is None or path.is_symlink() or not path.is_file():
@@ -199,7 +193,6 @@ def _write(path: Path, content: str, mode: str) -> None:
 
 
 def old_folder(path: Path) -> Item:
-    """Return an item for a folder of ours that is not needed any more."""
     return Item(
         name=f"old folder {path}",
         desired=None,
@@ -211,18 +204,17 @@ def old_folder(path: Path) -> Item:
 def prerequisite(
     path: Path, desired: Facts, read: Callable[[], Facts | None], *, hint: str
 ) -> Item:
-    """Return an item that only a person can provide or mend."""
+    """Only a person can provide or mend it."""
     return Item(name=str(path), desired=desired, read=read, make=None, hint=hint)
 
 
 def compute_digest(path: Path) -> str:
-    """Return the sha256 of a file's bytes."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def runner(path: Path, archive: Path, sha256: str) -> Item:
-    """Return an item for GitHub's runner, unpacked; each job gets a copy."""
+    """GitHub's runner, unpacked; each job gets a copy."""
     mark = path / UNPACKED
     return Item(
         name=f"runner {path}",
@@ -235,7 +227,6 @@ def runner(path: Path, archive: Path, sha256: str) -> Item:
 
 
 def _unpack(path: Path, archive: Path, sha256: str) -> None:
-    """Unpack the archive under a temporary name, and rename it when it is complete."""
     part = path.with_name(f".{path.name}")
     copy = part / "archive.tar.gz"
     shutil.rmtree(part, ignore_errors=True)
@@ -258,7 +249,7 @@ def _unpack(path: Path, archive: Path, sha256: str) -> None:
 
 
 def kit(megtrim: Path, started_by: str, script: Path, cache: Path) -> Item:
-    """Return an item for the host's own megtrim, which the jobs' user can start."""
+    """The host's own megtrim, which the jobs' user can start."""
 
     def read() -> Facts | None:
         if not megtrim.exists():
@@ -276,7 +267,7 @@ def kit(megtrim: Path, started_by: str, script: Path, cache: Path) -> Item:
 
 
 def unit(name: str, *, is_running: bool, at_boot: bool = True) -> Item:
-    """Return an item for a unit that starts with the machine and, if asked, is running now."""
+    """It starts with the machine and, if asked, is running now."""
 
     def read() -> Facts:
         enabled = look("systemctl", "is-enabled", name)[1].strip() == "enabled"
@@ -300,7 +291,7 @@ def unit(name: str, *, is_running: bool, at_boot: bool = True) -> Item:
 
 
 def adb_server(adb: Path) -> Item:
-    """Return an item for the server on adb's port: of the same version as the one adb."""
+    """The server on adb's port has the version of the one adb."""
     right = "the version of its client"
 
     def read() -> Facts:

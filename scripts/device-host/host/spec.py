@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ADB = Path("/usr/bin/adb")
-"""Where Debian's package puts it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +27,7 @@ class HostSpec:
     runner_sha256: str
     adb: Path
     checkout: Path
-    """The checkout whose ``.venv/bin/megtrim`` looks after the phones between jobs."""
+    """Its ``.venv/bin/megtrim`` looks after the phones between jobs."""
     usb_vendors: tuple[str, ...] = ()
     power_hubs: tuple[tuple[str, str], ...] = ()
     """Vendor and product of USB hubs whose ports jobs may switch."""
@@ -77,7 +76,7 @@ def _count(text: str) -> int:
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """Return the parser of the command line. ``@FILE`` is replaced by its lines as arguments."""
+    """``@FILE`` is replaced by its lines as arguments."""
     made = argparse.ArgumentParser(
         prog="set_up.py",
         description=description,
@@ -107,7 +106,7 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def read(parsed: argparse.Namespace, *, checkout: Path) -> HostSpec:
-    """Return the spec from parsed arguments. Raises ArgumentTypeError if two do not fit."""
+    """Raise ArgumentTypeError if two arguments do not fit."""
     if parsed.organisation and parsed.runner_group is None:
         msg = "--organisation needs --runner-group: a group that is open to the right repositories"
         raise argparse.ArgumentTypeError(msg)

@@ -23,7 +23,7 @@ class Refusal(Exception):
 
 
 def look(*argv: str) -> tuple[int, str]:
-    """Run a program to get information; return exit status (127: there is none) and output."""
+    """Return exit status (127: there is none) and output."""
     try:
         done = _run(argv, {}, _LOOK_S)
     except Refusal as refusal:
@@ -32,7 +32,6 @@ def look(*argv: str) -> tuple[int, str]:
 
 
 def make(*argv: str, env: Mapping[str, str] | None = None) -> None:
-    """Run a program to change something. Raises Refusal if it fails."""
     done = _run(argv, env or {}, _MAKE_S)
     if done.returncode != 0:
         output = (done.stderr or done.stdout).strip()[-2000:]

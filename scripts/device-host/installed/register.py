@@ -33,15 +33,12 @@ _HINTS = {
 
 
 class Refusal(Exception):
-    """A failure, and its exit status."""
-
     def __init__(self, text: str, *, rc: int) -> None:
         super().__init__(text)
         self.rc = rc
 
 
 def main(arguments: list[str]) -> int:
-    """Register, and write the configuration where the runner's unit reads it."""
     try:
         instance, file = arguments
         token = _token(os.environ)
@@ -67,7 +64,6 @@ def _token(env: Mapping[str, str]) -> str:
 
 
 def request(env: Mapping[str, str], *, name: str, token: str) -> urllib.request.Request:
-    """Return the call that registers a runner for one job."""
     body = {
         "name": name,
         "runner_group_id": int(env["MEGTRIM_RUNNER_GROUP"]),
@@ -89,7 +85,6 @@ def request(env: Mapping[str, str], *, name: str, token: str) -> urllib.request.
 
 
 def ask(call: urllib.request.Request) -> str:
-    """Return the encoded configuration from GitHub's response."""
     opener = _opener()
     try:
         with opener.open(call, timeout=TIMEOUT_S) as answer:

@@ -37,8 +37,6 @@ _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 
 
 class MachineState(StrEnum):
-    """A machine's status in one word, the most important first."""
-
     DAMAGED = "unknown"
     """Its record cannot be read."""
     QUARANTINED = "quarantined"
@@ -67,12 +65,10 @@ class MachineStatus(Value):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """All that the machine is known by."""
         return (self.key,) if self.machine is None else self.machine.keys
 
     @property
     def state(self) -> MachineState:
-        """The most important of what is known about it."""
         if self.key and self.detail:
             return MachineState.DAMAGED
         if self.quarantine is not None:
@@ -88,7 +84,6 @@ class MachineStatus(Value):
                 return MachineState.HELD if self.holder else MachineState.FREE
 
     def text(self, now: datetime) -> str:
-        """Return its state, and why, as one line."""
         parts = [self.detail] if self.detail else []
         if self.quarantine is not None:
             put = self.quarantine
@@ -117,16 +112,12 @@ def age(lasted: timedelta) -> str:
 
 
 class PoolEntry(Value):
-    """One device of the configuration: a machine, or all machines that match."""
-
     name: str
     kind: str
     find: Find
 
 
 class PoolState(Value):
-    """What all pools of this host share."""
-
     records: Records
     leases: Leases
     recovery: RecoveryPolicy
@@ -136,8 +127,6 @@ class PoolState(Value):
 
 
 class WaitReporter:
-    """Reports a wait, at once and at intervals, until it has taken too long."""
-
     def __init__(self, what: str, shared: PoolState) -> None:
         self._what = what
         self._shared = shared
@@ -145,7 +134,7 @@ class WaitReporter:
         self._said_s = float("-inf")
 
     def __call__(self, holders: Sequence[Holder]) -> None:
-        """Report who holds the machines. Raises MachineBusy once the wait has taken too long."""
+        """Raise MachineBusy once the wait has taken too long."""
         now, now_s, timeouts = self._shared.now(), time.monotonic(), self._shared.timeouts
         held = "; ".join(f"{who} for {age(now - who.since)}" for who in holders) or "another job"
         if self._began_s is None:
@@ -160,7 +149,6 @@ class WaitReporter:
 
 
 def open_pool_state(spec: DeviceSpec) -> PoolState:
-    """Return the shared state for a spec's environment and clock."""
     state = state_folder(spec.processes.env)
     records = Records(state, spec.now)
     recovery = RecoveryPolicy(
@@ -177,7 +165,7 @@ def open_pool_state(spec: DeviceSpec) -> PoolState:
 
 
 def quarantine_machine(shared: PoolState, machine: Machine, reason: str) -> None:
-    """Put a machine in quarantine in megtrim's name; if that cannot be stored, only report it."""
+    """If that cannot be stored, only report it."""
     try:
         for key in machine.keys:
             shared.records.quarantine(key, machine.name, reason, Author.MACHINE)
@@ -188,13 +176,13 @@ def quarantine_machine(shared: PoolState, machine: Machine, reason: str) -> None
 
 
 def find_quarantine(shared: PoolState, machine: Machine) -> Quarantine | None:
-    """Return a machine's quarantine, under whichever address it was set."""
+    """Under whichever address it was set."""
     found = [shared.records.read(key).quarantine for key in machine.keys]
     return next(filter(None, found), None)
 
 
 def read_statuses(entry: PoolEntry, shared: PoolState) -> tuple[MachineStatus, ...]:
-    """Return the status of each machine of an entry, or one ABSENT status if none matches."""
+    """Return one ABSENT status if no machine matches."""
     absent = MachineStatus(
         entry=entry.name,
         name=entry.name,
@@ -233,16 +221,13 @@ _USABLE = (MachineState.FREE, MachineState.HELD)
 
 
 def make_pool(spec: DeviceSpec, *, kind: str, find: Find) -> Pool:
-    """Return the pool for one device of the configuration."""
     entry = PoolEntry(name=spec.name, kind=kind, find=find)
     return Pool((entry,), open_pool_state(spec), cpu_class=spec.cpu_class)
 
 
 def merge_devices(devices: Sequence[Device]) -> Device:
-    """Return one device for several of the same class, by merging their pools.
-
-    A device that is not a pool (this machine, an emulator) is never busy: if it comes first, it
-    is the result; after a pool, it is ignored.
+    """A device that is no pool is never busy: if it comes first, it is the result; after a pool, it
+    is ignored.
     """
     first = devices[0]
     pools = [device for device in devices if isinstance(device, Pool)]
@@ -253,8 +238,6 @@ def merge_devices(devices: Sequence[Device]) -> Device:
 
 
 class Pool:
-    """Machines of one class."""
-
     retries = RETRIES
 
     def __init__(
@@ -278,15 +261,11 @@ class Pool:
         return {"devices": self._names()} | ({"class": self.cpu_class} if self.cpu_class else {})
 
     def read_statuses(self) -> tuple[MachineStatus, ...]:
-        """Return the status of every machine, without contacting any."""
         return tuple(each for entry in self.entries for each in read_statuses(entry, self.shared))
 
     @contextmanager
     def reserve(self) -> Iterator[Machine]:
-        """Wait for a machine that is free and answers, and give it out.
-
-        Raises NoUsableMachine, with the reason for each machine, if none can be used.
-        """
+        """Raise NoUsableMachine, with the reason for each machine, if none can be used."""
         search = _Search(self)
         waiting = WaitReporter(self.name, self.shared)
         while True:
@@ -299,7 +278,7 @@ class Pool:
 
     @contextmanager
     def hold(self, status: MachineStatus, *, wait: bool = True) -> Iterator[Machine]:
-        """Wait for this very machine, even in quarantine, and hold it, to check or recover it.
+        """Hold this very machine, even in quarantine, to check or recover it.
 
         Without ``wait``, raises MachineBusy if another process holds the machine.
         """
@@ -312,7 +291,6 @@ class Pool:
             yield machine
 
     def candidates(self, unfit: Collection[str] = ()) -> dict[str, MachineStatus]:
-        """Return the machines that a job may get now, by key, except those in ``unfit``."""
         seen = [self._quarantine_unauthorized(each) for each in self.read_statuses()]
         eligible = [each for each in seen if each.key not in unfit]
         usable = {each.key: each for each in eligible if each.state in _USABLE}
@@ -350,7 +328,6 @@ class Pool:
         return status
 
     def _prepare(self, machine: Machine, search: _Search) -> bool:
-        """Tell whether a held machine can be used, after recovery if it needs that."""
         presence = search.found[machine.key].presence
         ready = presence is ConnectionState.READY
         if self._is_quarantined(machine):
@@ -368,7 +345,6 @@ class Pool:
         return False
 
     def _is_quarantined(self, machine: Machine) -> bool:
-        """Tell whether it was put in quarantine while we waited for it."""
         try:
             return find_quarantine(self.shared, machine) is not None
         except InputError:
@@ -376,7 +352,6 @@ class Pool:
 
     @contextmanager
     def _recover_on_failure(self, machine: Machine) -> Iterator[None]:
-        """Recover the machine if the job in the block fails, before it is released."""
         self._known.add(machine.key)
         try:
             yield
@@ -397,8 +372,6 @@ class Pool:
 
 
 class _Search:
-    """A job's search for a machine of a pool."""
-
     def __init__(self, pool: Pool) -> None:
         self.found: dict[str, MachineStatus] = {}
         self.unfit: set[str] = set()
@@ -407,12 +380,10 @@ class _Search:
         self.refresh()
 
     def refresh(self) -> None:
-        """Search for machines again. Raises NoUsableMachine if none is left."""
         self._looked_s = time.monotonic()
         self.found = self._pool.candidates(self.unfit)
 
     def wants(self) -> tuple[Machine, ...]:
-        """Return the machines that fit; from time to time, search again."""
         if time.monotonic() - self._looked_s >= self._pool.shared.timeouts.say_every_s:
             self.refresh()
         return tuple(each.machine for each in self.found.values() if each.machine is not None)

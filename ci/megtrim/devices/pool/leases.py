@@ -42,7 +42,7 @@ S = TypeVar("S", bound=StateFile)
 
 
 def state_folder(env: Mapping[str, str]) -> Path:
-    """Return the folder that the environment names for state between runs."""
+    """The folder that the environment names for state between runs."""
     given = env.get(VARIABLE, "")
     if given:
         return Path(given).absolute()
@@ -57,13 +57,13 @@ def state_folder(env: Mapping[str, str]) -> Path:
 
 
 def slug(key: str) -> str:
-    """Return a file name for a key: readable, and unique for each key."""
+    """Readable, and unique for each key."""
     readable = re.sub(r"[^A-Za-z0-9.-]", "_", key)[:_LONGEST_SLUG].lstrip(".")
     return f"{readable}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 
 def open_shared(path: Path) -> int:
-    """Open a file to lock it, and create it if necessary. Links and pipes are refused."""
+    """Links and pipes are refused."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def open_shared(path: Path) -> int:
 
 @contextmanager
 def lock_file(path: Path) -> Iterator[int]:
-    """Lock a file for a few operations and yield its descriptor, or raise in bounded time."""
+    """Lock a file for a few operations, or raise in bounded time."""
     descriptor = open_shared(path)
     try:
         end = time.monotonic() + _LONGEST_LOCK_S
@@ -94,7 +94,6 @@ def lock_file(path: Path) -> Iterator[int]:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock it if no one else has; return whether we hold it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -103,7 +102,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def read_saved(path: Path, kind: type[S]) -> S | None:
-    """Return what the file holds, or None if there is no file. Raises InputError if damaged."""
+    """Return None if there is no file. Raises InputError if it is damaged."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -118,7 +117,7 @@ def read_saved(path: Path, kind: type[S]) -> S | None:
 
 
 def read_descriptor(descriptor: int) -> bytes:
-    """Return the bytes of an open file, but not many more than the largest valid one has."""
+    """At most one more than the largest valid file has."""
     try:
         return os.pread(descriptor, _LARGEST_BYTES + 1, 0)
     except OSError:
@@ -126,7 +125,7 @@ def read_descriptor(descriptor: int) -> bytes:
 
 
 def parse_saved(data: bytes, kind: type[S], path: Path) -> S:
-    """Parse a document of that kind. Raises InputError, which names the file and the mistake."""
+    """Raise InputError, which names the file and the mistake."""
     if len(data) > _LARGEST_BYTES:
         raise make_damage_error(path, f"found more than {_LARGEST_BYTES:,} bytes")
     try:
@@ -140,13 +139,11 @@ def parse_saved(data: bytes, kind: type[S], path: Path) -> S:
 
 
 def make_damage_error(path: Path, found: str) -> InputError:
-    """Return the error for a file that megtrim did not write, or not completely."""
     msg = f"{path}: {found}, expected what megtrim writes there"
     return InputError(msg, hint="move the file away if you do not know what changed it")
 
 
 def make_unusable_error(path: Path, error: OSError) -> InfrastructureFailure:
-    """Return the failure for a state folder that cannot be used."""
     msg = f"{path} cannot be used: {error.strerror}"
     return InfrastructureFailure(msg, hint=f"{VARIABLE} names another folder for the state")
 
@@ -184,23 +181,19 @@ class Holder(StateFile):
 
 
 def name_holder(env: Mapping[str, str]) -> str:
-    """Return a name for the job that this process belongs to: a workflow's run, or a user."""
     repository, run = env.get("GITHUB_REPOSITORY", ""), env.get("GITHUB_RUN_ID", "")
     job = f"{repository} run {run}" if repository and run else env.get("USER", "")
     return clean_line(job)[:_LONGEST_NAME] or f"user {os.getuid()}"
 
 
 class Leases:
-    """The leases of one state folder; ``name`` is ours."""
-
     def __init__(self, state: Path, name: str, now: Callable[[], datetime]) -> None:
         self._folder = state / "leases"
         self._guard = self._folder / "guard.lock"
-        """Locked for a few file operations at a time."""
         self._name = name
         self._now = now
         self._held: dict[str, int] = {}
-        """The files that we locked, by the machine's key."""
+        """By the machine's key."""
         self._identities: dict[str, MachineId] = {}
         """What machines said when they were last asked, by key."""
 
@@ -210,10 +203,10 @@ class Leases:
         wants: Callable[[], Sequence[Machine]],
         waiting: Callable[[Sequence[Holder]], None] = lambda _holders: None,
     ) -> Iterator[Machine]:
-        """Wait until we hold one of the wanted machines, and yield it.
+        """Wait until we hold one of the wanted machines.
 
-        ``wants`` is called for each attempt, ``waiting`` with the holders after each that found
-        none free; an exception from either ends the wait.
+        ``wants`` is called for each attempt, ``waiting`` with the holders after each in vain; an
+        exception from either ends the wait.
         """
         while True:
             holders = []
@@ -296,7 +289,6 @@ class Leases:
     def _holder(
         self, machine: Machine, identity: MachineId | None, own: Path | None = None
     ) -> Holder | None:
-        """Return who holds a machine, under one of its addresses or another; not ourselves."""
         paths = {self._path(key) for key in machine.keys}
         for path in sorted({*self._folder.glob("*.lock")} - {self._guard, own}):
             holder = self._read(path)

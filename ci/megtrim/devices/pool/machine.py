@@ -52,8 +52,6 @@ class MachineBusy(NoUsableMachine):
 
 
 class Machine(Protocol):
-    """A phone, a board, or something that emulates one."""
-
     name: str
     """Its name in messages; unique even if several machines match one entry."""
     kind: str
@@ -64,7 +62,6 @@ class Machine(Protocol):
     identity: MachineId | None
     """What it said when it was found; None if it was not asked."""
     power: PowerPort | None
-    """The port that can switch its power, if there is one."""
     trouble: str
     """Why it did not answer last time, and what to do, in one line; empty if unknown."""
 
@@ -94,4 +91,3 @@ class Machine(Protocol):
 
 
 Find = Callable[[], Sequence[Machine]]
-"""Searches for the machines of an entry, again at each call."""

@@ -37,30 +37,23 @@ class Author(StrEnum):
 
 
 class Quarantine(StateFile):
-    """Why a machine gets no jobs."""
-
     reason: _Text
     since: AwareDatetime
     by: Author
 
 
 class Record(StateFile):
-    """Everything that is stored about one machine."""
-
     version: Literal[1] = 1
     key: _Text
     name: Annotated[str, StringConstraints(max_length=_LONGEST_REASON)] = ""
-    """Its name when the record was last written."""
     quarantine: Quarantine | None = None
     reboots: Annotated[tuple[AwareDatetime, ...], Field(max_length=100, strict=False)] = ()
-    """When megtrim rebooted it, within the last day."""
 
     def may_reboot(self, now: datetime) -> bool:
-        """Tell whether fewer than MOST_REBOOTS reboots happened within REBOOT_WINDOW."""
         return len(self._recent(now)) < MOST_REBOOTS
 
     def add_reboot(self, now: datetime) -> Record:
-        """Return the record with one more reboot; those older than REBOOT_WINDOW are dropped."""
+        """Those older than REBOOT_WINDOW are dropped."""
         return self.model_copy(update={"reboots": (*self._recent(now), now)})
 
     def _recent(self, now: datetime) -> tuple[datetime, ...]:
@@ -69,18 +62,15 @@ class Record(StateFile):
 
 
 class Records:
-    """The records of all machines, in one folder."""
-
     def __init__(self, state: Path, now: Callable[[], datetime]) -> None:
         self._folder = state / "machines"
         self.now = now
 
     def read(self, key: str) -> Record:
-        """Return a machine's record. Raises InputError for a damaged file."""
         return self._read(self._path(key)) or Record(key=key)
 
     def list_records(self) -> tuple[Record, ...]:
-        """Return the readable records, sorted by key. Damaged ones are skipped; ``read`` raises."""
+        """Damaged records are skipped."""
         found = []
         for path in sorted(self._folder.glob("*.json")):
             with suppress(InputError):
@@ -88,7 +78,7 @@ class Records:
         return tuple(sorted((each for each in found if each), key=lambda record: record.key))
 
     def quarantine(self, key: str, name: str, reason: str, by: Author) -> Quarantine:
-        """Put a machine in quarantine. A person's reason replaces megtrim's, never vice versa.
+        """A person's reason replaces megtrim's, never vice versa.
 
         A second quarantine by the same author keeps the first one's start time.
         """
@@ -102,7 +92,6 @@ class Records:
         return new
 
     def restore(self, key: str, by: Author) -> Quarantine | None:
-        """Lift a quarantine and return it, or None if there is none that ``by`` may lift."""
         with self._changing(key) as record:
             old = record.quarantine
             if old is None or (old.by is Author.PERSON and by is Author.MACHINE):
@@ -111,7 +100,7 @@ class Records:
         return old
 
     def mend(self, key: str) -> Path | None:
-        """Move a damaged record to another name, so a new one can start; return its new path."""
+        """Rename a damaged record, so that a new one can start; return its new path."""
         path = self._path(key)
         with self._lock_record(path):
             try:
@@ -121,7 +110,6 @@ class Records:
         return None
 
     def note_reboot(self, key: str, name: str) -> bool:
-        """Store a reboot that is about to start, or return False if none is allowed any more."""
         with self._changing(key) as record:
             now = self.now()
             if not record.may_reboot(now):
@@ -136,7 +124,6 @@ class Records:
 
     @contextmanager
     def _lock_record(self, path: Path) -> Iterator[None]:
-        """Keep other processes from changing the record meanwhile."""
         with lock_file(path.with_suffix(".lock")):
             yield
 
@@ -164,19 +151,15 @@ _RECONNECTS_PER_WAIT = 4
 
 
 class RecoveryResult(Value):
-    """The result of an attempt to recover a machine."""
-
     healthy: bool
     presence: ConnectionState
-    """At the last check."""
     steps: tuple[str, ...]
     """What was tried, in order, with its result; empty if the machine answered at once."""
     trouble: str = ""
-    """Why it does not answer, if known, and what to do."""
+    """Why it does not answer, and what to do."""
 
     @property
     def verdict(self) -> str:
-        """Whether it answers now, and if not, why."""
         if self.presence is ConnectionState.UNAUTHORIZED:
             return self.trouble or UNAUTHORIZED
         if self.healthy:
@@ -185,7 +168,6 @@ class RecoveryResult(Value):
 
     @property
     def text(self) -> str:
-        """The verdict and the steps, in one line."""
         return f"{self.verdict} ({'; '.join(self.steps)})" if self.steps else self.verdict
 
 
@@ -255,7 +237,7 @@ class RecoveryPolicy(Value):
         return what
 
     def _wait_until_alive(self, machine: Machine, longest_s: float) -> str:
-        """Wait for it to answer, and reconnect from time to time."""
+        """Reconnect from time to time."""
         started = self.monotonic()
         reconnected = started
         while (now := self.monotonic()) - started < longest_s and not machine.alive():

@@ -34,7 +34,6 @@ SHARED_SERIAL = "several phones have this serial, and adb shows no USB port of t
 _TWIN = re.compile(r"^(\S+) +(\S+) (usb:\S+)", re.MULTILINE)
 _MOST_BYTES = 0xFFFF
 _VERSIONS: dict[tuple[str, int, int], int] = {}
-"""Versions of adb programs, by path, modification time and size of their files."""
 _HINT = (
     "start one outside of jobs, such as `adb start-server` as the user of the jobs, or the "
     "service that scripts/device-host sets up"
@@ -42,8 +41,6 @@ _HINT = (
 
 
 class Adb(Value):
-    """One adb program, and the server that it talks to."""
-
     program: str
     version: int
     """Version of the protocol between client and server."""
@@ -51,11 +48,9 @@ class Adb(Value):
     processes: ProcessRunner
 
     def argv(self, *args: str) -> tuple[str, ...]:
-        """Return a command line of this program for this server."""
         return (self.program, "-H", HOST, "-P", str(self.port), *args)
 
     def require_server(self) -> None:
-        """Raise InfrastructureFailure unless a server of this version listens."""
         found = ask(self.port, "host:version")
         try:
             version = int(found, 16)
@@ -69,7 +64,7 @@ class Adb(Value):
             raise InfrastructureFailure(msg, hint=f"name the server's own adb in {ADB_VARIABLE}")
 
     def states(self) -> dict[str, str]:
-        """Return the state of every phone by its serial, as ``adb devices`` shows it."""
+        """By serial, as ``adb devices`` shows it."""
         self.require_server()
         lines = ask(self.port, "host:devices").splitlines()
         pairs = [(serial, state) for serial, _, state in (line.partition("\t") for line in lines)]
@@ -79,7 +74,6 @@ class Adb(Value):
         return {serial: state for serial, state in pairs if serial and state}
 
     def _list_twins(self, serials: Collection[str]) -> list[tuple[str, str]]:
-        """Return phones whose serial others have, too, by where they are attached."""
         answer = ask(self.port, "host:devices-l")
         found = [
             (port, state) for serial, state, port in _TWIN.findall(answer) if serial in serials
@@ -88,7 +82,6 @@ class Adb(Value):
 
 
 def find_adb(processes: ProcessRunner) -> Adb:
-    """Return the adb to use. Raises InputError if there is none."""
     env = processes.env
     wanted = env.get(ADB_VARIABLE) or "adb"
     program = shutil.which(wanted, path=env.get("PATH", ""))
@@ -106,7 +99,6 @@ def find_adb(processes: ProcessRunner) -> Adb:
 
 
 def _version(program: str, processes: ProcessRunner) -> int:
-    """Return a program's version; the program is run again only if its file changed."""
     facts = Path(program).stat()
     key = (program, facts.st_mtime_ns, facts.st_size)
     if key not in _VERSIONS:
@@ -120,7 +112,6 @@ def _version(program: str, processes: ProcessRunner) -> int:
 
 
 def ask(port: int, question: str) -> str:
-    """Return the server's answer. Raises InfrastructureFailure if there is none."""
     try:
         with socket.create_connection((HOST, port), timeout=_ANSWER_S) as connection:
             connection.sendall(f"{len(question):04x}{question}".encode())
@@ -157,8 +148,6 @@ def _make_protocol_error(port: int) -> InfrastructureFailure:
 
 
 class AdbTransport:
-    """One phone, by its serial."""
-
     def __init__(self, adb: Adb, serial: str, label: str) -> None:
         self.label = label
         self.adb = adb
@@ -171,7 +160,6 @@ class AdbTransport:
         on_line: Callable[[str], None] | None = None,
         abort: threading.Event | None = None,
     ) -> CompletedCommand:
-        """Run one adb command for this phone. Raises InfrastructureFailure without a server."""
         self.adb.require_server()
         argv = self.adb.argv("-s", self.serial, *args)
         return self.adb.processes.run(

@@ -22,7 +22,6 @@ from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, end
 from megtrim.util.errors import InfrastructureFailure
 
 LONGEST_EVIDENCE = 16_384
-"""Most characters of the report of one crash."""
 
 _LOG = "megtrim crash log"
 _TOMBSTONE = "megtrim tombstone"
@@ -81,8 +80,7 @@ def evidence(
 ) -> str:
     """Return what is known about a run that a signal ended, as lines; empty for other runs.
 
-    Call it right after the run; ``pid`` is the program's. If the connection is lost now, only the
-    command is returned.
+    ``pid`` is the program's. If the connection is lost now, only the command is returned.
     """
     number = ending_signal(run)
     if number is None or run.timed_out:
@@ -99,10 +97,7 @@ def evidence(
 
 
 def local_evidence(run: ProgramRun, *, launcher: Sequence[str] = ()) -> str:
-    """Return what is known about a run on this machine, under ``launcher`` if there is one.
-
-    Empty for a trap: the missing regions explain it, and its position would mislead.
-    """
+    """Empty for a trap: the missing regions explain it, and its position would mislead."""
     number = ending_signal(run)
     if number is None or ending(run) in (RunOutcome.TRAP, RunOutcome.TIMEOUT):
         return ""
@@ -119,7 +114,6 @@ def describe_signal(number: int) -> str:
 
 
 def backtrace_hint(argv: Sequence[str], *, launcher: Sequence[str] = ()) -> str:
-    """Return the command that shows where it crashes, to be run next to the program's files."""
     line = clean_line(shlex.join(argv))[:_HINTED_ARGUMENTS]
     if launcher:
         emulator = clean_line(shlex.join(launcher))
@@ -135,10 +129,7 @@ def backtrace_hint(argv: Sequence[str], *, launcher: Sequence[str] = ()) -> str:
 
 
 def extract(text: str, argv: Sequence[str], *, pid: int | None) -> str:
-    """Return the part of a machine's answer that is about this program; may be empty.
-
-    The program is found by its pid if that is known, else by its name.
-    """
+    """The program is found by its pid if that is known, else by its name."""
     sections: dict[str, list[str]] = {}
     current: list[str] = []
     for line in text[:_MOST_READ].replace("\r\n", "\n").split("\n"):
@@ -158,7 +149,7 @@ def extract(text: str, argv: Sequence[str], *, pid: int | None) -> str:
 
 
 def _select_program_lines(lines: Sequence[str], argv: Sequence[str], pid: int | None) -> list[str]:
-    """Return the program's own log lines, and the dump that another process wrote about it."""
+    """Its own log lines, and the dump that another process wrote about it."""
     matches = [match for line in lines if (match := _THREADTIME.match(line))]
     # A dump is what one thread of the dumper wrote until it started the next dump.
     dumps: list[tuple[bool, list[str]]] = []

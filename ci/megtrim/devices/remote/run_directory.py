@@ -69,7 +69,6 @@ from megtrim.util.value import Value
 
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_.+@=,-]{1,120}(?:/[A-Za-z0-9_.+@=,-]{1,120}){0,8}", re.ASCII)
 _ATTEMPTS = 2
-"""How often a file is pushed if its copy turns out to be damaged."""
 
 
 class _File(Value):
@@ -80,8 +79,6 @@ class _File(Value):
 
 
 class RunFiles:
-    """The files requested for a run directory, and those that the machine already has."""
-
     def __init__(self, link: Transport, spec: DeviceSpec, entry: SetupReply, run: str) -> None:
         self._link = link
         self._sysroot = spec.sysroot
@@ -103,7 +100,6 @@ class RunFiles:
         self._folders.append(_check_name(name))
 
     def put(self, source: Path, name: str) -> None:
-        """Push a file unless the machine has it, and request its copy."""
         try:
             size_bytes = source.stat().st_size
             with source.open("rb") as stream:
@@ -151,7 +147,6 @@ class RunFiles:
         self._new.add(file.digest)
 
     def copy_pending(self) -> None:
-        """Copy all requested files into place, and check every copy."""
         self._copy_pending(())
 
     def _copy_pending(self, queries: tuple[str, ...]) -> None:
@@ -195,7 +190,7 @@ class RunFiles:
         return [file for file in self._waiting if digests.get(file.name) != file.digest]
 
     def command(self, argv: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the command line for ``argv`` on the machine, and push the libraries it needs."""
+        """Return the command line on the machine, and push the libraries that it needs."""
         name = argv[0]
         if name not in self._put:
             msg = f"{name} was not put on {self._link.label}"
@@ -240,10 +235,7 @@ def _check_name(name: str) -> str:
 
 @contextmanager
 def open_directory(link: Transport, spec: DeviceSpec, *, root: str) -> Iterator[RemoteDirectory]:
-    """Give out a run directory on a machine that we hold.
-
-    ``root`` is our folder there, absolute or relative to the folder in which the shell starts.
-    """
+    """``root`` is our folder there, absolute or relative to where the shell starts."""
     timeouts = spec.timeouts
     run = f"run-{secrets.token_hex(6)}"
     patience_s = timeouts.call_s
@@ -278,13 +270,10 @@ def _clean_up(
 
 
 def wipe(link: Transport, *, root: str, timeouts: Timeouts) -> None:
-    """Kill the programs of all runs, and remove all runs and all kept files."""
     call(link, WIPE_SCRIPT, root, timeout_s=timeouts.transfer_s(0))
 
 
 class RemoteDirectory:
-    """A folder on a machine, for one job."""
-
     def __init__(
         self,
         link: Transport,
@@ -322,7 +311,6 @@ class RemoteDirectory:
         on_line: Callable[[str], None] | None = None,
         cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
-        """Run a program that was put there, by its name."""
         settings = self._spec.settings
         if cpus:
             settings = settings.model_copy(update={"cpus": ",".join(map(str, cpus))})
@@ -403,7 +391,6 @@ class RemoteDirectory:
         return parse_cpus(self._spec.settings.cpus)
 
     def get(self, name: str) -> bytes | None:
-        """Return a file's bytes, or None if there is no such file."""
         made = self._made.get(name)
         if made is None and self._files.has(name):
             self._files.copy_pending()
@@ -443,18 +430,14 @@ class RemoteDirectory:
         return data
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Return the sorted names of the files that the program wrote to a folder."""
         inside = re.compile(re.escape(folder) + r"/([^/]+)")
         matches = map(inside.fullmatch, self._made)
         return sort_printable_names(folder, (match[1] for match in matches if match))
 
 
 class RemoteMachine:
-    """What phones and boards have in common: a shell, and a folder of ours."""
-
     kind: str
     root: str
-    """Our folder there."""
     alive_script = ALIVE_SCRIPT
 
     def __init__(
@@ -471,7 +454,6 @@ class RemoteMachine:
         self._call_s = spec.timeouts.call_s
 
     def alive(self) -> bool:
-        """Tell whether it returns a random word."""
         word = new_nonce()
         try:
             reply = call(self._link, self.alive_script, word, timeout_s=self._call_s)
@@ -488,5 +470,4 @@ class RemoteMachine:
         return open_directory(self._link, self._spec, root=self.root)
 
     def clean(self) -> None:
-        """Kill what still runs there, and remove all runs and all copied files."""
         wipe(self._link, root=self.root, timeouts=self._spec.timeouts)

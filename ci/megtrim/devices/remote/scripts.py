@@ -39,7 +39,6 @@ class SetupReply(Value):
 
     @property
     def algorithm(self) -> str:
-        """The name of its algorithm in :mod:`hashlib`."""
         return _ALGORITHMS[self.program]
 
 
@@ -60,7 +59,7 @@ class ExitReport(Value):
 
 
 def parse_setup(text: str) -> SetupReply | None:
-    """Parse the output of a set-up; None if something is missing."""
+    """Return None if something is missing."""
     fields = dict(_LINE.findall(text))
     root, program, free = fields.get("root", ""), fields.get("sum", ""), fields.get("free", "")
     if not root.startswith("/") or program not in _ALGORITHMS or not _NUMBER.fullmatch(free):
@@ -71,7 +70,6 @@ def parse_setup(text: str) -> SetupReply | None:
 
 
 def parse_digests(text: str) -> dict[str, str]:
-    """Return digests by file name, from the output of a digest program."""
     found = _DIGEST.findall(text)
     # Some escape backslashes and line ends in a name, and mark that by a leading backslash.
     names = (_ESCAPED.sub(_unescape_char, name) if odd else name for odd, _, name in found)
@@ -83,7 +81,7 @@ def _unescape_char(escaped: re.Match[str]) -> str:
 
 
 def parse_files(text: str) -> dict[str, RemoteFile] | None:
-    """Return files by name, or None if the machine's list is incomplete."""
+    """Return None if the machine's list is incomplete."""
     digests = parse_digests(text)
     sizes = {name: int(size) for size, name in _SIZE.findall(text)}
     digestible = {name for name, size in sizes.items() if size <= LARGEST_FETCHED_BYTES}
@@ -96,7 +94,6 @@ def parse_files(text: str) -> dict[str, RemoteFile] | None:
 
 
 def parse_exit(text: str) -> ExitReport | None:
-    """Parse how a run ended; None if something is missing."""
     fields = dict(_LINE.findall(text))
     made = parse_files(text)
     rc = fields.get("rc", "")
@@ -124,7 +121,7 @@ def _find_other_load(fields: Mapping[str, str]) -> float | None:
 
 
 def forward_until(mark: str, forward: Callable[[str], None]) -> Callable[[str], None]:
-    """Return a function that forwards lines, up to the empty line before ``mark``."""
+    """Forward lines, up to the empty line before ``mark``."""
     held: list[str] = []
     ended = False
 
@@ -143,7 +140,7 @@ def forward_until(mark: str, forward: Callable[[str], None]) -> Callable[[str], 
 
 
 KEEP_DAYS = 14
-"""A file that no job has used for so long is removed from the machine."""
+"""Days after which a file that no job has used is removed."""
 
 _STRAYS = """\
 strays() {

@@ -61,7 +61,6 @@ _DISTRUST = (
     (re.compile(r"Host key verification failed|host key is known"), _UNKNOWN),
     (re.compile(r"Permission denied \(|Too many authentication failures"), _REFUSED),
 )
-"""What only a person can fix: ssh's message, and what to do."""
 _NO_WAY = re.compile(
     r"No route to host|Connection (refused|timed out|reset)|Network is unreachable"
     r"|Could not resolve hostname"
@@ -77,7 +76,7 @@ class SshTransport:
     ) -> None:
         self.label = f"{name} ({address(settings)})"
         self.distrusted = False
-        """Whether the last call failed because one side did not trust the other's key."""
+        """One side did not trust the other's key in the last call."""
         self._processes = processes
         self._settings = settings
         self._argv = (PROGRAM, *options(settings, connect_s))
@@ -137,7 +136,6 @@ class SshTransport:
         self._move(command, f"pulling {source.rpartition('/')[2]}", expect_transferred)
 
     def disconnect(self) -> None:
-        """Close the shared connection, so that the next call opens a new one."""
         argv = (*self._argv, "-O", "exit", "--", self._settings.host)
         self._processes.run(Command(argv=argv, timeout_s=_LEAVE_S))
 
@@ -158,14 +156,14 @@ class SshTransport:
 
 
 def address(settings: DeviceSettings) -> str:
-    """Return a board's address as people write it, such as ``tester@10.0.0.7:2222``."""
+    """As people write it, such as ``tester@10.0.0.7:2222``."""
     user = f"{settings.user}@" if settings.user else ""
     port = f":{settings.port}" if settings.port != _PORT else ""
     return f"{user}{settings.host}{port}"
 
 
 def options(settings: DeviceSettings, connect_s: float) -> tuple[str, ...]:
-    """Return ssh's options: never ask, never trust a new key, notice a dead peer."""
+    """Never ask, never trust a new key, notice a dead peer."""
     chosen = [
         *("BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no"),
         *(f"ConnectTimeout={max(1, round(connect_s))}", "ConnectionAttempts=1"),
@@ -184,7 +182,6 @@ def options(settings: DeviceSettings, connect_s: float) -> tuple[str, ...]:
 
 
 def advice(output: str, settings: DeviceSettings) -> str:
-    """Return what to do about ssh's error message; empty if unknown."""
     quoted = {
         "host": settings.host,
         "port": settings.port,
@@ -199,7 +196,6 @@ def advice(output: str, settings: DeviceSettings) -> str:
 
 
 def _program_lines(tell: Callable[[str], None], begin: str) -> Callable[[str], None]:
-    """Forward the lines after ``begin``, which marks the start of the script's output."""
     begun = threading.Event()
 
     def forward_line(line: str) -> None:
@@ -218,7 +214,7 @@ def _quote_path(path: Path) -> str:
 
 
 def _socket(env: Mapping[str, str], argv: tuple[str, ...]) -> Path | None:
-    """Return a path for the shared connection's socket, or None if no folder is safe.
+    """Return None if no folder is safe.
 
     Each set of options has its own: a connection made with one key proves nothing about another.
     """

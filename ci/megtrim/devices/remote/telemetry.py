@@ -132,7 +132,6 @@ get /proc/sys/kernel/random/boot_id && echo "boot id=$value"
 echo '{_END}'
 ) 2>/dev/null || :
 """
-"""Print what the machine is, for reports and for ``devices check``."""
 
 _LONGEST_ANSWER = 256 * 1024
 _MOST_LINES = 2000
@@ -171,7 +170,6 @@ _FACT_NAMES = frozenset(
 
 
 def parse_reading(text: str) -> Reading:
-    """Parse the output of :data:`READING_SCRIPT` inside ``text``; without it, all is unknown."""
     zones: list[int] = []
     sensors: list[tuple[int, float]] = []
     policies: dict[str, Policy] = {}
@@ -207,7 +205,6 @@ def parse_reading(text: str) -> Reading:
 
 
 def parse_facts(text: str) -> dict[str, str]:
-    """Parse the output of :data:`FACTS_SCRIPT` inside ``text``, without empty values."""
     found: dict[str, str] = {}
     for key, value in _entries(text, _FACTS):
         shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", value).strip()[:_LONGEST_VALUE]
@@ -236,7 +233,7 @@ def _zone(value: str) -> list[int]:
 
 
 def _convert_zones(numbers: list[int]) -> list[float]:
-    """Return °C: kernels count thousandths, some with Android 7 tenths or whole degrees.
+    """Kernels count thousandths, some with Android 7 tenths or whole degrees.
 
     A kernel counts all CPUs alike: next to thousandths, a small number is no temperature.
     """

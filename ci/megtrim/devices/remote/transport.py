@@ -96,19 +96,18 @@ class Transport(Protocol):
 
 
 def new_nonce() -> str:
-    """Return a word that no one can guess."""
     return f"end-{secrets.token_hex(8)}"
 
 
 def frame(script: str, args: tuple[str, ...], nonce: str) -> str:
-    """Return a shell script that runs ``script`` and then prints ``nonce`` and its exit status."""
+    """The script prints ``nonce`` and its exit status last."""
     # A trap, not a subshell: the shell that gets a lost connection's signal must run the script.
     quoted = "".join(f" {shlex.quote(arg)}" for arg in args)
     return f'trap \'printf "\\n%s %d\\n" {nonce} "$?"\' EXIT\nset --{quoted}\n{script}'
 
 
 def unframe(stdout: str, nonce: str) -> tuple[str, int] | None:
-    """Return what a framed script printed and its status, or None if its end is missing."""
+    """Return None if the end is missing."""
     text, found, trailer = stdout.rpartition(f"\n{nonce} ")
     status = trailer.removesuffix("\n").removesuffix("\r")
     if not found or not _STATUS.fullmatch(status):
@@ -119,7 +118,7 @@ def unframe(stdout: str, nonce: str) -> tuple[str, int] | None:
 def unframe_outcome(
     outcome: CompletedCommand, nonce: str, *, label: str, script: str
 ) -> CompletedCommand:
-    """Return the script's own outcome from that of its framed call, or raise ConnectionLost."""
+    """Raise ConnectionLost if the end is missing."""
     if outcome.timed_out or outcome.aborted:
         return outcome
     end = unframe(outcome.stdout, nonce)
@@ -141,7 +140,6 @@ def step_of(script: str) -> str:
 
 
 def make_lost_error(label: str, step: str, output: str) -> ConnectionLost:
-    """Return the failure of a broken connection; ``output`` is what adb or ssh printed."""
     return ConnectionLost(f"{label}: the link was lost while {step}: {summarize_output(output)}")
 
 
@@ -152,7 +150,7 @@ def make_timeout_error(label: str, step: str, waited_s: float) -> ConnectionLost
 def expect_transferred(
     outcome: CompletedCommand, *, label: str, step: str, timeout_s: float
 ) -> None:
-    """Raise ConnectionLost if a transfer failed; if it was aborted, the caller explains why."""
+    """An aborted transfer is for the caller to explain."""
     if outcome.timed_out:
         raise make_timeout_error(label, step, timeout_s)
     if not outcome.ok and not outcome.aborted:
@@ -160,7 +158,7 @@ def expect_transferred(
 
 
 def expect_pushed(outcome: CompletedCommand, *, label: str, step: str, timeout_s: float) -> None:
-    """Likewise for a push, which also raises NoSpace if the machine's disk is full."""
+    """Raise NoSpace if the machine's disk is full."""
     if not outcome.ok and is_out_of_space(outcome.stderr + outcome.stdout):
         raise make_no_space_error(label, step)
     expect_transferred(outcome, label=label, step=step, timeout_s=timeout_s)
@@ -176,7 +174,6 @@ def make_no_space_error(label: str, step: str) -> NoSpace:
 
 
 def summarize_output(output: str) -> str:
-    """Return the last lines of a tool's output as one line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     output = "; ".join(lines[-3:]) or "it ended without a message"
     # A phone's output ends up on terminals and in logs of runners, which may obey it as commands.
@@ -185,10 +182,7 @@ def summarize_output(output: str) -> str:
 
 
 def call(link: Transport, script: str, *args: str, timeout_s: float) -> str:
-    """Run a script that must succeed, and return what it prints.
-
-    Raises ConnectionLost, NoSpace, or InfrastructureFailure with the script's error message.
-    """
+    """Raise ConnectionLost, NoSpace, or InfrastructureFailure with the script's error message."""
     outcome = link.shell(script, *args, timeout_s=timeout_s)
     if outcome.timed_out:
         raise make_timeout_error(link.label, step_of(script), timeout_s)
@@ -202,7 +196,6 @@ def call(link: Transport, script: str, *args: str, timeout_s: float) -> str:
 
 
 def free_kb(text: str) -> int | None:
-    """Return the free space that a script printed, in KiB, or None if it printed none."""
     found = _FREE.search(text)
     return int(found[1]) if found else None
 
@@ -219,7 +212,6 @@ class Heartbeat:
         self._waited_s = 0.0
 
     def check(self, step: str) -> None:
-        """Raise ConnectionLost if the machine is gone."""
         if self.abort.is_set():
             msg = f"{self._link.label}: no sign of life for {self._waited_s:.0f} s while {step}"
             raise ConnectionLost(msg)
@@ -258,7 +250,6 @@ class Heartbeat:
 
 @contextmanager
 def watch_machine(link: Transport, timeouts: Timeouts, root: str) -> Iterator[Heartbeat]:
-    """Watch the machine while the block runs."""
     watch = Heartbeat(link, timeouts, root)
     thread = threading.Thread(target=watch.beat, daemon=True)
     thread.start()

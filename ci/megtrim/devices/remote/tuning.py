@@ -127,14 +127,10 @@ _REPORTED: set[tuple[str, str]] = set()
 
 
 class Tuning(Value):
-    """How a machine was tuned for a run."""
-
     before: Reading
-    """The reading before the run, for its conditions."""
     unmet: str = ""
-    """What was requested and not reached, for :attr:`Conditions.unmet`."""
+    """What was requested and not reached."""
     prefix: tuple[str, ...] = ()
-    """Goes in front of the program's command line on the machine."""
 
 
 @contextmanager
@@ -147,11 +143,9 @@ def tune_machine(
     timeouts: Timeouts,
     say: Callable[[str], None],
 ) -> Iterator[Tuning]:
-    """Tune a machine for a run, and restore its settings when the block is left.
+    """``before`` is the reading from when the machine was set up.
 
-    ``root`` is its existing root folder, ``before`` the reading from when it was set up. If
-    nothing is requested, no call is made. Raises ConnectionLost, and InputError for settings that
-    no machine can have.
+    If nothing is requested, no call is made. Raises InputError for impossible settings.
     """
     governor, mask = settings.governor, cpu_mask(settings.cpus)
     answers: dict[str, str] = {}
@@ -192,7 +186,6 @@ def _wait_until_cool(
     timeouts: Timeouts,
     say: Callable[[str], None],
 ) -> tuple[Reading, str]:
-    """Wait until the machine is cool enough; return the last reading and what was not reached."""
     asked = f"requested: below {wanted.below_c:g} °C"
     next_report_s = time.monotonic()
     deadline = next_report_s + wanted.within_s
@@ -222,19 +215,13 @@ def _report_once(link: Transport, text: str, say: Callable[[str], None]) -> None
 
 
 def cpu_mask(cpus: str) -> str:
-    """Return CPUs such as ``4-7`` or ``0,2`` as the hex mask that taskset takes; empty for none.
-
-    Old versions of toybox accept only masks. Raises InputError.
-    """
+    """Old versions of toybox accept only hexadecimal masks."""
     mask = sum(1 << number for number in parse_cpus(cpus))
     return f"{mask:x}" if mask else ""
 
 
 def parse_cpus(cpus: str) -> tuple[int, ...]:
-    """Return the numbers of CPUs such as ``4-7`` or ``0,2``, sorted; none for empty text.
-
-    Raises InputError.
-    """
+    """Return the numbers of CPUs such as ``4-7`` or ``0,2``, sorted."""
     numbers: set[int] = set()
     for part in cpus.split(",") if cpus else ():
         first, _, last = part.partition("-")
