@@ -1,7 +1,4 @@
-"""What to do about something that was left out and is needed: the nearest scenario, lines to add.
-
-Pure.
-"""
+"""What to do about something that was left out and is needed. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +11,10 @@ from megtrim.regions.keepset_parts import model_of
 from megtrim.regions.region import Region
 
 _SPECIAL = re.compile(r"[*?[]")
-"""What has a meaning in a shell pattern."""
 
 
 def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | None:
-    """Return the scenario that shares most with the crash; None if none shares anything.
-
-    Counted are functions on the stack and regions of the tags that candidates have.
-    """
+    """Counted are functions on the stack and regions of the tags that candidates have."""
     if len(keep.scenarios) == 1:
         return keep.scenarios[0]
     names = {*finding.stack}
@@ -41,14 +34,13 @@ def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | N
 
 
 def keep_lines(finding: CrashFinding) -> tuple[str, ...]:
-    """Return the lines of megtrim.yaml that keep the candidates that are functions."""
     names = [each.name for each in finding.candidates if each.kind is CandidateKind.FUNCTION]
     patterns = (json.dumps(_SPECIAL.sub(r"[\g<0>]", name), ensure_ascii=False) for name in names)
     return ("trim:", "  keep:", *(f"    - {each}" for each in patterns)) if names else ()
 
 
 def scenario_lines(record: ScenarioRecord) -> tuple[str, ...]:
-    """Return the lines of a further scenario, next to the nearest one, for a person to complete."""
+    """Return the lines of a scenario next to the nearest one, for a person to complete."""
     model = model_of(record.id)
     arguments = ", ".join(map(json.dumps, record.arguments))
     inputs = (f"{name}: FILE" for name, _ in record.inputs)

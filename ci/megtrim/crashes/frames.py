@@ -92,7 +92,7 @@ class CrashFrame(Value):
 
     pc: int
     file: str
-    """Path of the program or shared object, ``APK!NAME`` for one in an APK; empty: not known."""
+    """``APK!NAME`` for one in an APK; empty: not known."""
     build_id: str = ""
     offset: int = 0
     """Where the mapping begins in the file, as older reports say it."""
@@ -102,7 +102,6 @@ class CrashFrame(Value):
     text: str = ""
     """The file with all that stands behind it."""
     whole: bool = True
-    """All of its line was understood."""
 
 
 class MappedFile(Value):
@@ -110,7 +109,7 @@ class MappedFile(Value):
 
     start: int
     end: int
-    """The address after its last byte; 0: the report says nothing of the place."""
+    """Exclusive; 0: the report says nothing of the place."""
     offset: int | None
     """Where it begins in the file; None: the whole file begins at ``start``."""
     file: str
@@ -119,13 +118,11 @@ class MappedFile(Value):
 
 
 def read_frame(line: str) -> CrashFrame | None:
-    """Return the frame that a line is, None if it is none."""
     found = next((each for shape in _SHAPES if (each := shape.fullmatch(line))), None)
     return _frame(found.groupdict()) if found else None
 
 
 def read_mapping(line: str) -> MappedFile | None:
-    """Return the mapping, or the loaded file, that a line of a list says."""
     for pattern in (*_MAPS, *_LOADED):
         if (found := pattern.fullmatch(line)) is not None:
             said = {name: text or "" for name, text in found.groupdict().items()}
@@ -171,7 +168,7 @@ def _frame(said: Mapping[str, str | None]) -> CrashFrame:
 
 
 def _split(text: str) -> tuple[str, dict[str, str], bool]:
-    """Return what groups stand behind, what they say, and whether all of them are understood."""
+    """Return what groups stand behind, what they say, and whether all are understood."""
     said: dict[str, str] = {}
     whole = True
     text = text.strip()
@@ -191,7 +188,6 @@ def _split(text: str) -> tuple[str, dict[str, str], bool]:
 
 
 def _last_group(text: str) -> int | None:
-    """Return where the group begins that a text ends with, None if it ends with none."""
     closing = text[-1:]
     if closing not in (")", "]"):
         return None

@@ -61,8 +61,6 @@ _REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
 
 
 class CandidateKind(StrEnum):
-    """What may be missing at the place of a crash."""
-
     FUNCTION = "function"
     REGION = "region"
     REGION_WITHIN = "region within"
@@ -70,12 +68,8 @@ class CandidateKind(StrEnum):
 
 
 class CrashCause(StrEnum):
-    """What a crash was."""
-
     LEFT_OUT = "left out"
-    """The one candidate was left out: this is certain."""
     CANDIDATES = "candidates"
-    """One of the candidates was left out."""
     UNKNOWN = "unknown"
     """Where it was is not known, or not enough is here of that build or program."""
     NOT_TRIMMING = "not trimming"
@@ -83,18 +77,13 @@ class CrashCause(StrEnum):
 
 
 class CrashCandidate(Value):
-    """A function or region that may have been left out."""
-
     kind: CandidateKind
     name: str
-    """As people read it."""
     linkage_name: str = ""
     """Of the function; empty for a region."""
 
 
 class CrashFinding(Value):
-    """What a crash was, as far as a report and a program show it."""
-
     cause: CrashCause
     text: str
     program: str = ""
@@ -105,7 +94,6 @@ class CrashFinding(Value):
     stack: tuple[str, ...] = ()
     """Linkage names of remaining functions on the stack, innermost first."""
     hint: str = ""
-    """What would make it known, if the cause is not."""
 
 
 def look_up(
@@ -113,8 +101,7 @@ def look_up(
 ) -> CrashFinding:
     """Return what the crash was; of several, what was most likely left out.
 
-    ``programs`` are those of one trim, at least one; ``nameless`` are others of this trim, of which
-    there are no symbols.
+    ``programs`` are of one trim, at least one; of ``nameless`` others there are no symbols.
     """
     crashes = (report, *report.later)
     findings = [
@@ -184,7 +171,6 @@ def _doubt_stack(
 def _choose(
     report: CrashReport, programs: Sequence[TrimmedProgram], nameless: Sequence[str]
 ) -> CrashFinding | tuple[list[TrimmedProgram], tuple[str, ...]]:
-    """Return the programs that the report may be of, with the doubts about that."""
     frame = report.frames[0]
     file, ids = locate_file(frame, report)
     doubts = (*report.doubts, *((_NOT_WHOLE,) if not frame.whole else ()))
@@ -221,7 +207,6 @@ def _choose(
 
 
 def _is_part(found: str, build_id: str, digits: int) -> bool:
-    """Return whether a report's build id is that of a program, whole or one end of it."""
     if len(found) < min(digits, len(build_id) or digits):
         return False
     raw = bytes.fromhex(build_id[:32])  # as Breakpad writes it, before the age of a file
@@ -312,7 +297,6 @@ def _within(name: str) -> CrashCandidate:
 
 
 def _region_of(name: str) -> Region | None:
-    """Return the region whose trap a function is, None for any other function."""
     if LEFT_OUT not in name:
         return None
     found = _REGION_TRAP.fullmatch(read_name(name))
@@ -323,7 +307,6 @@ def _region_of(name: str) -> Region | None:
 
 
 def read_name(name: str) -> str:
-    """Return a linkage name as people read it, if this machine can tell."""
     try:
         return readable(name)
     except InputError:
@@ -364,16 +347,12 @@ def _unique(candidates: Iterable[CrashCandidate]) -> tuple[CrashCandidate, ...]:
 
 
 class CrashSite(Value):
-    """Where in a program's file a crash was."""
-
     addresses: tuple[int, ...]
     """Sorted; more than one if the report does not decide between them."""
     why_several: str = ""
-    """Why it may be another one."""
 
 
 def find_site(frame: CrashFrame, report: CrashReport, program: TrimmedProgram) -> CrashSite:
-    """Return where in ``program`` a frame is."""
     if not frame.absolute:
         return _in_file(frame, program)
     mapping = _mapping_at(frame, report)
@@ -413,7 +392,6 @@ def locate_file(frame: CrashFrame, report: CrashReport) -> tuple[str, frozenset[
 
 
 def file_name(path: str) -> str:
-    """Return the name of a file, also of one in an APK."""
     return re.split(r"[/!]", path)[-1]
 
 
@@ -430,7 +408,7 @@ def _mapping_at(frame: CrashFrame, report: CrashReport) -> MappedFile | None:
 
 
 def _locate(pc: int, mapping: MappedFile, program: TrimmedProgram) -> CrashSite:
-    """Return the file's addresses of what a mapping has at ``pc``."""
+    """Return the addresses in the file of what a mapping has at ``pc``."""
     within = pc - mapping.start
     if mapping.offset is None:
         return CrashSite(addresses=(within + program.first_address,))

@@ -42,66 +42,51 @@ class LeftOutFunctions(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class TrimmedProgram:
-    """One program or shared object that a trim made, without and with its symbols."""
-
     name: str
     shipped: bytes = field(repr=False)
-    """The stripped file."""
     table: FunctionTable = field(repr=False)
-    """The functions of its twin, which was linked alike and has symbols."""
+    """Of its twin, which was linked alike and has symbols."""
     left_out: LeftOutFunctions = field(default_factory=LeftOutFunctions, repr=False)
-    """Which functions are not in it; none if only regions are trimmed."""
     trims_regions: bool = True
     crash_ids: bool = False
     """Each stub and region has a trap of its own."""
 
     @cached_property
     def build_id(self) -> str:
-        """Its build id, empty if it has none."""
         return parse_build_id(self.shipped)
 
     @cached_property
     def _loaded(self) -> tuple[Segment, ...]:
-        """The segments that are loaded. Raises InputError for a damaged file."""
         every = segments(self.shipped, source=self.name)
         return tuple(each for each in every if each.kind == LOADED)
 
     @cached_property
     def code(self) -> tuple[Segment, ...]:
-        """The segments that are code. Raises InputError for a damaged file."""
         return tuple(each for each in self._loaded if each.flags & EXECUTABLE)
 
     @property
     def first_address(self) -> int:
-        """The address that is loaded to where the program begins in memory."""
         first = min((each.address for each in self._loaded), default=0)
         return first - first % _PAGE_BYTES
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it is always loaded to the addresses in its file."""
         return bool(struct.unpack_from("<H", self.shipped, _TYPE_AT)[0] == _FIXED)
 
     @property
     def is_aarch64(self) -> bool:
-        """Whether its code is for aarch64; else it is for x86_64."""
         return bool(struct.unpack_from("<H", self.shipped, _MACHINE_AT)[0] == _AARCH64)
 
     @cached_property
     def traps(self) -> tuple[int, ...]:
-        """The addresses of all instructions that stop the program, sorted.
-
-        On x86_64, where instructions have no fixed size, places that only look so are among them.
-        """
+        """On x86_64, where instructions vary in size, places that only look so are among them."""
         return tuple(sorted(address for each in self.code for address in self._traps_in(each)))
 
     def is_trap(self, address: int) -> bool:
-        """Return whether the instruction at ``address`` stops the program."""
         at = bisect_right(self.traps, address) - 1
         return at >= 0 and self.traps[at] == address
 
     def word(self, address: int, size_bytes: int) -> bytes:
-        """Return bytes of the code; fewer, or none, if they are not all in it."""
         for each in self.code:
             at = address - each.address
             if 0 <= at < each.size_bytes:
@@ -110,7 +95,6 @@ class TrimmedProgram:
         return b""
 
     def address_of(self, offset: int) -> int | None:
-        """Return the address of a byte of the file, None if it is not code."""
         for each in self.code:
             if 0 <= offset - each.offset < each.size_bytes:
                 return offset - each.offset + each.address
@@ -158,7 +142,6 @@ class _Document(Value):
     reachable: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what is out of order, twice, or refers to nothing."""
         _expect_sorted("functions", self.functions)
         _expect_sorted("reachable", self.reachable)
         if self.reachable and self.reachable[-1] >= len(self.functions):
@@ -167,7 +150,6 @@ class _Document(Value):
 
 
 def dump_left_out(left_out: LeftOutFunctions, *, program_sha256: str) -> str:
-    """Write the list of a program; ``program_sha256`` is the digest of the file that ships."""
     index = {name: at for at, name in enumerate(left_out.names)}
     document = _Document(
         program_sha256=program_sha256,
@@ -178,10 +160,7 @@ def dump_left_out(left_out: LeftOutFunctions, *, program_sha256: str) -> str:
 
 
 def parse_left_out(text: str, *, source: str) -> tuple[LeftOutFunctions, str]:
-    """Return the list, and the sha256 of the program that it is of.
-
-    Anything but exactly its shape is an InputError naming ``source``.
-    """
+    """Return the list, and the sha256 of its program. Raises InputError."""
     read = load(_Document, text, source=source, version=VERSION, hint=HINT)
     reachable = tuple(read.functions[each] for each in read.reachable)
     return LeftOutFunctions(names=read.functions, reachable=reachable), read.program_sha256

@@ -82,20 +82,14 @@ _OTHER_THREADS = re.compile(r"--- --- ---.*|Other thread info:.*", re.IGNORECASE
 
 
 class CrashReport(Value):
-    """What a report says of a crash."""
-
     signal: int | None
     frames: tuple[CrashFrame, ...]
-    """At least one."""
     mappings: tuple[MappedFile, ...] = ()
     doubts: tuple[str, ...] = ()
-    """Why it may not be what it seems."""
     later: tuple[CrashReport, ...] = ()
-    """The other crashes of the same text."""
 
 
 def parse_address(text: str) -> CrashReport:
-    """Return the report that a lone address is. Raises InputError."""
     found = _ADDRESS.fullmatch(text.strip())
     if found is None:
         msg = f"--address: found {text[:40]!r}, expected an address such as 0x1a2b4"
@@ -129,8 +123,6 @@ def parse_report(data: bytes, *, source: str) -> CrashReport:
 
 @dataclass(slots=True, kw_only=True)
 class _Crash:
-    """Collects what the lines say of one crash."""
-
     pid: str = ""
     signals: list[int] = field(default_factory=list)
     frames: list[CrashFrame] = field(default_factory=list)
@@ -172,7 +164,6 @@ class _Crash:
         return True
 
     def report(self) -> CrashReport | None:
-        """Return what was said, None if nothing says where it was."""
         signals, frames = {*self.signals}, self.frames
         at = self._pc
         if at is None and signals and signals <= {4, 5} and not self._sent:
@@ -239,7 +230,7 @@ class _Crash:
 
 
 def _lines(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield each line with the process that logged it, empty if that is not said."""
+    """Yield each line with the process that logged it."""
     text = _COLOURS.sub("", _decode(data[:MAX_REPORT_BYTES]))
     for whole in text.replace("\\n", "\n").replace("\\t", " ").splitlines():
         # What a terminal obeys would be shown with the name of a file.
@@ -290,7 +281,6 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _read_signals(line: str) -> Iterator[int]:
-    """Yield the signals that a line says to have ended the process."""
     for pattern in _SAYS_SIGNAL:
         if (found := pattern.fullmatch(line)) is not None:
             number, *names = found.groups()

@@ -30,12 +30,9 @@ _BINARIES = "bin/"
 
 
 class FinishedTrim(Value):
-    """What the newest trim in a folder of results made."""
-
     programs: tuple[TrimmedProgram, ...]
-    """Those whose twin with symbols is there, at least one."""
+    """Those whose twin with symbols is there, at least one; the others are ``nameless``."""
     nameless: tuple[str, ...]
-    """The others."""
     keep: KeepSet
 
 
@@ -60,10 +57,7 @@ def read_newest(store: Store) -> FinishedTrim:
 def finish_trim(
     found: Mapping[str, TrimmedProgram | None], keep: KeepSet, *, shown: str
 ) -> FinishedTrim:
-    """Return the trim of these programs by name; None: without symbols.
-
-    Raises InputError, naming where it was ``shown``, if none has symbols.
-    """
+    """Return the trim of these programs by name; None: without symbols."""
     programs = tuple(each for each in found.values() if each is not None)
     if not programs:
         msg = f"{shown}: no program has a twin with symbols"
@@ -74,7 +68,6 @@ def finish_trim(
 
 
 def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
-    """Read the keep set that the program was made of."""
     digest = reduced.inputs.get(linking.KEEP_SET)
     if digest is None:
         made = store.previous(
@@ -111,7 +104,7 @@ def _find_base(reduced: StageFolder, store: Store) -> Iterator[StageFolder]:
 def read_program(
     name: str, builds: Sequence[StageFolder], linked: StageFolder | None, keep: KeepSet
 ) -> TrimmedProgram | None:
-    """Read one program of a trim, None if it has no twin with symbols.
+    """Return None if it has no twin with symbols.
 
     The first of the ``builds`` is the trim, others may have twins of what it took from them;
     ``linked`` has the unfolded link. None: it is not here, so it is not known what refers to what.
@@ -136,7 +129,6 @@ def read_program(
 def make_program(
     name: str, shipped: bytes, table: FunctionTable, left_out: LeftOutFunctions, keep: KeepSet
 ) -> TrimmedProgram:
-    """Return a program as crashes are looked up in it; ``table``: the functions of its twin."""
     return TrimmedProgram(
         name=name,
         shipped=shipped,
@@ -148,7 +140,6 @@ def make_program(
 
 
 def _read_twin(name: str, builds: Sequence[StageFolder]) -> FunctionTable | None:
-    """Return the functions of a program's twin, None if there is none with symbols."""
     for build in builds:
         if at := linking.locate_named(build, name):
             try:
@@ -171,7 +162,6 @@ def _find_unfolded(name: str, reduced: StageFolder, store: Store) -> StageFolder
 
 
 def _has_crash_ids(table: FunctionTable) -> bool:
-    """Return whether functions or regions that are left out have traps of their own."""
     return any(
         LEFT_OUT in each.name or (is_stub(each.name) and each.name != STUB)
         for each in table.functions

@@ -26,19 +26,16 @@ _MAX_FUNCTION_BYTES = 16 * 1024 * 1024
 
 
 class Disassembly(Value):
-    """The machine code of a linked file."""
-
     table: FunctionTable
     segments: tuple[tuple[int, bytes], ...]
     """Address and content of executable segments."""
     by_name: Mapping[str, tuple[Function, ...]]
 
     def find_reachable(self, names: Iterable[str], *, ran: Collection[str]) -> tuple[str, ...]:
-        """Return ``names`` and all functions that they call, directly or not, sorted.
+        """Return ``names`` and all that they call, directly or not, sorted.
 
-        Calls are not followed through functions that ``ran``: what those called is kept already.
-        Nor are they followed through functions with which containers report errors, because
-        otherwise nearly every call would add exceptions.
+        Calls are not followed through functions that ``ran``, whose calls are kept already, nor
+        through those with which containers report errors: nearly every call would add exceptions.
         """
         done = {*ran}
         ahead = [each for name in {*names} for each in self.by_name.get(name, ())]
@@ -51,12 +48,10 @@ class Disassembly(Value):
         return tuple(sorted({each.name for each in found}))
 
     def called_by(self, names: Iterable[str]) -> frozenset[str]:
-        """Return the functions that those of these names call directly."""
         functions = (each for name in names for each in self.by_name.get(name, ()))
         return frozenset(called.name for each in functions for called in self._iter_callees(each))
 
     def callers(self, of: Collection[str], among: Iterable[str]) -> tuple[str, ...]:
-        """Return the functions ``among`` which directly call one ``of`` others, sorted."""
         targets = {*of}
         functions = (each for name in among for each in self.by_name.get(name, ()))
         return tuple(
@@ -70,7 +65,6 @@ class Disassembly(Value):
         )
 
     def _iter_callees(self, function: Function) -> Iterator[Function]:
-        """Yield the functions that ``function`` calls, and its own aliases."""
         yield from self.table.at(function.address)
         content = self.content(function)
         aarch64 = self.table.machine == "aarch64"
@@ -89,7 +83,6 @@ class Disassembly(Value):
 
 
 def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly:
-    """Parse the code of a linked file whose functions are ``table``. Raises InputError."""
     headers = segments(data, source=source)
     by_name: dict[str, tuple[Function, ...]] = {}
     for each in table.functions:
@@ -106,7 +99,7 @@ def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly
 
 
 def _aarch64_branches(content: bytes) -> Iterator[int]:
-    """Yield the target of each branch as an offset from the beginning of ``content``."""
+    """Yield targets as offsets from the beginning of ``content``."""
     for at, (word,) in enumerate(struct.iter_unpack("<I", content[: len(content) & ~3])):
         if word & _BRANCH_MASK == _BRANCH:
             distance = word & _DISTANCE

@@ -32,7 +32,6 @@ from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
 REPORTS = ("*Error::*", "*Exception::*", "*ErrorHandler::*", "*assert_fail*")
-"""Functions that report errors, by the names that engines use."""
 
 BY_VALUES = re.compile(
     r"__(?:stable_|partial_|insertion_|selection_|intro|unguarded_|partition)?sort"
@@ -43,10 +42,10 @@ BY_VALUES = re.compile(
     r"|_M_default_append|_M_(?:fill|range|insert)_(?:insert|assign|aux)"
     r"|__(?:push|emplace)_back_slow_path|__add_(?:back|front)_capacity|__append"
 )
-"""Helpers of libc++ and libstdc++: sorts, trees, hash tables, and the growth of vectors and queues.
-Which of them run depends on values, which may be addresses that differ from run to run. Seen: a
-sort of memory chunks that trapped under another environment, and a queue that grew only on the
-second run."""
+"""Helpers of libc++ and libstdc++: sorts, trees, hash tables, growth of vectors and queues.
+Which of them run depends on values, such as addresses that differ from run to run. Seen: a sort
+of memory chunks that trapped under another environment, and a queue that grew on the second run.
+"""
 
 THROW = "__cxa_throw"
 _UNWINDING = (
@@ -61,8 +60,6 @@ _SET = re.compile(r"\[[^]]*\]")
 
 
 class KeepPattern(Value):
-    """One pattern."""
-
     text: str
     where: str = ""
     """``FILE:LINE`` of the request; empty: it need not match any function."""
@@ -78,8 +75,7 @@ def keep_always(
 ) -> tuple[str, ...]:
     """Return the functions that stay although they did not run, with what they call, sorted.
 
-    ``ran`` did run in a scenario; ``unseen`` may have run, too. Raises InputError that lists all
-    requested patterns that match no function.
+    ``unseen`` may have run. Raises InputError for requested patterns that match nothing.
     """
     search = _Search(code.table, origins)
     done = {*ran, *SUBSTITUTES}
@@ -102,10 +98,10 @@ def keep_always(
 def without_chance(
     ran: Collection[str], *, unseen: Collection[str], code: Disassembly, observables: Observables
 ) -> tuple[str, ...]:
-    """Return the functions that ran, sorted, without those that depend on values and always stay.
+    """Return the functions that ran, without those that depend on values and always stay.
 
     Whether such a helper runs may differ from run to run. If another function that ran calls it,
-    :func:`keep_always` keeps it. A list need not name it then, so that two lists do not differ.
+    :func:`keep_always` keeps it, so that two lists need not differ.
     """
     by_values = {
         name for group in observables.groups if any(map(BY_VALUES.search, group)) for name in group
@@ -118,7 +114,6 @@ def without_chance(
 
 
 def matching(texts: Iterable[str], table: FunctionTable, origins: LinkMap) -> frozenset[str]:
-    """Return the functions that match one of the patterns."""
     return _Search(table, origins).any_of(texts)
 
 
@@ -131,15 +126,12 @@ class _Search:
         self._lines = "\n".join(("", *{each.name for each in table.functions}, ""))
 
     def matches(self, text: str) -> frozenset[str]:
-        """Return the names that match a pattern."""
         return self._in_folder(text) if text.endswith("/") else self._match_names(text)
 
     def any_of(self, texts: Iterable[str]) -> frozenset[str]:
-        """Return the names that match one of the patterns."""
         return frozenset(name for text in texts for name in self.matches(text))
 
     def describe_miss(self, pattern: KeepPattern) -> str:
-        """Return a message that a pattern matches nothing, with similar names."""
         near = ", ".join(self._near(pattern.text))
         similar = f" (similar: {near})" if near else ""
         return f"{pattern.where}: no function matches {pattern.text!r}{similar}"
@@ -150,7 +142,6 @@ class _Search:
         return frozenset(name for name in names if any(map(match, iter_spellings(name))))
 
     def _with(self, word: str) -> Iterator[str]:
-        """Yield each name that contains ``word``."""
         at = 0
         while (at := self._lines.find(word or "\n", at)) >= 0:
             end = self._lines.find("\n", at + (not word))
@@ -183,8 +174,6 @@ def _place(file: str) -> str:
 
 
 class KeepRule(StrEnum):
-    """Why a function stays, in words."""
-
     RAN = "ran in a scenario"
     REQUESTED = "trim.keep names it"
     ENGINE = "the engine's list of what always stays names it"
@@ -196,8 +185,6 @@ class KeepRule(StrEnum):
 
 
 class KeepReason(Value):
-    """Why one function stays."""
-
     rule: KeepRule
     by: tuple[str, ...] = ()
     """The scenarios that ran it, or the patterns that name it."""
@@ -205,10 +192,7 @@ class KeepReason(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class KeptFunctions:
-    """What decides which functions of a program stay."""
-
     ran: Mapping[str, tuple[str, ...]]
-    """The scenarios that ran each function, by its linkage name."""
     table: FunctionTable
     """Of the unfolded link."""
     observables: Observables
@@ -216,7 +200,6 @@ class KeptFunctions:
     patterns: Sequence[KeepPattern]
 
     def find_reason(self, name: str) -> KeepReason | None:
-        """Return why a function stays; None: it is not in the unfolded link."""
         if scenarios := self.ran.get(name):
             return KeepReason(rule=KeepRule.RAN, by=scenarios)
         if name not in self._names:
@@ -234,10 +217,7 @@ class KeptFunctions:
     def count_reasons(
         self, functions: Iterable[Sequence[str]]
     ) -> tuple[tuple[KeepReason, int], ...]:
-        """Return why functions stay, and how many of them for each reason, that of most first.
-
-        Each function is given by all its names. Those that no link has count for none.
-        """
+        """Count what stays for each reason, most first; each function is given by all its names."""
         counts: dict[KeepReason, int] = {}
         for names in functions:
             found = (self.find_reason(name) for name in names)
@@ -252,7 +232,7 @@ class KeptFunctions:
 
     @cached_property
     def _matches(self) -> Mapping[str, frozenset[str]]:
-        """The functions that each pattern names: a search goes through all names."""
+        """A search goes through all names, so each is done once."""
         texts = (*(each.text for each in self.patterns), *REPORTS)
         return {text: matching((text,), self.table, self.origins) for text in texts}
 

@@ -45,28 +45,23 @@ _WITH_UNWINDER = re.compile(r"libgcc_real\.a")
 
 
 class LinkMap(Value):
-    """Which parts of a linked file are from which input file."""
-
     starts: tuple[int, ...]
-    """Addresses, ascending."""
     ends: tuple[int, ...]
     files: tuple[str, ...]
     """Object, or archive and its member as ``lib/libx.a(one.cpp.o)``."""
 
     def of(self, address: int) -> str:
-        """Return the input file of what is at ``address``; empty if it is not in the map."""
+        """Return the input file of what is at ``address``; empty: not in the map."""
         at = bisect_right(self.starts, address) - 1
         return self.files[at] if at >= 0 and address < self.ends[at] else ""
 
 
 def read_map(path: Path) -> LinkMap:
-    """Read a linker's map. Raises InputError."""
     data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, expected="a map of a link", hint=_HINT)
     return parse_map(data, source=str(path))
 
 
 def parse_map(data: bytes, *, source: str) -> LinkMap:
-    """Parse a map's text. Raises InputError if it contains no origin at all."""
     parts = sorted(set(_parts(data)))
     if not parts:
         msg = f"{source}: contains no file that a part of the program is from"
@@ -79,7 +74,6 @@ def parse_map(data: bytes, *, source: str) -> LinkMap:
 
 
 def _parts(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield address, size and file of each part that is in the program's memory."""
     rows = [(at, size, own, file) for at, size, own, file in _LLD.findall(data)]
     if not rows:
         rows = [(at, size, own, file) for own, at, size, file in _GNU.findall(data)]
@@ -94,15 +88,11 @@ def _parts(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def platform_names(origins: LinkMap, table: FunctionTable) -> frozenset[str]:
-    """Return the functions of the C library and of the compiler that are linked in.
-
-    A compiler inserts calls to them, and they run before and after everything else.
-    """
+    """Return the C library's and the compiler's functions, which run before and after all else."""
     return frozenset(each.name for each in table.functions if is_platform(origins.of(each.address)))
 
 
 def is_platform(file: str) -> bool:
-    """Return whether a file, or an archive's member, is the C library's or the compiler's own."""
     archive, _, member = (
         file.removesuffix(")").partition("(") if file.endswith(")") else (file, "", "")
     )

@@ -37,11 +37,9 @@ def prove(
 ) -> None:
     """Compare the unfolded link with the one without the functions ``dropped``.
 
-    ``kept`` must still have their names; pass none if the link inlines, as link-time optimisation
-    does. With the ``code`` of the unfolded link, messages name the callers of lost functions.
-    ``registrations`` is the expected number if it differs from the unfolded link's: link-time
-    optimisation may evaluate one in advance. ``numbered``: the stubs have crash ids. Raises
-    ProductFailure that names functions which were lost, or are still there.
+    ``kept`` is empty if the link inlines. With the ``code`` of the unfolded link, messages name the
+    callers of lost functions. ``registrations``: the expected number if it differs, for link-time
+    optimisation may evaluate one in advance. Raises ProductFailure.
     """
     places = _by_name(after)
     stubs = {each.address for each in after.functions if is_stub(each.name)}
@@ -74,7 +72,6 @@ def prove(
 
 
 def expect_known(unfolded: FunctionTable, listed: Iterable[str], *, source: str) -> None:
-    """Raise ProductFailure for names that their unfolded link does not have."""
     known = {each.name for each in unfolded.functions}
     problem = f"{source}: functions on the list are not in the link that it belongs to"
     _none((name for name in listed if name not in known), problem, _UNKNOWN)
@@ -88,10 +85,7 @@ def _by_name(table: FunctionTable) -> dict[str, list[Function]]:
 
 
 def _is_gone(found: list[Function], ends: Collection[int], trap_bytes: int) -> bool:
-    """Return whether no function of the name is left, or one leads to ``ends`` or to a trap.
-
-    One is enough, because a local function may have the same name.
-    """
+    """One that leads to ``ends`` or a trap is enough: a local function may have the same name."""
     return not found or any(
         each.address in ends or 0 < each.size_bytes <= trap_bytes for each in found
     )
@@ -100,14 +94,12 @@ def _is_gone(found: list[Function], ends: Collection[int], trap_bytes: int) -> b
 def _none_lost(
     lost: Collection[str], dropped: Collection[str], source: str, code: Disassembly | None
 ) -> None:
-    """Raise ProductFailure if a needed function went with the last function that called it."""
     callers = code.callers(lost, dropped) if lost and code else ()
     called = f"; called by {_format_names(callers)}" if callers else ""
     _none(lost, f"{source}: functions that are needed are no longer there", _AGAIN, called)
 
 
 def _none(names: Iterable[str], problem: str, hint: str, more: str = "") -> None:
-    """Raise ProductFailure if there are any ``names``; ``more`` follows them in the message."""
     found = sorted(names)
     if found:
         msg = f"{problem}: {_format_names(found)}{more}"

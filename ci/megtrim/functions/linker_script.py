@@ -31,30 +31,24 @@ def _text(name: str) -> str:
 _NO_NAME = ("megtrim_no_name.S", _text("no_name.S"))
 
 SUBSTITUTES = {"__cxa_demangle": "megtrim_no_name"}
-"""Functions that are replaced by another function instead of a trap, and that function."""
+"""What replaces a function instead of a trap."""
 
 SOURCES = (("megtrim_stub.S", _text("stub.S")), _NO_NAME)
-"""File names and texts of the shipped link's further inputs, besides ``script``."""
 
 _STUB_NAME = re.compile(rf"{STUB}(?:_[0-9]{{1,9}})?")
 
 
 def is_stub(name: str) -> bool:
-    """Return whether a function stands for some that were left out."""
     return _STUB_NAME.fullmatch(name) is not None
 
 
 def numbered_sources(count: int) -> tuple[tuple[str, str], ...]:
-    """Return file names and texts of further inputs of a shipped link with crash ids.
-
-    ``named_script`` goes with them. A linker drops the stubs that nothing refers to.
-    """
+    """``named_script`` goes with them. A linker drops the stubs that nothing refers to."""
     stubs = "".join(f"STUB({number})\n" for number in range(count))
     return (("megtrim_numbered_stubs.S", _text("numbered_stubs.S") + stubs), _NO_NAME)
 
 
 def named_sources(count: int) -> tuple[tuple[str, str], ...]:
-    """Return file names and texts of further inputs of the link for diagnosis."""
     stubs = "".join(f"STUB({number})\n" for number in range(count))
     return (
         ("megtrim_named_stubs.S", _text("named_stubs.S") + stubs),
@@ -68,9 +62,8 @@ def droppable(
 ) -> tuple[str, ...]:
     """Return the names that a build can leave out, sorted, local functions included.
 
-    ``kept`` must stay. So must functions that share code with one that stays, that are not
-    observable, that other files import or export, that the program starts with, or whose name is
-    data in another file.
+    Not ``kept``, nor what shares code with such a one, is not observable, is imported or exported,
+    starts the program, or is data in another file.
     """
     stay = {*table.imported, *table.exported, *table.data, _MAIN, *kept}
     groups = (group for group in observables.groups if stay.isdisjoint(group))
@@ -78,14 +71,12 @@ def droppable(
 
 
 def script(names: Iterable[str]) -> str:
-    """Return assignments that replace each of ``names`` by the one stub."""
     return "".join(
         f'"{name}" = {SUBSTITUTES.get(name, STUB)};\n' for _, name in _enumerate_assignable(names)
     )
 
 
 def named_script(names: Iterable[str]) -> str:
-    """Return assignments that replace each of ``names`` by the stub of its number."""
     assigned = (
         (name, SUBSTITUTES.get(name, f"{STUB}_{number}"))
         for number, name in _enumerate_assignable(names)
@@ -94,14 +85,12 @@ def named_script(names: Iterable[str]) -> str:
 
 
 def not_kept(stderr: str, names: Sequence[str]) -> str | None:
-    """Return which of ``names`` a build for diagnosis reported as missing; None if it did not."""
     found = _NOT_KEPT.search(stderr)
     number = int(found[1]) if found else len(names)
     return names[number] if number < len(names) else None
 
 
 def _enumerate_assignable(names: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield the names that an assignment can reach, each with its number among all names."""
     for number, name in enumerate(names):
         if not is_linkable(name):
             msg = f"found {name[:80]!r}, expected a name that is allowed in a linker script"

@@ -39,22 +39,18 @@ _MESSAGE = "megtrim: function #{number} is not kept\n"
 
 
 def trap(machine: int) -> bytes:
-    """Return the shortest code that stops the program: 4 bytes on aarch64, 2 on x86-64."""
+    """4 bytes on aarch64, 2 on x86-64."""
     return _AARCH64_TRAP if machine == AARCH64 else _X86_64_TRAP
 
 
 def numbered_trap(machine: int, number: int) -> bytes:
-    """Return a trap that no other number has: 4 bytes on aarch64, 7 on x86-64.
-
-    On aarch64 it has 16 bits: the numbers from 64,512 on share those of others.
-    """
+    """4 bytes on aarch64, where numbers from 64,512 on share those of others; 7 on x86-64."""
     if machine == AARCH64:
         return (_AARCH64_BRK | (_FIRST_BRK + number % _BRKS) << 5).to_bytes(4, "little")
     return _X86_64_UD1 + number.to_bytes(4, "little")
 
 
 def alignment(machine: int) -> int:
-    """Return the bytes that code must be aligned to."""
     return 4 if machine == AARCH64 else 1
 
 
@@ -83,10 +79,6 @@ def report_and_trap(machine: int, number: int) -> bytes:
 
 
 def number_sections(unit: Object, numbers: Mapping[int, int]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield section, offset and a trap of its own for each section to empty.
-
-    One that has no room for it gets the shortest trap.
-    """
     for at in sorted(numbers):
         section, code = unit.sections[at], numbered_trap(unit.machine, numbers[at])
         fits = len(code) <= section.size_bytes
@@ -98,8 +90,7 @@ def lay_out_sections(
 ) -> Iterator[tuple[int, int, bytes]]:
     """Yield section, offset and code for each of the sections to empty.
 
-    A section with a number gets code that reports it, in any of the bytes that the sections free.
-    If that does not fit, or there is no number, it gets a trap.
+    One with a number gets code that reports it, where the freed bytes have room; else a trap.
     """
     sections = sorted(emptied)
     room = _CodeBuffer(
@@ -119,13 +110,10 @@ def lay_out_sections(
 
 
 class _CodeBuffer:
-    """Bytes of an object that are free for other code."""
-
     def __init__(self, free: Iterable[Section]) -> None:
         self._free = [(each.start, each.start + each.size_bytes) for each in free]
 
     def take(self, size_bytes: int) -> int | None:
-        """Return the offset of ``size_bytes`` free bytes, or None if too few are left."""
         while self._free:
             start, end = self._free.pop()
             start += -start % 4
@@ -147,7 +135,6 @@ _BEHIND_THE_PLACE = frozenset({2, 4, 9, 41, 42})
 
 
 def number_names(names: Iterable[str]) -> dict[bytes, int]:
-    """Return the names as ``edits`` needs them: as bytes in objects, with their indices."""
     return {name.encode("utf-8", "backslashreplace"): at for at, name in enumerate(names)}
 
 
@@ -161,12 +148,10 @@ def edits(
 ) -> list[tuple[int, bytes]]:
     """Return the edits, offset and bytes, that empty the functions in a copy of ``data``.
 
-    A section is emptied if it belongs to one function, all names of that function are among
-    ``names``, and no code that stays enters it except at its beginning. Nothing else changes, nor
-    do files that are not 64-bit objects for aarch64 or x86-64: scripts, thin archives, code for
-    link-time optimisation. ``form`` is what is left of a function. Without ``unwind_tables``, the
-    tables of functions that stay are removed as well. Raises InputError for a damaged object or
-    archive.
+    A section is emptied if it belongs to one function, all whose names are among ``names``, and no
+    code that stays enters it except at its beginning. Files that are no 64-bit objects for aarch64
+    or x86-64 stay. Without ``unwind_tables``, those of functions that stay go, too. Raises
+    InputError for a damaged object or archive.
     """
     view = memoryview(data)
     try:
@@ -207,14 +192,12 @@ def _edits(
 
 
 def _compiled_at_the_link(unit: Object) -> bool:
-    """Return whether GCC may compile it again at the link, from its intermediate code."""
     return b"\0.gnu.lto_" in unit.names
 
 
 def _own_sections(
     unit: Object, symbols: Mapping[int, Symbol], names: Mapping[bytes, int]
 ) -> dict[int, list[Symbol]]:
-    """Return the sections that belong to one removable function, with all its symbols."""
     found = defaultdict(list)
     others = set()
     for each in symbols.values():
@@ -228,16 +211,13 @@ def _own_sections(
 
 
 def _goes(name: bytes, names: Mapping[bytes, int]) -> bool:
-    """Return whether a function can be removed.
-
-    GCC's cold part is entered at any place, so it is removed with its function only.
-    """
+    """GCC's cold part is entered at any place, so it is removed with its function only."""
     whole, cold, _ = name.partition(_COLD)
     return name in names and (not cold or whole in names)
 
 
 def _fills(function: Symbol, unit: Object) -> bool:
-    """Return whether its section contains only this function, and has room for a trap."""
+    """Whether its section contains only this function, and has room for a trap."""
     section = unit.sections[function.section]
     code = ALLOCATED | EXECUTED
     return (

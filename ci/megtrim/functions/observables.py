@@ -1,19 +1,16 @@
 """The functions of a link that every recorder can observe, so that all record the same list.
 
-An emulator's log contains all code that runs; probes only record functions that start after their
-runtime. Functions that one of them may miss stay in every link, and are on no list. The others are
-grouped by the code that they share (aliases, entries into one another, the part that GCC splits
-off): a group runs as one, and is kept or left out as one. So the list of a run of a link is the
-same for every recorder.
+An emulator's log contains all code that runs; probes miss what starts before their runtime. What
+one of them may miss stays in every link, and is on no list. The others are grouped by the code
+that they share (aliases, entries into one another, the part that GCC splits off).
 
-    megtrim observables v1
-    link 6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d
-    _ZN3mgb12tensor_stats4nextEv
-    _ZN3mgb5GraphC1Ev _ZN3mgb5GraphC2Ev
+megtrim observables v1
+link 6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d
+_ZN3mgb12tensor_stats4nextEv
+_ZN3mgb5GraphC1Ev _ZN3mgb5GraphC2Ev
 
-One group a line, sorted. The file is sent to device jobs, so each name must be allowed in a linker
-script. The functions of these that ran are listed alike, one name a line, under the heading
-``megtrim functions v1``. Pure.
+One group a line, sorted. Those that ran are listed alike, one name a line, under the heading
+``megtrim functions v1``. Names must be allowed in a linker script. Pure.
 """
 
 from __future__ import annotations
@@ -32,7 +29,6 @@ from megtrim.util.value import Value
 
 MAX_BYTES = 256 * 1024 * 1024
 FIRST = 3
-"""Number of the first line after the header."""
 _LINK = re.compile(r"link ([0-9a-f]{64})")
 
 
@@ -41,10 +37,7 @@ def dump_lines(magic: str, link_sha256: str, lines: Iterable[str]) -> str:
 
 
 def parse_lines(data: bytes, *, magic: str, source: str, hint: str) -> tuple[str, list[str]]:
-    """Return the link that a file belongs to, and its lines.
-
-    Raises InputError naming ``source:line`` for a file of another kind, or a truncated one.
-    """
+    """Return the link that a file belongs to, and its lines. Raises InputError."""
     if len(data) > MAX_BYTES:
         raise refusal(source, 1, f"more than {MAX_BYTES} bytes", hint)
     # Names are ASCII; anything else is escaped for the message.
@@ -61,14 +54,12 @@ def parse_lines(data: bytes, *, magic: str, source: str, hint: str) -> tuple[str
 
 
 def check_names(names: Sequence[str], *, source: str, line: int, hint: str) -> None:
-    """Raise InputError for a name that is not allowed in a linker script."""
     for name in names:
         if not is_linkable(name):
             raise refusal(source, line, f"found {name[:80]!r}, expected a linkage name", hint)
 
 
 def refusal(source: str, line: int, problem: str, hint: str) -> InputError:
-    """Return the error for one line of a file."""
     return InputError(f"{source}:{line}: {problem}", hint=hint)
 
 
@@ -87,8 +78,6 @@ _BEFORE_PROBES = frozenset(
 
 
 class Observables(Value):
-    """The observable functions of one link."""
-
     link_sha256: str
     """The link identity, see :func:`megtrim.elf.symbol_table.link_identity`."""
     groups: tuple[tuple[str, ...], ...]
@@ -98,7 +87,6 @@ class Observables(Value):
         return frozenset(name for group in self.groups for name in group)
 
     def ran(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the observed functions of a run of ``names``, sorted: whole groups only."""
         seen = {*names}
         return tuple(
             sorted(name for each in self.groups if not seen.isdisjoint(each) for name in each)
@@ -106,11 +94,7 @@ class Observables(Value):
 
 
 def observables(program_sha256: str, table: FunctionTable, hidden: Collection[str]) -> Observables:
-    """Return the observable functions of an unfolded link.
-
-    ``program_sha256`` is the digest of the stripped program. ``hidden`` are functions that some
-    recorder misses: those that cannot have a probe, and those of a static program's C library.
-    """
+    """``program_sha256`` is of the stripped program; some recorder misses the ``hidden``."""
     unseen = {*hidden, *table.ifuncs, *_BEFORE_PROBES, *_find_unsized(table)}
     unseen |= {each.name for each in table.at(table.entry)}
     groups = tuple(
@@ -135,7 +119,6 @@ def _find_unsized(table: FunctionTable) -> frozenset[str]:
 
 
 def _sharing_code(table: FunctionTable) -> Iterable[tuple[str, ...]]:
-    """Return all names, grouped by the code that they share."""
     above: dict[str, str] = {each.name: each.name for each in table.functions}
 
     def first(name: str) -> str:
@@ -166,19 +149,16 @@ def _expect_ascending(lines: Sequence[str], *, source: str, hint: str) -> None:
 
 
 def dump_observables(found: Observables) -> str:
-    """Return the text of the file. Equal values give equal text."""
     return dump_lines(MAGIC, found.link_sha256, map(" ".join, found.groups))
 
 
 def read_observables(path: Path) -> Observables:
-    """Read the file at ``path``. Raises InputError."""
     expected = "a list of observable functions"
     data = read_bytes(path, most_bytes=MAX_BYTES, expected=expected, hint=_HINT)
     return parse_observables(data, source=str(path))
 
 
 def parse_observables(data: bytes, *, source: str) -> Observables:
-    """Parse what ``dump_observables`` wrote. Raises InputError naming ``source:line``."""
     link, lines = parse_lines(data, magic=MAGIC, source=source, hint=_HINT)
     groups = tuple(tuple(line.split(" ")) for line in lines)
     known: set[str] = set()
@@ -198,19 +178,13 @@ _LIST_HINT = "record the functions again"
 
 
 class FunctionList(Value):
-    """The functions that ran in one run of one link."""
-
     link_sha256: str
-    """The link identity, see :func:`megtrim.elf.symbol_table.link_identity`."""
     names: tuple[str, ...]
     """Linkage names, sorted and unique, at least one; also of local functions."""
 
 
 def function_list(observables: Observables, ran: Iterable[str]) -> FunctionList:
-    """Return the list for a run of the functions ``ran``: the same for every recorder.
-
-    Raises ProductFailure if it would be empty: a build from it would keep nothing.
-    """
+    """Raises ProductFailure for an empty list: a build from it would keep nothing."""
     needed = observables.ran(ran)
     if not needed:
         msg = "no function of the list ran, so nothing would be kept for it"
@@ -219,19 +193,16 @@ def function_list(observables: Observables, ran: Iterable[str]) -> FunctionList:
 
 
 def dump_list(functions: FunctionList) -> str:
-    """Return the text of a list. Equal values give equal text."""
     return dump_lines(LIST_MAGIC, functions.link_sha256, functions.names)
 
 
 def read_list(path: Path) -> FunctionList:
-    """Read a list's file. Raises InputError."""
     expected = "a list of functions"
     data = read_bytes(path, most_bytes=MAX_BYTES, expected=expected, hint=_LIST_HINT)
     return parse_list(data, source=str(path))
 
 
 def parse_list(data: bytes, *, source: str) -> FunctionList:
-    """Parse what ``dump_list`` wrote. Raises InputError naming ``source:line``."""
     link, names = parse_lines(data, magic=LIST_MAGIC, source=source, hint=_LIST_HINT)
     if not names:
         raise refusal(source, FIRST, "a list without any function", _LIST_HINT)

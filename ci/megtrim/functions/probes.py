@@ -51,23 +51,17 @@ _HINT = "record the functions again"
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    """One trap: its offset in the file, and the instruction that it replaces."""
-
     offset: int
     first: int
     segment: Segment
 
 
 def plan_probes(table: FunctionTable, observed: Collection[str]) -> tuple[int, ...]:
-    """Return the sorted addresses that get a trap: those of the functions ``observed``."""
     return tuple(sorted({each.address for each in table.functions if each.name in observed}))
 
 
 def unprobeable(data: bytes, table: FunctionTable) -> frozenset[str]:
-    """Return the functions of a linked file that cannot have a trap: they are not code.
-
-    Raises InputError for a truncated file.
-    """
+    """Return the functions that cannot have a trap: they are not code."""
     pieces = _segments(data)
     return frozenset(
         each.name
@@ -79,8 +73,8 @@ def unprobeable(data: bytes, table: FunctionTable) -> frozenset[str]:
 def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes:
     """Return the program with its probes. ``data`` must be linked with SOURCES and FLAGS.
 
-    The functions ``observed`` get probes. Raises InputError for a file without the runtime's table,
-    without one of those functions, or with too many functions for the table.
+    Raises InputError for a file without the runtime's table, without one of the functions
+    ``observed``, or with too many for the table.
     """
     missing = {*observed} - {each.name for each in table.functions}
     if missing:
@@ -123,10 +117,10 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
 
 
 def parse_record(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
-    """Return the names of all functions that ran, sorted. ``table`` is the probed link's.
+    """Return the functions that ran, sorted. ``table`` is the probed link's.
 
     Raises InputError for a record that is damaged, truncated or of another program, ProductFailure
-    for an empty one, or one in which nothing ran.
+    if nothing ran.
     """
     marks = _marks(data, table, source)
     marked = [address for address, mark in zip(_addresses(table), marks, strict=True) if mark]
@@ -137,13 +131,12 @@ def parse_record(data: bytes, table: FunctionTable, *, source: str) -> tuple[str
 
 
 def refusal(stderr: str) -> str | None:
-    """Return why a probed program could not record; None if it did not report that."""
     found = _REFUSAL.search(stderr)
     return found[1] if found else None
 
 
 def _marks(data: bytes, table: FunctionTable, source: str) -> bytes:
-    """Return a record's marks, one byte for each address, each 0 or 1."""
+    """Return one byte for each address, 0 or 1."""
     if not data:
         msg = f"{source}: the record is empty: the program ended before its first function"
         raise ProductFailure(msg, hint="does the unprobed program run there?")
@@ -170,14 +163,12 @@ def _addresses(table: FunctionTable) -> tuple[int, ...]:
 
 
 def _head(table: FunctionTable) -> bytes:
-    """Return a record's header: the number of marks that follow, and a digest of their names."""
     names = "".join(f"{each.address:x} {each.name}\n" for each in table.functions)
     digest = hashlib.sha256(f"{table.machine}\n{names}".encode()).digest()
     return _HEAD.pack(_RECORD_MAGIC, len(_addresses(table)), digest)
 
 
 def _table_at(data: bytes, addresses: tuple[int, ...]) -> int:
-    """Return the offset of the runtime's table in the file."""
     if not 0 < len(addresses) <= _MAX_ADDRESSES:
         msg = f"the program has {len(addresses)} functions, expected 1 to {_MAX_ADDRESSES}"
         raise InputError(msg, hint="use trim.level: region for it")
@@ -191,7 +182,6 @@ def _table_at(data: bytes, addresses: tuple[int, ...]) -> int:
 
 
 def _segments(data: bytes) -> tuple[Segment, ...]:
-    """Return the segments that are loaded from the file."""
     return tuple(
         each
         for each in segments(data, source="a probed program")
@@ -200,7 +190,7 @@ def _segments(data: bytes) -> tuple[Segment, ...]:
 
 
 def _place(address: int, data: bytes, segments: tuple[Segment, ...], machine: str) -> _Probe | None:
-    """Return what a trap at ``address`` would replace; None if it is not a whole instruction."""
+    """None if a trap would not replace a whole instruction."""
     width = len(_TRAPS[machine])
     for each in segments if address % width == 0 else ():
         if each.flags & EXECUTABLE and 0 <= address - each.address <= each.size_bytes - width:
@@ -210,13 +200,13 @@ def _place(address: int, data: bytes, segments: tuple[Segment, ...], machine: st
 
 
 def _is_trap(instruction: int, machine: str) -> bool:
-    """Return whether a function begins with a trap of its own, which records it, too."""
+    """A function that begins with a trap of its own is recorded by that."""
     trap = int.from_bytes(_TRAPS[machine], "little")
     return instruction & _ANY_TRAP[machine] == trap & _ANY_TRAP[machine]
 
 
 def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:
-    """Return the range of probes in each segment: packed start and size in bytes."""
+    """Return packed start and size of the probes in each segment."""
     found = dict[Segment, list[int]]()
     for address, probe in probes.items():
         found.setdefault(probe.segment, []).append(address)

@@ -20,7 +20,6 @@ from megtrim.util.value import Value
 
 LOG_FILE = "blocks.log"
 ENVIRONMENT = {"QEMU_LOG": "in_asm", "QEMU_LOG_FILENAME": LOG_FILE}
-"""Environment variables that make qemu write the log."""
 
 MAX_LOG_BYTES = 1024**3
 _PAGE_BYTES = 4096
@@ -30,19 +29,13 @@ _INSTRUCTION = re.compile(rb"^0x([0-9a-fA-F]{1,16}):", re.MULTILINE)
 
 
 class _Log(Value):
-    """A parsed log."""
-
     blocks: frozenset[tuple[str, int]]
     """qemu's name of each block, and the address of its first instruction."""
     addresses: frozenset[int]
-    """Addresses of all instructions."""
 
 
 def ran_in_log(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
-    """Return the names of all functions of ``table`` that ran, sorted.
-
-    Raises InputError for anything but such a log, ProductFailure if none of them ran.
-    """
+    """Raises InputError for anything but such a log, ProductFailure if none of them ran."""
     log = _parse(data, source)
     base = _base(log, table)
     if base is None:
@@ -66,10 +59,10 @@ def _parse(data: bytes, source: str) -> _Log:
 
 
 def _base(log: _Log, table: FunctionTable) -> int | None:
-    """Return the difference between addresses of the log and of the file; None if unknown.
+    """Return the difference between addresses of the log and of the file.
 
-    Every block that begins a function of the program is a vote for one difference; a loader may
-    have functions of the same names, but fewer.
+    Every block that begins a function is a vote; a loader may have functions of the same names, but
+    fewer.
     """
     starts = defaultdict(set)
     for each in table.functions:

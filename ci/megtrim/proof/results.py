@@ -15,8 +15,6 @@ from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 
 class ScenarioResult(ScenarioOutcome):
-    """One scenario on the reduced build, as a verdict shows it."""
-
     id: str
     """MODEL/SCENARIO@CLASS."""
     model: str
@@ -32,24 +30,18 @@ class ScenarioResult(ScenarioOutcome):
 
 
 class VerificationOutcome(ScenarioOutcome):
-    """How a verification ended."""
-
     unexplained: bool = False
     """It ended badly, and the profile build, which may explain it, was not at hand."""
 
 
 class VerifyResult(StageResult):
-    """Of the stage `verify`: one scenario."""
-
     scenario: str
     binding: str
-    """The sha256 of all that it depends on but the device."""
     day: date
     device: DeviceIdentity
     outcome: VerificationOutcome
 
     @property
     def exit_code(self) -> int:
-        """1 for anything but a pass."""
         passed = self.outcome.status is ScenarioStatus.PASS
         return EXIT_PASS if passed else ProductFailure.exit_code

@@ -27,10 +27,7 @@ _NOT_REACHED = "not reached, see {kind}"
 def scenario_checks(
     scenario: ScenarioResult, *, invocation: Invocation, file: str, line: int, expired: bool
 ) -> tuple[Check, ...]:
-    """Return the checks of one scenario, which is configured at ``file``:``line``.
-
-    ``expired``: an unverified scenario's last proof is too old, which is a failure.
-    """
+    """``expired``: an unverified scenario's last proof is too old, which is a failure."""
 
     def check(kind: ScenarioKind, status: CheckStatus, text: str) -> Check:
         ended_here = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
@@ -98,13 +95,11 @@ def _ending(
 
 
 def with_note(text: str, conditions: Conditions | None) -> str:
-    """Return a run's result, with the reason if its time does not count."""
     note = conditions.note if conditions else ""
     return f"{text}; {note}" if note else text
 
 
 def detail(scenario: ScenarioResult) -> str:
-    """Return all that is known about how a scenario ended, as lines."""
     arguments = " ".join(scenario.arguments) or "none"
     lines = [f"model: {scenario.model}", f"arguments: {arguments}", f"device: {scenario.device}"]
     if scenario.attempts:

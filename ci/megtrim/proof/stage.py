@@ -45,14 +45,9 @@ from megtrim.trim.runs.scenario_runs import (
 )
 
 _Ended = tuple[DeviceIdentity, VerificationOutcome]
-"""The machine, and how the scenario ended there."""
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name the two programs, the keep set, the tolerance, and all that binds the run.
-
-    The profile build is none of them: it explains a bad end, it does not change one.
-    """
     return named_inputs(scenario_of(task), session) | {
         # What is said of a trap: a committed list may lack what a scenario runs.
         "committed": str(session.request.options.committed),
@@ -60,7 +55,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    """Name what a verification of a scenario depends on; see :func:`inputs`."""
     named = scenario_inputs(scenario, session)
     if scenario.searches:
         named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
@@ -79,7 +73,7 @@ def result_type(_task: Task) -> type[VerifyResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> VerifyResult:
-    """Run, compare, explain. A product failure is a result; the verdict judges it."""
+    """A product failure is a result; the verdict judges it."""
     scenario = scenario_of(task)
     keep = read_keep_set(_keep_set(session).file(KEEP_SET_FILE))
     expect_as_traced(scenario, session, keep)

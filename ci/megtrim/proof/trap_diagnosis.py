@@ -1,7 +1,6 @@
-"""Explaining a bad end of a trimmed build.
+"""Explains a bad end of a trimmed build, without a device: whoever asks makes the runs.
 
 The named link shows which function is not kept; else the profile build does, by difference.
-It needs neither a device nor a configuration: whoever asks makes the runs.
 """
 
 from __future__ import annotations
@@ -45,28 +44,22 @@ class SymbolizingLink(Value):
     """Linkage names, by the number that is said."""
 
     def missing(self, run: ProgramRun) -> str | None:
-        """Return the function that a run of it called and that was not kept; None: it said none."""
         return linker_script.not_kept(run.stderr, self.dropped)
 
 
 def read_named(program: Path, listed: Path) -> SymbolizingLink:
-    """Return a named link with its list, a file with one name a line."""
     text = read_text(listed, hint="it is the list that was made with the link")
     return SymbolizingLink(program=program, dropped=tuple(text.split()))
 
 
 class Diagnosis(Value):
-    """What a failed run was: ``trap`` (regions are missing) or ``engine-error``."""
-
     status: ScenarioStatus
     text: str
     log: str
     missing: tuple[str, ...] = ()
-    """Regions, in canonical spelling."""
     function: str = ""
-    """The one that was called and is not kept, as people read it; empty: none said so."""
+    """The one that was called and is not kept, as people read it."""
     unexplained: bool = False
-    """No profile build was at hand to say more."""
     lacking_operators: tuple[str, ...] = ()
 
 
@@ -82,10 +75,9 @@ def diagnose(
 ) -> Diagnosis:
     """Ask the named link; where it names no function, tell by difference.
 
-    ``named`` is None where no function is trimmed. ``profile`` gives the profile build's program,
-    None where it is not at hand; it is called only where that is needed, for it may have to build.
-    ``why`` a function is not kept: a committed keep set may lack what a scenario runs, and a
-    quick look has none that a person knows.
+    ``named`` is None where no function is trimmed; ``profile`` is called only where it is needed,
+    for it may have to build. ``why`` a function is not kept: a committed keep set may lack what a
+    scenario runs, and a quick look has none that a person knows.
     """
     if named and (name := named.missing(again(Link.NAMED, named.program).run)):
         return _not_kept(reduced, name, why)
@@ -97,7 +89,6 @@ def diagnose(
 
 
 def why_not_kept(*, committed: bool, quick: bool = False) -> str:
-    """Return why a function is not kept, as people look at it."""
     if quick:
         return _NOT_RUN  # there is no keep set to look into
     return _NOT_COMMITTED if committed else _NOT_LISTED
@@ -112,8 +103,7 @@ def explain(
 ) -> Diagnosis:
     """Name what the same run needs and the keep set does not hold.
 
-    A run that the profile build cannot do either is the engine's own error, whatever is missing.
-    ``lacking_operators`` are those of the model that the keep set does not name.
+    What the profile build cannot run either is the engine's own error, whatever is missing.
     """
     how = _how(reduced)
     if ending(profile.run) is not RunOutcome.PASSED:
@@ -139,7 +129,6 @@ def explain(
 
 
 def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
-    """Say how it ended where no profile build can be run to name what is missing."""
     trapped = ending(reduced) is RunOutcome.TRAP
     text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
     status = ScenarioStatus.TRAP if trapped else ScenarioStatus.ENGINE_ERROR
@@ -182,18 +171,16 @@ def _how(run: ProgramRun) -> str:
 
 
 def ensure_named_program(scenario: Scenario, session: Session) -> SymbolizingLink | None:
-    """Return the scenario's named program, linked now if need be; None: no function is trimmed."""
+    """Link the named program now if need be; None: no function is trimmed."""
     return named_program(programs.name_of(scenario, session.request), session)
 
 
 def named_program(name: str, session: Session) -> SymbolizingLink | None:
-    """Return the same of the program called ``name``."""
     files = named_files(name, session)
     return read_named(*files) if files else None
 
 
 def named_files(name: str, session: Session) -> tuple[Path, Path] | None:
-    """Return that program's file and the file of its list, linked now if need be."""
     listed = DROPPED_FILE.format(target=name)
     made = session.results.obtain(NAMED) if trims_functions(session.request.config) else None
     if made is None or listed not in made.files:

@@ -39,12 +39,9 @@ _RUNS_OF_KILLED = 3
 """Runs of a reduced program that is killed, each with a run of the plain program as its control."""
 
 Note = Callable[[str, RunResult], None]
-"""Called with each run that was made, so that its log and outputs can be kept."""
 
 
 class VerificationCase(Value):
-    """What is to be proven."""
-
     spec: RunSpec
     """Of the plain program."""
     reduced: Path
@@ -55,7 +52,6 @@ class VerificationCase(Value):
     named: SymbolizingLink | None = None
     """None: no function is trimmed."""
     committed: bool = False
-    """The keep set is known to be the team's file."""
 
 
 class TrapBeforeFailure(InfrastructureFailure):
@@ -64,24 +60,16 @@ class TrapBeforeFailure(InfrastructureFailure):
     def __init__(self, failure: InfrastructureFailure, outcome: VerificationOutcome) -> None:
         super().__init__(failure.message, hint=failure.hint, attempts=failure.attempts)
         self.outcome = outcome
-        """What is reported where that is all that will be known."""
 
 
 class OutputComparison(Value):
-    """The outputs of two builds, compared."""
-
     status: ScenarioStatus
     text: str
-    """One line: that all are equal, or what is not."""
     outputs: tuple[OutputResult, ...]
 
 
 def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutcome:
-    """Return how it ended; a product failure is a result.
-
-    Raises what the device raises; TrapBeforeFailure where that happened while a trap was to be
-    explained.
-    """
+    """A product failure is a result. Raises TrapBeforeFailure if the machine fails after a trap."""
     plain = run_on(lease, trial.spec)
     note(Variant.PLAIN, plain)
     if ending(plain.run) is not RunOutcome.PASSED:
@@ -108,7 +96,7 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
 
 
 def _run_reduced(trial: VerificationCase, lease: Lease) -> RunResult | ProgramKilled:
-    """Run the reduced program; return how it was killed if it is each time, and plain never.
+    """Return how the program was killed if it is each time, and plain never.
 
     A machine that kills the plain program, too, is to blame: raises ProgramKilled.
     """
@@ -166,7 +154,6 @@ def _record_failure(diagnosis: Diagnosis, last: RunResult) -> VerificationOutcom
 def compare_outputs(
     plain: RunResult, reduced: RunResult, tolerance: Tolerance, *, application: bool = False
 ) -> OutputComparison:
-    """Compare every output of the plain build with the reduced build's of that name."""
     problems = []
     if not plain.outputs:
         how = "wrote" if application else "dumped"
@@ -203,7 +190,7 @@ def compare_outputs(
 def _judged_dump(
     name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
 ) -> tuple[int, Comparison, str | None]:
-    """Return an output's size, what the two have in common, and why it proves nothing."""
+    """Return an output's size, the comparison, and why it proves nothing."""
     expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
     actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
     return len(expected.data), compare(expected, actual, tolerance), refusal(expected, tolerance)
@@ -212,7 +199,6 @@ def _judged_dump(
 def _judged_file(
     name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
 ) -> tuple[int, Comparison, str | None]:
-    """Return the same of an application's output."""
     parse = app_outputs.parse_written
     expected = parse(plain.outputs[name], name=name, source=f"plain output {name}")
     actual = parse(reduced.outputs[name], name=name, source=f"reduced output {name}")

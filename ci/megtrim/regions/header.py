@@ -42,15 +42,11 @@ _ONCE = "#pragma once\n"
 
 
 class Layout(StrEnum):
-    """Where the header defines regions."""
-
     SCOPED = "scoped"
     UPSTREAM = "upstream"
 
 
 class HeaderFiles(Value):
-    """The generated files: name, as sources include it, and text."""
-
     files: tuple[tuple[str, str], ...]
 
 
@@ -62,14 +58,12 @@ def render(
     scopes: Scopes = Scopes(),  # noqa: B008 - a frozen value
     crash_ids: bool = False,
 ) -> HeaderFiles:
-    """Return the header's files. ``elemwise_modes`` are all modes of the engine, name and value.
+    """``elemwise_modes`` are all modes of the engine, name and value.
 
-    ``scopes`` are the facts that have files of their own in the scoped layout. Each always has one,
-    even if nothing of it is kept, so that sources can include it. ``crash_ids``: each region that
-    is left out has a trap of its own, which the scoped layout alone can do.
-
-    Without scenarios all regions are kept, without operators all operators: what is not known is
-    not trimmed. There is no generated ``midout.h`` then, and the engine's own keeps everything.
+    ``scopes`` have files of their own in the scoped layout, even if nothing of them is kept, so
+    that sources can include them. ``crash_ids``: each region that is left out has a trap of its
+    own, which the scoped layout alone can do. Without scenarios all regions are kept, without
+    operators all operators: what is not known is not trimmed.
     Raises InputError for a mode that the engine does not have.
     """
     own = scopes if layout is Layout.SCOPED else Scopes()
@@ -86,7 +80,6 @@ def render(
 
 
 def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, list[str]]:
-    """Return the lines that define each macro, by its name."""
     macros = {GENERATION: [f"#define {GENERATION} {keep.generation}\n"]}
     needs = keep.operators
     if needs is not None and "Float16" not in dict(needs.dtypes):
@@ -107,7 +100,6 @@ def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, l
 def _render_scoped(
     regions: Sequence[Region], own: Sequence[str], *, crash_ids: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield ``midout.h``, with the tags that have no file of their own, and the other files."""
     ours = package_files("megtrim.regions")
     texts = ("contract.h", "crash_ids.h" if crash_ids else "traps.h")
     contract = "".join((ours / name).read_text(encoding="utf-8") for name in texts)
@@ -120,7 +112,6 @@ def _render_scoped(
 
 
 def _modes(every: Sequence[tuple[str, int]], used: frozenset[str]) -> Iterator[str]:
-    """Yield a macro for every mode of the engine: a used one calls back, others do nothing."""
     for name, _ in sorted(every, key=lambda mode: (mode[1], mode[0])):
         body = f" _cb({name})" if name in used else ""
         yield f"#define _MEGDNN_ELEMWISE_MODE_ENABLE_IMPL_{name}(_cb){body}\n"
@@ -128,10 +119,7 @@ def _modes(every: Sequence[tuple[str, int]], used: frozenset[str]) -> Iterator[s
 
 
 def _used_modes(keep: KeepSet, every: Sequence[tuple[str, int]]) -> frozenset[str] | None:
-    """Return the names of the used modes; None if nothing is known, so that all stay.
-
-    The newer generation records modes while it runs; for the older one, the models list them.
-    """
+    """None: not known. The newer generation records modes; for the older one, models list them."""
     for name, _ in every:
         if not is_identifier(name):
             msg = f"the engine names an elementwise mode {name!r}, expected a C++ identifier"
@@ -164,10 +152,7 @@ def _traced_modes(
 
 
 def _operators(needs: OperatorNeeds) -> list[str]:
-    """Return lines that disable the registration of all operators except those named here.
-
-    The engine expands the macro inside ``mgb::serialization``; operators are in ``mgb::opr``.
-    """
+    """The engine expands the macro inside ``mgb::serialization``; operators are in ``mgb::opr``."""
     names = [name for name, _ in needs.operators]
     return [
         f"{OPERATORS} }}",
@@ -204,7 +189,6 @@ def _shared_tag(tag: str, kept: Sequence[Region]) -> str:
 
 
 def _own_tag(tag: str, kept: Sequence[Region]) -> str:
-    """Return the text of a tag's file, which replaces the tag's declaration."""
     lines = (
         f'#include "{CONTRACT}"',
         "namespace midout {",
@@ -222,7 +206,6 @@ def _render_declarations(kept: Iterable[Region]) -> list[str]:
 
 
 def _cpp(region: Region) -> str:
-    """Return the type as it is written inside ``namespace midout``."""
     args = (
         f"std::integral_constant<int, {arg}>" if isinstance(arg, int) else arg
         for arg in region.args

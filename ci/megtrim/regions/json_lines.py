@@ -28,7 +28,6 @@ class Entries(list[tuple[str, Any]]):
 
 
 def dump_entries(entries: Iterable[tuple[str, object]]) -> str:
-    """Return an object with one line for each of ``entries``, and the closing entry."""
     lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in entries]
     closing = f" {json.dumps(END_KEY)}: {json.dumps(END_VALUE)}"
     return "\n".join(["{", *lines, closing, "}"]) + "\n"
@@ -36,16 +35,12 @@ def dump_entries(entries: Iterable[tuple[str, object]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LineReader:
-    """A file's text and name, so that every error message names ``file:line``."""
-
     text: str
     source: str
     hint: str
     command: tuple[str, ...] = ()
-    """The command of the hint."""
 
     def parse(self) -> Any:
-        """Return the JSON value, each object as Entries."""
         if len(self.text) > MAX_TEXT:
             self.fail(f"more than {MAX_TEXT} characters")
         expect_merged(self.text, shown=self.source, hint=_MERGE_HINT)
@@ -69,7 +64,6 @@ class LineReader:
     def fields(
         self, value: Any, names: tuple[str, ...], *keys: str, optional: tuple[str, ...] = ()
     ) -> dict[str, Any]:
-        """Return an object with the keys ``names``, each once, and perhaps ``optional`` ones."""
         if not isinstance(value, Entries):
             self.fail("expected an object", *keys)
         found = [key for key, _ in value]
@@ -84,10 +78,7 @@ class LineReader:
         return dict(value)
 
     def kinds(self, names: tuple[str, ...]) -> dict[str, Entries]:
-        """Return the file's entries by the first word of their keys, which is one of ``names``.
-
-        The rest of the key remains as the entry's key.
-        """
+        """Return the entries by the first word of their keys; the rest remains as the key."""
         value = self.parse()
         if not isinstance(value, Entries):
             self.fail("expected an object")
@@ -102,7 +93,7 @@ class LineReader:
         return found
 
     def single(self, entries: Entries, kind: str) -> Any:
-        """Return the value of a kind without names; it may occur twice with the same value."""
+        """Return the value of a kind without names; two lines may say the same."""
         if not entries:
             self.fail(f"the key {kind!r} is missing")
         for name, value in entries:
@@ -113,7 +104,6 @@ class LineReader:
         return entries[0][1]
 
     def mapping(self, value: Any, *keys: str) -> dict[str, Any]:
-        """Return an object with any keys, each once."""
         if not isinstance(value, Entries):
             self.fail("expected an object", *keys)
         found = dict(value)

@@ -44,12 +44,10 @@ _HASH = re.compile(r"[0-9]{1,20}")
 
 
 def which(needs: OperatorNeeds | None) -> str:
-    """Return the value of ``operators``: ``all`` are kept, or those ``listed``."""
     return _ALL if needs is None else _LISTED
 
 
 def dump_operators(needs: OperatorNeeds | None) -> Iterator[tuple[str, object]]:
-    """Yield the entries of the listed ones."""
     if needs is None:
         return
     yield from ((f"operator {name}", models) for name, models in needs.operators)
@@ -139,8 +137,6 @@ HINT = "restore the committed file, or write it again"
 
 
 class ScenarioRecord(Value):
-    """What one scenario needs, and the digests of what it was traced with."""
-
     id: str
     """``MODEL/SCENARIO@CLASS``."""
     model_sha256: str
@@ -154,13 +150,11 @@ class ScenarioRecord(Value):
     algo_cache_sha256: str | None
     threads: int
     environment: Variables = ()
-    """Name and value of what it set for its program, sorted."""
     trace_sha256: str
     regions: tuple[Region, ...]
     """Sorted and unique; empty if only functions are trimmed."""
     functions: tuple[str, ...] = ()
-    """Linkage names of the observable functions that ran, sorted and unique; empty if only regions
-    are trimmed."""
+    """Linkage names of observable functions, sorted; empty if only regions are trimmed."""
     link_sha256: str | None = None
     """The link that these names belong to: inlining differs from link to link."""
 
@@ -169,19 +163,16 @@ class KeepSet(Value):
     """What a reduced build keeps. Without scenarios it keeps all kernels."""
 
     generation: int
-    """20190219 or 20220507."""
     scenarios: tuple[ScenarioRecord, ...]
     """Sorted by id."""
     operators: OperatorNeeds | None
     """None keeps all operators and data types."""
 
     def regions(self) -> dict[Region, tuple[str, ...]]:
-        """Return each region with the scenarios that need it, both sorted."""
         users = _users((scenario.id, scenario.regions) for scenario in self.scenarios)
         return {region: users[region] for region in sorted(users, key=order)}
 
     def functions(self) -> dict[str, tuple[str, ...]]:
-        """Return each function with the scenarios that need it, both sorted."""
         users = _users((scenario.id, scenario.functions) for scenario in self.scenarios)
         return {name: users[name] for name in sorted(users)}
 
@@ -202,8 +193,8 @@ def build_keep_set(
 ) -> KeepSet:
     """Combine scenarios and operators; equal sets give equal values in any order.
 
-    Raises TraceFailure if a scenario has neither regions nor functions, or no regions while others
-    have some: a build would keep nothing for it. Raises InputError for inconsistent records.
+    Raises TraceFailure for a scenario for which nothing would be kept, InputError for records that
+    contradict each other.
     """
     if generation not in GENERATIONS:
         known = " and ".join(map(str, GENERATIONS))
@@ -226,7 +217,6 @@ def build_keep_set(
 
 
 def _check_needs(records: tuple[ScenarioRecord, ...]) -> None:
-    """Raise for a scenario that needs nothing, or no regions while others need some."""
     traced = any(record.regions for record in records)
     for record in records:
         if not record.regions and (traced or not record.functions):
@@ -240,10 +230,9 @@ def _check_needs(records: tuple[ScenarioRecord, ...]) -> None:
 def find_lost_regions(
     previous: KeepSet, current: KeepSet
 ) -> tuple[tuple[str, tuple[Region, ...]], ...]:
-    """Return the scenarios that lost regions, with what they lost, sorted.
+    """Return what scenarios lost, sorted, where nothing else changed.
 
-    Only scenarios in which nothing else changed are compared: another model, other arguments,
-    inputs or threads, or a new algorithm search may well need less.
+    Another model, other arguments, inputs or threads, or a new algorithm search may well need less.
     """
     lost = (
         (record.id, tuple(sorted({*old.regions} - {*record.regions}, key=order)))
@@ -255,10 +244,7 @@ def find_lost_regions(
 def find_lost_functions(
     previous: KeepSet, current: KeepSet
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the scenarios that lost functions, with what they lost, sorted.
-
-    Inlining differs from link to link, so names are compared within one link only.
-    """
+    """Return the same of functions of one link: inlining differs from link to link."""
     lost = (
         (record.id, tuple(sorted({*old.functions} - {*record.functions})))
         for old, record in _same(previous, current)
@@ -268,7 +254,6 @@ def find_lost_functions(
 
 
 def _same(previous: KeepSet, current: KeepSet) -> Iterator[tuple[ScenarioRecord, ScenarioRecord]]:
-    """Yield the previous and current record of scenarios whose binding did not change."""
     before = {record.id: record for record in previous.scenarios}
     for record in current.scenarios:
         old = before.get(record.id)
@@ -277,10 +262,7 @@ def _same(previous: KeepSet, current: KeepSet) -> Iterator[tuple[ScenarioRecord,
 
 
 def differing(before: ScenarioRecord, now: ScenarioRecord) -> str:
-    """Return what changed in a scenario since it was traced; empty: nothing.
-
-    Other weights in the same graph select the same kernels: that is no change.
-    """
+    """Return what changed since it was traced. Other weights select the same kernels: no change."""
     nouns = dict(_BOUND)
     if has_other_weights(before, now):
         del nouns["model_sha256"]
@@ -293,18 +275,15 @@ def differing(before: ScenarioRecord, now: ScenarioRecord) -> str:
 
 
 def has_other_weights(before: ScenarioRecord, now: ScenarioRecord) -> bool:
-    """Return whether the models differ, and in nothing but the values of their weights."""
     same = before.graph_sha256 is not None and before.graph_sha256 == now.graph_sha256
     return same and before.model_sha256 != now.model_sha256
 
 
 def is_of_another_toolchain(before: ScenarioRecord, now: ScenarioRecord) -> bool:
-    """Return whether a scenario was traced on programs of another toolchain."""
     return "" not in (before.toolchain, now.toolchain) and before.toolchain != now.toolchain
 
 
 def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:
-    """Return what a run needs and the keep set does not contain, sorted; empty if all are kept."""
     kept = keep.regions()
     return tuple(sorted({*regions} - kept.keys(), key=order)) if kept else ()
 
@@ -319,7 +298,6 @@ def _normal(record: ScenarioRecord) -> ScenarioRecord:
 
 
 def dump_keep_set(keep: KeepSet) -> str:
-    """Return the text of a keep set. Equal values give equal text."""
     return dump_entries(
         (
             ("version", VERSION),
@@ -334,10 +312,6 @@ def dump_keep_set(keep: KeepSet) -> str:
 
 
 def read_keep_set(path: Path, *, shown: str = "") -> KeepSet:
-    """Read a keep set's file; ``shown`` is its name in messages, by default its path.
-
-    Raises InputError.
-    """
     text = read_text(path, most_bytes=MAX_TEXT, expected="a keep set", shown=shown, hint=HINT)
     return parse_keep_set(text, source=shown or str(path))
 

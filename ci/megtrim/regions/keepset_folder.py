@@ -32,12 +32,10 @@ _FILE = re.compile(rf"{_NAME}/{_NAME}@{_NAME}\.json")
 
 
 def dump_folder(keep: KeepSet) -> dict[str, str]:
-    """Return the text of each file by its path in the folder. Equal values give equal files."""
     return {_file_of(record): dump_keep_set(_select(keep, record)) for record in keep.scenarios}
 
 
 def parse_folder(texts: Mapping[str, str], *, source: str) -> KeepSet:
-    """Parse the files of a folder, which messages call ``source``. Raises InputError."""
     parts = {name: _parse_file(name, texts[name], source) for name in sorted(texts)}
     records = [record for part in parts.values() for record in part.scenarios]
     first, *_ = parts
@@ -59,7 +57,6 @@ def parse_folder(texts: Mapping[str, str], *, source: str) -> KeepSet:
 
 
 def read_folder(path: Path, *, shown: str = "") -> KeepSet:
-    """Read a folder; ``shown`` is its name in messages, by default its path. Raises InputError."""
     shown = shown or str(path)
     texts: dict[str, str] = {}
     left = MAX_TEXT
@@ -75,7 +72,7 @@ def read_folder(path: Path, *, shown: str = "") -> KeepSet:
 
 
 def find_files(path: Path, *, shown: str = "") -> tuple[str, ...]:
-    """Return the paths of a folder's files, relative to it and sorted; none where nothing is.
+    """Return a folder's files, relative and sorted; none where nothing is.
 
     Raises InputError for anything but a folder, and for a keep set in one file next to it.
     """

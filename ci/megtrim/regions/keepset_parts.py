@@ -14,14 +14,11 @@ from megtrim.util.value import Value
 
 
 class NeededParts(Value):
-    """What a build keeps for some scenarios."""
-
     regions: frozenset[Region] = frozenset()
     functions: frozenset[str] = frozenset()
     operators: frozenset[str] = frozenset()
 
     def __sub__(self, other: NeededParts) -> NeededParts:
-        """Return what these need and others do not."""
         return NeededParts(
             regions=self.regions - other.regions,
             functions=self.functions - other.functions,
@@ -30,20 +27,15 @@ class NeededParts(Value):
 
 
 def model_of(scenario_id: str) -> str:
-    """Return the model of ``MODEL/SCENARIO@CLASS``."""
     return scenario_id.partition("/")[0]
 
 
 def list_models(keep: KeepSet) -> tuple[str, ...]:
-    """Return the models of a keep set, sorted."""
     return tuple(sorted({model_of(each.id) for each in keep.scenarios}))
 
 
 def select_scenarios(keep: KeepSet, ids: Collection[str]) -> KeepSet:
-    """Return the keep set of some of its scenarios. Raises InputError for none of them.
-
-    Operators and data types are a model's, not a scenario's: they go with its last scenario.
-    """
+    """Operators and data types are a model's: they go with its last scenario."""
     scenarios = tuple(each for each in keep.scenarios if each.id in ids)
     if not scenarios:
         msg = "a keep set without a scenario would keep everything"
@@ -54,7 +46,6 @@ def select_scenarios(keep: KeepSet, ids: Collection[str]) -> KeepSet:
 
 
 def list_needs(keep: KeepSet) -> NeededParts:
-    """Return all that a keep set names."""
     operators = keep.operators.operators if keep.operators else ()
     return NeededParts(
         regions=frozenset(keep.regions()),
@@ -75,33 +66,26 @@ LISTED = "models whose operator lists have it"
 
 
 class ThingKind(StrEnum):
-    """What it is."""
-
     REGION = "region"
     TAG = "tag"
     OPERATOR = "operator"
 
 
 class KeptThing(Value):
-    """A region, a tag or an operator."""
-
     kind: ThingKind
     name: str
     rule: str = ""
     """What keeps it; empty: nothing does, so it was left out."""
     by: tuple[str, ...] = ()
-    """The scenarios or models, sorted."""
     regions: tuple[Region, ...] = ()
-    """Those that are kept; of an operator none."""
     left_out: tuple[Region, ...] = ()
 
 
 def find_kept(text: str, keep: KeepSet, held: Collection[Region]) -> KeptThing | None:
-    """Return the region, tag or operator with this whole name; None: there is none.
+    """Return the region, else the tag, else the operator with this whole name.
 
-    ``held`` are the regions of the profile build; empty if there is none. A region's name may have
-    any spacing, an operator's may have its version: ``MatrixMulV2``. Regions go before tags, and
-    tags before operators.
+    ``held`` are the regions of the profile build. A region's name may have any spacing, an
+    operator's may have its version: ``MatrixMulV2``.
     """
     users = keep.regions()
     every = {*users, *held}

@@ -28,18 +28,14 @@ Place = tuple[str, int]
 
 
 def name_hash(name: str, *, terminated: bool) -> int:
-    """Return the number for a name; ``terminated``: with its NUL."""
     data = name.encode() + (b"\0" if terminated else b"")
     low = xxhash.xxh64_intdigest(data, seed=SEED) & 0xFFFFFFFF
     return low - 2**32 if low >= 2**31 else low
 
 
 class _Begin(Value):
-    """One ``MIDOUT_BEGIN(tag, ...)``."""
-
     place: Place
     names: frozenset[str]
-    """String literals between its parentheses."""
 
 
 class NameTable:
@@ -55,7 +51,7 @@ class NameTable:
                 self._read(path, text)
 
     def meaning(self, region: Region) -> str:
-        """Return the region with its numbers decoded to names; empty if none can be decoded."""
+        """Return the region with its numbers decoded; empty if none can be."""
         names = [self._name(arg) for arg in region.args]
         if not any(names):
             return ""
@@ -65,7 +61,7 @@ class NameTable:
         return f"{region.tag}<{', '.join(shown)}>"
 
     def places(self, region: Region) -> tuple[Place, ...]:
-        """Return the sorted places of the region, as precisely as the source allows.
+        """Return the region's places, as precisely as the source allows.
 
         That is each ``MIDOUT_BEGIN`` with one of its names; else, if the engine has a macro around
         it, each place of such a name in the macro's file; else each ``MIDOUT_BEGIN`` of its tag
@@ -109,8 +105,6 @@ class NameTable:
 
 
 class _Lines:
-    """Line numbers of ascending positions in one text."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
@@ -123,7 +117,6 @@ class _Lines:
 
 
 def _call(text: str, start: int) -> str:
-    """Return the text between the parentheses of a macro call, across line ends."""
     depth = 1
     end = start + _MAX_CALL
     for match in _PARENTHESIS.finditer(text, start, end):

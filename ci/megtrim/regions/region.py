@@ -1,7 +1,4 @@
-"""A region: a marked piece of the engine's code, which a C++ type identifies.
-
-Pure: text in, values out.
-"""
+"""A region: a marked piece of the engine's code, which a C++ type identifies. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ import cxxfilt
 from megtrim.util.errors import InputError
 
 MAX_NAME = 4096
-"""Longest name in characters, mangled or not."""
 _MAX_DEPTH = 16
 _MIN_INT, _MAX_INT = -(2**31), 2**31 - 1
 
@@ -58,7 +54,6 @@ _KEYWORD = re.compile(
 
 
 def is_identifier(text: str) -> bool:
-    """Return whether ``text`` can be the name of a class in C++."""
     return bool(_IDENTIFIER.fullmatch(text)) and not _KEYWORD.fullmatch(text)
 
 
@@ -78,14 +73,11 @@ def parse_demangled(text: str) -> tuple[str, tuple[int | str, ...]]:
 
 
 def parse_canonical(text: str) -> tuple[str, tuple[int | str, ...]]:
-    """Parse ``TAG<ARGUMENT, ...>``, with plain numbers. Raises GrammarError."""
     parser = _Parser(text)
     return parser.rest(parser.integer, opened=False)
 
 
 class _Parser:
-    """Recursive descent over the tokens of one name."""
-
     def __init__(self, text: str) -> None:
         if len(text) > MAX_NAME:
             msg = f"a name of {len(text)} characters, expected at most {MAX_NAME}"
@@ -97,7 +89,6 @@ class _Parser:
     def rest(
         self, argument: Callable[[], int | str], *, opened: bool = True
     ) -> tuple[str, tuple[int | str, ...]]:
-        """Read the tag and the arguments up to the end of the text."""
         tag = self._identifier()
         arguments: list[int | str] = []
         if not opened:
@@ -240,7 +231,6 @@ class Region:
     """``midout::Region<midout::tags::TAG, ARGUMENTS...>``, in a compiler-independent form."""
 
     tag: str
-    """A C++ identifier."""
     args: tuple[int | str, ...]
     """A number is an ``integral_constant<int, N>``; text is a type's canonical C++ name."""
 
@@ -263,7 +253,6 @@ class Region:
 
 
 def order(region: Region) -> tuple[str, tuple[tuple[bool, int, str], ...]]:
-    """Return the sort key of regions: tag, then arguments, numbers before types."""
     return region.tag, tuple(
         (True, 0, arg) if isinstance(arg, str) else (False, arg, "") for arg in region.args
     )
@@ -287,11 +276,7 @@ def problem(mangled: str) -> str:
 
 
 def demangle(names: Iterable[str]) -> dict[str, str]:
-    """Return the readable name of each distinct name; empty if it cannot be demangled.
-
-    Every name must be one that ``problem`` accepts. Raises InputError if this machine has no C++
-    library.
-    """
+    """Return each name's readable one; empty if it has none. ``problem`` must accept every name."""
     try:
         return {name: _demangle(name) for name in dict.fromkeys(names)}
     except cxxfilt.LibraryNotFound as error:

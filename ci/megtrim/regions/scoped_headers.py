@@ -25,7 +25,6 @@ SUFFIXES = (
     *(".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".tcc", ".def"),
     *(".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".hip"),
 )
-"""Suffixes of files that a C or C++ compiler reads."""
 
 _DECLARES = "MIDOUT_DECL"
 _TAGS, _MACROS, _END = "megtrim/tags/", "megtrim/macros/", ".h"
@@ -49,17 +48,14 @@ class Scopes(Value):
 
 
 def tag_file(tag: str) -> str:
-    """Return the name of a tag's file, as sources include it."""
     return f"{_TAGS}{tag}{_END}"
 
 
 def macro_file(macro: str) -> str:
-    """Return the name of a macro's file, as sources include it."""
     return f"{_MACROS}{macro}{_END}"
 
 
 def names_a_fact(text: str) -> bool:
-    """Return whether a source names any fact; most do not."""
     return any(word in text for word in (_DECLARES, *MACROS))
 
 
@@ -84,15 +80,13 @@ def scopes(texts: Iterable[str]) -> Scopes:
 
 
 def scopes_of(files: Collection[str]) -> Scopes:
-    """Return the facts whose files are among these names."""
     return Scopes(tags=tuple(_inside(_TAGS, files)), macros=tuple(_inside(_MACROS, files)))
 
 
 def rewritten(text: str, scoped: Scopes) -> str:
     """Return a source that includes the facts it names, with unchanged line numbers.
 
-    Other programs may include the engine's files without the generated ones: for them, the macros'
-    files are left out, like the forced header.
+    Other programs may include it without the generated files: they do not see the macros' files.
     """
     if not _is_whole(text):
         return text
@@ -110,10 +104,7 @@ def rewritten(text: str, scoped: Scopes) -> str:
 
 
 def _is_whole(text: str) -> bool:
-    """Return whether the text can be written back unchanged.
-
-    Text that was not UTF-8 has replacement characters, and nothing may precede a byte order mark.
-    """
+    """Text that was not UTF-8 cannot be written back; nothing may precede a byte order mark."""
     return "\ufffd" not in text and not text.startswith("\ufeff")
 
 

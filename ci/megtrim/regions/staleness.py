@@ -1,9 +1,4 @@
-"""Holds what was traced now against a committed keep set: what is missing, and what is new.
-
-A build from a keep set that something is missing in would trap.
-
-Pure: two keep sets in, messages out.
-"""
+"""Holds what was traced now against a committed keep set: what is missing and new. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +18,10 @@ from megtrim.regions.keepset_parts import model_of
 from megtrim.regions.region import order
 
 LISTED = 5
-"""Number of names that a line shows; the others are counted."""
+"""Names that a line shows; the others are counted."""
 
 
 def some(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the others."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return f"{', '.join(names[:LISTED])}{more}"
 
@@ -68,7 +62,6 @@ def _is_new(old: ScenarioRecord | None, record: ScenarioRecord) -> bool:
 
 
 def _join(old: ScenarioRecord, record: ScenarioRecord, *, relinked: bool) -> ScenarioRecord:
-    """Return a known scenario with what ``record`` has for the first time."""
     traced = old if old.regions else record
     ran = record if record.functions and (relinked or not old.functions) else old
     return replace(
@@ -81,7 +74,6 @@ def _join(old: ScenarioRecord, record: ScenarioRecord, *, relinked: bool) -> Sce
 
 
 def find_gaps(before: KeepSet, now: KeepSet) -> tuple[str, ...]:
-    """Return a line for each thing that ``now`` needs and ``before`` does not contain."""
     lines = []
     if before.generation != now.generation:
         lines.append(f"the engine has header generation {now.generation}, not {before.generation}")
@@ -89,7 +81,6 @@ def find_gaps(before: KeepSet, now: KeepSet) -> tuple[str, ...]:
 
 
 def of_another_link(before: KeepSet, now: KeepSet) -> tuple[str, ...]:
-    """Return the scenarios whose functions belong to another link, and cannot be compared."""
     links = {record.id: record.link_sha256 for record in before.scenarios}
     return tuple(
         record.id
@@ -115,7 +106,7 @@ def _scenarios(before: KeepSet, now: KeepSet) -> Iterator[str]:
 
 
 def _functions(before: KeepSet, record: ScenarioRecord, old: ScenarioRecord) -> list[str]:
-    """Return the functions that it ran, and that no scenario of the same link lists."""
+    """Return what it ran and no scenario of the same link lists."""
     if old.link_sha256 not in (None, record.link_sha256):
         return []  # inlining differs in another link, so names cannot be compared
     same = (each for each in before.scenarios if each.link_sha256 == record.link_sha256)

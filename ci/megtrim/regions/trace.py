@@ -42,8 +42,6 @@ _HINT = "expected a trace as midout's profile build writes it"
 
 
 class Trace(Value):
-    """The regions that one run executed."""
-
     regions: tuple[Region, ...]
     """Sorted and unique, at least one."""
     sha256: str
@@ -51,8 +49,6 @@ class Trace(Value):
 
 
 class TraceProblem(StrEnum):
-    """What can be wrong with the trace of a run."""
-
     MISSING = "missing"
     EMPTY = "empty"
     TRUNCATED = "truncated"
@@ -72,17 +68,14 @@ class TraceFailure(ProductFailure):
 
 class _Lines(Value):
     mangled: tuple[str, ...]
-    """The lines after the first, without line ends, in the file's order."""
+    """In the file's order, without the first line and without line ends."""
     finished: bool
     """Whether the last line ends with a newline."""
     sha256: str
 
 
 def parse_trace(data: bytes, *, source: str) -> Trace:
-    """Parse a trace whose number of items is not known.
-
-    Raises InputError naming ``source:line`` for anything but a complete trace.
-    """
+    """Parse a trace whose count is not known. Raises InputError unless it is complete."""
     lines = _split(data, source)
     if not lines.mangled:
         msg = f"{source}:1: a trace without any region"
@@ -94,13 +87,12 @@ def parse_trace(data: bytes, *, source: str) -> Trace:
 
 
 def read_trace(path: Path) -> Trace:
-    """Read the trace in a file. Raises InputError."""
     data = read_bytes(path, most_bytes=MAX_TRACE_BYTES, expected="a trace", hint=_HINT)
     return parse_trace(data, source=str(path))
 
 
 def parse_announced_count(stderr: str) -> int | None:
-    """Return the count in the last ``midout: 149 items written to FILE``; None if there is none."""
+    """Return the count in the last ``midout: 149 items written to FILE``."""
     counts = _ANNOUNCED.findall(stderr)
     return int(counts[-1]) if counts else None
 
@@ -108,8 +100,7 @@ def parse_announced_count(stderr: str) -> int | None:
 def check_trace(data: bytes | None, *, announced: int | None, source: str) -> Trace:
     """Parse the trace of a run, and compare it with the count that the run announced.
 
-    Raises TraceFailure for a trace that is missing, empty, truncated or of another run, and
-    InputError for bytes that are not a trace.
+    Raises TraceFailure for one that is missing, empty, truncated or of another run.
     """
     if data is None:
         hint = "a program that is killed or crashes writes none"
@@ -137,20 +128,13 @@ def check_trace(data: bytes | None, *, announced: int | None, source: str) -> Tr
 
 
 def regions_in_binary(data: bytes) -> tuple[Region, ...]:
-    """Return the regions that a profile build contains, sorted.
-
-    They are found by the names of their types, which midout's profiling puts into the program as
-    NUL-terminated text. Text that only looks like one is skipped.
-    """
+    """Return the regions in a profile build, which holds their types' names, NUL-terminated."""
     found = {match[0][:-1].decode("ascii") for match in _IN_BINARY.finditer(data)}
     return tuple(sorted({*find_regions(found).values()}, key=order))
 
 
 def find_regions(names: Iterable[str]) -> dict[str, Region]:
-    """Return the regions among names of types, which are mangled as they are in traces.
-
-    A name that only looks like a region's is left out.
-    """
+    """Return the regions among mangled names of types. What only looks like one is left out."""
     regions = {}
     for mangled, name in demangle(name for name in names if not problem(name)).items():
         try:

@@ -35,28 +35,19 @@ from megtrim.util.value import Value
 _STL = {RuntimeLink.SHARED: "c++_shared", RuntimeLink.HIDDEN: "none"}
 """Prefab lets no app link a shared library whose own runtime can be seen."""
 _TIME = (1980, 1, 1, 0, 0, 0)
-"""The first that the form knows."""
 _UNIX, _MODE = 3, 0o100644
 _CLASSES = "classes.jar"
 
 
 class AarPart(Value):
-    """What an AAR has of one release: the library of an ABI, and what belongs to it."""
-
     engine: str
-    """The digest of the engine."""
     library: AndroidLibrary
     data: bytes
     others: Mapping[str, bytes]
-    """Headers and licences, by their paths in the AAR."""
 
 
 def collect_aar(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> ReleaseFile | None:
-    """Return the AAR of a release with these files.
-
-    None for one that is not for Android, that holds no shared library or several, or whose library
-    no app can link.
-    """
+    """None where there is no single shared library for Android, or no app can link it."""
     part = collect_part(contents, files)
     if part is None:
         return None
@@ -65,7 +56,6 @@ def collect_aar(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> Rele
 
 
 def collect_part(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> AarPart | None:
-    """Return what an AAR has of a release with these files; None where it has nothing."""
     found = _find_library(contents, files)
     if found is None:
         return None
@@ -84,7 +74,6 @@ def collect_part(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> Aar
 
 
 def read_exported(folder: Path) -> AarPart | None:
-    """Return what an AAR has of the export in a folder; None where it has nothing."""
     text = (folder / RELEASE_FILE).read_text(encoding="utf-8")
     files = [
         from_path(path.relative_to(folder).as_posix(), path)
@@ -106,7 +95,7 @@ def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> 
 
 
 def make_aar(parts: Sequence[AarPart]) -> bytes:
-    """Return the AAR of several ABIs. Raises InputError for parts that do not go together."""
+    """Raises InputError for parts that do not go together."""
     _expect_joinable(parts)
     files: dict[str, bytes] = {_CLASSES: _zip({"META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\n"})}
     for each in parts:
@@ -119,7 +108,7 @@ def make_aar(parts: Sequence[AarPart]) -> bytes:
 def _find_library(
     contents: ReleaseContents, files: Iterable[ReleaseFile]
 ) -> tuple[AndroidTarget, ReleaseFile] | None:
-    """Return the only shared library of a release for Android, and the phones that it is for."""
+    """Return the only shared library of a release for Android."""
     target = parse_target(contents.toolchain)
     paths = [each.path for each in contents.artifacts if each.kind is ArtifactKind.SHARED]
     found = [each for each in files if each.path in paths]
@@ -160,7 +149,6 @@ def _explain(path: str, runtime: CxxRuntime) -> str:
 
 
 def _zip(files: Mapping[str, bytes]) -> bytes:
-    """Return an archive of files that are stored as they are, sorted, without times or owners."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(files):
@@ -181,7 +169,7 @@ _FOOT = f"unset({_ROOT})\n"
 
 
 def render_config(*, library: str, programs: Iterable[str]) -> str:
-    """Return the text of the package; ``library``: file of the shared library, empty without."""
+    """``library``: file of the shared library, empty without."""
     parts = [
         *([_render_library(library)] if library else []),
         *(_render_program(name) for name in sorted(programs)),
@@ -230,18 +218,12 @@ _MANIFEST = """\
 
 
 class AndroidTarget(Value):
-    """The phones that a library is for."""
-
     abi: str
     api: int
-    """API level of the oldest."""
     ndk: int
-    """Major version of the NDK that built it."""
 
 
 class AndroidLibrary(Value):
-    """The shared library of one ABI."""
-
     target: AndroidTarget
     file: str
     stl: str
@@ -249,7 +231,7 @@ class AndroidLibrary(Value):
 
 
 def parse_target(toolchain: ToolchainIdentity) -> AndroidTarget | None:
-    """Return the phones that a toolchain builds for; None: it builds for none."""
+    """Return None for a toolchain that builds for no phones."""
     target, version = _TARGET.fullmatch(toolchain.target), _VERSION.match(toolchain.version)
     if toolchain.kind != _NDK or target is None or version is None:
         return None
@@ -259,17 +241,13 @@ def parse_target(toolchain: ToolchainIdentity) -> AndroidTarget | None:
 
 
 def list_library_paths(library: AndroidLibrary) -> tuple[str, str]:
-    """Return where a library is in the AAR: for the app's package, and for its linker."""
+    """Return the paths for the app's package, and for its linker."""
     folder = _folder_of(library)
     return f"jni/{library.target.abi}/{library.file}", f"{folder}/{library.file}"
 
 
 def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:
-    """Return the text of each file of the AAR that describes it, by its path.
-
-    The libraries have equal names and are of different ABIs. The app must be for phones that all
-    of them are for: any of them may be what a phone takes.
-    """
+    """Return the files that describe the AAR. An app must be for phones that all libraries fit."""
     api = max(each.target.api for each in libraries)
     name = libraries[0].file.removesuffix(_SUFFIX)
     return {

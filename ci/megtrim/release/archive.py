@@ -32,12 +32,8 @@ _PROGRAM_MODE = 0o755
 
 
 class ReleaseFile(Value):
-    """A file, and where it goes."""
-
     path: str
-    """Relative to the release."""
     source: Path | bytes
-    """The file itself, or its bytes."""
     sha256: str
     """What it must be once it is written."""
 
@@ -48,7 +44,6 @@ def from_text(path: str, text: str) -> ReleaseFile:
 
 
 def from_path(path: str, source: Path) -> ReleaseFile:
-    """Return a file with what ``source`` holds now. Raises InputError if it cannot be read."""
     return ReleaseFile(path=path, source=source, sha256=sha256_file(source))
 
 
@@ -59,14 +54,12 @@ def seal_files(
     stages: Mapping[str, str],
     megtrim: str,
 ) -> tuple[ReleaseFile, ...]:
-    """Return the files of a release: ``payload``, and the documents that follow from it."""
     digests = {each.path: each.sha256 for each in payload}
     texts = seal(contents, digests, stages=stages, megtrim=megtrim)
     return (*payload, *(from_text(path, text) for path, text in texts.items()))
 
 
 def expect_new(folder: Path) -> None:
-    """Refuse a folder that holds anything: nothing is overwritten. Raises InputError."""
     try:
         taken = folder.is_symlink() or (folder.exists() and any(folder.iterdir()))
     except NotADirectoryError:
@@ -79,7 +72,6 @@ def expect_new(folder: Path) -> None:
 
 
 def list_released(folder: Path, digests: Mapping[str, str]) -> list[ReleaseFile]:
-    """Return the files of a release in a folder, by their paths and sha256."""
     return [
         ReleaseFile(path=path, source=folder / path, sha256=sha256)
         for path, sha256 in digests.items()
@@ -87,7 +79,6 @@ def list_released(folder: Path, digests: Mapping[str, str]) -> list[ReleaseFile]
 
 
 def write_folder(files: Iterable[ReleaseFile], folder: Path) -> None:
-    """Write the files to ``folder``, which appears only when all are there."""
     expect_new(folder)
     # Compilers and people may have any umask: modes are set one by one.
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
@@ -106,7 +97,6 @@ def write_folder(files: Iterable[ReleaseFile], folder: Path) -> None:
 
 
 def write_file(data: bytes, path: Path) -> None:
-    """Write one file, which appears only when all of it is there."""
     with write_whole(path) as partial:
         partial.write_bytes(data)
         partial.chmod(_FILE_MODE)
@@ -114,7 +104,7 @@ def write_file(data: bytes, path: Path) -> None:
 
 @contextmanager
 def write_whole(path: Path) -> Iterator[Path]:
-    """Give another path to write a file to; it becomes ``path`` when the block ends well."""
+    """Give another path to write to; it becomes ``path`` when the block ends well."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,12 +118,11 @@ def write_whole(path: Path) -> Iterator[Path]:
 
 
 def mode_of(path: str) -> int:
-    """Return the mode of a file of a release, whoever writes it."""
     return _PROGRAM_MODE if path.startswith(f"{PROGRAMS}/") else _FILE_MODE
 
 
 def read_bytes(file: ReleaseFile) -> bytes:
-    """Return what a file holds. Raises InfrastructureFailure if it is not what it was."""
+    """Raises InfrastructureFailure if the file is not what it was."""
     data = file.source if isinstance(file.source, bytes) else file.source.read_bytes()
     if hashlib.sha256(data).hexdigest() != file.sha256:
         msg = f"{file.source!s:.200} changed while the release was written"
@@ -164,12 +153,10 @@ _MOST_FILES = 100_000
 
 
 def is_archive(path: Path) -> bool:
-    """Tell by its name whether a release is one file."""
     return path.name.endswith(ARCHIVE_SUFFIX)
 
 
 def write_archive(files: Iterable[ReleaseFile], path: Path) -> None:
-    """Write the files to the archive ``path``, which appears only when all are in it."""
     expect_new(path)
     top = path.name.removesuffix(ARCHIVE_SUFFIX)
     with (
@@ -199,10 +186,9 @@ def _add(file: ReleaseFile, name: str, archive: tarfile.TarFile) -> None:
 
 @contextmanager
 def open_release(path: Path) -> Iterator[Path]:
-    """Yield the folder of a release: itself, or an archive's content while it is needed.
+    """Yield a release's folder, or an archive's content while it is needed.
 
-    Raises ProductFailure for an archive that is damaged, or that holds anything but plain files,
-    and InputError for one that cannot be read.
+    Raises ProductFailure for an archive that is damaged, or that holds anything but plain files.
     """
     if not (is_archive(path) and path.is_file()):
         yield path

@@ -64,30 +64,23 @@ _NO_RELEASE = "name the folder that `megtrim release build` wrote"
 
 
 class ReleaseCheck(Value):
-    """What was found: the release, and everything that is wrong with it."""
-
     contents: ReleaseContents | None = None
-    """None: it cannot be read."""
     sha256: str = ""
     """Of SHA256SUMS, and so of the whole release."""
     files: Mapping[str, str]
-    """The sha256 of each, as SHA256SUMS states it."""
     proofs: EvidenceSet | None = None
-    """What devices proved; None: it holds no proofs."""
     stages: Mapping[str, str] = field(default_factory=dict)
     """The key of each result that the programs are made from, by the id of its task."""
     megtrim: str = ""
-    """The version that built it."""
     problems: tuple[str, ...]
 
 
 def check_release(
     folder: Path, *, expected: str = "", model: Path | None = None, draft: bool = False
 ) -> ReleaseCheck:
-    """Check the release in ``folder``. Raises InputError where there is none.
+    """``expected``: sha256 of its SHA256SUMS; ``model``: one that it must run.
 
-    ``expected``: the sha256 that its SHA256SUMS must have; ``model``: one that it must run. Of a
-    ``draft``, nothing need be proven.
+    Of a ``draft``, nothing need be proven. Raises InputError where there is none.
     """
     if not folder.is_dir():
         msg = f"{folder} is no folder with a release"
@@ -111,7 +104,7 @@ def check_release(
 
 
 def expect_whole(found: ReleaseCheck, shown: Path) -> ReleaseContents:
-    """Return what a release says. Raises ProductFailure with all that is wrong with it."""
+    """Raises ProductFailure with all that is wrong with a release."""
     if found.contents is None or found.problems:
         listed = "\n".join(f"  {each}" for each in found.problems)
         msg = f"{shown} is not what was released:\n{listed}"
@@ -120,7 +113,6 @@ def expect_whole(found: ReleaseCheck, shown: Path) -> ReleaseContents:
 
 
 def _read(folder: Path) -> tuple[dict[str, str], list[str]]:
-    """Return what SHA256SUMS names, and where the files in the folder differ from it."""
     try:
         there, problems = _walk(folder)
     except OSError as error:
@@ -151,7 +143,6 @@ def _read_documents(folder: Path, found: ReleaseCheck) -> ReleaseCheck:
 
 
 def _walk(folder: Path) -> tuple[list[str], list[str]]:
-    """Return the plain files below a folder, sorted, and what else is there."""
     files: list[str] = []
     problems: list[str] = []
     for root, folders, names in os.walk(folder):
@@ -175,7 +166,6 @@ def _walk(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def _differ(named: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
-    """Say which files are missing, added, renamed or changed."""
     missing = [path for path in named if path not in found]
     for path, sha256 in found.items():
         before = next((each for each in missing if named[each] == sha256), None)
@@ -191,7 +181,6 @@ def _differ(named: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]
 
 
 def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]:
-    """Say where a release contradicts itself, and what in it is not proven."""
     named, contents = found.files, found.contents
     assert contents is not None
     said = (*contents.list_objections(), *(() if draft else contents.list_unproven()))
@@ -221,7 +210,6 @@ def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]
 
 
 def _list_places(contents: ReleaseContents) -> set[str]:
-    """Return where a release may have a file."""
     names = [each.name for each in contents.artifacts]
     return {
         *(*DOCUMENTS, KEEP_SET_PATH, PROOFS_PATH, SIZES_PATH, CONFIG_PATH, AAR_PATH),
@@ -233,7 +221,6 @@ def _list_places(contents: ReleaseContents) -> set[str]:
 
 
 def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[str]:
-    """Say which file has no place in a release, or is not what follows from the others."""
     named = found.files
     places = _list_places(contents)
     for path in named:
@@ -254,7 +241,6 @@ def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterat
 def _compare_left_out(
     folder: Path, named: Mapping[str, str], contents: ReleaseContents
 ) -> Iterator[str]:
-    """Say which list of what was left out is missing, or of something else than its program."""
     counts = {each.artifact: each.held - each.kept for each in contents.functions}
     for each in contents.artifacts:
         name, path, count = each.name, locate_left_out(each.name), counts.get(each.name, 0)
@@ -272,7 +258,7 @@ def _compare_left_out(
 def _compare_aar(
     folder: Path, named: Mapping[str, str], contents: ReleaseContents
 ) -> Iterator[str]:
-    """Say whether the AAR is not what the other files make; what came is not opened."""
+    """What came is not opened: another is made of the other files."""
     if AAR_PATH not in named:
         return
     again = collect_aar(contents, list_released(folder, named))
@@ -281,7 +267,6 @@ def _compare_aar(
 
 
 def _compare_proofs(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[str]:
-    """Say what devices are said to have proven, and the proofs say otherwise."""
     own = clean_proofs(contents, found.proofs)
     proven = {row.scenario for each in own.entries for row in each.results}
     for each in contents.scenarios:
@@ -301,18 +286,17 @@ def _compare_model(contents: ReleaseContents, model: Path) -> Iterator[str]:
 
 
 def _text(folder: Path, name: str, *, most_bytes: int = LARGEST_DOCUMENT) -> str:
-    """Return a document's text; a link was found before."""
+    """Return a document's text; a link was refused before."""
     expected = "a part of a release"
     return read_text(folder / name, most_bytes=most_bytes, expected=expected, shown=name, hint=HINT)
 
 
 def _show(path: str) -> str:
-    """Return a name that anyone may have given as a terminal can show it."""
     return path if path.isprintable() else ascii(path)
 
 
 def add_proofs(contents: ReleaseContents, proofs: EvidenceSet) -> ReleaseContents:
-    """Return what a release says once devices proved its draft; it follows from these two alone."""
+    """Return what a draft says once devices proved it; it follows from these two alone."""
     entries = proofs.entries
     proven = {(row.scenario, row.binding): each.device for each in entries for row in each.results}
     asked = (each for each in contents.scenarios if each.on_devices is not None)
@@ -331,10 +315,7 @@ def add_proofs(contents: ReleaseContents, proofs: EvidenceSet) -> ReleaseContent
 
 
 def clean_proofs(contents: ReleaseContents, proofs: EvidenceSet | None) -> EvidenceSet:
-    """Return the proofs of a release, without what is another each time, and whose machine it was.
-
-    A release that is proven again stays the same.
-    """
+    """Leave out what differs each time, and whose machine it was."""
     asked = {(each.id, each.binding) for each in contents.scenarios if each.on_devices is not None}
     entries = (
         replace(

@@ -66,7 +66,6 @@ _MAKES = frozenset({Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.FUNCTIONS, S
 
 
 def collect_export(session: Session) -> tuple[ReleaseFile, ...]:
-    """Return what people use: programs, libraries, headers, and all that describes them."""
     contents = _read_contents(session)
     payload = _complete(session, contents, _collect_payload(session, contents))
     texts = describe(contents, [each.path for each in payload])
@@ -79,10 +78,10 @@ def collect_export(session: Session) -> tuple[ReleaseFile, ...]:
 def collect_release(
     session: Session, *, megtrim: str, draft: bool = False
 ) -> tuple[ReleaseFile, ...]:
-    """Return the files of a release that can be checked: the export, its symbols, its provenance.
+    """The report stays out: it says how long things took.
 
-    The report stays out: it says how long things took. Raises InputError for what is not proven,
-    unless it is a ``draft``, which devices elsewhere are to prove.
+    Raises InputError for what is not proven, unless it is a ``draft``, which devices elsewhere
+    are to prove.
     """
     contents, payload = collect_parts(session, draft=draft)
     for objection in () if draft else contents.list_unproven():
@@ -95,7 +94,6 @@ def collect_release(
 def collect_parts(
     session: Session, *, draft: bool
 ) -> tuple[ReleaseContents, tuple[ReleaseFile, ...]]:
-    """Return what a release, or the draft of one, says, and its files but for its documents."""
     contents = _read_contents(session, draft=draft)
     symbols = (*_collect_symbols(session, contents), *_collect_left_out(session, contents))
     payload = (*_complete(session, contents, _collect_payload(session, contents)), *symbols)
@@ -106,7 +104,6 @@ def collect_parts(
 
 
 def list_stage_keys(session: Session) -> dict[str, str]:
-    """Return the key of each result that the programs are made from, by the id of its task."""
     return {
         task: folder.key
         for task, folder in sorted(session.results.done.items())
@@ -185,7 +182,7 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
 def _complete(
     session: Session, contents: ReleaseContents, files: Iterator[ReleaseFile]
 ) -> tuple[ReleaseFile, ...]:
-    """Add to the files of a release what is made of them: for Android an AAR."""
+    """Add the AAR, which is made of the other files."""
     payload = tuple(files)
     archive = collect_aar(contents, payload)
     if archive is not None:
@@ -200,7 +197,7 @@ def _from_stage(path: str, folder: StageFolder, name: str) -> ReleaseFile:
 
 
 def _collect_sizes(folder: StageFolder) -> ReleaseFile:
-    """Return the sizes without what they are of: a release is the same in each checkout."""
+    """Leave out what they are of: a release is the same in each checkout."""
     path = folder.file(SIZES_FILE)
     found = parse_sizes(path.read_text(encoding="utf-8"), source=str(path))
     text = dump_sizes(
@@ -239,7 +236,6 @@ def _collect_headers(session: Session, library: EngineLibrary) -> Iterator[Relea
 
 
 def _collect_licences(session: Session) -> Iterator[ReleaseFile]:
-    """Yield the licences of the engine and of its third parties, as the checkout has them."""
     checkout = session.services.engine.checkout
     for name in sorted(checkout.files):
         path = PurePosixPath(name)
@@ -272,7 +268,7 @@ def _collect_caches(session: Session) -> Iterator[ReleaseFile]:
 
 
 def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
-    """Yield what is shipped with its symbols; a toolchain whose link strips leaves none."""
+    """A toolchain whose link strips leaves none."""
     done = session.results.done
     builds = [done[REDUCED], done.get(base_task(session.request.config), done[REDUCED])]
     for each in contents.artifacts:
@@ -283,7 +279,6 @@ def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[Re
 
 
 def _collect_left_out(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
-    """Yield the list of what was left out of each program, by which crashes are looked up."""
     done = session.results.done
     keep = references.read_keep(session)
     builds = [done[each] for each in (REDUCED, REGION) if each in done]

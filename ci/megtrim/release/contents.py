@@ -34,7 +34,6 @@ VERSION = 1
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
 
 PACKAGE = "MegEngineTrimmed"
-"""What other builds find a release by."""
 AAR_PATH = f"android/{PACKAGE}.aar"
 RELEASE_FILE = "release.json"
 README_FILE = "README.md"
@@ -48,25 +47,20 @@ SYMBOLS = "symbols"
 CONFIGURATION = "share/configuration"
 SIZES_PATH = "share/sizes.json"
 LEFT_OUT_SUFFIX = ".left-out.json"
-"""Ends the name of the list of what was left out of a program, which lies next to its symbols."""
+"""The list of what was left out of a program, which lies next to its symbols."""
 
 
 class ArtifactKind(StrEnum):
-    """What an artifact of a release is for."""
-
     PROGRAM = "program"
     SHARED = "shared library"
 
 
 class ReleaseArtifact(Value):
-    """A trimmed program or library."""
-
     name: str
     kind: ArtifactKind
     sha256: str
     size_bytes: int
     plain_bytes: int | None
-    """Size before trimming; None: it was not measured."""
 
     @property
     def path(self) -> str:
@@ -75,8 +69,6 @@ class ReleaseArtifact(Value):
 
 
 class ThirdParty(Value):
-    """A submodule of the engine's."""
-
     path: str
     commit: str
     is_used: bool
@@ -84,8 +76,6 @@ class ThirdParty(Value):
 
 
 class ReleaseScenario(Value):
-    """One scenario, and how it ended on the programs of the release."""
-
     id: str
     model: str
     model_sha256: str
@@ -103,7 +93,6 @@ class ReleaseScenario(Value):
 
     @property
     def is_proven(self) -> bool:
-        """Whether it passed wherever it had to run, and ran somewhere."""
         passed = self.status is ScenarioStatus.PASS
         if self.on_devices is None:
             return passed
@@ -111,7 +100,6 @@ class ReleaseScenario(Value):
         return self.on_devices is CheckStatus.PASS and (passed or left_to_devices)
 
     def list_objections(self) -> Iterator[str]:
-        """Say what it says of itself that cannot be."""
         if not self.id.startswith(f"{self.model}/"):
             yield f"{self.id} is no scenario of {self.model}"
         try:
@@ -128,8 +116,6 @@ SETTLED = (VerdictKind.PASS, VerdictKind.INCONCLUSIVE)
 
 
 class ReleaseContents(Value):
-    """Everything that release.json says."""
-
     version: int = VERSION
     draft: bool
     """Whether devices elsewhere have still to prove it."""
@@ -139,7 +125,6 @@ class ReleaseContents(Value):
     toolchain: ToolchainIdentity
     trim: TrimChoice
     regions_held: int
-    """Regions that the plain engine has."""
     regions_kept: int
     functions: tuple[FunctionsUse, ...]
     devices: tuple[DeviceIdentity, ...]
@@ -150,11 +135,9 @@ class ReleaseContents(Value):
 
     @property
     def unproven(self) -> tuple[str, ...]:
-        """Ids of the scenarios that did not pass wherever they had to."""
         return tuple(each.id for each in self.scenarios if not each.is_proven)
 
     def list_objections(self) -> Iterator[str]:
-        """Say what it says of itself that cannot be, or that is nothing."""
         if unshown := list(list_unshown(self)):
             yield f"{unshown[0]!a:.100} is not one line that can be seen"
             return
@@ -178,7 +161,6 @@ class ReleaseContents(Value):
             yield from scenario.list_objections()
 
     def list_unproven(self) -> Iterator[str]:
-        """Say what is not proven of a release."""
         if self.draft:
             yield "it is a draft, which devices have still to prove"
         if self.verdict not in SETTLED:
@@ -187,12 +169,10 @@ class ReleaseContents(Value):
 
     @property
     def bindings(self) -> Mapping[str, str]:
-        """What the verification of each scenario is bound to, by its id."""
         return {each.id: each.binding for each in self.scenarios}
 
     @property
     def models(self) -> Mapping[str, str]:
-        """The sha256 of each model, by its name."""
         return {each.model: each.model_sha256 for each in self.scenarios}
 
 
@@ -208,7 +188,7 @@ def make_contents(
     elsewhere: Container[str] = (),
     draft: bool = False,
 ) -> ReleaseContents:
-    """Return what the release of a trim says; ``models`` and ``graphs`` hold digests, by name.
+    """``models`` and ``graphs`` hold digests, by name.
 
     ``elsewhere``: classes whose devices have still to prove the draft; its verdict says nothing of
     what is left to them.
@@ -236,7 +216,7 @@ def make_contents(
 
 
 def list_unshown(document: object) -> Iterator[str]:
-    """Return the texts of a document that are not each one line that people can see."""
+    """Yield texts that are not one line that people can see."""
     match encode(document):
         case str(text):
             yield from [text] if "\n" in text or make_printable(text) != text else []
@@ -278,7 +258,6 @@ def _list_scenarios(
 
 
 def find_plain_sizes(verdict: Verdict) -> dict[str, int]:
-    """Return the size of each artifact before trimming, by its name."""
     return {
         each.name: size.size_bytes
         for each in verdict.artifacts
@@ -288,12 +267,10 @@ def find_plain_sizes(verdict: Verdict) -> dict[str, int]:
 
 
 def locate_cache(scenario: str) -> str:
-    """Return where the algorithm cache of a scenario is, by its id."""
     return f"share/algorithm-caches/{scenario}.cache"
 
 
 def locate_left_out(name: str) -> str:
-    """Return where the list of what was left out of a program is, by the program's name."""
     return f"{SYMBOLS}/{name}{LEFT_OUT_SUFFIX}"
 
 
@@ -302,5 +279,4 @@ def dump_contents(contents: ReleaseContents) -> str:
 
 
 def parse_contents(text: str, *, source: str) -> ReleaseContents:
-    """Read release.json. Anything but exactly its shape is an InputError naming ``source``."""
     return load(ReleaseContents, text, source=source, version=VERSION, hint=HINT)

@@ -48,12 +48,11 @@ _EXPECTED = "a sha256, two blanks and a path within the release"
 
 
 def dump_checksums(digests: Mapping[str, str]) -> str:
-    """Return the lines; ``digests`` maps paths to their sha256."""
     return "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(digests.items()))
 
 
 def parse_checksums(text: str, *, source: str) -> dict[str, str]:
-    """Return the sha256 of each path. Raises InputError naming the line that is none."""
+    """Raises InputError naming the line that is none."""
     if not text.endswith("\n"):
         raise _make_error(source, text.count("\n") + 1, "no end of line", "one")
     found: list[tuple[str, str]] = []
@@ -68,7 +67,6 @@ def parse_checksums(text: str, *, source: str) -> dict[str, str]:
 
 
 def is_inside(path: str) -> bool:
-    """Tell whether a path is relative, plain, and within the folder that it is relative to."""
     plain = PurePosixPath(path)
     # One that begins with two slashes is a root of its own.
     leaves = plain.is_absolute() or ".." in plain.parts
@@ -76,7 +74,7 @@ def is_inside(path: str) -> bool:
 
 
 def list_unfit(paths: Iterable[str]) -> Iterator[str]:
-    """Name the paths that some machine could not show, or would take for another one of them."""
+    """Yield paths that some machine could not show, or would take for another one of them."""
     known: dict[str, str] = {}
     for path in paths:
         if make_printable(path) != path:
@@ -93,12 +91,10 @@ def _make_error(source: str, line: int, found: str, expected: str) -> InputError
 
 
 def list_licences(paths: Iterable[str]) -> list[str]:
-    """Return those of the paths that are licences."""
     return [path for path in paths if path.startswith(f"{LICENCES}/")]
 
 
 def describe(contents: ReleaseContents, paths: Iterable[str]) -> dict[str, str]:
-    """Return the text of each document that an export has; ``paths``: of its other files."""
     every = frozenset(paths)
     return {
         README_FILE: render_readme(
@@ -115,10 +111,10 @@ def seal(
     stages: Mapping[str, str],
     megtrim: str,
 ) -> dict[str, str]:
-    """Return the text of each document of a release, by path.
+    """Return the documents of a release, by path.
 
-    ``payload`` maps every other file to its sha256, ``stages`` the id of each task that the
-    programs are made from to the key of its result; ``megtrim`` is its version.
+    ``payload`` has the sha256 of every other file, ``stages`` the key of each result that programs
+    are made from, by the id of its task; ``megtrim`` is its version.
     """
     bill = render_bill(contents, licences=list_licences(payload), megtrim=megtrim)
     texts = {**describe(contents, payload), BILL_FILE: bill}
@@ -129,7 +125,6 @@ def seal(
 
 
 def digest(text: str) -> str:
-    """Return the sha256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -140,7 +135,6 @@ _BUILDER = "urn:megtrim:builder"
 _STAGE = "stage "
 _MEGTRIM = "megtrim"
 _NO_VERSION = 1
-"""The statement has no key of that name."""
 
 
 def render_statement(
@@ -150,11 +144,12 @@ def render_statement(
     *,
     megtrim: str,
 ) -> str:
-    """Return the provenance of the files with these digests, as in-toto and SLSA 1.0 have it.
+    """Write the provenance as in-toto and SLSA 1.0 have it.
 
-    ``stages`` maps the id of each task to the key of its result; ``megtrim`` is its version.
-    https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md and
-    https://slsa.dev/spec/v1.0/provenance say what the fields mean.
+    https:
+    github.com/in-toto/attestation/blob/main/spec/v1/statement.md and
+    https:
+    slsa.dev/spec/v1.0/provenance say what the fields mean.
     """
     engine, toolchain = contents.engine, contents.toolchain
     commit = {"gitCommit": engine.commit} if engine.commit else {}
@@ -186,10 +181,9 @@ def render_statement(
 
 
 def read_statement(text: str, *, source: str) -> tuple[dict[str, str], str]:
-    """Return the key of each result that programs are made from, by task, and megtrim's version.
+    """Return the key of each stage's result, by task, and megtrim's version.
 
-    Nothing else is taken from a statement: what it says follows from these and the other
-    documents. Raises InputError naming ``source``.
+    All else that a statement says follows from these and the other documents. Raises InputError.
     """
     return read(text, _find_origin, source, _NO_VERSION, HINT)
 
@@ -219,7 +213,6 @@ _ENGINE = "engine"
 
 
 def render_bill(contents: ReleaseContents, *, licences: Iterable[str], megtrim: str) -> str:
-    """Return the text; ``licences``: paths in the release, ``megtrim``: its version."""
     paths = sorted(licences)
     artifacts = [
         _make(
@@ -305,7 +298,6 @@ def _make(
     hashes: Iterable[Mapping[str, str]] = (),
     scope: str = "required",
 ) -> dict[str, Any]:
-    """Return a component; ``facts`` are what the form has no field for."""
     return {
         "type": kind,
         "bom-ref": reference,

@@ -26,7 +26,6 @@ _LIMITS = {
 
 
 def render_readme(contents: ReleaseContents, *, has_licences: bool, has_aar: bool = False) -> str:
-    """Return the page; ``has_licences``: whether the engine's checkout has any."""
     return "\n".join(
         (
             *_introduce(contents),
@@ -123,8 +122,6 @@ _MOST_SHOWN = 20
 
 
 class DescribedRelease(Value):
-    """A release as its documents say, and the tag that it has."""
-
     tag: str
     contents: ReleaseContents
     keep: KeepSet
@@ -133,7 +130,7 @@ class DescribedRelease(Value):
 def render_notes(
     now: DescribedRelease, before: DescribedRelease | None, *, archive: str, sha256: str
 ) -> str:
-    """Return the notes; ``before``: the last release, ``sha256``: of this one's SHA256SUMS."""
+    """``before``: the last release, ``sha256``: of this one's SHA256SUMS."""
     return "\n".join(
         (
             *_show_sizes(now, before),
@@ -189,7 +186,6 @@ def _say_changed(known: str | None) -> str:
 
 
 def _show_keep_set(now: DescribedRelease, before: DescribedRelease | None) -> Iterator[str]:
-    """Say which regions and functions are kept that were not, and the other way round."""
     if before is None:
         return
     kept, was = _list_kept(now.keep), _list_kept(before.keep)

@@ -49,7 +49,7 @@ from megtrim.verdict.model import Verdict, parse_verdict
 def prove_release(
     draft: Path, verdict: Path, *, proofs: Path | None, again: Path | None
 ) -> tuple[ReleaseFile, ...]:
-    """Return the files of the release that a draft becomes by the joined ``verdict``.
+    """Return the release that a draft becomes by the joined ``verdict``.
 
     ``proofs``: those that the join left; ``again``: a draft that was built elsewhere, and must be
     equal. Raises ProductFailure for anything that is not whole, equal and proven, and InputError
@@ -82,7 +82,6 @@ def prove(
     stages: Mapping[str, str],
     megtrim: str,
 ) -> tuple[ReleaseFile, ...]:
-    """Return the files of a release: they follow from its draft and what devices proved."""
     proven = add_proofs(contents, proofs)
     added = [from_text(PROOFS_PATH, dump_set(proofs))] if proofs.entries else []
     return seal_files(proven, (*payload, *added), stages=stages, megtrim=megtrim)
@@ -100,7 +99,6 @@ def _expect_equal(found: ReleaseCheck, draft: Path, again: Path) -> None:
 
 
 def _expect_settled(contents: ReleaseContents, joined: Verdict, shown: str) -> None:
-    """Refuse a verdict of another build, and one that leaves something open."""
     built = (contents.engine, contents.toolchain, contents.trim, contents.bindings)
     bindings = {each.id: each.binding for each in joined.scenarios}
     if built != (joined.engine, joined.toolchain, joined.trim, bindings):
@@ -113,7 +111,6 @@ def _expect_settled(contents: ReleaseContents, joined: Verdict, shown: str) -> N
 
 
 def is_traced(found: ReleaseCheck) -> bool:
-    """Tell whether a release was built by new traces, and not by the committed keep set."""
     return any(task.startswith(f"{Stage.PROFILE}/") for task in found.stages)
 
 
@@ -122,8 +119,8 @@ def compare_rebuild(
 ) -> tuple[str, ...]:
     """Return a line for each difference: first what the build is made from, then what it made.
 
-    ``megtrim``: the version that built it here. ``by_other_device``: one that was asked for ran the
-    scenarios, so what the release says of its own stays.
+    ``by_other_device``: one that was asked for ran the scenarios, so what the release says of its
+    own stays.
     """
     assert found.contents is not None
     causes = _compare_causes(found.contents, session)
@@ -175,7 +172,6 @@ def _compare_files(
 
 
 def _with_devices_of(released: ReleaseContents, here: ReleaseContents) -> ReleaseContents:
-    """Return what was built here, with what the release says of the devices that ran it there."""
     theirs = {each.id: each for each in released.scenarios}
     scenarios = tuple(
         replace(each, device=theirs[each.id].device, outputs=theirs[each.id].outputs)
@@ -191,10 +187,7 @@ def _name(engine: EngineIdentity) -> str:
 
 
 def read_release(folder: Path, *, shown: str) -> FinishedTrim:
-    """Read the trim that a release, or a draft of one, is of.
-
-    Raises ProductFailure for a release that is not whole, InputError if nothing in it has symbols.
-    """
+    """Raises ProductFailure for one that is not whole, InputError if nothing in it has symbols."""
     contents = expect_whole(check_release(folder, draft=True), Path(shown))
     keep = read_keep_set(folder / KEEP_SET_PATH)
     found = {each.name: _read_program(folder, each, keep) for each in contents.artifacts}

@@ -1,7 +1,4 @@
-"""Neighbours of a scenario: how each ended on each level of trimming.
-
-Pure; part of the verdict room. The behaviour of the plain build is what is expected.
-"""
+"""Neighbours of a scenario: how each ended on each level of trimming. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ from megtrim.util.value import Value
 
 
 class NeighbourOutcome(StrEnum):
-    """How a neighbour ended on a trimmed build."""
-
     SAME = "same"
     """The plain build's outputs; if an error is expected, its message and exit status."""
     REFUSED = "refused"
@@ -27,38 +22,28 @@ class NeighbourOutcome(StrEnum):
 
 
 class NeighbourLevel(Value):
-    """One neighbour on one level of trimming."""
-
     level: str
-    """``region`` or ``function``."""
     outcome: NeighbourOutcome
     works: bool
     """The same as plain; if an error is expected, any message counts."""
     text: str
-    """One line: what was seen."""
     needs: tuple[str, ...] = ()
-    """What was missing at a trap, as far as it could be named: regions, or a function."""
+    """What was missing at a trap: regions, or a function."""
     time_s: float
 
 
 class NeighbourResult(Value):
-    """One neighbour of one scenario."""
-
     scenario: str
-    """Its id: MODEL/SCENARIO@CLASS."""
     name: str
     kind: str
-    """What differs from the scenario: iterations, threads, flags and so on."""
     what: str
-    """One line: what differs."""
     text: str
-    """One line: how the plain build ended."""
+    """How the plain build ended."""
     levels: tuple[NeighbourLevel, ...]
-    """The shipped one last; none if the plain build cannot run it, so that it does not apply."""
+    """The shipped one last; none if the plain build cannot run it: it does not apply."""
 
     @property
     def works(self) -> bool:
-        """Whether it works on the shipped build."""
         return bool(self.levels) and self.levels[-1].works
 
 
@@ -72,13 +57,9 @@ def working(rows: Sequence[NeighbourResult]) -> str:
 
 
 class NeighbourRunResult(StageResult):
-    """Of the stage `neighbours`: one neighbour."""
-
     neighbour: NeighbourResult
 
 
 class NeighboursResult(StageResult):
-    """Of the stage `neighbours`: all neighbours of a scenario."""
-
     scenario: str
     neighbours: tuple[NeighbourResult, ...]

@@ -1,8 +1,4 @@
-"""The neighbours of each scenario, and which of them work: for terminal, Markdown and HTML page.
-
-Pure; part of the report room. It is a matrix with a row for each neighbour and a column for each
-level of trimming; colour and word of a cell mean the same.
-"""
+"""The neighbours of each scenario, and which of them work: for terminal, Markdown, HTML. Pure."""
 
 from __future__ import annotations
 
@@ -36,8 +32,6 @@ _WHAT = (
 
 
 class Cell(Value):
-    """One cell of the matrix."""
-
     level: str
     status: str
     """pass, fail or skipped; it selects the colour."""
@@ -47,8 +41,6 @@ class Cell(Value):
 
 
 class Line(Value):
-    """One row of the matrix."""
-
     name: str
     kind: str
     what: str
@@ -57,25 +49,21 @@ class Line(Value):
 
 
 class Matrix(Value):
-    """The neighbours of one scenario."""
-
     scenario: str
     levels: tuple[str, ...]
     counts: tuple[str, ...]
     """For each level, such as ``21 of 30``."""
     shares: tuple[str, ...]
-    """The same as percentages, for bars."""
     lines: tuple[Line, ...]
 
 
 def matrices(rows: Sequence[NeighbourResult]) -> tuple[Matrix, ...]:
-    """Return a matrix for each scenario, in the order of the rows."""
     groups = ((key, tuple(group)) for key, group in groupby(rows, lambda row: row.scenario))
     return tuple(_matrix(scenario, group) for scenario, group in groups)
 
 
 def text(rows: Sequence[NeighbourResult]) -> str:
-    """Return the tables for a terminal, without a final newline; empty without neighbours."""
+    """Return the tables for a terminal, without a final newline."""
     parts = []
     for matrix in matrices(rows):
         head = ("neighbour", "what differs", *matrix.levels)

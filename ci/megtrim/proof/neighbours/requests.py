@@ -33,7 +33,7 @@ def near(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
 def order_of(
     neighbour: Neighbour, scenario: Scenario, session: Session, program: Path, folder: Path
 ) -> RunSpec:
-    """Return the run of a neighbour; inputs that it changes are written to ``folder``."""
+    """Inputs that the neighbour changes are written to ``folder``."""
     own = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
     return replace(
         own,
@@ -64,7 +64,6 @@ def _inputs(
 def _mutate_inputs(
     scenario: Scenario, request: TrimRequest, change: NpyMutation
 ) -> dict[str, bytes]:
-    """Return every input that can be changed so, by name."""
     settings = scenario.settings
     if not settings.inputs and settings.application is None and change is NpyMutation.VALUES:
         return dict(_made_up(request.path(scenario.model.file)))
@@ -98,13 +97,10 @@ def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def complains(neighbour: Neighbour) -> bool:
-    """Tell whether the program is to say something, not to compute."""
     return neighbour.kind is NeighbourKind.COMPLAINT
 
 
 class NeighbourKind(StrEnum):
-    """What differs from the scenario."""
-
     ITERATIONS = "iterations"
     WARM_UP = "warm-up"
     THREADS = "threads"
@@ -118,26 +114,20 @@ class NeighbourKind(StrEnum):
 
 
 class Neighbour(Value):
-    """A run that differs from its scenario in one respect."""
-
     name: str
     kind: NeighbourKind
     what: str
-    """What differs, in one line."""
     arguments: tuple[str, ...]
     threads: int
     model: Path | None
     """None: the program gets the name of a file that does not exist."""
     change: NpyMutation | None = None
-    """The change of every input that can be changed so."""
     cached: bool = True
-    """Whether the scenario's algorithm cache is used, if it has one."""
     searches: bool = False
-    """Whether the engine chooses what it measures as fastest; that may change the order of sums."""
+    """The engine chooses what it measures as fastest, which may change the order of sums."""
 
     @property
     def run(self) -> tuple[object, ...]:
-        """All that determines the run: equal for equal runs, whatever their names."""
         return (self.arguments, self.threads, self.model, self.change, self.cached)
 
 
@@ -191,7 +181,7 @@ _OF_INPUTS = {
 def neighbours(
     scenario: Scenario, *, dialect: Dialect, changes: Collection[NpyMutation]
 ) -> tuple[Neighbour, ...]:
-    """Return a scenario's neighbours. ``changes``: how its inputs can be changed."""
+    """``changes``: how the scenario's inputs can be changed."""
     own = _itself(scenario, dialect)
     by_engine = scenario.settings.application is None
     candidates = _of_engine(scenario, own, dialect) if by_engine else _of_application(scenario, own)
@@ -227,7 +217,6 @@ def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
 
 
 def _of_engine(scenario: Scenario, own: Neighbour, dialect: Dialect) -> Iterator[Neighbour]:
-    """Yield the neighbours for the engine's own program."""
     given = flags(own.arguments, dialect=dialect, source=scenario.id)
     yield from _of_numbers(own, given, dialect)
     alone = render_flags(without(given, *_THREAD_FLAGS), dialect)
@@ -309,7 +298,6 @@ def _of_application(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
 
 
 def _of_model(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
-    """Yield the same run with the model's other dumps, and with a missing model file."""
     for path in scenario.model.also:
         name = f"model-{_NOT_IN_A_NAME.sub('-', path.name)}"
         yield replace(

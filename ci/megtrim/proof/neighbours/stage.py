@@ -55,7 +55,6 @@ from megtrim.util.value import Value
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name the programs, the neighbours that are tried, and all of a run."""
     scenario = scenario_of(task)
     tried = neighbour_plan.near(scenario, session)
     return _run_inputs(scenario, session) | {
@@ -95,7 +94,6 @@ def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 def _evaluate_neighbour(
     neighbour: Neighbour, scenario: Scenario, session: Session
 ) -> NeighbourResult:
-    """Return what came of one neighbour, from the store where up to date."""
     rests_on = _run_inputs(scenario, session) | _binding(neighbour, session.request)
 
     def produce(folder: Path) -> NeighbourRunResult:
@@ -131,7 +129,6 @@ def _is_unexplained(row: NeighbourResult) -> bool:
 
 
 def _profile_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    """Name the profile build where there is one: it shows what a run that trapped is missing."""
     if PROFILE not in session.results.done:
         return {}
     return programs.digests(scenario, session, PROFILE, "profile")
@@ -174,7 +171,7 @@ def _run(
 
 
 def _levels(request: TrimRequest) -> Iterator[tuple[str, str]]:
-    """Yield each level of trimming and the task that built it, the shipped one last."""
+    """Yield levels and the tasks that built them, the shipped one last."""
     config = request.config
     if trims_functions(config) and not trims_plain_build(config):
         yield "region", REGION
@@ -198,41 +195,30 @@ _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+|(?<![\w.])\.{0,2}/[^\s:'\"]*")
 """Numbers, addresses and paths: they are another build's or another run's, not other words."""
 
 Note = Callable[[str, RunResult], None]
-"""Called with each run and the build's name, so that its log can be kept."""
 Needs = Callable[[Lease, RunSpec, ProgramRun], tuple[str, ...]]
 """Names what a run that trapped lacked, on that machine; nothing where that is not known."""
 
 
 class Build(Value):
-    """One trimmed build of the program."""
-
     level: str
     program: Path
     needs: Needs
 
 
 class Attempt(Value):
-    """A neighbour to be tried."""
-
     spec: RunSpec
-    """Of the plain program."""
     builds: tuple[Build, ...]
     complains: bool
-    """The program is to say something; else it is to compute."""
     searches: bool
     tolerance: Tolerance
 
 
 class RunObservation(Value):
-    """What came of it."""
-
     text: str
-    """How the plain build ended."""
     levels: tuple[NeighbourLevel, ...]
 
 
 def attempt(wanted: Attempt, lease: Lease, note: Note) -> RunObservation:
-    """Run it on plain, then on every trimmed build. Raises what the machine raises."""
     plain = run_on(lease, wanted.spec)
     note("plain", plain)
     text, applies = _judge_plain_run(wanted, plain)
@@ -245,7 +231,7 @@ def attempt(wanted: Attempt, lease: Lease, note: Note) -> RunObservation:
 
 
 def _judge_plain_run(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
-    """Say how the plain build ended, and whether that is something to expect of others."""
+    """Say how the plain build ended, and whether that can be expected of others."""
     how, said = _describe_ending(plain.run), _words(plain.run)
     if wanted.complains:
         spoke = ending(plain.run) in (
@@ -284,7 +270,7 @@ def _level(
 def judge_outcome(
     wanted: Attempt, plain: RunResult, seen: RunResult
 ) -> tuple[NeighbourOutcome, str]:
-    """Return how a trimmed build's run ended, held against the plain build's, and one line."""
+    """Hold a trimmed build's run against the plain build's; return also one line."""
     run, said, how = seen.run, _words(seen.run), _describe_ending(seen.run)
     match ending(run):
         case RunOutcome.TIMEOUT:
@@ -327,7 +313,7 @@ def _judge_outputs(
 
 
 def _largest(plain: RunResult) -> float:
-    """Return the largest value of all outputs; 0, so that all must be equal, where one is none."""
+    """Return 0, so that all must be equal, where an output cannot be read."""
     try:
         every = (parse_dump(data, name=name, source=name) for name, data in plain.outputs.items())
         return max((largest_value(each) for each in every), default=0.0)
@@ -340,7 +326,7 @@ def _describe_ending(run: ProgramRun) -> str:
 
 
 def _words(run: ProgramRun) -> str:
-    """Return what a run says in one line: of an error its message, else what it prints."""
+    """Return one line: of an error its message, else what it prints."""
     text = error_message(run.stderr) if run.rc else run.stdout or run.stderr
     lines: Sequence[str] = [line.strip() for line in text.split("\n") if line.strip()]
     if run.rc and not lines:
@@ -353,7 +339,7 @@ def _plain_words(text: str) -> str:
 
 
 def needs_of(scenario: Scenario, session: Session, link: SymbolizingLink | None) -> Needs:
-    """Return who names what a run lacked: the named link, and the profile build if there is one."""
+    """Ask the named link, and the profile build if there is one."""
     made = session.results.done.get(PROFILE)
     profile = programs.program(scenario, session.request, made) if made else None
     keep = read_keep_set(

@@ -9,7 +9,6 @@ from megtrim.proof.neighbours.model import NeighbourResult, NeighboursResult
 
 
 def neighbour_results(session: Session) -> tuple[NeighbourResult, ...]:
-    """Return the neighbours of all scenarios; nothing where none were tried."""
     done = session.results.done
     tasks = map(neighbours_task, all_scenarios(session.request.config))
     found = (done[task].result_as(NeighboursResult) for task in tasks if task in done)
