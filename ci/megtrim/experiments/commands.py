@@ -27,26 +27,20 @@ _OLD_TARGETS = {"x86_64": "x86", "aarch64": "arm", "arm": "arm"}
 
 
 class StepFiles(Value):
-    """Names of the files of one experiment where it runs."""
-
     program: str
     model: str
     dumped_model: str
     """Which a step writes and later ones run."""
     algo_cache: str
     inputs: tuple[tuple[str, str], ...] = ()
-    """Input name and file."""
     outputs: str | None = None
-    """Existing folder that receives the outputs of the measured step."""
+    """Folder that exists already."""
 
 
 class StepCommand(Value):
-    """One run of the program."""
-
     step: Step
     argv: tuple[str, ...]
     iterations: int
-    """What its log must have."""
 
 
 def make_commands(
@@ -60,12 +54,10 @@ def make_commands(
     iterations: int = ITERATIONS,
     extra: tuple[str, ...] = (),
 ) -> tuple[StepCommand, ...]:
-    """Return the command of each step, in their order.
-
-    A step that is not measured makes one iteration: what it is for happens before. ``extra`` are
-    arguments of the scenario, in front of the experiment's; they name no device. ``architecture``
-    is that of ``uname -m``; None: not known. Raises InputError for a flag that the program does not
-    know.
+    """A step that is not measured makes one iteration: what it is for happens before. ``extra``
+    are arguments of the scenario, in front of the experiment's; they name no device.
+    ``architecture`` is that of ``uname -m``. Raises InputError for a flag that the program does
+    not know.
     """
     made = []
     for step in experiment.steps:
@@ -97,8 +89,8 @@ def make_commands(
 def make_dumping(command: StepCommand, folder: str) -> StepCommand:
     """Return the command that makes one iteration and dumps its outputs into an existing folder.
 
-    Without fake-first, which does not change what is computed: from 1.7 on the program dumps after
-    each run, warm-ups included, and crashes after one that computed nothing.
+    Without fake-first: from 1.7 on the program dumps after warm-ups, too, and crashes after one
+    that computed nothing.
     """
     argv = (word for word in command.argv if word.lstrip("-").replace("_", "-") != _FAKE_FIRST)
     more = ("--iter", "1", "--bin-out-dump", folder)
@@ -108,7 +100,7 @@ def make_dumping(command: StepCommand, folder: str) -> StepCommand:
 def list_flags(
     step: Step, dialect: Dialect, backend: Backend, architecture: str | None, *, threads: int = 1
 ) -> tuple[Flag, ...]:
-    """Return the flags of a step by their names in this dialect, those with files aside."""
+    """Those with files aside."""
     flags = [*_select_device(step, backend, dialect, threads)]
     if step.transforms:
         flags.append(Flag("layout_transform", _find_target(dialect, backend, architecture)))
@@ -116,7 +108,6 @@ def list_flags(
 
 
 def find_missing(experiment: Experiment, backend: Backend, dialect: Dialect) -> str | None:
-    """Return the first flag that the program does not know, those of all steps with files too."""
     for step in experiment.steps:
         flags = [*list_flags(step, dialect, backend, None)]
         if step.dumps:
@@ -131,12 +122,10 @@ def find_missing(experiment: Experiment, backend: Backend, dialect: Dialect) -> 
 
 
 def find_unknown(flags: tuple[Flag, ...], dialect: Dialect) -> str | None:
-    """Return the name of the first flag that the program does not know."""
     return next((each.name for each in flags if not dialect.knows(each.name)), None)
 
 
 def describe_unknown(name: str) -> str:
-    """Return the message for a flag that the program does not know."""
     return f"the flag --{name.replace('_', '-')} is unknown to this engine's load_and_run"
 
 
@@ -155,32 +144,24 @@ def _select_device(
 
 
 def _find_target(dialect: Dialect, backend: Backend, architecture: str | None) -> str | None:
-    """Return what layouts are chosen for; None for a CPU that 1.6 cannot be given the name of.
-
-    It then tries those of all backends, which takes longer.
-    """
+    """None: 1.6 cannot be given the CPU's name, and tries the layouts of all backends."""
     if backend is Backend.CUDA or not dialect.literal:
         return backend.value
     return _OLD_TARGETS.get(architecture or "")
 
 
 def _translate(name: str, dialect: Dialect) -> str:
-    """Return a flag's name in this dialect; unknown flags keep theirs."""
     other = dialect.other_names.get(name)
     return other if other is not None and not dialect.knows(name) and dialect.knows(other) else name
 
 
 def keep_for_experiments(flags: Sequence[Flag]) -> tuple[Flag, ...]:
-    """Return the flags that no experiment decides: what the model needs to run at all.
-
-    The baseline is without optimisation, whatever the scenario ships with.
-    """
+    """The baseline is without optimisation, whatever the scenario ships with."""
     chosen = {flag.name for each in EXPERIMENTS for step in each.steps for flag in step.flags}
     return without(flags, *sorted(chosen), *_COUNTS, *_DEVICES, *_OF_STEPS)
 
 
 def drop_counts(flags: Sequence[Flag]) -> tuple[tuple[Flag, ...], int]:
-    """Return the flags without numbers of iterations, and the number of warm-ups that they ask."""
     asked = [flag.value for flag in flags if flag.name == "warmup_iter" and flag.value]
     warmups = int(asked[-1]) if asked and asked[-1].isdecimal() else _WARMUPS
     return without(flags, *_COUNTS), warmups

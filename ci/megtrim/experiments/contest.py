@@ -39,8 +39,6 @@ _ALPHA = 0.02
 
 
 class Mark(StrEnum):
-    """Why a sample is shown but not counted."""
-
     THROTTLED = "throttled"
     BUSY = "busy machine"
     LOW_BATTERY = "low battery"
@@ -53,7 +51,6 @@ class Sample(Value):
     contestant: str
     round_number: int
     position: int
-    """Place within the round; the first is 0."""
     prepare_ms: float | None = None
     warm_ups_ms: tuple[float, ...] = ()
     iterations_ms: tuple[float, ...] = ()
@@ -71,11 +68,10 @@ class Sample(Value):
 
     @property
     def counts(self) -> bool:
-        """Whether no mark leaves the sample out."""
         return not self.marks
 
     def time_ms(self, stage: TimeStage) -> float | None:
-        """Return the time of a stage, of iterations their median; None if none was reported."""
+        """The median of iterations; None if none was reported."""
         match stage:
             case TimeStage.PREPARE:
                 return self.prepare_ms
@@ -94,7 +90,6 @@ class SamplingPlan(Value):
     alpha: float = 0.02
 
     def __post_init__(self) -> None:
-        """Refuse a plan without increasing looks, or without an error rate."""
         if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
             msg = f"looks must increase from at least 1, not {self.looks}"
             raise ValueError(msg)
@@ -103,7 +98,6 @@ class SamplingPlan(Value):
             raise ValueError(msg)
 
     def level(self, look: int) -> float:
-        """Return the two-sided level of the test at a look; the first look is 0."""
         return _levels(self.looks, self.alpha)[look]
 
 
@@ -138,7 +132,7 @@ def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
 
 
 class Criterion(Value):
-    """What counts as a change: a share such as 0.01, and a floor in milliseconds."""
+    """A share such as 0.01, and a floor in milliseconds."""
 
     threshold: float = 0.01
     floor_ms: float = 0.0
@@ -146,7 +140,6 @@ class Criterion(Value):
     """Share of all CPUs' time above which other programs disturb a time; 1: never."""
 
     def __post_init__(self) -> None:
-        """Refuse what would call everything, or nothing, a change."""
         if not 0 < self.threshold < 1 or not 0 <= self.floor_ms < math.inf:
             msg = f"no criterion: {self.threshold=}, {self.floor_ms=}"
             raise ValueError(msg)
@@ -156,19 +149,15 @@ class Criterion(Value):
 
 
 class Side(StrEnum):
-    """The two sides of a contest, by the prefix of their files."""
+    """By the prefix of their files."""
 
     REFERENCE = "a"
     RIVAL = "b"
 
 
 class Contestant(Value):
-    """One program with the flags of one experiment."""
-
     name: str
-    """Of its samples, such as ``nchw88`` or ``reduced``."""
     commands: tuple[StepCommand, ...]
-    """The steps in their order; the last one is measured."""
 
     def __post_init__(self) -> None:
         measured = [each.step.measured for each in self.commands]
@@ -178,15 +167,14 @@ class Contestant(Value):
 
     @property
     def searches(self) -> bool:
-        """Whether each measured process searches for algorithms or layouts."""
         return self.commands[-1].step.searches
 
 
 def count_cpus(contestants: Iterable[Contestant], threads: int) -> int:
     """Return how many CPUs each measured process needs for so many threads that compute.
 
-    The engine's main thread spins while it waits for the worker, so both need a CPU: on one, they
-    share its time slices, and a warm-up took fifteen times as long. In place there is no worker.
+    The engine's main thread spins while it waits for the worker, so both need a CPU: on one, a
+    warm-up took fifteen times as long. In place there is no worker.
     """
     in_place = all(
         any(part.replace("_", "-") in _IN_PLACE for part in contestant.commands[-1].argv)
@@ -196,12 +184,9 @@ def count_cpus(contestants: Iterable[Contestant], threads: int) -> int:
 
 
 class ContestBudget(Value):
-    """What one contest may take."""
-
     rounds: int = LOOKS[-1]
-    """Pairs of processes at most."""
     limit_s: float | None = None
-    """Seconds after which no round begins; None: as long as the rounds take."""
+    """No round begins later; None: as long as the rounds take."""
 
     def __post_init__(self) -> None:
         if not SEARCH_ROUNDS <= self.rounds <= MOST_ROUNDS:
@@ -213,29 +198,21 @@ class ContestBudget(Value):
 
     @property
     def plan(self) -> SamplingPlan:
-        """The looks, which are fixed before the first run."""
         looks = (*(each for each in LOOKS if each < self.rounds), self.rounds)
         return SamplingPlan(looks=looks, alpha=_ALPHA)
 
 
 class Contest(Value):
-    """What is measured, and when it is decided."""
-
     reference: Contestant
     rival: Contestant | None = None
     """None: the reference alone is timed, and nothing is compared."""
     criterion: Criterion
     budget: ContestBudget = ContestBudget()
     tolerance: Tolerance = EXACT
-    """Largest difference of the rival's outputs from the reference's."""
     threads: int = 1
-    """That compute."""
     environment: Variables = ()
-    """Variables that the scenario sets for all programs."""
     timeout_s: float = 600.0
-    """For each process."""
     seed: int = 0
-    """Of the order of the processes and what is varied with them."""
 
     def __post_init__(self) -> None:
         if self.rival is not None and self.rival.name == self.reference.name:
@@ -248,49 +225,40 @@ class Contest(Value):
 
     @property
     def sides(self) -> tuple[tuple[Side, Contestant], ...]:
-        """The contestants that there are, the reference first."""
         found = ((Side.REFERENCE, self.reference),)
         return found if self.rival is None else (*found, (Side.RIVAL, self.rival))
 
 
 class PerformanceStatus(StrEnum):
-    """How a row ended; a contest alone is measured, has failed, or has wrong outputs."""
+    """A contest alone is measured, has failed, or has wrong outputs."""
 
     MEASURED = "measured"
     SKIPPED = "skipped"
-    """It cannot run here, or was not to be run."""
     FAILED = "failed"
     """The engine crashed, hung or printed an error, or what is no log."""
     INFRASTRUCTURE = "infrastructure"
     """The device was missing or lost, or none of its samples count."""
     INCONCLUSIVE = "inconclusive"
-    """The budget ended before the answer was clear."""
     REGRESSED = "regressed"
     WRONG_OUTPUTS = "wrong-outputs"
 
     @property
     def has_times(self) -> bool:
-        """Whether what ended so was measured, and its times are those of right outputs."""
         return self in (self.MEASURED, self.INCONCLUSIVE, self.REGRESSED)
 
 
 class ContestResult(Value):
-    """What a contest brought; what it means is computed from the samples."""
+    """What it means is computed from the samples."""
 
     status: PerformanceStatus
     reason: str = ""
-    """One line; empty where it was measured."""
     samples: tuple[Sample, ...] = ()
     by_run_length: bool = False
-    """Whether iterations were timed by runs of two lengths: a program prints no times."""
     outputs: str = ""
-    """One line on how the outputs compare; empty where they were not compared."""
     conditions: tuple[str, ...] = ()
-    """One line for each kind of conditions that some process ran under."""
     time_s: float = 0.0
-    """Wall time of everything."""
     program_time_s: float = 0.0
-    """Wall time of the programs alone, the steps before the measured one included."""
+    """With the steps before the measured one."""
 
     def __post_init__(self) -> None:
         of_contests = (
@@ -304,10 +272,7 @@ class ContestResult(Value):
 
 
 def name_files(side: str, *, inputs: Mapping[str, str]) -> StepFiles:
-    """Return the names that one side's files have in the run directory.
-
-    ``inputs``: the suffix of each input's file, by the input's name. Models and inputs are shared.
-    """
+    """``inputs``: suffixes by the input's name. Models and inputs are shared by both sides."""
     return StepFiles(
         program=f"{side}-program",
         model="model.mge",
@@ -321,5 +286,4 @@ def name_files(side: str, *, inputs: Mapping[str, str]) -> StepFiles:
 
 
 def derive_seed(text: str) -> int:
-    """Return what orders the rounds of what ``text`` names: equal for equal texts."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_SEED_BYTES])

@@ -32,8 +32,6 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+){0,9}", re.ASCII)
 
 
 class TimeStage(StrEnum):
-    """The stages of a run that are timed, in its order."""
-
     PREPARE = "prepare"
     """From the loaded model to the first run (配置)."""
     WARM_UP = "warm-up"
@@ -45,31 +43,24 @@ class TimeStage(StrEnum):
 
 
 class Backend(StrEnum):
-    """What computes, as ``--layout-transform`` names it."""
-
     CPU = "cpu"
     CUDA = "cuda"
 
 
 class DataType(StrEnum):
-    """What most of a model computes with."""
-
     FLOAT32 = "float32"
     INT8 = "int8"
     INT4 = "int4"
 
 
 class ModelFile(StrEnum):
-    """The model that a step runs."""
-
     ORIGINAL = "the scenario's model"
     DUMPED = "the model that an earlier step dumped"
 
 
 class CacheUse(StrEnum):
-    """What a step does with the algorithm cache.
-
-    The engine writes the file at the end of every run that names it, whether it searched or not.
+    """The engine writes the file at the end of every run that names it, whether it searched or
+    not.
     """
 
     NONE = "none"
@@ -78,24 +69,19 @@ class CacheUse(StrEnum):
 
 
 class Step(Value):
-    """One run of the program."""
-
     flags: tuple[Flag, ...] = ()
     """Without those that follow from the other fields."""
     in_place: bool = False
     """On a CPU: run in the calling thread (``--cpu-default``), not in one of its own."""
     model: ModelFile = ModelFile.ORIGINAL
     transforms: bool = False
-    """Choose layouts for the whole graph (``--layout-transform``)."""
     dumps: bool = False
-    """Write the model with the chosen layouts."""
     cache: CacheUse = CacheUse.NONE
     warmups: int = 1
     measured: bool = True
 
     @property
     def searches(self) -> bool:
-        """Whether each of its processes searches, which may take far longer than all else."""
         names = {flag.name for flag in self.flags}
         for_algorithms = self.cache is not CacheUse.READS and bool(names & _ALGORITHM_SEARCHES)
         return for_algorithms or self.transforms or _LAYOUT_SEARCH in names
@@ -114,21 +100,17 @@ class ExperimentNeeds(Value):
 
 
 class Experiment(Value):
-    """One row of the document's tables."""
-
     name: str
     """Stable: histories and configurations use it."""
     row: str
-    """The document's own label; empty if it has the flag, but no row."""
+    """The document's own label; it may have none."""
     title: str
     steps: tuple[Step, ...]
     needs: ExperimentNeeds = ExperimentNeeds()
     tolerance: Tolerance = REORDERED
-    """Largest difference of its outputs from the baseline's."""
     slower: tuple[TimeStage, ...] = ()
-    """Stages that take longer than the baseline's in the document."""
+    """By the document, as ``faster``."""
     faster: tuple[TimeStage, ...] = ()
-    """Stages that take less."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -140,7 +122,6 @@ class Experiment(Value):
         self._expect_files()
 
     def _expect_files(self) -> None:
-        """Raise ValueError for a step that reads what no earlier one wrote."""
         dumped = cached = False
         for step in self.steps:
             absent = (step.model is ModelFile.DUMPED and not dumped) or (
@@ -153,17 +134,15 @@ class Experiment(Value):
 
     @property
     def measured(self) -> Step:
-        """The step whose times and outputs count."""
         return self.steps[-1]
 
     @property
     def changes(self) -> tuple[TimeStage, ...]:
-        """The stages that it changes by the document, in the order of its columns."""
+        """In the order of the document's columns."""
         return tuple(each for each in TimeStage if each in (*self.slower, *self.faster))
 
     @property
     def makes(self) -> tuple[str, ...]:
-        """What its steps leave for later ones."""
         made = []
         if any(step.dumps for step in self.steps):
             made.append("a model with other layouts")

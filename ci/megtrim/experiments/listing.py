@@ -18,7 +18,6 @@ from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 FILES = StepFiles(
     program="load_and_run", model="MODEL", dumped_model="DUMPED_MODEL", algo_cache="ALGO_CACHE"
 )
-"""Names that stand for files in commands that are shown."""
 _CACHES = {
     CacheUse.WRITES: "leave an algorithm cache",
     CacheUse.READS: "algorithms from the cache",
@@ -28,10 +27,7 @@ _CACHES = {
 def show_commands(
     experiment: Experiment, *, dialect: Dialect, backend: Backend, architecture: str | None
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the command of each step without inputs, and with the program's own iterations.
-
-    None at all if the program does not know a flag.
-    """
+    """Empty if the program does not know a flag."""
     if find_missing(experiment, backend, dialect) is not None:
         return ()
     made = make_commands(
@@ -41,7 +37,6 @@ def show_commands(
 
 
 def describe_step(step: Step) -> str:
-    """Return what a step does, in words and flags."""
     flags = ", ".join(f"--{flag.name.replace('_', '-')}" for flag in step.flags)
     on = "the dumped model" if step.model is ModelFile.DUMPED else "the model"
     parts = [f"run {on} with {flags}" if flags else f"run {on}"]
@@ -59,7 +54,6 @@ def describe_step(step: Step) -> str:
 
 
 def describe_effects(experiment: Experiment) -> str:
-    """Return which stages take longer, and which less, by the document."""
     effects = [
         f"{stage} {'slower' if stage in experiment.slower else 'faster'}"
         for stage in TimeStage
@@ -69,7 +63,6 @@ def describe_effects(experiment: Experiment) -> str:
 
 
 def render_reference() -> str:
-    """Return the lines of the reference page behind its introduction."""
     lines = [
         "| name | in the document | what | needs | changes | outputs |",
         "|---|---|---|---|---|---|",
@@ -95,7 +88,7 @@ def _table_row(experiment: Experiment) -> str:
 
 
 def _commands(experiment: Experiment) -> list[str]:
-    """Return the commands of the newest program, and those up to 1.6 where they differ."""
+    """Those up to 1.6 only where they differ."""
     backend = experiment.needs.backends[0]
     machine = (experiment.needs.architectures or ("x86_64",))[0]
     new, old = (

@@ -22,19 +22,14 @@ class Situation(Value):
     dialect: Dialect
     """With the flags of the tree at hand."""
     architecture: str | None
-    """As ``uname -m`` prints it."""
     cpu_features: frozenset[str] | None = None
     data_type: DataType | None = None
     backend: Backend = Backend.CPU
-    """What experiments that run on both are run on."""
     has_gpu: bool = False
 
 
 def why_not(experiment: Experiment, situation: Situation) -> str | None:
-    """Return the reason why an experiment cannot run; None if it can.
-
-    Flags come first, so that commands for a GPU are checked where there is none.
-    """
+    """Flags come first, so that commands for a GPU are checked where there is none."""
     needs = experiment.needs
     backend = choose_backend(experiment, situation)
     missing = find_missing(experiment, backend, situation.dialect)
@@ -55,22 +50,19 @@ def why_not(experiment: Experiment, situation: Situation) -> str | None:
 
 
 def describe_lacking(wanted: Iterable[str], features: frozenset[str] | None) -> str | None:
-    """Return which feature a CPU does not have; ``features`` are its own, None if not known."""
     absent = [each for each in wanted if features is not None and each not in features]
     return f"needs a CPU with {absent[0]}, which this one does not have" if absent else None
 
 
 def choose_backend(experiment: Experiment, situation: Situation) -> Backend:
-    """Return what an experiment runs on: the situation's backend, or the only one that it has."""
     backends = experiment.needs.backends
     return situation.backend if situation.backend in backends else backends[0]
 
 
 def find_data_type(names: Iterable[str]) -> DataType | None:
-    """Return what a model computes with, by the engine's names of its data types.
+    """By the engine's names; None: none that experiments tell apart.
 
-    None for a model that has none of those that experiments tell apart. A quantised model has
-    float32, too: at its ends.
+    A quantised model has float32, too: at its ends.
     """
     found = set(names)
     if found & _INT4:
@@ -81,7 +73,6 @@ def find_data_type(names: Iterable[str]) -> DataType | None:
 
 
 def describe_needs(experiment: Experiment) -> tuple[str, ...]:
-    """Return what an experiment needs, one phrase each; flags aside."""
     needs = experiment.needs
     found = []
     if Backend.CPU not in needs.backends:
@@ -98,6 +89,6 @@ def describe_needs(experiment: Experiment) -> tuple[str, ...]:
 
 
 def join_any(names: Iterable[str]) -> str:
-    """Return names as a phrase: ``a``, ``a or b``, ``a, b or c``."""
+    """``a``, ``a or b``, ``a, b or c``."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last

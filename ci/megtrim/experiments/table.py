@@ -40,7 +40,6 @@ _RECORD = "record_comp_seq"
 
 
 def _run(*names: str) -> Step:
-    """Return a measured step with these switches."""
     return Step(flags=tuple(Flag(name, None) for name in names))
 
 
@@ -49,7 +48,6 @@ def _fake_first(*names: str) -> Step:
 
 
 def _search(*names: str) -> Step:
-    """Return a step that leaves an algorithm cache."""
     return replace(_run(*names), cache=CacheUse.WRITES, measured=False)
 
 
@@ -321,14 +319,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         faster=(_INFERENCE,),
     ),
 )
-"""In the order of the page; names are unique."""
 
 
 def find_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
-    """Return the experiments of these names, in the order of the page; all without names.
-
-    Raises InputError for a name that none has.
-    """
+    """In the order of the page; all without names. Raises InputError for an unknown one."""
     wanted = set(names)
     known = [each.name for each in EXPERIMENTS]
     unknown = sorted(wanted - set(known))

@@ -1,8 +1,7 @@
 """Outputs of a team's own application, and their comparison.
 
 A ``.npy`` file of numbers is a tensor, in any byte order. Everything else is compared byte by byte:
-other ``.npy`` files (records, text, dates, ``f16``), raw files, text, printed output. Format of
-``.npy``: NumPy's own description, ``numpy.lib.format``. Pure.
+other ``.npy`` files (records, text, dates, ``f16``), raw files, text, printed output.
 """
 
 from __future__ import annotations
@@ -23,27 +22,22 @@ _MOST_PRINTED_BYTES = 8 * 1024 * 1024
 
 
 class OutputFile(Value):
-    """One output."""
-
     name: str
     data: bytes
     tensor: Tensor | None
-    """Content of a ``.npy`` file whose elements are plain numbers."""
     by_columns: bool = False
-    """Whether it is a ``.npy`` file in Fortran order."""
     records: tuple[bytes, int] | None = None
-    """Bytes and number of the elements of a ``.npy`` file of anything but numbers."""
+    """Bytes and number of the elements, where they are not numbers."""
 
 
 def parse_written(data: bytes, *, name: str, source: str) -> OutputFile:
-    """Parse one output. Raises InputError for an invalid or truncated ``.npy`` file."""
+    """Raises InputError for an invalid or truncated ``.npy`` file."""
     if not name.endswith(NPY):
         return OutputFile(name=name, data=data, tensor=None)
     return _parse_npy(data, name, source)
 
 
 def compare(plain: OutputFile, reduced: OutputFile, tolerance: Tolerance) -> Comparison:
-    """Compare two outputs: tensors within the tolerance, everything else byte by byte."""
     if plain.data == reduced.data:
         return Comparison(equal=True, largest_difference=0.0, text="")
     # In another order, equal bytes are other values.
@@ -58,7 +52,6 @@ def compare(plain: OutputFile, reduced: OutputFile, tolerance: Tolerance) -> Com
 
 
 def refusal(output: OutputFile, tolerance: Tolerance) -> str | None:
-    """Return why an output proves nothing; None if it is good evidence."""
     if output.tensor is not None:
         return dump.refusal(output.tensor, tolerance)
     if output.records is not None:
@@ -90,17 +83,14 @@ def _parse_npy(data: bytes, name: str, source: str) -> OutputFile:
 _BETWEEN = re.compile(r"[\s,;:|()\[\]{}\"']+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _WIDTHS = (1, 2, 4, 8, 16)
-"""Bytes of a number."""
 _LONGEST_WORD = 16
-"""Characters of a single word; a longer one may be raw bytes that look like text."""
+"""A longer single word may be raw bytes that look like text."""
 _SHOWN = 40
 
 
 def _refuse_bytes(name: str, data: bytes) -> str | None:
-    """Return why text or raw bytes prove nothing; None if they are good evidence.
-
-    Rejected are: only blanks; numbers that are constant, or mostly not finite; the same word or the
-    same line throughout; raw bytes that repeat a number of 1 to 16 bytes.
+    """Rejected are: only blanks; numbers that are constant, or mostly not finite; the same word
+    or the same line throughout; raw bytes that repeat a number of 1 to 16 bytes.
     """
     import numpy as np
 
@@ -120,7 +110,6 @@ def _refuse_bytes(name: str, data: bytes) -> str | None:
 
 
 def _refuse_records(name: str, data: bytes, count: int) -> str | None:
-    """Return why ``count`` records of one size prove nothing, as :func:`_refuse_bytes` does."""
     if not data or count == 0:
         return f"the output {name} is empty"
     size = len(data) // count
@@ -138,7 +127,6 @@ def _describe_repetition(name: str, data: bytes) -> str | None:
 
 
 def _decode_text(data: bytes) -> str | None:
-    """Return bytes as printable text, None if they are not text."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -147,7 +135,6 @@ def _decode_text(data: bytes) -> str | None:
 
 
 def _read_numbers(words: list[str]) -> list[float]:
-    """Return the words as numbers, or an empty list if one is not a number."""
     try:
         return [float(each) for each in words]
     except ValueError:

@@ -1,7 +1,7 @@
 """The command line of a team's own application, with placeholders.
 
 ``{model}``, ``{input:NAME}``, ``{outputs}``, ``{threads}`` and ``{algo_cache}`` are replaced;
-``{{`` and ``}}`` are braces. Pure: this module builds and checks arguments, it never runs them.
+``{{`` and ``}}`` are braces.
 """
 
 from __future__ import annotations
@@ -25,17 +25,15 @@ _PART = re.compile(r"(?P<double>\{\{|\}\})|\{(?P<name>[^{}]*)\}|(?P<text>[^{}]+)
 
 
 class Places(Value):
-    """The values of the placeholders in one run. Paths are those of the device."""
+    """Paths are those of the device."""
 
     model: str
     outputs: str
     threads: int
     inputs: Mapping[str, str] = field(default_factory=dict)
-    """Input name and file."""
     algo_cache: str | None = None
 
     def value(self, name: str) -> str | None:
-        """Return the value of a placeholder, None if it has none."""
         if name.startswith(INPUT):
             return self.inputs.get(name.removeprefix(INPUT))
         values = {
@@ -48,20 +46,16 @@ class Places(Value):
 
 
 def placeholders(argument: str) -> tuple[str, ...]:
-    """Return the names of an argument's placeholders, in order.
-
-    Raises InputError for an unknown name, and for a single brace.
-    """
+    """Raises InputError for an unknown name, and for a single brace."""
     return tuple(part for part, is_name in _parts(argument) if is_name)
 
 
 def names_in(arguments: Sequence[str]) -> frozenset[str]:
-    """Return the names of all placeholders. Raises InputError as :func:`placeholders` does."""
     return frozenset(name for argument in arguments for name in placeholders(argument))
 
 
 def compose(program: str, arguments: Sequence[str], places: Places) -> tuple[str, ...]:
-    """Return the whole command line. Raises InputError for a placeholder without a value."""
+    """Raises InputError for a placeholder without a value."""
     return (program, *(_fill_placeholders(argument, places) for argument in arguments))
 
 
@@ -77,7 +71,7 @@ def _fill_placeholders(argument: str, places: Places) -> str:
 
 
 def _parts(argument: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of an argument, each with whether it is a placeholder's name."""
+    """Each with whether it is a placeholder's name."""
     for part in _PART.finditer(argument):
         if part["double"]:
             yield part["double"][0], False

@@ -2,7 +2,7 @@
 
 Flags are parsed as the engine's own program parses them, by its
 :class:`~megtrim.load_and_run.dialects.Dialect`. Flags that megtrim adds are spelt so that every
-release accepts them. Pure: this module builds and checks arguments, it never runs them.
+release accepts them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ _NO_OUTPUTS = (
 _OFF = ("0", "f", "false", "n", "no")
 """Values by which gflags turns a switch off."""
 INPUT_SUFFIXES = (".json", ".npy", ".pgm", ".ppm")
-"""Ends of the names of files that the program reads as inputs."""
 _LITERAL = re.compile(r"--[A-Za-z0-9][A-Za-z0-9-]*")
 _CLOSE = 0.7
 _LONGEST = 60
@@ -42,31 +41,28 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag: its name with ``_`` instead of ``-``, and its value if it has one."""
+    """The name has ``_`` instead of ``-``."""
 
     name: str
     value: str | None
 
 
 class ProgramArguments(Value):
-    """One run of the program. Paths are those of the device."""
+    """Paths are those of the device."""
 
     program: str
     model: str
     arguments: tuple[str, ...]
-    """The user's arguments, without those that the fields below replace."""
     inputs: tuple[tuple[str, str], ...] = ()
-    """Input name and file."""
     threads: int = 1
     algo_cache: str | None = None
     search: bool = False
-    """Search for the fastest algorithms and write them to ``algo_cache``."""
     dump_dir: str | None = None
-    """Existing folder that receives the outputs, one file each."""
+    """Folder that exists already."""
 
 
 def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[Flag, ...]:
-    """Parse arguments as the program does. Raises InputError for one that it does not accept."""
+    """Raises InputError for what the program does not accept."""
     rest = list(reversed(arguments))
     found = []
     while rest:
@@ -83,7 +79,7 @@ def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[F
 
 
 def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, source: str) -> Flag:
-    """Return one flag; if its value is the next argument, it is taken from ``rest``."""
+    """If its value is the next argument, it is taken from ``rest``."""
     if not dialect.knows(name):
         msg = f"{source}: the flag {_spell_flag(name)} is unknown to this engine"
         raise InputError(msg, hint=_suggestion(name, dialect))
@@ -98,7 +94,7 @@ def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, sourc
 
 
 def _expect_literal(argument: str, source: str) -> None:
-    """Raise InputError for a spelling that only gflags accepts, not a program without it."""
+    """Raise InputError for a spelling that only gflags accepts."""
     if _LITERAL.fullmatch(argument):
         return
     name, equals, value = argument.lstrip("-").partition("=")
@@ -108,10 +104,7 @@ def _expect_literal(argument: str, source: str) -> None:
 
 
 def check_arguments(arguments: Sequence[str], *, dialect: Dialect, source: str) -> None:
-    """Raise InputError for flags that megtrim sets itself, or that the program does not know.
-
-    ``source`` is the place of the arguments (``megtrim.yaml:12``), with which messages begin.
-    """
+    """``source`` is the place of the arguments (``megtrim.yaml:12``), with which messages begin."""
     check_reserved(arguments, source=source)
     found = flags(arguments, dialect=dialect, source=source)
     fakes = [each.value for each in found if each.name == _FAKE_FIRST]
@@ -131,7 +124,6 @@ def check_reserved(arguments: Iterable[str], *, source: str) -> None:
 
 
 def _names(arguments: Iterable[str]) -> Iterator[str]:
-    """Yield the names of everything that may be a flag."""
     for argument in arguments:
         if argument.startswith("-"):
             yield _plain(argument.lstrip("-").partition("=")[0])
@@ -159,7 +151,7 @@ def _spell_flag(name: str) -> str:
 
 
 def compose(invocation: ProgramArguments) -> tuple[str, ...]:
-    """Return the whole command line. The user's arguments follow the model, unchanged."""
+    """The user's arguments follow the model, unchanged."""
     argv = [invocation.program, invocation.model, *invocation.arguments]
     own = {"multithread", "multithread_default"} & set(_names(invocation.arguments))
     if invocation.threads > 1 and not own:
@@ -176,7 +168,7 @@ def compose(invocation: ProgramArguments) -> tuple[str, ...]:
 
 
 def _input(name: str, path: str) -> str:
-    """Return one input in the program's syntax: the first ``:`` ends the name, ``;`` the file."""
+    """The first ``:`` ends the name, ``;`` the file."""
     if not name or ":" in name or ";" in name:
         msg = f"the input name {name!r} cannot be passed on: expected no ':' and no ';'"
         raise InputError(msg, hint="`megtrim model show FILE` lists the names of a model's inputs")
@@ -206,18 +198,18 @@ def render_flags(flags: Sequence[Flag], dialect: Dialect) -> tuple[str, ...]:
 
 
 def without(flags: Iterable[Flag], *names: str) -> tuple[Flag, ...]:
-    """Return the flags except those of these names, turned on or off."""
+    """Turned on or off."""
     gone = {*names, *(f"no{name}" for name in names)}
     return tuple(flag for flag in flags if flag.name not in gone)
 
 
 def set_flag(flags: Sequence[Flag], name: str, value: str | None) -> tuple[Flag, ...]:
-    """Return the flags with one set to ``value`` after the others; None turns a switch on."""
+    """None turns a switch on."""
     return (*without(flags, name), Flag(name, value))
 
 
 def is_on(flags: Iterable[Flag], name: str, dialect: Dialect) -> bool:
-    """Return whether a switch is on: its last occurrence counts."""
+    """Its last occurrence counts."""
     on = False
     for flag in flags:
         if flag.name == name:

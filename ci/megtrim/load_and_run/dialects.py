@@ -2,8 +2,8 @@
 
 ``SDK`` is the program up to 1.6, which compares each argument with the names of flags. ``LITE`` is
 the program from 1.7 on, which uses gflags. Each list has the flags of all its releases;
-:mod:`megtrim.build.engines.megengine.engine` narrows it to those of one tree. Read in the engine's
-history at the tags v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4. Pure.
+:mod:`megtrim.build.engines.megengine.engine` narrows it to those of one tree. Read at the tags
+v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from megtrim.util.value import Value
 
 
 class Dialect(Value):
-    """How one program's flags are written. Names in this class have ``_`` instead of ``-``."""
+    """Names have ``_`` instead of ``-``."""
 
     name: str
     literal: bool
     """Whether a flag must be spelt exactly: two dashes, ``-`` in the name, no ``=``."""
     switches: frozenset[str]
-    """Flags without a value."""
     values: frozenset[str]
     """Flags whose value is the next argument, even if it looks like a flag."""
     optional: frozenset[str] = frozenset()
@@ -29,26 +28,21 @@ class Dialect(Value):
     dumps_warm_ups: bool = False
     """Whether outputs are dumped after each run, warm-ups included, instead of after the last."""
     closed: bool = True
-    """Whether the program knows only the flags of these lists."""
     other_names: Mapping[str, str] = field(default_factory=dict)
-    """Names in this dialect for flags of other releases."""
 
     def knows(self, flag: str) -> bool:
-        """Return whether the program knows this flag."""
         if self.is_switch(flag) or flag in self.values:
             return True
         return not self.closed and flag not in self.other_names
 
     def is_switch(self, flag: str) -> bool:
-        """Return whether it is a flag without value; in gflags, ``noNAME`` turns one off."""
+        """In gflags, ``noNAME`` turns one off."""
         turned = flag if self.literal else flag.removeprefix("no")
         return flag in self.switches or turned in self.switches
 
     def of_tree(self, switches: frozenset[str], values: frozenset[str]) -> Dialect:
-        """Return the dialect of one tree, whose sources name these flags.
-
-        Whether a flag takes a value is looked up in these lists first: the sources show it less
-        clearly than the name.
+        """Whether a flag takes a value is looked up in these lists first: the sources show it
+        less clearly than the name.
         """
         found = switches | values
         plain = (found & self.switches) | (switches - self.values)
@@ -131,5 +125,4 @@ LITE = Dialect(
 
 
 def _of_parser(dialect: Dialect) -> frozenset[str]:
-    """Return the flags of the parser, which the program's sources do not name."""
     return frozenset() if dialect.literal else _GFLAGS_SWITCHES

@@ -1,7 +1,6 @@
 """The engine's data types in a dumped output: number, width, kind of number.
 
 The numbers are those of ``DTypeEnum`` in the engine's ``dtype.h``; a model file has other numbers.
-Data only.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DType:
-    """One data type."""
-
     number: int
     name: str
     bits: int
     numpy: str
-    """The type as which NumPy reads it; bytes if NumPy has no such type."""
+    """Bytes if NumPy has no such type."""
     is_float: bool = False
 
 
@@ -54,7 +51,7 @@ _OF_FILES_ALONE = (
     DType(_NO_NUMBER, "Uint32", 32, "<u4"),
     DType(_NO_NUMBER, "Uint64", 64, "<u8"),
 )
-"""Types that an application may write, and the engine does not dump."""
+"""An application may write them; the engine does not dump them."""
 
 _IN_FILES = ("Float32", "Uint8", "Int8", "Int16", "Int32", "Float16", "Uint16", "Complex64")
 

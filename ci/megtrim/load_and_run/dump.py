@@ -24,8 +24,6 @@ _MAX_BYTES = 2**31
 
 
 class Tensor(Value):
-    """One output of one run."""
-
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -33,17 +31,14 @@ class Tensor(Value):
 
 
 class Comparison(Value):
-    """How two outputs differ."""
-
     equal: bool
     largest_difference: float
     """Absolute; infinite if shapes or types differ, or only one side is a number."""
     text: str
-    """One line that says why they are not equal; empty if they are."""
 
 
 def parse_dump(data: bytes, *, name: str, source: str) -> Tensor:
-    """Parse one dumped output. Raises InputError for a truncated or invalid file."""
+    """Raises InputError for a truncated or invalid file."""
     if len(data) > _MAX_BYTES:
         _fail(source, f"{len(data)} bytes are too many for an output")
     if len(data) < _HEADER.size:
@@ -66,7 +61,7 @@ def parse_dump(data: bytes, *, name: str, source: str) -> Tensor:
 
 
 def _sizes_bytes(shape: tuple[int, ...], element: DType) -> set[int]:
-    """Return the possible sizes: rows of small elements may be padded to a byte."""
+    """Rows of small elements may be padded to a byte."""
     if not shape:
         return {0}
     row = -(-shape[-1] * element.bits // 8)
@@ -79,10 +74,7 @@ def _fail(source: str, found: str) -> NoReturn:
 
 
 def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
-    """Compare two outputs: bit by bit if the tolerance is exact, else number by number.
-
-    The tolerance is for floating point only; all other types are compared exactly.
-    """
+    """The tolerance is for floating point only; all other types are compared exactly."""
     import numpy as np
 
     for what, left, right in (
@@ -106,7 +98,7 @@ def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
 
 
 def largest_value(tensor: Tensor) -> float:
-    """Return the largest absolute value of a floating-point output, 0 for other types."""
+    """0 for types other than floating point."""
     import numpy as np
 
     if not BY_NAME[tensor.dtype].is_float:
@@ -116,12 +108,11 @@ def largest_value(tensor: Tensor) -> float:
 
 
 def refusal(tensor: Tensor, tolerance: Tolerance) -> str | None:
-    """Return why an output proves nothing; None if it is good evidence."""
     return parity.refusal(tensor.name, numbers_of(tensor), tolerance)
 
 
 def numbers_of(tensor: Tensor) -> Numbers:
-    """Return the elements in one dimension; floats are widened so that differences are exact."""
+    """In one dimension; floats are widened so that differences are exact."""
     import numpy as np
 
     element = BY_NAME[tensor.dtype]
@@ -138,7 +129,7 @@ def numbers_of(tensor: Tensor) -> Numbers:
 
 
 def _unpack_elements(stored: Numbers, bits: int, shape: tuple[int, ...]) -> Numbers:
-    """Return elements smaller than a byte, without the padding of rows."""
+    """Without the padding of rows."""
     import numpy as np
 
     each = np.unpackbits(stored, bitorder="little").reshape(-1, bits)

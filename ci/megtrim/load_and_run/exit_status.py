@@ -16,7 +16,7 @@ _TRAP_SIGNALS = (4, 5)
 """Signals of ``__builtin_trap``: SIGILL on x86, SIGTRAP (``brk``) on Arm."""
 
 _OUTSIDE_SIGNALS = (9, 15)
-"""SIGKILL and SIGTERM: from a low-memory killer, a shutdown or a time limit of someone else."""
+"""From a low-memory killer, a shutdown or a time limit of someone else."""
 
 _LAST_SIGNAL = 64
 _SIGNAL_MESSAGE = re.compile(
@@ -27,23 +27,17 @@ _SIGNAL_MESSAGE = re.compile(
 
 
 class RunOutcome(StrEnum):
-    """The ways a run can end."""
-
     PASSED = "passed"
     TRAP = "trap"
     FAILED = "failed"
-    """The program exited with a status other than 0."""
     CRASHED = "crashed"
-    """A signal that the program caused and that is not a trap, such as SIGSEGV or SIGABRT."""
+    """Not by a trap, but by such as SIGSEGV or SIGABRT."""
     KILLED = "killed"
-    """A signal from outside, SIGKILL or SIGTERM, which alone proves nothing about the program. One
-    that the program sent to itself looks the same."""
+    """SIGKILL or SIGTERM, which alone prove nothing about the program."""
     TIMEOUT = "timeout"
 
 
 class ProgramRun(Value):
-    """One run of a program on a device."""
-
     argv: tuple[str, ...]
     rc: int
     """Exit status as in a shell: 128 + N for signal N."""
@@ -52,15 +46,13 @@ class ProgramRun(Value):
     wall_s: float
     timed_out: bool
     conditions: Conditions | None = None
-    """None: the device does not measure them."""
     other_load: float | None = None
     """Share of all CPUs' time that other programs took meanwhile; None: not known."""
     crash: str = ""
-    """The device's crash report, if a signal ended the run: bounded, without control characters."""
+    """If a signal ended it: bounded, without control characters."""
 
 
 def ending_signal(run: ProgramRun) -> int | None:
-    """Return the signal that ended the run, None if there was none."""
     # A wrapper may exit with 0 even so; then the program's own output is not searched.
     message = _SIGNAL_MESSAGE.search(run.stderr)
     message = message or (_SIGNAL_MESSAGE.search(run.stdout) if run.rc else None)
@@ -103,9 +95,7 @@ _LONGEST_MESSAGE = 2000
 
 
 def error_message(stderr: str) -> str:
-    """Return the error message of a failed run; empty if there is none.
-
-    It is the text of an exception, else an error line, else the last line that is neither a log
+    """The text of an exception, else an error line, else the last line that is neither a log
     line nor the report of a signal.
     """
     thrown = _THROWN.search(stderr)

@@ -1,8 +1,7 @@
-"""Tensors in ``.npy`` files: what a header says, whole arrays, and inputs: generated, or changed.
+"""Tensors in ``.npy`` files: headers, whole arrays, and inputs that are generated or changed.
 
-NumPy reads the header; the data only where it is as long as the header says, because NumPy trusts
-the header and allocates memory for it first. Deterministic: bytes in, values or bytes out; an input
-that cannot be changed gives None. Pure.
+The data is read only where it is as long as the header says, because NumPy trusts the header and
+allocates memory for it first.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST_BYTES = 256 * 1024 * 1024
-"""Largest file that is read or written."""
 LONGEST_HEADER = 16 * 1024
 """Longer than NumPy's own limit."""
 _MOST_DIMENSIONS = 32
@@ -33,7 +31,6 @@ _FAILURES = (
     *(ValueError, TypeError, KeyError, IndexError, OverflowError, SyntaxError),
     *(MemoryError, RecursionError, tokenize.TokenError),
 )
-"""What NumPy's parsers of a header raise."""
 _OF_DTYPE = {
     "Float32": "<f4",
     "Int8": "|i1",
@@ -41,23 +38,20 @@ _OF_DTYPE = {
     "Uint8": "|u1",
     "Int32": "<i4",
 }
-"""Data types of inputs that can be generated, and their types in a file."""
+"""Types of inputs that can be generated."""
 _STEPS = 97
-"""Number of distinct values of a generated input: a prime, so that rows and channels differ."""
+"""Distinct values of a generated input: a prime, so that rows and channels differ."""
 _BYTE = 8
 _IMAGE_DIMENSIONS = 4
 """Batch, channels, height, width: a model may accept images of other sizes."""
 
 
 class NpyHeader(Value):
-    """What a file says that it contains."""
-
     element: np.dtype[Any]
     shape: tuple[int, ...]
     by_columns: bool
-    """Whether it is in Fortran order."""
+    """In Fortran order."""
     size: int
-    """Bytes of the header."""
 
     def __str__(self) -> str:
         name = self.element.name if self.number else "elements that are not numbers"
@@ -66,14 +60,12 @@ class NpyHeader(Value):
 
     @property
     def number(self) -> DType | None:
-        """The data type of its elements; None if they are not numbers of a fixed layout."""
+        """None: not numbers of a fixed layout."""
         return OF_NUMPY.get(f"{self.element.kind}{self.element.itemsize}")
 
     def fits(self, dtype: str, shape: tuple[int, ...] | None, *, resized: bool = False) -> bool:
-        """Return whether a program reads it as a tensor of the engine's data type and shape.
-
-        What is not known fits: an empty ``dtype``, one of less than a byte, a ``shape`` of None.
-        ``resized``: only the number of dimensions must be equal.
+        """What is not known fits: an empty ``dtype``, one of less than a byte, a ``shape`` of
+        None. ``resized``: only the number of dimensions must be equal.
         """
         known = BY_NAME.get(dtype)
         if known is not None and known.bits >= _BYTE and not self._holds(known.numpy):
@@ -111,14 +103,13 @@ def parse_header(head: bytes, *, source: str) -> NpyHeader:
 
 
 def expect_whole(header: NpyHeader, size_bytes: int, *, source: str) -> None:
-    """Raise InputError unless a file is exactly as long as its header says."""
     rest = size_bytes - header.size
     if math.prod(header.shape) * header.element.itemsize != rest:
         raise _refusal(source, f"its shape does not fit its {rest:,} bytes of data")
 
 
 def read_array(data: bytes, *, source: str) -> NDArray[Any] | None:
-    """Return the array; None if it has no elements, or they are not numbers."""
+    """None: no elements, or they are not numbers."""
     import numpy as np
 
     header = parse_header(data, source=source)
@@ -138,10 +129,7 @@ def encode_array(array: NDArray[Any]) -> bytes:
 
 
 def generate_input(dtype: str, shape: tuple[int, ...]) -> bytes | None:
-    """Return the file of an input whose numbers differ, always the same for a type and a shape.
-
-    None for a data type that a file cannot contain, and for a shape without elements.
-    """
+    """Always the same for a type and a shape; None: a file cannot contain it, or no elements."""
     import numpy as np
 
     element = _OF_DTYPE.get(dtype)
@@ -154,8 +142,6 @@ def generate_input(dtype: str, shape: tuple[int, ...]) -> bytes | None:
 
 
 class NpyMutation(StrEnum):
-    """What is changed in an input."""
-
     VALUES = "values"
     BATCH = "batch"
     SMALLER = "smaller"
@@ -163,10 +149,7 @@ class NpyMutation(StrEnum):
 
 
 def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | None:
-    """Return the ``.npy`` file with the change; None if the change has no effect or is impossible.
-
-    Raises InputError for an invalid file.
-    """
+    """None: the change has no effect, or is impossible. Raises InputError for an invalid file."""
     import numpy as np
 
     array = read_array(data, source=source)
@@ -177,7 +160,7 @@ def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | No
 
 
 def _reverse_values(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the same numbers in another order, so that a good input stays one."""
+    """The same numbers, so that a good input stays one."""
     return array.reshape(-1)[::-1].reshape(array.shape)
 
 

@@ -1,9 +1,8 @@
 """Whether numbers of two builds are the same, and whether plain's numbers can prove that.
 
 A number of the reduced build is the same if |reduced - plain| ≤ absolute + relative * |plain|, as
-in ``numpy.isclose`` with plain as the reference. An output proves something only if no constant
-would be within the tolerance of all its numbers: that excludes constants themselves, and a
-tolerance wider than the output's variation. Pure: arrays in, values out.
+in ``numpy.isclose``. An output proves something only if no constant would be within the tolerance
+of all its numbers.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Numbers: TypeAlias = "NDArray[Any]"
-"""Elements of one output in one dimension: integers unchanged, others as 64-bit floating point, or
-as complex numbers of two of these."""
+"""In one dimension: integers unchanged, others as 64-bit floating point or complex of two."""
 
 
 class Tolerance(Value):
@@ -31,15 +29,12 @@ class Tolerance(Value):
 
     @property
     def is_exact(self) -> bool:
-        """Whether outputs must be equal to the last bit."""
         return self.absolute == 0 and self.relative == 0
 
     def covers(self, difference: float) -> bool:
-        """Return whether a difference can be within the tolerance for some number of plain."""
         return self.relative > 0 or difference <= self.absolute
 
     def compute_limits(self, plain: Numbers) -> Numbers:
-        """Return the largest difference that each finite number of plain allows."""
         allowed: Numbers = self.absolute + self.relative * abs(plain)
         return allowed
 
@@ -54,9 +49,8 @@ EXACT = Tolerance()
 
 
 def differences(plain: Numbers, reduced: Numbers) -> Numbers:
-    """Return the absolute difference of each pair, infinite if only one side is a number.
-
-    Equal infinities, and NaN on both sides, have the difference 0.
+    """Infinite if only one side is a number; equal infinities, and NaN on both sides, are 0
+    apart.
     """
     import numpy as np
 
@@ -74,7 +68,7 @@ def differences(plain: Numbers, reduced: Numbers) -> Numbers:
 
 
 def within(plain: Numbers, reduced: Numbers, tolerance: Tolerance) -> bool:
-    """Return whether every number is the same; NaN and infinities must be at the same places."""
+    """NaN and infinities must be at the same places."""
     import numpy as np
 
     found = differences(plain, reduced)
@@ -86,11 +80,9 @@ def within(plain: Numbers, reduced: Numbers, tolerance: Tolerance) -> bool:
 
 
 def refusal(name: str, plain: Numbers, tolerance: Tolerance) -> str | None:
-    """Return why an output of the plain build proves nothing; None if it is good evidence.
-
-    At least half of the numbers must be finite, and no constant may be within the tolerance of all
-    of them. A single number cannot vary: zero must not be within its tolerance, unless numbers must
-    be equal anyway.
+    """At least half of the numbers must be finite, and no constant may be within the tolerance
+    of all of them. A single number cannot vary: zero must not be within its tolerance, unless
+    numbers must be equal anyway.
     """
     import numpy as np
 
@@ -117,7 +109,7 @@ def refusal(name: str, plain: Numbers, tolerance: Tolerance) -> str | None:
 
 
 def _varies(part: Numbers, allowed: Numbers) -> bool:
-    """Return whether no constant is within the tolerance of every number."""
+    """No constant is within the tolerance of every number."""
     import numpy as np
 
     with np.errstate(over="ignore"):
@@ -143,8 +135,6 @@ def _advice(below: float, tolerance: Tolerance) -> str:
 
 
 class OutputResult(Value):
-    """One output tensor of reduced, compared with plain's."""
-
     name: str
     size_bytes: int
     equal: bool

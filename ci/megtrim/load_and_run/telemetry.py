@@ -1,8 +1,7 @@
 """The conditions of a run: heat, clock rates and battery, measured before and after it.
 
-This module contains the values, and decides whether the time of a run is valid; devices measure
-them. A time from a throttled machine is marked, never averaged. Temperatures are in °C, rates in
-kHz. Pure.
+Devices measure; this decides whether the time of a run is valid. A time from a throttled machine is
+marked, never averaged. Temperatures are in °C, rates in kHz.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ FIRMWARE = "firmware:"
 MOST_POLICIES = 64
 MOST_COOLING = 64
 COLDEST_C, HOTTEST_C = -60.0, 200.0
-"""Values of a sensor outside of these are not temperatures."""
+"""Values outside of these are not temperatures."""
 
 _LIGHT = 1
 _STATUSES = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
-"""Statuses of Android's thermal service, from 0."""
 _TEXT = re.compile(r"[\w.:+-]{1,40}", re.ASCII)
 _MOST_KHZ = 100_000_000
 _MOST_UNMET = 200
@@ -50,24 +48,22 @@ class Policy(Value):
 
     @property
     def capped(self) -> bool:
-        """Whether the allowed rate is below that of the hardware."""
         if self.allowed_khz is None or self.capable_khz is None:
             return False
         return self.allowed_khz < self.capable_khz
 
 
 class Reading(Value):
-    """What was measured at one moment. None or empty: this machine does not report it."""
+    """None or empty: this machine does not report it."""
 
     cpu_c: SignedFloat | None = None
-    """Temperature of the hottest CPU zone."""
+    """Of the hottest CPU zone."""
     battery_c: SignedFloat | None = None
     battery_percent: int | None = None
     charging: bool | None = None
     thermal_status: int | None = None
     """Status of Android's thermal service: 0 is none, 6 is shutdown."""
     policies: tuple[Policy, ...] = ()
-    """Sorted by name."""
     cooling: tuple[str, ...] = ()
     """What throttles the CPUs now: cooling devices, the board's firmware; sorted."""
 
@@ -85,7 +81,7 @@ class Reading(Value):
 
     @property
     def heat(self) -> str:
-        """How heat throttles the machine, which ends by waiting; empty if it does not."""
+        """How heat throttles the machine, which ends by waiting."""
         if self.thermal_status is not None and self.thermal_status >= _LIGHT:
             return f"thermal status {self.thermal_status} ({_STATUSES[self.thermal_status]})"
         # A board's firmware also throttles for a weak power supply, which waiting does not fix.
@@ -94,7 +90,6 @@ class Reading(Value):
 
     @property
     def throttled(self) -> str:
-        """What throttles the machine; empty if nothing is known to."""
         if self.heat or self.cooling:
             return self.heat or f"{self.cooling[0]} is active"
         capped = next((policy for policy in self.policies if policy.capped), None)
@@ -105,13 +100,10 @@ class Reading(Value):
 
     @property
     def low_battery(self) -> bool:
-        """Whether the battery is so low that the machine saves power."""
         return self.battery_percent is not None and self.battery_percent <= LOW_BATTERY_PERCENT
 
 
 class Conditions(Value):
-    """The readings before and after one run."""
-
     before: Reading
     after: Reading
     unmet: str = ""
@@ -122,7 +114,6 @@ class Conditions(Value):
 
     @property
     def invalid(self) -> str:
-        """Why the time of this run is not valid; empty if it is."""
         for when, reading in (("before", self.before), ("after", self.after)):
             if reading.throttled:
                 return f"throttled {when} the run: {reading.throttled}"
@@ -136,7 +127,6 @@ class Conditions(Value):
 
     @property
     def note(self) -> str:
-        """The remark of a report on the time of this run, usually empty."""
         return f"time not valid: {self.invalid}" if self.invalid else ""
 
     def _changed_governor(self) -> str:
@@ -148,7 +138,7 @@ class Conditions(Value):
         return ""
 
     def lines(self) -> tuple[str, ...]:
-        """Return what was measured, one line for each quantity that this machine reports."""
+        """One for each quantity that this machine reports."""
         before, after = self.before, self.after
         found = [
             ("CPU", _change(_degrees(before.cpu_c), _degrees(after.cpu_c))),
@@ -168,7 +158,6 @@ class Conditions(Value):
 
 
 def megahertz(rate_khz: int | None) -> str:
-    """Return a rate in MHz as text, empty for none."""
     return "" if rate_khz is None else f"{rate_khz // 1000} MHz"
 
 

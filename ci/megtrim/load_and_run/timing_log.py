@@ -1,8 +1,8 @@
 """The times in the log of one process of ``load_and_run``, in the dialects of all releases.
 
-Read in the engine's history, at the tags v1.0.0 to v1.6.0 (``sdk/load-and-run``) and v1.7.0 to
-v1.13.4 (``lite/load_and_run``). From 1.11 on, lines begin with a prefix of day, time and source
-line. Times are milliseconds with three decimals. Lines of other kinds are passed over. Pure.
+Read at the tags v1.0.0 to v1.6.0 (``sdk/load-and-run``) and v1.7.0 to v1.13.4
+(``lite/load_and_run``). From 1.11 on, lines begin with a prefix of day, time and source line. Times
+are milliseconds with three decimals. Lines of other kinds are passed over.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROUNDING_MS = 0.000501
 
 
 class _Line(StrEnum):
-    """The lines with times, each by the text that messages show."""
+    """Each by the text that messages show."""
 
     LOAD = "load model"
     TESTS = "=== going to run … testcases"
@@ -70,8 +70,9 @@ _WITH_TIMES = re.compile(
     rf"{_PREFIX}(?:load model|=== |warm ?up\b|iter \d|avg time|config model time|run iter \d)",
     re.ASCII,
 )
-"""How lines with times begin, also those of ``--fitting``, which times many settings: what begins
-so and is none of the lines above is damage."""
+"""Also those of ``--fitting``, which times many settings: what begins so and is none of the
+lines above is damage.
+"""
 _OF_PROGRAM = re.compile(r"^(?:\[\d+ \d+:\d+:\d+ |(?:mgb load-and-run: )?using MegBrain)", re.M)
 
 _RUNS = (_Line.SDK, _Line.EXEC, _Line.E2E, _Line.BARE_RUN)
@@ -110,8 +111,6 @@ class DamagedLog(InputError):
 
 @dataclass(slots=True, kw_only=True)
 class TimingLog:
-    """The times of one process, in the order of its log."""
-
     prepare_ms: list[float] = field(default_factory=list)
     """Up to 1.6 one; from 1.7 on one before each warm-up."""
     warmups_ms: list[float] = field(default_factory=list)
@@ -120,12 +119,9 @@ class TimingLog:
 
 
 def read_timing_log(text: str, *, source: str, iterations: int, warmups: int) -> TimingLog | None:
-    """Read the log of one process; ``source`` is its name in messages.
-
-    ``iterations`` (of each test) and ``warmups`` are the numbers that were asked for. None: the
-    program printed nothing of its own, as a minimum-size build does from 1.7 on; whether it
-    succeeded is for its exit status to say. Raises DamagedLog with the line, what was found and
-    what was expected.
+    """``iterations`` (of each test) and ``warmups`` are the numbers that were asked for. None:
+    the program printed nothing of its own, as a minimum-size build does from 1.7 on; whether it
+    succeeded is for its exit status to say. Raises DamagedLog.
     """
     reader = _Reader(source, iterations, warmups)
     number = 0
@@ -137,8 +133,6 @@ def read_timing_log(text: str, *, source: str, iterations: int, warmups: int) ->
 
 
 class _Reader:
-    """Takes the lines of a log one after another."""
-
     def __init__(self, source: str, iterations: int, warmups: int) -> None:
         self.previous: _Line | None = None
         self._source = source
@@ -151,7 +145,6 @@ class _Reader:
         self._ends_with_summary = False
 
     def take(self, number: int, text: str) -> None:
-        """Take one line. Raises DamagedLog for one that is damaged or cannot follow."""
         if not _WITH_TIMES.match(text):
             return
         matches = ((line, pattern.fullmatch(text)) for line, pattern in _COMPILED.items())
@@ -165,7 +158,6 @@ class _Reader:
         self.previous = line
 
     def finish(self, number: int) -> TimingLog:
-        """Return the times. Raises DamagedLog for a log that is cut; ``number``: its last line."""
         if self._following():
             raise DamagedLog(self._source, number, "the end of the log", self._describe_next())
         return self._log
@@ -175,7 +167,6 @@ class _Reader:
         return () if ends else _NEXT[self.previous]
 
     def _fits(self, line: _Line, values: Mapping[str, str]) -> bool:
-        """Return whether the line's number, its count and its sum are what the others say."""
         number, count = values.get("number"), values.get("count")
         complete = len(self._of_test) == self._iterations
         match line:
@@ -201,11 +192,10 @@ class _Reader:
                 return True
 
     def _are_counts(self, count: str | None) -> bool:
-        """Return whether these are as many iterations and warm-ups as were asked for."""
         return int(count or 0) == self._iterations and len(self._log.warmups_ms) == self._warmups
 
     def _is_sum(self, text: str) -> bool:
-        """Return whether the program's own sum of unrounded times is that of the iterations."""
+        """Whether the program's own sum of unrounded times is that of the iterations."""
         allowed = _ROUNDING_MS * (len(self._of_test) + 1)
         return math.isclose(float(text), math.fsum(self._of_test), abs_tol=allowed, rel_tol=1e-12)
 

@@ -1,12 +1,11 @@
 """Compares two contestants by interleaved pairs of processes.
 
-The ratio is time of the second contestant over time of the first: above 1 is slower. Its interval
-inverts the exact signed-rank test, so that "the interval excludes 1" and "the test rejects" are
-the same statement. The test assumes log ratios that are symmetric around their median.
+The ratio's interval inverts the exact signed-rank test, so that "the interval excludes 1" and "the
+test rejects" are the same statement. It assumes log ratios that are symmetric around their median.
 
 "More than the threshold" is decided by two tests of one side each, as in tests of equivalence: each
-takes the whole error rate that "different" divides between its two sides. What exceeds must also
-be different, so that an equal program exceeds no more often than it is called different.
+takes the whole error rate that "different" divides between its two sides. What exceeds must also be
+different, so that an equal program exceeds no more often than it is called different.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Pair(Value):
 
 
 def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: TimeStage) -> list[Pair]:
-    """Pair the samples of each round, in the order of rounds; a marked one drops its pair."""
+    """In the order of rounds; a marked sample drops its pair."""
     times: dict[tuple[int, str], float] = {}
     for sample in samples:
         time_ms = sample.time_ms(stage)
@@ -66,7 +65,7 @@ def compare(
     level: float,
     against: Reference = Reference.BASELINE,
 ) -> RatioResult:
-    """Compare at one look; level is the two-sided error rate of the interval.
+    """``level`` is the two-sided error rate of the interval.
 
     It is also that of each of the two one-sided answers of `exceeds`: yes is more than threshold
     and floor, in either direction; no is surely less than :data:`MARGIN` thresholds, and not proven
@@ -106,7 +105,7 @@ def compare(
 
 
 def judge_difference(exceeds: Answer, *, found: bool) -> Answer:
-    """Return whether two times differ; ``found``: the interval excludes 1 and reaches the floor.
+    """``found``: the interval excludes 1 and reaches the floor.
 
     A difference that would not count either way is none; else more runs might show one.
     """
@@ -124,8 +123,8 @@ def compare_at_looks(
 ) -> RatioResult | None:
     """Return the comparison at the first look that is clear, or at the last that was reached.
 
-    None: there are fewer pairs than the first look takes. Clear is a decided `exceeds`. At the
-    last look an inconclusive answer is final; before it, the caller runs more rounds.
+    None: there are fewer pairs than the first look takes. At the last look an inconclusive answer
+    is final; before it, the caller runs more rounds.
     """
     result = None
     for look, count in enumerate(plan.looks):
@@ -140,7 +139,7 @@ def compare_at_looks(
 def sequential_p_value(pairs: Sequence[Pair], plan: SamplingPlan) -> float:
     """Return a p-value of "not different" that holds over all looks, by Bonferroni.
 
-    Pass all pairs that were run. It serves the control over many comparisons.
+    Pass all pairs that were run.
     """
     import numpy as np
     import scipy
@@ -154,9 +153,8 @@ def sequential_p_value(pairs: Sequence[Pair], plan: SamplingPlan) -> float:
 def adjust_p_values(p_values: Mapping[str, float]) -> dict[str, float]:
     """Return p-values adjusted by Benjamini and Yekutieli, by name, sorted.
 
-    Promise: of all comparisons called at an adjusted value of at most q, on average at most the
-    share q is false, however the comparisons depend on each other; scenarios that share a device
-    and a baseline do. It does not promise that no call of the night is false.
+    Of all comparisons called at an adjusted value of at most q, on average at most the share q is
+    false, however they depend on each other, as scenarios that share a device and a baseline do.
     """
     import scipy
 
@@ -168,10 +166,7 @@ def adjust_p_values(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def estimate_shift(values: np.ndarray, level: float) -> tuple[float, float, float]:
-    """Return the Hodges-Lehmann estimate and the ends of its interval.
-
-    The interval is infinite where even the most extreme ranks would not reach the level.
-    """
+    """Return the Hodges-Lehmann estimate and its interval, infinite for too few values."""
     import numpy as np
 
     rows, columns = np.triu_indices(len(values))
@@ -185,7 +180,7 @@ def estimate_shift(values: np.ndarray, level: float) -> tuple[float, float, floa
 
 @cache
 def _critical_rank_sum(count: int, level: float) -> int | None:
-    """Return the largest rank sum that the exact two-sided test rejects; None if none."""
+    """The largest that the exact two-sided test rejects; None if none."""
     low, high = -1, count * (count + 1) // 4
     while low < high:
         middle = (low + high + 1) // 2
@@ -197,7 +192,7 @@ def _critical_rank_sum(count: int, level: float) -> int | None:
 
 
 def _p_value(count: int, rank_sum: int) -> float:
-    """Return scipy's exact p-value of any signs whose positive ranks add up to a sum."""
+    """Of any signs whose positive ranks add up to the sum."""
     import numpy as np
     import scipy
 
@@ -213,7 +208,7 @@ def _p_value(count: int, rank_sum: int) -> float:
 def _exceeds(
     lower: float, upper: float, *, threshold: float, margin: float, different: bool
 ) -> Answer:
-    """Decide by where the interval of the ratio lies; the way back from slower is its inverse."""
+    """The way back from slower is its inverse."""
     if different and (lower > 1 + threshold or upper < 1 / (1 + threshold)):
         return Answer.YES
     if 1 / (1 + margin) <= lower and upper <= 1 + margin:

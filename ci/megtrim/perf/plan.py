@@ -29,18 +29,18 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 TRIMMING = "trimming"
 """What a person asks for to have trimmed programs compared with the plain one."""
 TRIMMING_PREFIX = f"{TRIMMING}-"
-"""Begins the subject of a contest of a trimmed program with the plain one; no experiment does."""
+"""Begins the subject of a trimmed program's contest; no experiment does."""
 SINCE_PREFIX = "since-"
-"""Begins the subject of a contest of this program with the base's, by the experiment behind it."""
+"""Begins the subject of a contest with the base's program."""
 BASE = f"{Stage.BUILD}/{Variant.BASE}"
-"""Stands among the results for the plain build of an earlier commit; no task makes it."""
+"""The plain build of an earlier commit, among the results; no task makes it."""
 _SEPARATOR = "#"
 
 
 def perf_tasks(
     config: Config, *, committed: bool = False, since_base: bool = False
 ) -> tuple[Task, ...]:
-    """Return all tasks of a performance run, in an order in which they can run.
+    """In an order in which they can run.
 
     ``since_base``: each experiment is also compared with the same one of an earlier program.
     """
@@ -58,28 +58,25 @@ def perf_tasks(
 
 
 def subject_of(task: Task) -> str:
-    """Return what a task compares: ``EXPERIMENT``, ``since-EXPERIMENT`` or ``trimming-VARIANT``."""
+    """``EXPERIMENT``, ``since-EXPERIMENT`` or ``trimming-VARIANT``."""
     return task.name.partition(_SEPARATOR)[2]
 
 
 def experiment_of(task: Task) -> str:
-    """Return the experiment of a task that compares no trimmed program."""
     return subject_of(task).removeprefix(SINCE_PREFIX)
 
 
 def compares_with_base(task: Task) -> bool:
-    """Return whether a task compares an experiment with the same one of an earlier program."""
     return subject_of(task).startswith(SINCE_PREFIX)
 
 
 def trimmed_variant(task: Task) -> str:
-    """Return the variant that a task compares with plain; empty for an experiment's task."""
+    """Empty for an experiment's task."""
     before, found, variant = subject_of(task).partition(TRIMMING_PREFIX)
     return variant if found and not before else ""
 
 
 def select_measured(config: Config) -> Iterator[Scenario]:
-    """Yield the scenarios whose times are measured."""
     perf = config.perf
     for each in all_scenarios(config):
         named = {*each.names} & {*perf.scenarios}
@@ -90,14 +87,13 @@ def select_measured(config: Config) -> Iterator[Scenario]:
 
 
 def list_trimmed(config: Config) -> tuple[tuple[str, str], ...]:
-    """Return each trimmed variant that is compared with plain, and the task that builds it."""
+    """And the task that builds it."""
     region = trims_functions(config) and not trims_plain_build(config)
     regions = ((str(Variant.REGION), REGION),) if region else ()
     return (*regions, (str(Variant.REDUCED), REDUCED))
 
 
 def make_experiment_task(scenario: Scenario, experiment: str) -> Task:
-    """Return the task that compares an experiment of the plain program with the baseline."""
     return _contest(scenario, experiment, (PLAIN,))
 
 

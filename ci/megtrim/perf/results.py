@@ -9,13 +9,13 @@ from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 
 class PerfResult(StageResult):
-    """Of the stage `perf`: one contest of a scenario."""
+    """One contest of a scenario."""
 
     scenario: str
     subject: str
-    """The experiment, or ``trimming-VARIANT``."""
+    """The experiment, ``since-EXPERIMENT`` or ``trimming-VARIANT``."""
     skipped: str = ""
-    """Why it was not held; empty where it was."""
+    """Why it was not held."""
     device: DeviceIdentity | None = None
     emulated: bool = False
     contest: Contest | None = None

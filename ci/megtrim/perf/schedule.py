@@ -11,30 +11,27 @@ LARGEST_PADDING_BYTES = 4096
 
 
 class Turn(Value):
-    """One process to run."""
-
     round_number: int
     position: int
     contestant: str
     cpus: tuple[int, ...]
-    """The CPUs that the process is bound to, the same for all of one round; empty: any."""
+    """The same for all of one round; empty: any."""
     padding_bytes: int
-    """Bytes added to the environment."""
+    """Added to the environment."""
 
 
 def plan_turns(
     contestants: Sequence[str], rounds: int, *, cpus: Sequence[int], width: int = 1, seed: int
 ) -> list[Turn]:
-    """Interleave contestants; equal arguments give equal turns.
+    """Equal arguments give equal turns.
 
     Each process needs ``width`` CPUs, and gets the next ones of ``cpus`` in each round. It is not
     bound where there are no more than that.
 
     Each round has its own order, drawn by chance. So whatever a place does to a time (the first
     process after a change of CPU is slower, the machine drifts), it does to either side of a pair
-    with equal chance and in each round again, which is all that the signed-rank test assumes of
-    equal programs. A balanced design cannot promise that: one that alternates lets the same
-    contestant begin on each CPU.
+    with equal chance, which is all that the signed-rank test assumes of equal programs. A balanced
+    design cannot promise that: one that alternates lets the same contestant begin on each CPU.
     """
     import numpy as np
 

@@ -1,8 +1,7 @@
 """Stage `perf`: one contest of a scenario, an experiment's or a trimmed program's.
 
-A program that crashes, hangs or computes something else costs its own row only. What the samples
-mean is for the verdict, which sees all rows. Samples that a device job brought are taken as they
-are, if they are bound to what is built here.
+What the samples mean is for the verdict, which sees all rows. Samples that a device job brought are
+taken as they are, if they are bound to what is built here.
 """
 
 from __future__ import annotations
@@ -50,7 +49,6 @@ _NO_BINDING = "0" * 64
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name the programs, all that a run depends on, what is asked, and the way of measuring."""
     timed = session.request.timed
     if timed is None:
         # Outputs are the same on every host, so only times depend on it.
@@ -67,7 +65,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def named_inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name what times that are taken elsewhere depend on: all but the device."""
+    """What times that are taken elsewhere depend on: all but the device."""
     bound = deviceless(scenario_inputs(scenario_of(task), session))
     return _name_inputs(task, session, bound, plan_for_runner(task, session))
 
@@ -93,7 +91,7 @@ def result_type(_task: Task) -> type[PerfResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> PerfResult:
-    """Measure, on a machine that is tried again if it fails; or take what device jobs brought."""
+    """On a machine that is tried again if it fails, or from what device jobs brought."""
     del folder  # the result says everything
     timed = session.request.timed
     plan = plan_contest if timed is None else plan_for_runner
@@ -115,7 +113,6 @@ def work(task: Task, session: Session, folder: Path) -> PerfResult:
 def _make_result(
     task: Task, contest: Contest, device: DeviceIdentity, measured: ContestResult
 ) -> PerfResult:
-    """Return what the stage leaves of a contest that was held."""
     return PerfResult(
         scenario=scenario_of(task).id,
         subject=subject_of(task),
@@ -133,7 +130,7 @@ def _skip(task: Task, session: Session, reason: str) -> PerfResult:
 
 
 def _describe_place(task: Task, session: Session) -> str:
-    """Say which of all comparisons this is, and how long the rest takes if it is like the others.
+    """Which of all comparisons this is, and how long the rest takes if it is like the others.
 
     Those that were skipped took no time; of those that failed it is not known.
     """
@@ -154,7 +151,7 @@ def _describe_place(task: Task, session: Session) -> str:
 
 
 def _choose(task: Task, session: Session, contest: Contest, timed: TimesJudge) -> TimedContest:
-    """Return what device jobs brought of a task. Raises InfrastructureFailure for nothing."""
+    """Raises InfrastructureFailure if device jobs brought nothing."""
     return timed.choose(describe_contest(task, session, contest))
 
 
@@ -166,7 +163,7 @@ def describe_contest(
     unheld: PerformanceStatus | None = None,
     reason: str = "",
 ) -> BundleContest:
-    """Return a contest as devices elsewhere are asked for it, or why they are not."""
+    """As devices elsewhere are asked for it, or why they are not."""
     scenario, variant = scenario_of(task), trimmed_variant(task)
     artifact = programs.name_of(scenario, session.request)
     sizes = list_program_sizes(artifact, session) if variant else {}

@@ -1,4 +1,4 @@
-"""Times with their intervals, and their comparison, from a contest to the history of nights. Pure.
+"""Times with their intervals, and their comparison, from a contest to the history of nights.
 
 Times are milliseconds of medians over processes, spreads are shares of the median. A ratio is time
 over time of the reference: above 1 is slower.
@@ -13,16 +13,12 @@ from megtrim.util.value import Value
 
 
 class Answer(StrEnum):
-    """An answer with its third possibility."""
-
     YES = "yes"
     NO = "no"
     INCONCLUSIVE = "inconclusive"
 
 
 class Reference(StrEnum):
-    """What a row is compared with."""
-
     BASELINE = "baseline"
     """The experiment without options, in the same run: whether an option is worth it."""
     BASE = "base"
@@ -32,8 +28,6 @@ class Reference(StrEnum):
 
 
 class StageTime(Value):
-    """The time of one stage."""
-
     stage: TimeStage
     median_ms: float
     lower_ms: float
@@ -43,15 +37,13 @@ class StageTime(Value):
     spread: float
     """Between processes, as a share of the median."""
     by_run_length: bool = False
-    """Whether it is from runs of different lengths, because the program prints no times."""
+    """From runs of different lengths, because the program prints no times."""
 
     def __post_init__(self) -> None:
         expect_interval(str(self.stage), self.lower_ms, self.median_ms, self.upper_ms)
 
 
 class RatioResult(Value):
-    """One comparison of a row: a ratio, its interval, and two answers."""
-
     against: Reference
     name: str = ""
     """Of the reference, such as ``main at 1a2b3c4d5e6f``; empty: the kind says it all."""
@@ -63,42 +55,37 @@ class RatioResult(Value):
     pairs: int
     different: Answer
     exceeds: Answer
-    """Whether the change is more than threshold and floor, in either direction."""
+    """More than threshold and floor, in either direction."""
 
     def __post_init__(self) -> None:
         expect_interval(f"against {self.against}", self.lower, self.ratio, self.upper)
 
     @property
     def regressed(self) -> bool:
-        """Whether it is slower by more than the threshold, which counts between programs.
-
-        An option that makes a model slower is a finding about the option, not a regression.
-        """
+        """An option that makes a model slower is a finding about the option, not a regression."""
         between_programs = self.against is not Reference.BASELINE
         return between_programs and self.exceeds is Answer.YES and self.ratio > 1
 
     @property
     def unproven(self) -> bool:
-        """Whether the runs did not decide it; an open answer is never a pass."""
+        """An open answer is never a pass."""
         return self.exceeds is Answer.INCONCLUSIVE
 
 
 class SamplesLeftOut(Value):
-    """Samples that are not in any time, and why."""
-
     reason: str
     count: int
 
 
 def expect_interval(what: str, lower: float, middle: float, upper: float | None) -> None:
-    """Raise ValueError for an interval without its middle; without an upper end: None."""
+    """Raise ValueError for an interval without its middle; it may have no upper end."""
     if not 0 <= lower <= middle or (upper is not None and upper < middle):
         msg = f"{what}: found {middle:g} outside of its interval, expected it inside"
         raise ValueError(msg)
 
 
 def ratio_with_interval(ratio: RatioResult) -> str:
-    """Format a ratio and its interval: ``0.719 (0.702 to 0.735)``."""
+    """``0.719 (0.702 to 0.735)``."""
     ends = (
         f"{ratio.lower:.3f} or more"
         if ratio.upper is None

@@ -36,11 +36,9 @@ from megtrim.util.value import Value
 
 
 class Heat(Value):
-    """One experiment against the baseline, in one stage."""
-
     experiment: str
     rounds: int
-    """Pairs of processes at most."""
+    """At most."""
     status: PerformanceStatus
     reason: str
     ratio: RatioResult | None
@@ -48,24 +46,20 @@ class Heat(Value):
 
 
 class Search(Value):
-    """Who was compared, and who won."""
-
     heats: tuple[Heat, ...]
-    """In their order; the last one is the fastest's, once more."""
+    """The last one is the fastest's, once more."""
     skipped: tuple[str, ...] = ()
-    """Experiments that were not measured before the budget ended."""
+    """Not measured before the budget ended."""
 
     @property
     def winner(self) -> str:
-        """The fastest experiment; empty if it is not surely faster than the baseline."""
+        """Empty if none is surely faster than the baseline."""
         last = self.heats[-1]
         faster = last.ratio and last.ratio.different is Answer.YES and last.ratio.ratio < 1
         return last.experiment if faster else ""
 
 
 class TuneResult(Value):
-    """What a search found, and the files that the winner runs with."""
-
     search: Search
     dumped_model: bytes | None
     """If it is not the scenario's."""
@@ -73,7 +67,7 @@ class TuneResult(Value):
 
 
 def list_candidates(situation: Situation) -> tuple[Experiment, ...]:
-    """Return the experiments that can run there and may shorten an iteration.
+    """What can run there and may shorten an iteration.
 
     What searches in each process has a twin that reads a cache or a dumped model, and computes the
     same. fake-first changes the first warm-up alone.
@@ -91,7 +85,7 @@ def list_candidates(situation: Situation) -> tuple[Experiment, ...]:
 
 
 def tune(scenario: Scenario, session: Session, *, budget_s: float) -> TuneResult:
-    """Search on the scenario's device; no contest but the last begins after the budget.
+    """No contest but the last begins after the budget.
 
     Raises what the machine raises, ProductFailure if nothing runs, InputError if the budget is too
     short to compare anything, and InfrastructureFailure if no times count.
@@ -139,7 +133,7 @@ def find_fastest(
     *,
     goes_on: Callable[[], bool],
 ) -> Search:
-    """Halve until one is left; ``hold`` takes so many rounds, None: as many as a contest takes."""
+    """``hold`` takes so many rounds, None: as many as a contest takes."""
     heats: list[Heat] = []
     ratios: dict[str, float] = {}
     left, skipped = list(names), set[str]()
@@ -183,15 +177,12 @@ _COUNTS = ("iter", "warmup_iter")
 
 
 class TunedScenario(Value):
-    """What is written."""
-
     sibling: KeyPath
     """An item of the list that grows."""
     item: Mapping[str, object]
     dumped_model: PurePosixPath | None
-    """Where the dumped model goes, relative to the configuration."""
+    """Relative to the configuration, as ``algo_cache``."""
     algo_cache: PurePosixPath | None
-    """Likewise, the algorithm cache."""
 
 
 def make_tuned(
@@ -204,7 +195,7 @@ def make_tuned(
     *,
     toolchain: str = "",
 ) -> TunedScenario:
-    """Return the entry for a winner; ``own``: the scenario's flags.
+    """``own``: the scenario's flags.
 
     It is for the ``toolchain`` of the file, if there are several: what another one compiles has
     other fastest flags.
@@ -245,9 +236,8 @@ def make_tuned(
 
 
 def add(loaded: LoadedConfig, tuned: TunedScenario) -> tuple[Path, bytes]:
-    """Return the file that gets the entry, and its content then.
-
-    Raises InputError where it cannot be added.
+    """Return the file that gets the entry, and its content then. Raises InputError where it
+    cannot be added.
     """
     if loaded.is_shared(*tuned.sibling):
         file, _ = loaded.source(*tuned.sibling)

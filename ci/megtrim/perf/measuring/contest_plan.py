@@ -62,14 +62,13 @@ _OF_APPLICATION = "the scenario runs an application, which prints no times that 
 
 
 def plan_contest(task: Task, session: Session) -> Contest | str:
-    """Return the contest of a task, or the reason why it cannot be held here."""
+    """Or the reason why it cannot be held here."""
     return _plan(task, session, _read_features_here(scenario_of(task), session))
 
 
 def plan_for_runner(task: Task, session: Session) -> Contest | str:
-    """Return the contest of a task for a device on a runner, or the reason why there is none.
-
-    What its CPU can do is not known here.
+    """Or the reason why there is none. What the CPU of a runner's device can do is not known
+    here.
     """
     cpu_class = scenario_of(task).cpu_class.name
     devices = session.request.config.devices
@@ -79,19 +78,16 @@ def plan_for_runner(task: Task, session: Session) -> Contest | str:
 
 
 def list_needed_features(task: Task) -> tuple[str, ...]:
-    """Return what the CPU of a device must have for a task's contest."""
     if trimmed_variant(task):
         return ()
     return find_experiments([experiment_of(task)])[0].needs.cpu_features
 
 
 def look_at(scenario: Scenario, session: Session) -> Situation:
-    """Return what a scenario's experiments have here."""
     return _look_at(scenario, session, _read_features_here(scenario, session))
 
 
 def find_files(task: Task, session: Session) -> ContestFiles:
-    """Return the files of a task's contest: what its builds left, and what is configured."""
     scenario, variant = scenario_of(task), trimmed_variant(task)
     reference = BASE if compares_with_base(task) else PLAIN
     rival = dict(list_trimmed(session.request.config))[variant] if variant else PLAIN
@@ -131,13 +127,13 @@ def measure_task(
 
 
 def _read_features_here(scenario: Scenario, session: Session) -> frozenset[str] | None:
-    """Return the features of this machine's CPU if it runs the scenario; None: not known."""
+    """None: another machine runs the scenario."""
     kind = session.services.device(scenario).kind
     return read_device_features(kind, session.services.toolchain.machine)
 
 
 def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> Contest | str:
-    """Plan for a CPU with these features; None: not known, and taken to be enough."""
+    """None: features are not known, and taken to be enough."""
     scenario = scenario_of(task)
     if scenario.settings.application is not None:
         return _OF_APPLICATION
@@ -163,7 +159,7 @@ def _look_at(
 
 
 def _find_data_type(model: Path) -> DataType | None:
-    """Return what a model computes with; a format that only the engine reads is not known."""
+    """None: a format that only the engine reads."""
     try:
         return find_data_type(read_model(model).dtypes)
     except InputError:
@@ -178,7 +174,7 @@ def _plan_experiment(
     *,
     since_base: bool,
 ) -> Contest:
-    """Return the contest of an experiment with the baseline, or with itself by the base."""
+    """With the baseline, or with itself by the base."""
     kept = keep_for_experiments(own_flags(scenario, session))
 
     def make(side: Side, chosen: Experiment, name: str) -> Contestant:
@@ -219,7 +215,6 @@ def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contes
 def _own_command(
     scenario: Scenario, session: Session, names: StepFiles, *, cached: bool
 ) -> StepCommand:
-    """Return the scenario's own command line, with the counts of a measured run."""
     dialect = session.services.engine.dialect()
     own, warmups = drop_counts(own_flags(scenario, session))
     counts = (Flag("warmup_iter", str(warmups)), Flag("iter", str(ITERATIONS)))
@@ -273,7 +268,7 @@ def _make_contest(
 
 
 def loosen(first: Tolerance, second: Tolerance) -> Tolerance:
-    """Return what either allows: a scenario's own may cover what an experiment's does not."""
+    """What either allows: a scenario's own may cover what an experiment's does not."""
     return Tolerance(
         absolute=max(first.absolute, second.absolute),
         relative=max(first.relative, second.relative),

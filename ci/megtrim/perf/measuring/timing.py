@@ -1,8 +1,8 @@
 """Measuring a contest on a machine: interleaved pairs of processes until the answer is clear.
 
-It needs programs, files and a lease, and no configuration: the stage ``perf`` and a device job,
-which has nothing but a bundle, share it. A program that crashes, hangs or computes something else
-ends its contest, which is a result; a failure of the machine is raised.
+Without a configuration: a device job, which has nothing but a bundle, uses it, too. A program that
+crashes, hangs or computes something else ends its contest, which is a result; a failure of the
+machine is raised.
 """
 
 from __future__ import annotations
@@ -58,8 +58,6 @@ _MOST_CONDITIONS = 8
 
 
 class _Lengths(Value):
-    """How many iterations a process makes; two numbers where nothing is logged."""
-
     short: int
     long: int | None = None
 
@@ -72,12 +70,7 @@ def measure(
     say: Callable[[str], None],
     keep: Callable[[ContestRuns], None] = lambda _: None,
 ) -> ContestResult:
-    """Return what a contest brought; ``say`` gets a line on its progress now and then.
-
-    ``keep`` gets the runs before their files are gone.
-
-    Raises what the machine raises, and nothing for what a program does.
-    """
+    """``keep`` gets the runs before their files are gone."""
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="megtrim-") as scratch, lease.open() as directory:
         runs = ContestRuns(
@@ -96,8 +89,6 @@ def measure(
 
 
 class _Measurement:
-    """One contest while it is measured."""
-
     def __init__(
         self,
         contest: Contest,
@@ -119,7 +110,6 @@ class _Measurement:
         self._lengths = _Lengths(short=1)
 
     def measure(self) -> ContestResult:
-        """Prepare, compare the outputs, take samples until it is clear."""
         if any(contestant.searches for _, contestant in self._contest.sides):
             rounds = self._contest.budget.rounds
             self._lines.say_now(f"    time  a search in each process, so {rounds} rounds at most")
@@ -144,7 +134,7 @@ class _Measurement:
         )
 
     def _check_outputs(self) -> None:
-        """Run each side once, before anything is timed; fast and wrong is a failure."""
+        """Before anything is timed; fast and wrong is a failure."""
         found: list[tuple[bytes, ...]] = []
         for side, contestant in self._contest.sides:
             self._runs.prepare(side, contestant)
@@ -153,10 +143,7 @@ class _Measurement:
             self._outputs = compare_in_order(found[0], found[1], self._contest.tolerance)
 
     def _choose_lengths(self) -> None:
-        """Run sides once more, and choose how many iterations a process makes.
-
-        A search is not made once more for it: another side knows how long an iteration takes.
-        """
+        """A search is not made once more for it: another side knows how long an iteration takes."""
         sides = self._contest.sides
         iterations_ms = []
         for side, contestant in [each for each in sides if not each[1].searches] or sides[:1]:
@@ -171,7 +158,7 @@ class _Measurement:
         self._lengths = _Lengths(short=max(least, count_iterations(max(known))))
 
     def _find_lengths(self) -> _Lengths:
-        """Try longer runs of the reference until iterations take most of the time."""
+        """Longer, until iterations take most of the time."""
         side, contestant = self._contest.sides[0]
         count, short_s = 10, self._runs.run_measured(side, contestant, iterations=1).wall_s
         while count < _MOST_BY_LENGTH:
@@ -203,7 +190,7 @@ class _Measurement:
                 return
 
     def _take(self, turn: Turn) -> Sample:
-        """Run the process of one turn, or two of different lengths."""
+        """One process, or two of different lengths."""
         side, contestant = next(
             each for each in self._contest.sides if each[1].name == turn.contestant
         )
@@ -231,7 +218,7 @@ class _Measurement:
         )
 
     def _note_conditions(self, run: ProgramRun) -> None:
-        """Keep what disturbed a process, each kind once."""
+        """Each kind once."""
         most = self._contest.criterion.other_load
         busy = f"other programs took more than {most:.0%} of the CPUs' time"
         notes = (
@@ -268,7 +255,7 @@ class _Measurement:
         return clear or len(pairs) >= wanted
 
     def _estimate_left(self, rounds: int, missing: int) -> str:
-        """Say how long it may still take, by the rounds so far; empty for the last one."""
+        """By the rounds so far; empty for the last one."""
         now_s = time.monotonic()
         left_s = missing * (now_s - self._first_round_s) / rounds
         limit_s = self._contest.budget.limit_s
@@ -278,17 +265,14 @@ class _Measurement:
 
 
 def describe_rounds(rounds: int, counting: int, wanted: int) -> str:
-    """Say how far it is; rounds that were disturbed do not count, and are run again."""
+    """Rounds that were disturbed do not count, and are run again."""
     if counting == rounds:
         return f"    time  round {rounds} of {wanted}"
     return f"    time  round {rounds}, {counting} of {wanted} count"
 
 
 def read_iteration_ms(contestant: Contestant, run: ProgramRun) -> float | None:
-    """Return how long an iteration took in a run of the contestant's own number of iterations.
-
-    None if the program logs nothing. Raises ContestEnded for a damaged log.
-    """
+    """None if the program logs nothing. Raises ContestEnded for a damaged log."""
     command = contestant.commands[-1]
     try:
         log = read_times(
@@ -303,14 +287,13 @@ def read_iteration_ms(contestant: Contestant, run: ProgramRun) -> float | None:
 
 
 def count_iterations(iteration_ms: float) -> int:
-    """Return how many iterations a process makes at least."""
     return math.ceil(_TIMED_MS / max(iteration_ms, _TIMED_MS / _MOST_ITERATIONS))
 
 
 def compare_in_order(
     expected: Sequence[bytes], found: Sequence[bytes], tolerance: Tolerance
 ) -> str:
-    """Say how the outputs of two sides agree. Raises ContestEnded if they do not."""
+    """Raises ContestEnded if they do not agree."""
     if len(expected) != len(found):
         msg = f"{len(found)} outputs, expected {len(expected)}"
         raise ContestEnded(PerformanceStatus.WRONG_OUTPUTS, msg)

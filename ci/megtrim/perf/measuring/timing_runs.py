@@ -37,21 +37,16 @@ _LONGEST_REASON = 300
 
 
 class ContestFiles(Value):
-    """The files of a contest on this machine."""
-
     programs: Mapping[Side, Path]
     model: Path
     inputs: Mapping[str, Path]
-    """By the input's name."""
     cache: Path | None = None
-    """Recorded algorithm cache, for steps that read one which no step before them wrote."""
+    """For steps that read one which no step before them wrote."""
 
     def names_of(self, side: str) -> StepFiles:
-        """Return the names that a side's files have in the run directory."""
         return name_files(side, inputs={name: path.suffix for name, path in self.inputs.items()})
 
     def list_files(self, sides: Iterable[str]) -> Mapping[str, Path]:
-        """Return what the sides need, by its name in the run directory."""
         found: dict[str, Path] = {}
         for side in sides:
             names = self.names_of(side)
@@ -61,7 +56,7 @@ class ContestFiles(Value):
 
 
 class ContestEnded(ProductFailure):
-    """A contest that a program's failure ends; it costs its own row only."""
+    """A program's failure, which ends its contest and costs its own row only."""
 
     def __init__(self, status: PerformanceStatus, reason: str) -> None:
         super().__init__(clean_log(reason.splitlines()[0])[:_LONGEST_REASON])
@@ -69,8 +64,6 @@ class ContestEnded(ProductFailure):
 
 
 class ContestRuns:
-    """The runs of some sides in one run directory."""
-
     def __init__(
         self,
         sides: tuple[str, ...],
@@ -91,12 +84,11 @@ class ContestRuns:
         self._caches: dict[str, Path] = dict.fromkeys(sides, files.cache) if files.cache else {}
         self._dumps = 0
         self.program_time_s = 0.0
-        """Wall time of all programs so far."""
         for name, path in files.list_files(sides).items():
             directory.put(path, name)
 
     def prepare(self, side: str, contestant: Contestant) -> None:
-        """Do the steps before the measured one. Raises ContestEnded if one fails."""
+        """Raises ContestEnded if a step fails."""
         for command in contestant.commands[:-1]:
             self._run(side, contestant, command)
             if command.step.cache is CacheUse.WRITES:
@@ -111,13 +103,13 @@ class ContestRuns:
         cpus: tuple[int, ...] = (),
         padding_bytes: int = 0,
     ) -> ProgramRun:
-        """Run the measured step. Raises ContestEnded if it fails."""
+        """Raises ContestEnded if it fails."""
         command = contestant.commands[-1]
         env = {_PADDING: "x" * padding_bytes}
         return self._run(side, contestant, command, ("--iter", str(iterations)), env=env, cpus=cpus)
 
     def run_for_outputs(self, side: str, contestant: Contestant) -> tuple[bytes, ...]:
-        """Run the measured step once, and return its outputs in their order.
+        """Return the outputs in their order.
 
         Their names are those of variables, which other layouts and fusions number differently.
         """
@@ -128,7 +120,7 @@ class ContestRuns:
         return tuple(self._fetch_outputs(folder, contestant))
 
     def read_made(self, side: str) -> tuple[bytes | None, bytes | None]:
-        """Return the dumped model and the algorithm cache that the steps of a side left."""
+        """The dumped model and the algorithm cache."""
         cache = self._caches.get(side)
         return (
             self._directory.get(self._files.names_of(side).dumped_model),
@@ -136,7 +128,7 @@ class ContestRuns:
         )
 
     def _fetch_outputs(self, folder: str, contestant: Contestant) -> list[bytes]:
-        """Return the outputs of the last run; earlier ones were warm-ups."""
+        """Of the last run; earlier ones were warm-ups."""
         matches = [
             match
             for name in self._directory.names(folder)
@@ -205,7 +197,7 @@ _SHORTEST_MS = 0.0005
 
 
 def read_times(run: ProgramRun, *, source: str, iterations: int, warmups: int) -> TimingLog | None:
-    """Read the log of one process; None if it has none. Raises DamagedLog."""
+    """None if it has none. Raises DamagedLog."""
     # The older program prints on one stream, the newer one on the other.
     text = f"{run.stdout}{run.stderr}"
     return read_timing_log(text, source=source, iterations=iterations, warmups=warmups)
@@ -214,7 +206,7 @@ def read_times(run: ProgramRun, *, source: str, iterations: int, warmups: int) -
 def make_sample(
     turn: Turn, run: ProgramRun, *, iterations: int, warmups: int, other_load: float
 ) -> Sample:
-    """Return the sample of a process by its log; one whose log is damaged has no times.
+    """One whose log is damaged has no times.
 
     ``other_load``: the share of the CPUs above which other programs disturb it.
     """
@@ -237,10 +229,7 @@ def make_sample(
 def make_sample_by_length(
     turn: Turn, runs: tuple[ProgramRun, ProgramRun], short: int, long: int, *, other_load: float
 ) -> Sample:
-    """Return the sample of two processes with ``short`` and ``long`` iterations.
-
-    It has no time if the longer one did not take longer.
-    """
+    """It has no time if the longer process did not take longer."""
     took_ms = 1000 * (runs[1].wall_s - runs[0].wall_s) / (long - short)
     marks = list_marks(runs, other_load=other_load)
     return _make(turn, iterations_ms=(took_ms,) if took_ms > 0 else (), marks=marks)
@@ -266,7 +255,7 @@ def _make(
 
 
 def list_marks(runs: Iterable[ProgramRun], *, other_load: float) -> tuple[Mark, ...]:
-    """Return why the times of these processes do not count; empty if they do."""
+    """Why the times do not count."""
     every = tuple(runs)
     found = {mark for run in every if run.conditions for mark in _marks_of(run.conditions)}
     found |= {Mark.BUSY for run in every if was_busy(run, other_load)}
@@ -274,7 +263,6 @@ def list_marks(runs: Iterable[ProgramRun], *, other_load: float) -> tuple[Mark, 
 
 
 def was_busy(run: ProgramRun, other_load: float) -> bool:
-    """Return whether other programs took more of the CPUs than they may; not known: no."""
     return run.other_load is not None and run.other_load > other_load
 
 

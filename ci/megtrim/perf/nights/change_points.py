@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FEWEST_NIGHTS = 14
 """Below this there is no history to compare with."""
 SHORTEST = 5
-"""Nights on each side of a change."""
+"""On each side of a change."""
 _FALSE_BY_MEAN = 0.01
 _FALSE_BY_RANK = 0.05
 """Share of quiet series in which a test may find a change."""
@@ -42,12 +42,12 @@ _NEIGHBOURHOOD = 7
 """Nights whose median replaces an outlier: two in a row are no majority of it."""
 _PENALTY = 3.0
 _MOST_ALIKE = 0.6
-"""Autocorrelation beyond which nights say nothing more about noise."""
+"""Beyond this, nights say nothing more about noise."""
 _SHORTEST_DRIFT = 15
 _RAMP_STEP = 5
 _DRIFT_PARAMETERS = 4
 _STEP_PARAMETERS = 3
-"""For each step: its size, and its place, which is chosen among many."""
+"""Its size, and its place, which is chosen among many."""
 _DRIFT_MARGIN = 6.0
 _STAIRS_MARGIN = 0.0
 """By how much (BIC) a slope must describe the nights better than steps; less than for one step
@@ -57,8 +57,6 @@ _SMALLEST_NOISE = 1e-9
 
 
 class Pattern(StrEnum):
-    """What a series of nights shows."""
-
     QUIET = "quiet"
     CHANGED = "changed"
     DRIFT = "drift"
@@ -66,17 +64,14 @@ class Pattern(StrEnum):
 
 
 class Direction(StrEnum):
-    """Whether times grew."""
-
     SLOWER = "slower"
     FASTER = "faster"
 
 
 class Change(Value):
-    """One step. Places are indices of nights."""
+    """Places are indices of nights."""
 
     first: int
-    """Most probable first night on the new level."""
     last_good: int
     first_bad: int
     """The change lies after ``last_good``, and at ``first_bad`` at the latest, with about 95 %."""
@@ -91,26 +86,22 @@ class Change(Value):
 
 
 class Findings(Value):
-    """What was found in one series."""
-
     pattern: Pattern
     nights: int
     missing: int = 0
-    """Nights until there is enough history."""
     changes: tuple[Change, ...] = ()
     drift_ratio: float = 1.0
-    """Level at the end over level at the start of a drift."""
+    """Level at the end over level at the start."""
 
     @property
     def drift(self) -> Direction | None:
-        """Return the direction of a drift; None if there is none."""
         if self.pattern is not Pattern.DRIFT:
             return None
         return Direction.SLOWER if self.drift_ratio > 1 else Direction.FASTER
 
 
 def find_changes(times_ms: Sequence[float]) -> Findings:
-    """Find the changes of one series: times in milliseconds, above 0, oldest night first."""
+    """Times in milliseconds, above 0, oldest night first."""
     nights = len(times_ms)
     if nights < FEWEST_NIGHTS:
         missing = FEWEST_NIGHTS - nights
@@ -127,7 +118,7 @@ def find_changes(times_ms: Sequence[float]) -> Findings:
 
 
 def _replace_outliers(levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Replace one or two nights in a row that are far from the nights around them."""
+    """One or two in a row."""
     medians = np.median(sliding_window_view(levels, _NEIGHBOURHOOD), axis=1)
     around = np.pad(medians, _NEIGHBOURHOOD // 2, mode="edge")
     distances = np.abs(levels - around)
@@ -137,7 +128,7 @@ def _replace_outliers(levels: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _propose(levels: NDArray[np.float64]) -> list[int]:
-    """Return more changes than there are, rather than fewer: each is tested later."""
+    """Rather more changes than there are: each is tested later."""
     import ruptures  # it takes half a second
 
     scaled = (levels - np.median(levels)) / _estimate_noise(levels)
@@ -147,13 +138,12 @@ def _propose(levels: NDArray[np.float64]) -> list[int]:
 
 
 def _estimate_noise(levels: NDArray[np.float64]) -> float:
-    """Return the standard deviation between neighbouring nights, which no step changes much."""
+    """The standard deviation between neighbouring nights, which no step changes much."""
     spread = scipy.stats.median_abs_deviation(np.diff(levels), scale="normal")
     return max(float(spread) / math.sqrt(2), _SMALLEST_NOISE)
 
 
 def _keep_significant(levels: NDArray[np.float64], proposed: Sequence[int]) -> list[int]:
-    """Drop the weakest change until each one left is significant."""
     steps = list(proposed)
     while steps:
         alike = _resemblance(_residuals(levels, steps))
@@ -167,7 +157,7 @@ def _keep_significant(levels: NDArray[np.float64], proposed: Sequence[int]) -> l
 
 
 def _doubt(before: NDArray[np.float64], after: NDArray[np.float64], alike: float) -> float:
-    """Return the larger of two p-values, each over the share of false calls that it may make."""
+    """The larger of two p-values, each over the share of false calls that it may make."""
     by_mean, _ = _compare_means(before, after)
     score = float(scipy.stats.norm.isf(max(by_mean, _SMALLEST_P) / 2))
     score /= math.sqrt(_inflation(alike))
@@ -191,14 +181,13 @@ def _compare_means(
 
 
 def _resemblance(rest: NDArray[np.float64]) -> float:
-    """Return the correlation of a night with the previous one, where there is any."""
     if float(np.ptp(rest)) < _SMALLEST_NOISE:
         return 0.0
     return float(np.clip(np.corrcoef(rest[:-1], rest[1:])[0, 1], 0.0, _MOST_ALIKE))
 
 
 def _inflation(alike: float) -> float:
-    """Return by how much resemblance of neighbouring nights raises the variance of a mean."""
+    """By how much resemblance of neighbouring nights raises the variance of a mean."""
     return (1 + alike) / (1 - alike)
 
 
@@ -210,7 +199,6 @@ def _residuals(levels: NDArray[np.float64], steps: Sequence[int]) -> NDArray[np.
 def _sides(
     levels: NDArray[np.float64], steps: Sequence[int], place: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the nights before and after a change, up to the neighbouring changes."""
     edges = [0, *steps, len(levels)]
     return levels[edges[place] : edges[place + 1]], levels[edges[place + 1] : edges[place + 2]]
 
@@ -227,7 +215,7 @@ def _refine(levels: NDArray[np.float64], steps: Sequence[int]) -> list[int]:
 
 
 def _split_costs(levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum of squares that is left for a split before each inner night."""
+    """The sum of squares that is left for a split before each inner night."""
     places = range(SHORTEST, len(levels) - SHORTEST + 1)
     return np.array([np.square(_residuals(levels, (place,))).sum() for place in places])
 
@@ -247,13 +235,12 @@ def _find_drift(levels: NDArray[np.float64], steps: Sequence[int]) -> float | No
 
 
 def _is_staircase(levels: NDArray[np.float64], steps: Sequence[int]) -> bool:
-    """Return whether there are several steps, all in one direction."""
     means = [part.mean() for part in np.split(levels, list(steps))]
     return len(steps) > 1 and abs(int(np.sign(np.diff(means)).sum())) == len(steps)
 
 
 def _ramps(nights: int) -> NDArray[np.float64]:
-    """Return every slope from 0 to 1 that is long enough, one in a row, constant outside."""
+    """Every slope from 0 to 1 that is long enough, one in a row, constant outside."""
     place = np.arange(nights, dtype=float)
     ends = sorted({*range(0, nights, _RAMP_STEP), nights - 1})
     rows = [
@@ -292,7 +279,7 @@ def _describe(levels: NDArray[np.float64], steps: Sequence[int], place: int) -> 
 
 
 def _date_range(levels: NDArray[np.float64], alike: float) -> tuple[int, int]:
-    """Return the last night surely before, and the first surely after, the change."""
+    """The last night surely before, and the first surely after, the change."""
     costs = _split_costs(levels)
     variance = max(float(costs.min()) / len(levels), _SMALLEST_NOISE**2)
     limit = variance * _inflation(alike) * float(scipy.stats.chi2.ppf(_DATE_CONFIDENCE, df=1))

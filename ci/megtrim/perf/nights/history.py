@@ -1,9 +1,8 @@
 """The times in a history: one file a run, as :mod:`megtrim.history.entries` names it.
 
-They are written as other tools read them, and two runs are compared. Both forms follow the readers'
-own sources: ``src/extract.ts`` of github-action-benchmark (tool ``customSmallerIsBetter``), and the
-JSON adapter of Bencher (Bencher Metric Format). Only rows that were measured are written: neither
-form has a word for one that was not. Pure.
+They are exported as other tools read them: ``src/extract.ts`` of github-action-benchmark (tool
+``customSmallerIsBetter``), and the JSON adapter of Bencher (Bencher Metric Format). Neither has a
+word for a row that was not measured.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ VERSION = 1
 FOLDER = "runs"
 LARGEST_RUN_BYTES = 1024 * 1024
 MOST_RUNS = 20_000
-"""Runs that are read at once: ten years of nights on five devices."""
+"""Ten years of nights on five devices."""
 _MOST_ROWS = 5_000
 _MOST_PROGRAMS = 200
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -48,15 +47,12 @@ _HINT = "expected a run as `megtrim perf append` writes it, unchanged"
 
 
 class HistoryRow(Value):
-    """One scenario under one experiment or variant."""
-
     scenario: str
-    """Its id, ``MODEL/SCENARIO@CLASS``."""
+    """``MODEL/SCENARIO@CLASS``."""
     contestant: str
-    """The experiment, or the variant, such as ``reduced``."""
+    """The experiment, or the program and its variant."""
     status: PerformanceStatus
     reason: str
-    """Why it has no times, or what left it open."""
     times: tuple[StageTime, ...]
     left_out: tuple[SamplesLeftOut, ...]
     conditions: str
@@ -77,21 +73,18 @@ class HistoryRow(Value):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return what a row has in common with the same row of another run."""
         return (self.scenario, self.contestant)
 
     @property
     def bounded_times(self) -> tuple[StageTime, ...]:
-        """The times with both ends of their intervals, which alone can be compared."""
+        """With both ends of their intervals, which alone can be compared."""
         return tuple(each for each in self.times if each.upper_ms and each.lower_ms > 0)
 
 
 class MeasuredCommit(Value):
-    """The commit that was measured."""
-
     sha: str
     parent: str
-    """Its first parent; empty if it has none, or it is not known."""
+    """The first one; empty if it has none, or it is not known."""
     committed_at: str
 
     def __post_init__(self) -> None:
@@ -102,11 +95,9 @@ class MeasuredCommit(Value):
 
 
 class MeasuredDevice(Value):
-    """The machine that measured."""
-
     name: str
     identity: str
-    """What stays the same while it is the same machine, such as a digest of model and serial."""
+    """Equal while it is the same machine, such as a digest of model and serial."""
     cpu_class: Annotated[str, Field(alias="class")]
 
     def __post_init__(self) -> None:
@@ -116,11 +107,9 @@ class MeasuredDevice(Value):
 
 
 class HistoryRun(Value):
-    """All that one run measured on one device."""
-
     version: int = VERSION
     job: str
-    """The run of a workflow, such as ``123456/1``; empty for a run by hand."""
+    """Such as ``123456/1``; empty for a run by hand."""
     commit: MeasuredCommit
     measured_at: str
     """``2026-11-23T02:00:00Z``."""
@@ -128,9 +117,9 @@ class HistoryRun(Value):
     engine: str
     """sha256 of the engine's sources."""
     programs: Mapping[str, str]
-    """sha256 of each program, by its variant."""
+    """By variant."""
     method: Annotated[int, Field(ge=1)]
-    """Version of the way megtrim measures: times of two versions are not compared."""
+    """Times of two versions are not compared."""
     rows: tuple[HistoryRow, ...] = field(default=())
 
     def __post_init__(self) -> None:
@@ -156,22 +145,21 @@ class HistoryRun(Value):
 
     @property
     def id(self) -> str:
-        """Return the name that no other content has."""
         return name_entry(self, self.time, self.commit.sha)
 
     @property
     def path(self) -> str:
-        """Return the path of its file, relative to the folder or branch of the history."""
+        """Relative to the folder or branch of the history."""
         return place_entry(FOLDER, self.time, self.id)
 
 
 def dump_run(run: HistoryRun) -> str:
-    """Return the file's text; equal runs are equal bytes."""
+    """Equal runs are equal bytes."""
     return dump(run)
 
 
 def parse_run(text: str, *, source: str) -> HistoryRun:
-    """Parse the text of a run. Raises InputError naming ``source``, the line and what is wrong."""
+    """Raises InputError naming ``source``, the line and what is wrong."""
     return load_entry(HistoryRun, text, source=source, version=VERSION, hint=_HINT)
 
 
@@ -183,22 +171,19 @@ RUN_FILES = EntryKind(
     largest_bytes=LARGEST_RUN_BYTES,
     most=MOST_RUNS,
 )
-"""Runs, as a history holds them."""
 
 
 _NANOSECONDS = 1_000_000
-"""Of a millisecond: Bencher's own measure ``latency`` is in nanoseconds."""
+"""Of a millisecond: Bencher's measure ``latency`` is in nanoseconds."""
 
 
 class ExportFormat(StrEnum):
-    """A form that another tool reads."""
-
     GITHUB_ACTION_BENCHMARK = "github-action-benchmark"
     BENCHER = "bencher"
 
 
 def export_run(run: HistoryRun, form: ExportFormat) -> str:
-    """Return a run in a tool's form; equal runs are equal bytes.
+    """Equal runs are equal bytes.
 
     Raises InputError if nothing was measured: both tools refuse a document without a result.
     """
@@ -209,7 +194,7 @@ def export_run(run: HistoryRun, form: ExportFormat) -> str:
 
 
 def _list_measured_times(run: HistoryRun) -> Iterator[tuple[str, StageTime]]:
-    """Yield the times with their names, sorted. A name has spaces: Bencher takes it for no slug."""
+    """Sorted. A name has spaces: Bencher takes it for no slug."""
     for row in sorted(run.rows, key=lambda each: each.key):
         for time in sorted(row.bounded_times, key=lambda each: each.stage):
             yield " ".join((*row.key, time.stage)), time
@@ -252,8 +237,6 @@ _TimeKey = tuple[str, str, str, str]
 
 
 class RunRatio(Value):
-    """One row of two runs on one device: the second side over the first."""
-
     scenario: str
     contestant: str
     stage: str
@@ -267,20 +250,17 @@ class RunRatio(Value):
 
     @property
     def differs(self) -> bool:
-        """Whether the interval leaves no room for equal times."""
         return not self.lower <= 1 <= self.upper
 
 
 class RunComparison(Value):
-    """All rows of both sides."""
-
     ratios: tuple[RunRatio, ...]
     unpaired: tuple[str, ...]
-    """Rows that cannot be compared, each with the reason, one line each."""
+    """Each with the reason, one line each."""
 
 
 def compare_runs(before: Iterable[HistoryRun], after: Iterable[HistoryRun]) -> RunComparison:
-    """Compare two sides; where a side has several runs of a row, its newest one counts.
+    """Where a side has several runs of a row, its newest one counts.
 
     The ratio of two medians has an interval from both: on the logarithmic scale by the method of
     variance estimates recovery (MOVER; Donner and Zou 2012), as the history has no samples. It
@@ -304,7 +284,7 @@ def compare_runs(before: Iterable[HistoryRun], after: Iterable[HistoryRun]) -> R
 
 
 class _Measured(Value):
-    """A time, its row and its run; None: the row has none that can be compared."""
+    """None: the row has none that can be compared."""
 
     run: HistoryRun
     row: HistoryRow
@@ -323,7 +303,7 @@ def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
 
 
 def _make_ratio(key: _TimeKey, first: _Measured, second: _Measured) -> RunRatio | str:
-    """Return the ratio, or why there is none."""
+    """Or why there is none."""
     if first.run.method != second.run.method:
         return "measured in two ways, which are not compared"
     for each in (first, second):
@@ -350,7 +330,7 @@ def _make_ratio(key: _TimeKey, first: _Measured, second: _Measured) -> RunRatio 
 
 
 def combine(before: StageTime, after: StageTime) -> tuple[float, float, float]:
-    """Return the ratio of two medians between the ends of its interval."""
+    """The ratio of two medians between the ends of its interval."""
     ratio = math.log(after.median_ms / before.median_ms)
     down = math.hypot(math.log(after.median_ms / after.lower_ms), _measure_upper(before))
     up = math.hypot(_measure_upper(after), math.log(before.median_ms / before.lower_ms))

@@ -1,7 +1,6 @@
 """A night of performance: from a verdict to runs of the history, and from the history to it.
 
-Pure. A run is all that one device measured; a row whose device was not reached is in no run, so a
-series has a gap there.
+A row whose device was not reached is in no run, so a series has a gap there.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 class NightFacts(Value):
-    """What a verdict does not hold: when it was, and of which commit."""
+    """What a verdict does not hold."""
 
     commit: MeasuredCommit
     measured_at: str
-    """``2026-11-23T02:00:00Z``: of the whole run, so that a repeated job writes the same."""
+    """Of the whole run, so that a repeated job writes the same."""
     job: str
 
 
 def make_runs(verdict: Verdict, facts: NightFacts) -> tuple[HistoryRun, ...]:
-    """Return a run for each device that times were to be taken on, sorted by its name."""
+    """One for each device, sorted by name."""
     rows = verdict.performance.all_rows if verdict.performance else ()
     machines = {each.name: each for each in verdict.devices}
     by_device: dict[tuple[str, str], list[HistoryRow]] = {}
@@ -76,7 +75,6 @@ def make_runs(verdict: Verdict, facts: NightFacts) -> tuple[HistoryRun, ...]:
 
 
 def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
-    """Return the verdict with what the history has of its rows."""
     if verdict.performance is None:
         return verdict
     classes = {row.scenario: row.cpu_class for row in verdict.performance.all_rows}
@@ -92,7 +90,7 @@ def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
 
 
 def _make_rows(row: Row) -> Iterator[HistoryRow]:
-    """Yield the row of each program that a row of the verdict is about."""
+    """One for each program."""
     if isinstance(row, PerformanceRow):
         yield _make_row(row, row.experiment, row.times)
         return
@@ -121,7 +119,7 @@ def _make_row(row: Row, contestant: str, times: tuple[StageTime, ...]) -> Histor
 
 
 def _show(series: Series, cpu_class: str) -> HistorySeries:
-    """Return a series as a report shows it: one point for each day, the last of it."""
+    """One point for each day, the last of it."""
     points = {
         each.measured_at[:_DAY]: HistoryPoint(
             date=each.measured_at[:_DAY],
@@ -156,7 +154,7 @@ def _sha256(text: str) -> str:
 
 
 def _fit(text: str) -> str:
-    """Return a text as the history takes it: one printable line that is not empty."""
+    """As the history takes it: one printable line that is not empty."""
     return _shorten(text) or "-"
 
 

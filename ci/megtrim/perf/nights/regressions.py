@@ -1,13 +1,12 @@
 """Which scenarios got slower, and what becomes of their issues: opened, updated, closed.
 
-Pure. A night compares a program with that of a *base* commit. Only a
-comparison that was made and decided opens or closes anything: what is missing, lost, failed or
-unproven leaves an issue as it is. The base stays where it is while an issue is open, so that a
-regression that no one repairs is found again every night.
+A night compares a program with that of a *base* commit. Only a comparison that was made and decided
+opens or closes anything: what is missing, lost, failed or unproven leaves an issue as it is. The
+base stays where it is while an issue is open, so that a regression that no one repairs is found
+again every night.
 
-Which commits a night may be compared with follows from the issues first. Where the history shows a
-rise that no comparison has decided, it chooses the base, and opens nothing by itself: machines get
-slower, too.
+Where the history shows a rise that no comparison has decided, it chooses the base, and opens
+nothing by itself: machines get slower, too.
 """
 
 from __future__ import annotations
@@ -31,25 +30,21 @@ _LONGEST_SUBJECTS = 20_000
 
 
 class IssueState(StrEnum):
-    """What an issue says of its regression."""
-
     REGRESSED = "regressed"
     FIXED = "fixed"
     DUPLICATE = "duplicate"
-    """Another issue, which is older, is about the same scenario."""
+    """An older issue is about the same scenario."""
 
 
 class RegressionRecord(Value):
-    """What an issue keeps for the nights to come."""
-
     version: int = 1
     config: str
-    """Path of megtrim.yaml in its repository."""
+    """Of megtrim.yaml in its repository."""
     scenario: str
     subjects: tuple[str, ...]
-    """Rows that are slower and were not seen repaired, sorted."""
+    """Rows that were not seen repaired, sorted."""
     base: str
-    """Commit that the program is compared with; empty: with plain, by the same night."""
+    """Commit; empty: it is compared with plain, by the same night."""
     last_good: str
     first_bad: str
     """The culprit comes after ``last_good``, up to ``first_bad``. Empty without a base."""
@@ -59,15 +54,13 @@ class RegressionRecord(Value):
 
 
 class KnownIssue(Value):
-    """An issue of a former night."""
-
     number: int
     is_open: bool
     record: RegressionRecord
 
 
 class Night(Value):
-    """What was measured this night. ``runs``: the history, with or without this night."""
+    """``runs``: the history, with or without this night."""
 
     performance: Performance
     config: str
@@ -89,7 +82,7 @@ class IssueAction(Value):
 
 
 def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction, ...]:
-    """Return what to do, by scenario; for a night that was repeated, the same again."""
+    """By scenario; for a night that was repeated, the same again."""
     ours = sorted(
         (each for each in known if each.record.config == night.config),
         key=lambda each: each.number,
@@ -126,7 +119,7 @@ def _plan_one(night: Night, scenario: str, known: Sequence[KnownIssue]) -> Itera
 def _follow_up(
     night: Night, issue: KnownIssue, rows: Sequence[Row], slower: tuple[Row, ...]
 ) -> Iterator[IssueAction]:
-    """Yield what becomes of an open issue; nothing, if this night has no news of it."""
+    """Nothing, if this night has no news of it."""
     record = issue.record
     proofs = tuple(
         row for row in rows if row.subject in record.subjects and _is_repaired(row, record, night)
@@ -149,20 +142,20 @@ def _follow_up(
 
 
 def _list_subjects(subjects: Iterable[str]) -> tuple[str, ...]:
-    """Return as many as an issue has room for, sorted: GitHub refuses what is too long."""
+    """As many as an issue has room for, sorted: GitHub refuses what is too long."""
     ordered = sorted(set(subjects))
     ends = accumulate(len(ascii(each)) for each in ordered)
     return tuple(each for each, end in zip(ordered, ends, strict=True) if end <= _LONGEST_SUBJECTS)
 
 
 def _is_slower(row: Row, night: Night) -> bool:
-    """Return whether a row regressed against what is known: a base without a commit is nothing."""
+    """A base without a commit is nothing that is known."""
     counts = (night.base or each.against is not Reference.BASE for each in list_slower(row))
     return row.status is PerformanceStatus.REGRESSED and any(counts)
 
 
 def _is_accepted(issue: KnownIssue, night: Night, slower: tuple[Row, ...]) -> bool:
-    """Return whether a person closed an issue about the same rows against the same base."""
+    """A person closed an issue about the same rows against the same base."""
     record = issue.record
     base = night.base if any(_is_against_base(row) for row in slower) else ""
     same = record.base == base and {*_list_subjects(row.subject for row in slower)} <= {
@@ -172,7 +165,7 @@ def _is_accepted(issue: KnownIssue, night: Night, slower: tuple[Row, ...]) -> bo
 
 
 def _is_repaired(row: Row, record: RegressionRecord, night: Night) -> bool:
-    """Return whether a row was measured against what it had been slower than, and no longer is."""
+    """It was measured against what it had been slower than, and no longer is."""
     if row.status is not PerformanceStatus.MEASURED:
         return False
     if isinstance(row, TrimmingRow):
@@ -193,7 +186,7 @@ def _is_against_base(row: Row) -> bool:
 
 
 def list_slower(row: Row) -> tuple[RatioResult, ...]:
-    """Return the ratios of a row that are slower by more than the threshold, the worst first."""
+    """The worst first."""
     slower = (each for _, each in row.named_ratios if each.regressed)
     return tuple(sorted(slower, key=lambda each: -each.ratio))
 
@@ -217,10 +210,7 @@ def _make_record(night: Night, scenario: str, slower: tuple[Row, ...]) -> Regres
 
 
 def _suspect(night: Night, row: PerformanceRow) -> tuple[str, str]:
-    """Return the last commit that was fast, and the first that was slow, as far as is known.
-
-    Nights between the base and this one are fast or slow by what they are nearer to.
-    """
+    """Nights between the base and this one are fast or slow by what they are nearer to."""
     now = next((each for each in row.times if each.stage is TimeStage.INFERENCE), None)
     ratio = next((each for each in list_slower(row) if each.stage is TimeStage.INFERENCE), None)
     last_good, first_bad = night.base, night.head
@@ -235,7 +225,7 @@ def _suspect(night: Night, row: PerformanceRow) -> tuple[str, str]:
 
 
 def _list_points_since_base(night: Night, row: PerformanceRow) -> Sequence[Point]:
-    """Return the nights of a row on its device after that of the base, oldest first."""
+    """On its device, oldest first."""
     found = [
         each
         for each in make_series(night.runs, scenario=row.scenario)
@@ -279,7 +269,7 @@ def list_bases(
 
 
 def _has_its_turn(issue: KnownIssue, runs: Sequence[HistoryRun]) -> bool:
-    """Return whether the base of an issue is used, by the nights since the issue was written."""
+    """By the nights since the issue was written."""
     written = max((e.measured_at for e in runs if e.job == str(issue.record.run)), default="")
     nights = {each.measured_at for each in runs if each.measured_at > written}
     return len(nights) <= _NIGHTS_WITHOUT_NEWS or len(nights) % 2 == 0
@@ -290,10 +280,7 @@ def _is_active(issue: KnownIssue) -> bool:
 
 
 def _find_before_rise(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -> str:
-    """Return the commit of the last night before times rose; empty if they did not lately.
-
-    A rise that a person accepted, by closing its issue, is none.
-    """
+    """A rise that a person accepted, by closing its issue, is none."""
     closed = (each.record for each in known if not each.is_open)
     accepted = {each.first_bad for each in closed if each.state is IssueState.REGRESSED}
     since = max((each.id for each in runs if each.commit.sha in accepted), default="")
@@ -309,7 +296,7 @@ def _find_before_rise(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -
 
 
 def _list_before_rise(series: Series) -> Iterator[Point]:
-    """Yield the last night before the last rise of a series, and one long before on a slope."""
+    """The last night before the last rise, and one long before on a slope."""
     lately = max(0, len(series.points) - _NIGHTS_OF_A_RISE)
     if series.findings.drift is Direction.SLOWER:
         yield series.points[lately]
@@ -319,7 +306,7 @@ def _list_before_rise(series: Series) -> Iterator[Point]:
 
 
 def _is_lately(series: Series, newest: str) -> bool:
-    """Return whether a series goes on: its scenario and its device are still there."""
+    """Its scenario and its device are still there."""
     last, now = (
         parse_time("measured_at", each) for each in (series.points[-1].measured_at, newest)
     )

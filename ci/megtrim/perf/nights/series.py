@@ -1,7 +1,7 @@
 """Series of nights: the same row of runs by one device and one way of measuring.
 
-Pure. Another device, or another version of the way megtrim measures, begins a series of its own,
-so what it changes is never called a change of the program.
+Another device, or another version of the way megtrim measures, begins a series of its own, so what
+it changes is never called a change of the program.
 """
 
 from __future__ import annotations
@@ -18,13 +18,10 @@ from megtrim.util.value import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class SeriesKey:
-    """What all points of a series have in common."""
-
     scenario: str
     contestant: str
     stage: TimeStage
     device: str
-    """Identity of the device."""
     method: int
 
     def __str__(self) -> str:
@@ -32,8 +29,6 @@ class SeriesKey:
 
 
 class Point(Value):
-    """One night."""
-
     run: str
     commit: str
     measured_at: str
@@ -41,8 +36,6 @@ class Point(Value):
 
 
 class DatedChange(Value):
-    """A change with the nights and commits that it lies between."""
-
     change: Change
     last_good: Point
     first_bad: Point
@@ -50,20 +43,17 @@ class DatedChange(Value):
 
 
 class Series(Value):
-    """One series, oldest point first, and what was found in it."""
-
     key: SeriesKey
     device_name: str
     points: tuple[Point, ...]
     findings: Findings
     changes: tuple[DatedChange, ...]
     follows: str = ""
-    """Why it does not continue an older series, such as ``a new device``; empty if it is the
-    first."""
+    """Such as ``a new device``; empty if it is the first."""
 
 
 def make_series(runs: Sequence[HistoryRun], *, scenario: str = "") -> tuple[Series, ...]:
-    """Return every series of ``runs``, sorted; ``scenario``: of that id alone.
+    """Sorted; ``scenario``: of that id alone.
 
     Rows that were skipped or failed are no points. ``runs`` may come in any order.
     """
@@ -107,7 +97,7 @@ def _make_one(key: SeriesKey, points: Sequence[Point], name: str, follows: str) 
 
 
 def _predecessor(key: SeriesKey, points: dict[SeriesKey, list[Point]]) -> str:
-    """Say why a series begins where an older one of the same row has begun before."""
+    """Why a series begins where an older one of the same row has begun before."""
     row = (key.scenario, key.contestant, key.stage)
     older = [
         each

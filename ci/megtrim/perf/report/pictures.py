@@ -1,15 +1,8 @@
-"""The pictures of times. Pure.
+"""The pictures of times.
 
-Experiments by time: a bar for each, with its interval. The names stand over the bars as text of the
-page, so that none is clipped. A dashed line marks the baseline. A bar much longer than the baseline
-is cut off, and says so.
-
-A series over nights: each night has its place by its date. A line joins two nights only if they
-follow each other, so that a missing night is a gap. Change points are numbered; the list under the
-picture explains them.
-
-Size against speed: a point for each variant of an artifact. To the left is smaller, down is faster.
-Both axes start at zero, so that distances are shares.
+Names stand over the bars as text of the page, so that none is clipped. A line joins two nights only
+if they follow each other, so that a missing night is a gap. Sizes and speeds start at zero, so that
+distances are shares.
 """
 
 from __future__ import annotations
@@ -60,12 +53,10 @@ _BASELINE = "baseline"
 
 
 class TimeBar(Value):
-    """One experiment."""
-
     name: str
     time: str
     ratio: str
-    """To the baseline; empty for the baseline itself, and without one."""
+    """Empty for the baseline itself, and without one."""
     word: str
     tone: str
     """faster, slower, or neither; selects the colour."""
@@ -73,24 +64,21 @@ class TimeBar(Value):
     lower: str
     upper: str
     open_ended: bool
-    """Whether the interval has no upper end on the picture."""
     cut: bool
 
 
 class TimePicture(Value):
-    """The experiments of one scenario, drawn to one scale."""
-
     title: str
     bars: tuple[TimeBar, ...]
     ticks: tuple[Tick, ...]
     baseline: str
-    """Where the baseline's median is; empty: it was not measured."""
+    """Empty: it was not measured."""
     note: str
-    """What is not on it, or empty."""
+    """What is not on it."""
 
 
 def time_pictures(performance: Performance) -> tuple[TimePicture, ...]:
-    """Return a picture for each scenario that has times of inference, at most forty."""
+    """For each scenario that has times of inference, at most forty."""
     groups = groupby(performance.rows, key=lambda row: (row.scenario, row.cpu_class))
     found = (_draw_times(scenario, tuple(rows)) for (scenario, _), rows in groups)
     return tuple(each for each in found if each is not None)[:_MOST_TIME_PICTURES]
@@ -158,7 +146,6 @@ def _list_time_ticks(scale: Scale) -> Iterator[Tick]:
 
 
 HISTORY_HEIGHT = 170.0
-"""Pixels of the area of the points."""
 MOST_NIGHTS = 400
 _MOST_HISTORY_PICTURES = 60
 _MOST_CHANGES = 20
@@ -169,8 +156,6 @@ _LONGEST_COMMIT = 12
 
 
 class NightMark(Value):
-    """One night: its median and interval."""
-
     x: str
     y: str
     lower: str
@@ -179,22 +164,19 @@ class NightMark(Value):
 
 
 class ChangeMark(Value):
-    """A change point: a line between two nights, and its number."""
+    """A line between two nights."""
 
     x: str
     number: int
     tone: str
-    """faster or slower."""
     text: str
 
 
 class HistoryPicture(Value):
-    """One series."""
-
     title: str
     experiment: str
     text: str
-    """What it shows, in one sentence, for those who do not see it."""
+    """For those who do not see it."""
     height: str
     nights: tuple[NightMark, ...]
     lines: tuple[Join, ...]
@@ -205,7 +187,7 @@ class HistoryPicture(Value):
 
 
 def history_pictures(history: Sequence[HistorySeries]) -> tuple[HistoryPicture, ...]:
-    """Return a picture for each series with a night, at most sixty; those that changed first."""
+    """At most sixty; those that changed first."""
     with_points = [each for each in history if each.points]
     ordered = sorted(with_points, key=lambda each: not each.changes)
     return tuple(_draw_history(each) for each in ordered[:_MOST_HISTORY_PICTURES])
@@ -284,7 +266,6 @@ def _mark_changes(changes: Sequence[ChangePoint], nights: Scale) -> Iterator[Cha
 
 
 _SIZE_HEIGHT = 230.0
-"""Pixels of the area of the points."""
 _MOST_SIZE_PICTURES = 40
 _MOST_POINTS = 8
 _SIZE_TICKS = 4
@@ -296,8 +277,6 @@ _LINE = 16.0
 
 
 class VariantMark(Value):
-    """One variant."""
-
     name: str
     x: str
     y: str
@@ -310,8 +289,6 @@ class VariantMark(Value):
 
 
 class SizeSpeedPicture(Value):
-    """The variants of one artifact in one scenario."""
-
     title: str
     artifact: str
     text: str
@@ -322,7 +299,7 @@ class SizeSpeedPicture(Value):
 
 
 def size_speed_pictures(performance: Performance) -> tuple[SizeSpeedPicture, ...]:
-    """Return a picture for each row of trimming that has a time, at most forty."""
+    """For each row of trimming that has a time, at most forty."""
     found = (_draw_size_speed(row) for row in performance.trimming)
     return tuple(each for each in found if each is not None)[:_MOST_SIZE_PICTURES]
 
@@ -380,7 +357,7 @@ def _mark_variants(
 
 
 def _place_label(part: float, top: float, taken: Sequence[tuple[float, float]]) -> float:
-    """Return the height of a name: over its point, or the next free line under it."""
+    """Over its point, or the next free line under it."""
     places = [top + _ABOVE, *(top + _BELOW + _LINE * number for number in range(len(taken) + 1))]
     for place in places:
         near = (abs(part - x) < _NEAR_X and abs(place - y) < _NEAR_Y for x, y in taken)

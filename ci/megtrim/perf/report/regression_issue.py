@@ -1,8 +1,7 @@
 """The issue about one scenario that got slower, and the record that the next night reads in it.
 
-Pure. Names come from a configuration, texts of devices from anywhere: :mod:`megtrim.render.markup`
-escapes every one of them, so that none becomes a mention, a link, HTML, or a word that closes
-another issue.
+Texts come from anywhere: :mod:`megtrim.render.markup` escapes every one of them, so that none
+becomes a mention, a link, HTML, or a word that closes another issue.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _VERSION = 1
 _LONGEST_BODY = 60_000
 """GitHub refuses more than 65,536 characters."""
 _MOST_ROWS = (20, 5, 1)
-"""So many are shown, fewer if they do not fit."""
+"""Fewer if they do not fit."""
 _MOST_REMARKS = 10
 _LONGEST_TITLE = 120
 _LONGEST_COMMAND = 2_000
@@ -48,26 +47,22 @@ _DOUBLE = "Another open issue is about this scenario; this one is closed."
 
 
 class NightPlace(Value):
-    """Where a night can be looked at."""
-
     repository_url: str
-    """Address of the repository, without a slash at the end."""
+    """Without a slash at the end."""
     run_url: str
     artifact: str
-    """Artifact of the run that holds the page."""
+    """Of the run; it holds the page."""
     head: str
     """Commit that was measured."""
 
 
 class IssueText(Value):
-    """What GitHub shows of an issue."""
-
     title: str
     body: str
 
 
 def render_issue(action: IssueAction, where: NightPlace) -> IssueText:
-    """Return title and body; equal actions give equal texts, whichever attempt of a job asks."""
+    """Equal actions give equal texts, whichever attempt of a job asks."""
     record, body = action.record, ""
     for most in _MOST_ROWS:
         parts = [*_parts(action, where, most), f"*{_HOW_IT_ENDS}*", _write_record(record)]
@@ -78,7 +73,7 @@ def render_issue(action: IssueAction, where: NightPlace) -> IssueText:
 
 
 def read_record(body: str) -> RegressionRecord | None:
-    """Return the record in an issue's body; None if megtrim wrote none, or it was changed."""
+    """None if megtrim wrote none, or it was changed."""
     line = body.replace("\r\n", "\n").rstrip().rpartition("\n")[2]
     if not (line.startswith(_MARK) and line.endswith(_END)):
         return None
@@ -99,7 +94,7 @@ def _write_record(record: RegressionRecord) -> str:
 
 
 def _title(record: RegressionRecord) -> str:
-    """Return a title of plain letters: GitHub looks for names and code in titles, too."""
+    """Plain letters: GitHub looks for names and code in titles, too."""
     name, _, cpu_class = one_line(record.scenario).partition("@")
     text = f"{name} on {cpu_class} got slower" if cpu_class else f"{name} got slower"
     of = f"{id_}: " if (id_ := id_of(record.config)) else ""
@@ -127,7 +122,7 @@ def _parts(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:
 
 
 def _cells(row: Row) -> Iterator[tuple[str, ...]]:
-    """Yield a line of the table for each comparison that decides."""
+    """For each comparison that decides."""
     for name, ratio, time in _comparisons(row):
         yield (
             name,
@@ -152,14 +147,13 @@ def _comparisons(row: Row) -> Iterator[tuple[str, RatioResult, StageTime | None]
 
 
 def _remarks(rows: tuple[Row, ...]) -> list[str]:
-    """Return what devices said of the runs, each once."""
+    """What devices said, each once."""
     found = [f"left out: {each.count} samples, {each.reason}" for r in rows for each in r.left_out]
     found += [condition for row in rows for condition in row.conditions]
     return [code(each) for each in dict.fromkeys(found)][:_MOST_REMARKS]
 
 
 def _suspects(record: RegressionRecord, where: NightPlace) -> str:
-    """Return the commits that may have done it."""
     if not record.last_good or record.last_good == record.first_bad:
         return ""
     good, bad = record.last_good, record.first_bad
@@ -171,7 +165,7 @@ def _suspects(record: RegressionRecord, where: NightPlace) -> str:
 
 
 def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]:
-    """Yield how to see it again: the base is built next to the project, and compared with."""
+    """The base is built next to the project, and compared with."""
     prepare: list[str] = []
     compared = ""
     if record.base:

@@ -1,7 +1,6 @@
-"""The tables of times: for a terminal, for Markdown, as values for the page, and for JUnit. Pure.
+"""The tables of times: for a terminal, for Markdown, as values for the page, and for JUnit.
 
-A table for each scenario and class: a row for each experiment, columns as in the engine's own
-pages. Names and reasons come from devices and are cleaned here.
+Names and reasons come from devices and are cleaned here.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ NOT_SHOWN = "-"
 PREPARE_HEAD = "模型配置 prepare (ms)"
 WARM_UP_HEAD = "模型预热 warm-up (ms)"
 INFERENCE_HEAD = "模型推理 inference (ms)"
-"""The columns of the engine's own tables, with English next to them."""
+"""As in the engine's own tables, with English next to them."""
 
 _URGENCY = (
     PerformanceStatus.REGRESSED,
@@ -74,43 +73,35 @@ _SIGNS = {
 
 
 class TimeCells(Value):
-    """One row of a table, as plain text."""
-
     names: tuple[str, ...]
     numbers: tuple[str, ...]
-    """The columns between names and result."""
     answers: tuple[str, ...]
-    """Of each comparison, one line: different, over the threshold."""
+    """One line for each comparison."""
     processes: str
-    """How many there were, and their spread; empty: none."""
     word: str
     chip: str
-    """Status that selects colour and icon."""
+    """Selects colour and icon."""
     sign: str
     remarks: tuple[str, ...]
 
 
 class TimeTable(Value):
-    """The experiments of one scenario."""
-
     title: str
     device: str
     lines: tuple[TimeCells, ...]
 
 
 def tables(performance: Performance) -> tuple[TimeTable, ...]:
-    """Return a table for each scenario, in the order of the rows."""
     groups = groupby(performance.rows, key=lambda row: (row.scenario, row.cpu_class))
     return tuple(_table(scenario, tuple(rows), performance) for (scenario, _), rows in groups)
 
 
 def trimming_lines(performance: Performance) -> tuple[TimeCells, ...]:
-    """Return a line for each variant of each row of trimming."""
     return tuple(line for row in performance.trimming for line in _variants(row, performance))
 
 
 def text(performance: Performance) -> str:
-    """Return the tables for a terminal, without a final newline; at most a hundred rows."""
+    """Without a final newline; at most a hundred rows."""
     parts, room = [one_line(summarize(performance))], MOST_ROWS
     for table in tables(performance):
         lines = table.lines[:room]
@@ -130,7 +121,7 @@ def text(performance: Performance) -> str:
 
 
 def markdown_summary(performance: Performance) -> str:
-    """Return the counts, and the rows that need a person by name, as one short part."""
+    """The counts, and the rows that need a person by name."""
     urgent = sorted(
         (row for row in performance.all_rows if row.status is not PerformanceStatus.MEASURED),
         key=lambda row: (urgency(row), row.subject),
@@ -144,7 +135,6 @@ def markdown_summary(performance: Performance) -> str:
 
 
 def markdown(performance: Performance) -> Iterator[str]:
-    """Yield a folded table for each scenario, and one of trimming."""
     for table in tables(performance):
         head = tuple(name if name in _WORDS else f"{name}>" for name in HEAD)
         body = bounded_table(head, table.lines, _markdown_row)
@@ -237,7 +227,7 @@ def _indent(lines: Sequence[str]) -> list[str]:
 
 
 def milliseconds(time_ms: float) -> str:
-    """Format a time with at least four digits that count: ``5.213``, ``1,821``."""
+    """At least four digits that count: ``5.213``, ``1,821``."""
     if time_ms >= 1000:
         return f"{time_ms:,.0f}"
     digits = 1 if time_ms >= 100 else 2 if time_ms >= 10 else 3
@@ -245,7 +235,7 @@ def milliseconds(time_ms: float) -> str:
 
 
 def time_with_interval(time: StageTime) -> str:
-    """Format a median and its interval: ``5.213 (5.101 to 5.322)``."""
+    """``5.213 (5.101 to 5.322)``."""
     lower = milliseconds(time.lower_ms)
     ends = (
         f"{lower} or more" if time.upper_ms is None else f"{lower} to {milliseconds(time.upper_ms)}"
@@ -254,7 +244,7 @@ def time_with_interval(time: StageTime) -> str:
 
 
 def direction(ratio: RatioResult) -> str:
-    """Return ``faster``, ``slower``, ``no difference``, or ``unproven``."""
+    """``faster``, ``slower``, ``no difference``, or ``unproven``."""
     if ratio.different is Answer.INCONCLUSIVE:
         return "unproven"
     if ratio.different is Answer.NO:
@@ -263,12 +253,11 @@ def direction(ratio: RatioResult) -> str:
 
 
 def find_time(row: PerformanceRow, stage: TimeStage) -> StageTime | None:
-    """Return the time of a stage, or None."""
     return next((each for each in row.times if each.stage is stage), None)
 
 
 def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
-    """Return the ratio to a reference, of inference if there are several; None without one."""
+    """Of inference if there are several."""
     found = [each for each in row.ratios if each.against is against]
     return next(
         (each for each in found if each.stage is TimeStage.INFERENCE), next(iter(found), None)
@@ -276,7 +265,7 @@ def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
 
 
 def remarks(row: Row) -> tuple[str, ...]:
-    """Return what a reader must know of a row besides its numbers, one line each."""
+    """What a reader must know besides numbers, one line each."""
     left_out = (f"left out: {each.count}, {each.reason}" for each in row.left_out)
     emulated = ("emulated: says nothing about a device",) if row.emulated else ()
     estimated = any(each.by_run_length for _, each in row.named_times)
@@ -286,7 +275,7 @@ def remarks(row: Row) -> tuple[str, ...]:
 
 
 def urgency(row: Row) -> int:
-    """Return a key that sorts rows that need a person first, and keeps all others together."""
+    """Sorts rows that need a person first, and keeps all others together."""
     return _URGENCY.index(row.status) if row.status in _URGENCY else len(_URGENCY)
 
 
@@ -299,7 +288,7 @@ _WORST_ESCAPE = 6
 
 
 def properties(performance: Performance) -> dict[str, str]:
-    """Return the numbers by name; rows that would exceed the limit are left out."""
+    """Rows that would exceed the limit are left out."""
     found: dict[str, str] = {}
     room = PROPERTIES_LIMIT
     for subject, numbers in _list_numbers(performance):

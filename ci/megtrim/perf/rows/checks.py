@@ -48,7 +48,7 @@ _SEARCHES = (
 def performance_checks(
     performance: Performance, *, start: Place, places: Mapping[str, Place]
 ) -> Iterator[Check]:
-    """Yield the check of each row; ``places``: where a scenario is configured."""
+    """``places``: where a scenario is configured."""
     for row in performance.all_rows:
         place = places.get(row.scenario, start)
         status = check_status(row.status, performance.inconclusive)
@@ -77,7 +77,7 @@ def _find_hint(row: Row) -> str:
 
 
 def summarize(performance: Performance) -> str:
-    """Return one line that counts the rows by status: ``times: 12 measured, 1 regressed``."""
+    """``times: 12 measured, 1 regressed``."""
     found = [row.status for row in performance.all_rows]
     counts = [
         f"{found.count(each)} {STATUS_WORDS[each]}" for each in PerformanceStatus if each in found

@@ -1,4 +1,4 @@
-"""From the samples of a contest to times with intervals, and to the comparison of its sides. Pure.
+"""From the samples of a contest to times with intervals, and to the comparison of its sides.
 
 Samples that are marked count in nothing.
 """
@@ -26,7 +26,7 @@ from megtrim.util.wording import count
 
 _CONFIDENCE = 0.95
 _FALSE_SHARE = 0.05
-"""Share of false calls among all rows of a verdict that are called different."""
+"""Among all rows of a verdict that are called different."""
 
 _MARKED: Mapping[Mark, str] = {
     Mark.THROTTLED: "the machine was throttled",
@@ -37,7 +37,7 @@ _MARKED: Mapping[Mark, str] = {
 
 
 def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime, ...]:
-    """Return the time of each stage that a contestant's processes reported, in their order."""
+    """In the order of a run."""
     mine = [each for each in result.samples if each.contestant == contestant and each.counts]
     found = {
         stage: [time_ms for sample in mine if (time_ms := sample.time_ms(stage)) is not None]
@@ -53,9 +53,9 @@ def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime,
 def compare_sides(
     contest: Contest, result: ContestResult, against: Reference, *, adjusted_p: float
 ) -> RatioResult | None:
-    """Return the ratio of the rival's iterations to the reference's; None without any pair.
+    """Of the rival's iterations to the reference's; None without any pair.
 
-    ``adjusted_p``: the p-value of :func:`find_p_value`, adjusted for all rows of the verdict.
+    ``adjusted_p``: that of :func:`find_p_value`, adjusted for all rows of the verdict.
     """
     pairs = _pairs_of(contest, result)
     if not pairs:
@@ -70,19 +70,18 @@ def compare_sides(
 
 
 def find_p_value(contest: Contest, result: ContestResult) -> float:
-    """Return the p-value of "not different" over all looks; 1 without pairs."""
+    """Of "not different" over all looks; 1 without pairs."""
     pairs = _pairs_of(contest, result)
     return sequential_p_value(pairs, contest.budget.plan) if pairs else 1.0
 
 
 def count_left_out(samples: Iterable[Sample]) -> tuple[SamplesLeftOut, ...]:
-    """Return how many samples each mark left out."""
     counts = Counter(str(mark) for sample in samples for mark in sample.marks)
     return tuple(SamplesLeftOut(reason=reason, count=counts[reason]) for reason in sorted(counts))
 
 
 def describe_left_out(samples: Sequence[Sample]) -> str:
-    """Return what left out samples, and how many of how many; empty if all count."""
+    """Empty if all count."""
     counts = Counter(mark for sample in samples for mark in sample.marks)
     of = f"of {count(len(samples), 'process', 'processes')}"
     return ", ".join(f"{_MARKED[mark]} in {counts[mark]} {of}" for mark in Mark if counts[mark])
@@ -112,7 +111,7 @@ def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bo
 
 
 def _interval(times_ms: Sequence[float]) -> tuple[float, float]:
-    """Return the interval of the median by the ranks of the times; NaN where they are too few."""
+    """By the ranks of the times; NaN where they are too few."""
     import numpy as np
     import scipy
 

@@ -1,4 +1,4 @@
-"""What a verdict holds about times, as frozen values. Pure.
+"""What a verdict holds about times.
 
 Whoever measured decides ``different`` and ``exceeds``; this module only refuses rows that
 contradict themselves.
@@ -28,33 +28,29 @@ STATUS_WORDS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.REGRESSED: "regressed",
     PerformanceStatus.WRONG_OUTPUTS: "wrong outputs",
 }
-"""As reports and summaries show them."""
 
 
 class VariantTime(Value):
-    """One variant of an artifact: how large, and how fast."""
-
     variant: str
     size_bytes: int
     time: StageTime | None = None
-    """Of inference; None: not measured."""
+    """Of inference."""
     ratio: RatioResult | None = None
-    """To plain; None for plain, and where it was not measured."""
+    """To plain."""
 
 
 class _MeasuredRow(Value):
     """What all rows of times have."""
 
     scenario: str
-    """Its id: MODEL/SCENARIO@CLASS."""
+    """MODEL/SCENARIO@CLASS."""
     cpu_class: Annotated[str, Field(alias="class")]
     device: str = ""
     """Empty: none was reached."""
     emulated: bool = False
-    """Whether an emulator ran it, whose times say nothing about a device."""
+    """Its times say nothing about a device."""
     status: PerformanceStatus
     reason: str = ""
-    """One line; empty for one that was measured."""
     left_out: tuple[SamplesLeftOut, ...] = ()
     conditions: tuple[str, ...] = ()
     """One line for each: throttled, a busy machine, a low battery."""
@@ -73,7 +69,6 @@ class PerformanceRow(_MeasuredRow):
     ratios: tuple[RatioResult, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what a report would show wrongly."""
         _expect_status(self)
 
     @property
@@ -86,7 +81,6 @@ class PerformanceRow(_MeasuredRow):
 
     @property
     def named_ratios(self) -> tuple[tuple[str, RatioResult], ...]:
-        """The ratios by what they are against."""
         return tuple((each.name or str(each.against), each) for each in self.ratios)
 
 
@@ -98,7 +92,6 @@ class TrimmingRow(_MeasuredRow):
     """Plain first."""
 
     def __post_init__(self) -> None:
-        """Refuse what a report would show wrongly."""
         _expect_status(self)
         _expect_once(self.subject, (each.variant for each in self.variants))
 
@@ -112,7 +105,6 @@ class TrimmingRow(_MeasuredRow):
 
     @property
     def named_ratios(self) -> tuple[tuple[str, RatioResult], ...]:
-        """The ratios to plain, by their variants."""
         return tuple(
             (f"plain ({each.variant})", each.ratio) for each in self.variants if each.ratio
         )
@@ -122,8 +114,6 @@ Row = PerformanceRow | TrimmingRow
 
 
 class HistoryPoint(Value):
-    """One night of a series."""
-
     date: str
     """YYYY-MM-DD."""
     commit: str
@@ -132,7 +122,6 @@ class HistoryPoint(Value):
     upper_ms: float
 
     def __post_init__(self) -> None:
-        """Refuse no date, and an interval without its median."""
         _expect_date(self.date)
         expect_interval(self.date, self.lower_ms, self.median_ms, self.upper_ms)
 
@@ -150,13 +139,12 @@ class ChangePoint(Value):
 
 
 class HistorySeries(Value):
-    """One row over nights; a night that is missing has no point."""
+    """A night that is missing has no point."""
 
     scenario: str
     cpu_class: Annotated[str, Field(alias="class")]
     experiment: str
     points: tuple[HistoryPoint, ...]
-    """By date, one for each."""
     changes: tuple[ChangePoint, ...] = ()
 
     def __post_init__(self) -> None:
@@ -167,8 +155,6 @@ class HistorySeries(Value):
 
 
 class Performance(Value):
-    """All that a verdict holds about times, and the settings that decided it."""
-
     threshold: float
     """A share: 0.01 is 1%."""
     floor_ms: float
@@ -178,7 +164,7 @@ class Performance(Value):
     history: tuple[HistorySeries, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a row twice: its check and its test case would be two of one name."""
+        """A row twice would be two checks and two test cases of one name."""
         _expect_once("performance", (each.subject for each in self.all_rows))
 
     @property
@@ -187,7 +173,7 @@ class Performance(Value):
 
 
 def status_of(ratios: Iterable[RatioResult]) -> PerformanceStatus:
-    """Return the status of a row that ran, with right outputs: the worst of its comparisons."""
+    """The worst of the comparisons of a row with right outputs."""
     found = tuple(ratios)
     if any(each.regressed for each in found):
         return PerformanceStatus.REGRESSED
@@ -196,7 +182,7 @@ def status_of(ratios: Iterable[RatioResult]) -> PerformanceStatus:
 
 
 def check_status(status: PerformanceStatus, inconclusive: Literal["fail", "warn"]) -> CheckStatus:
-    """Return how the check of a row ends; ``inconclusive``: what an open answer counts as."""
+    """``inconclusive``: what an open answer counts as."""
     match status:
         case PerformanceStatus.MEASURED:
             return CheckStatus.PASS

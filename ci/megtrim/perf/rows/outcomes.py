@@ -23,7 +23,7 @@ from megtrim.trim.runs.scenario_runs import scenario_of
 
 
 def summarize_performance(wants: Iterable[str], session: Session) -> Performance | None:
-    """Return the times of the tasks that a verdict wants; None if it wants none of times."""
+    """None if none of them is of times."""
     config, wanted = session.request.config, set(wants)
     tasks = [
         each
@@ -44,7 +44,6 @@ def summarize_performance(wants: Iterable[str], session: Session) -> Performance
 
 
 def list_measuring_devices(tasks: Iterable[str], session: Session) -> Iterator[DeviceIdentity]:
-    """Yield the machine of each task that measured on one."""
     for task in tasks:
         if task in session.results.done and Stage(task.partition("/")[0]) is Stage.PERF:
             device = session.results.done[task].result_as(PerfResult).device
@@ -53,7 +52,7 @@ def list_measuring_devices(tasks: Iterable[str], session: Session) -> Iterator[D
 
 
 def list_program_sizes(artifact: str, session: Session) -> dict[str, int]:
-    """Return the bytes of a program in each variant whose times are measured, plain first."""
+    """In each variant whose times are measured, plain first."""
     builds = ((str(Variant.PLAIN), PLAIN), *list_trimmed(session.request.config))
     sizes = {variant: _artifacts(task, session) for variant, task in builds}
     return {variant: held[artifact] for variant, held in sizes.items() if artifact in held}

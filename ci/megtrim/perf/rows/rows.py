@@ -52,43 +52,34 @@ NOT_HELD = "a task before it did not succeed"
 
 
 class ContestOutcome(Value):
-    """What came of one contest: a result, or why there is none."""
+    """A result, or why there is none."""
 
     scenario: str
-    """Its id."""
     cpu_class: str
     subject: str
-    """The experiment, ``trimming-VARIANT`` or ``since-EXPERIMENT``."""
     artifact: str
-    """The program."""
     result: PerfResult | None
     failure: MegtrimError | None = None
-    """Why there is no result, if that is known."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of the program in each variant."""
     base: str = ""
-    """Name of the earlier program, of one that compares with it."""
+    """Name of the earlier program."""
     reproduce: str = ""
-    """Command that measures it again."""
 
     @property
     def trims(self) -> bool:
-        """Whether it compares a trimmed program with the plain one."""
         return self.subject.startswith(TRIMMING_PREFIX)
 
     @property
     def experiment(self) -> str:
-        """The experiment of one that does not compare a trimmed program."""
         return self.subject.removeprefix(SINCE_PREFIX)
 
     @property
     def variant(self) -> str:
-        """The trimmed program of one that compares them."""
         return self.subject.removeprefix(TRIMMING_PREFIX)
 
     @property
     def held(self) -> tuple[Contest, ContestResult] | None:
-        """The contest and what it brought, if it was held."""
         found = self.result
         if found is None or found.contest is None or found.measured is None:
             return None
@@ -100,7 +91,7 @@ class ContestOutcome(Value):
 
 
 class ContestReading(Value):
-    """What one contest says of the side that it is about."""
+    """What a contest says of its rival, or of the reference that is alone."""
 
     status: PerformanceStatus
     reason: str = ""
@@ -115,7 +106,7 @@ def make_performance(
     criterion: Criterion,
     inconclusive: Literal["fail", "warn"],
 ) -> Performance:
-    """Return the rows in the order of the outcomes, those of trimming after the others."""
+    """In the order of the outcomes, those of trimming after the others."""
     adjusted = _adjust(outcomes)
     since = {
         (each.scenario, each.experiment): each
@@ -137,20 +128,18 @@ def make_performance(
 def show_again(
     invocation: Invocation, scenario: str, subject: str, *, emulated: bool = False
 ) -> str:
-    """Return the command that measures a contest again."""
     asked = TRIMMING if subject.startswith(TRIMMING_PREFIX) else subject
     words = ("--experiment", asked, "--scenario", scenario, "--again")
     return invocation.again(Stage.PERF.verb, *words, *(("--emulated",) * emulated))
 
 
 def status_of_failure(failure: MegtrimError | None) -> PerformanceStatus:
-    """Return how a contest ended that a failure kept from its result; None: of a task before it."""
+    """None: it failed in a task before it."""
     infrastructure = isinstance(failure, InfrastructureFailure)
     return PerformanceStatus.INFRASTRUCTURE if infrastructure else PerformanceStatus.FAILED
 
 
 def _adjust(outcomes: Iterable[ContestOutcome]) -> dict[str, float]:
-    """Return the p-value of each comparison, adjusted for all others."""
     return adjust_p_values(
         {
             _key(each): find_p_value(*each.held)
@@ -181,7 +170,7 @@ def read_contest(
     *,
     adjusted_p: float | None = None,
 ) -> ContestReading:
-    """Return what a contest says; ``adjusted_p``: for all rows of a verdict, None: it is alone."""
+    """``adjusted_p``: for all rows of a verdict, None: it is alone."""
     if measured.status is not PerformanceStatus.MEASURED:
         return ContestReading(status=_STATUS[measured.status], reason=measured.reason)
     about = contest.rival or contest.reference
@@ -211,7 +200,7 @@ def _read_failure(failure: MegtrimError | None) -> ContestReading:
 def _row(
     outcome: ContestOutcome, since: ContestOutcome | None, adjusted: Mapping[str, float]
 ) -> PerformanceRow:
-    """Return the row of an experiment, with its comparison ``since`` the base if there is one."""
+    """``since``: the comparison with the base, if there is one."""
     read = _read(outcome, adjusted, Reference.BASELINE)
     measured = outcome.result.measured if outcome.result else None
     ratios: tuple[RatioResult, ...] = () if read.ratio is None else (read.ratio,)
@@ -248,10 +237,8 @@ def _row(
 def _leave_open(
     status: PerformanceStatus, missing: str, compared: PerformanceStatus
 ) -> tuple[PerformanceStatus, str, tuple[str, ...]]:
-    """Return status, reason and notes of a row whose comparison with the base is missing.
-
-    A comparison that was asked for and lost leaves the answer open, which is no pass; one that
-    cannot be made is a note.
+    """A comparison with the base that was asked for and lost leaves the answer open, which is no
+    pass; one that cannot be made is a note.
     """
     if status is PerformanceStatus.MEASURED and compared is not PerformanceStatus.SKIPPED:
         return PerformanceStatus.INCONCLUSIVE, missing, ()
@@ -286,7 +273,7 @@ def _trimming_rows(
 def _variants(
     outcomes: Sequence[ContestOutcome], read: Sequence[ContestReading]
 ) -> Iterator[VariantTime]:
-    """Yield plain, then each trimmed variant in the order of the contests."""
+    """Plain, then each trimmed variant in the order of the contests."""
     sizes = outcomes[0].sizes
     names = (str(Variant.PLAIN), *(each.variant for each in outcomes))
     plain = ContestReading(
