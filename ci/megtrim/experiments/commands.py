@@ -30,11 +30,9 @@ class StepFiles(Value):
     program: str
     model: str
     dumped_model: str
-    """Which a step writes and later ones run."""
     algo_cache: str
     inputs: tuple[tuple[str, str], ...] = ()
     outputs: str | None = None
-    """Folder that exists already."""
 
 
 class StepCommand(Value):
@@ -100,7 +98,6 @@ def make_dumping(command: StepCommand, folder: str) -> StepCommand:
 def list_flags(
     step: Step, dialect: Dialect, backend: Backend, architecture: str | None, *, threads: int = 1
 ) -> tuple[Flag, ...]:
-    """Those with files aside."""
     flags = [*_select_device(step, backend, dialect, threads)]
     if step.transforms:
         flags.append(Flag("layout_transform", _find_target(dialect, backend, architecture)))

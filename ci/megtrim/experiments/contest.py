@@ -71,7 +71,7 @@ class Sample(Value):
         return not self.marks
 
     def time_ms(self, stage: TimeStage) -> float | None:
-        """The median of iterations; None if none was reported."""
+        """Return the median of iterations; None if none was reported."""
         match stage:
             case TimeStage.PREPARE:
                 return self.prepare_ms
@@ -149,8 +149,6 @@ class Criterion(Value):
 
 
 class Side(StrEnum):
-    """By the prefix of their files."""
-
     REFERENCE = "a"
     RIVAL = "b"
 
@@ -186,7 +184,6 @@ def count_cpus(contestants: Iterable[Contestant], threads: int) -> int:
 class ContestBudget(Value):
     rounds: int = LOOKS[-1]
     limit_s: float | None = None
-    """No round begins later; None: as long as the rounds take."""
 
     def __post_init__(self) -> None:
         if not SEARCH_ROUNDS <= self.rounds <= MOST_ROUNDS:
@@ -248,8 +245,6 @@ class PerformanceStatus(StrEnum):
 
 
 class ContestResult(Value):
-    """What it means is computed from the samples."""
-
     status: PerformanceStatus
     reason: str = ""
     samples: tuple[Sample, ...] = ()
@@ -258,7 +253,7 @@ class ContestResult(Value):
     conditions: tuple[str, ...] = ()
     time_s: float = 0.0
     program_time_s: float = 0.0
-    """With the steps before the measured one."""
+    """Wall time of the programs alone, the steps before the measured one included."""
 
     def __post_init__(self) -> None:
         of_contests = (
@@ -272,7 +267,7 @@ class ContestResult(Value):
 
 
 def name_files(side: str, *, inputs: Mapping[str, str]) -> StepFiles:
-    """``inputs``: suffixes by the input's name. Models and inputs are shared by both sides."""
+    """``inputs``: suffixes by the input's name; both sides share the files."""
     return StepFiles(
         program=f"{side}-program",
         model="model.mge",

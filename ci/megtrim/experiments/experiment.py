@@ -70,7 +70,6 @@ class CacheUse(StrEnum):
 
 class Step(Value):
     flags: tuple[Flag, ...] = ()
-    """Without those that follow from the other fields."""
     in_place: bool = False
     """On a CPU: run in the calling thread (``--cpu-default``), not in one of its own."""
     model: ModelFile = ModelFile.ORIGINAL
@@ -94,22 +93,18 @@ class ExperimentNeeds(Value):
     architectures: tuple[str, ...] = ()
     """As ``uname -m`` prints them."""
     cpu_features: tuple[str, ...] = ()
-    """All of them."""
     data_types: tuple[DataType, ...] = ()
-    """One of them."""
 
 
 class Experiment(Value):
     name: str
     """Stable: histories and configurations use it."""
     row: str
-    """The document's own label; it may have none."""
     title: str
     steps: tuple[Step, ...]
     needs: ExperimentNeeds = ExperimentNeeds()
     tolerance: Tolerance = REORDERED
     slower: tuple[TimeStage, ...] = ()
-    """By the document, as ``faster``."""
     faster: tuple[TimeStage, ...] = ()
 
     def __post_init__(self) -> None:
@@ -138,7 +133,6 @@ class Experiment(Value):
 
     @property
     def changes(self) -> tuple[TimeStage, ...]:
-        """In the order of the document's columns."""
         return tuple(each for each in TimeStage if each in (*self.slower, *self.faster))
 
     @property

@@ -27,7 +27,7 @@ _CACHES = {
 def show_commands(
     experiment: Experiment, *, dialect: Dialect, backend: Backend, architecture: str | None
 ) -> tuple[tuple[str, ...], ...]:
-    """Empty if the program does not know a flag."""
+    """Return nothing if the program does not know a flag."""
     if find_missing(experiment, backend, dialect) is not None:
         return ()
     made = make_commands(
@@ -88,7 +88,6 @@ def _table_row(experiment: Experiment) -> str:
 
 
 def _commands(experiment: Experiment) -> list[str]:
-    """Those up to 1.6 only where they differ."""
     backend = experiment.needs.backends[0]
     machine = (experiment.needs.architectures or ("x86_64",))[0]
     new, old = (

@@ -20,7 +20,6 @@ class Situation(Value):
     """What there is; None: not known, and taken to be enough."""
 
     dialect: Dialect
-    """With the flags of the tree at hand."""
     architecture: str | None
     cpu_features: frozenset[str] | None = None
     data_type: DataType | None = None

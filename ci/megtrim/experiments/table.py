@@ -322,7 +322,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 
 
 def find_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
-    """In the order of the page; all without names. Raises InputError for an unknown one."""
+    """Return them in the order of the page; all without names. Raises InputError."""
     wanted = set(names)
     known = [each.name for each in EXPERIMENTS]
     unknown = sorted(wanted - set(known))

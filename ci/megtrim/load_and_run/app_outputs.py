@@ -27,11 +27,9 @@ class OutputFile(Value):
     tensor: Tensor | None
     by_columns: bool = False
     records: tuple[bytes, int] | None = None
-    """Bytes and number of the elements, where they are not numbers."""
 
 
 def parse_written(data: bytes, *, name: str, source: str) -> OutputFile:
-    """Raises InputError for an invalid or truncated ``.npy`` file."""
     if not name.endswith(NPY):
         return OutputFile(name=name, data=data, tensor=None)
     return _parse_npy(data, name, source)

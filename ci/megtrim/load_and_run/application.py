@@ -25,8 +25,6 @@ _PART = re.compile(r"(?P<double>\{\{|\}\})|\{(?P<name>[^{}]*)\}|(?P<text>[^{}]+)
 
 
 class Places(Value):
-    """Paths are those of the device."""
-
     model: str
     outputs: str
     threads: int
@@ -46,7 +44,6 @@ class Places(Value):
 
 
 def placeholders(argument: str) -> tuple[str, ...]:
-    """Raises InputError for an unknown name, and for a single brace."""
     return tuple(part for part, is_name in _parts(argument) if is_name)
 
 
@@ -55,7 +52,6 @@ def names_in(arguments: Sequence[str]) -> frozenset[str]:
 
 
 def compose(program: str, arguments: Sequence[str], places: Places) -> tuple[str, ...]:
-    """Raises InputError for a placeholder without a value."""
     return (program, *(_fill_placeholders(argument, places) for argument in arguments))
 
 
@@ -71,7 +67,6 @@ def _fill_placeholders(argument: str, places: Places) -> str:
 
 
 def _parts(argument: str) -> Iterator[tuple[str, bool]]:
-    """Each with whether it is a placeholder's name."""
     for part in _PART.finditer(argument):
         if part["double"]:
             yield part["double"][0], False

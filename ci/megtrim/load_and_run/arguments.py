@@ -48,8 +48,6 @@ class Flag:
 
 
 class ProgramArguments(Value):
-    """Paths are those of the device."""
-
     program: str
     model: str
     arguments: tuple[str, ...]
@@ -58,11 +56,9 @@ class ProgramArguments(Value):
     algo_cache: str | None = None
     search: bool = False
     dump_dir: str | None = None
-    """Folder that exists already."""
 
 
 def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[Flag, ...]:
-    """Raises InputError for what the program does not accept."""
     rest = list(reversed(arguments))
     found = []
     while rest:
@@ -94,7 +90,6 @@ def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, sourc
 
 
 def _expect_literal(argument: str, source: str) -> None:
-    """Raise InputError for a spelling that only gflags accepts."""
     if _LITERAL.fullmatch(argument):
         return
     name, equals, value = argument.lstrip("-").partition("=")
@@ -114,7 +109,6 @@ def check_arguments(arguments: Sequence[str], *, dialect: Dialect, source: str) 
 
 
 def check_reserved(arguments: Iterable[str], *, source: str) -> None:
-    """Raise InputError for flags that megtrim sets itself, in any dialect."""
     for name in _names(arguments):
         # A switch can be turned off as --noNAME, which collides just as well.
         reason = _RESERVED.get(name) or _RESERVED.get(name.removeprefix("no"))
@@ -151,7 +145,6 @@ def _spell_flag(name: str) -> str:
 
 
 def compose(invocation: ProgramArguments) -> tuple[str, ...]:
-    """The user's arguments follow the model, unchanged."""
     argv = [invocation.program, invocation.model, *invocation.arguments]
     own = {"multithread", "multithread_default"} & set(_names(invocation.arguments))
     if invocation.threads > 1 and not own:
@@ -181,7 +174,6 @@ def _input(name: str, path: str) -> str:
 
 
 _OFF = ("false", "0", "no", "n", "f")
-"""Values with which gflags turns a switch off."""
 
 
 def render_flags(flags: Sequence[Flag], dialect: Dialect) -> tuple[str, ...]:
@@ -198,18 +190,15 @@ def render_flags(flags: Sequence[Flag], dialect: Dialect) -> tuple[str, ...]:
 
 
 def without(flags: Iterable[Flag], *names: str) -> tuple[Flag, ...]:
-    """Turned on or off."""
     gone = {*names, *(f"no{name}" for name in names)}
     return tuple(flag for flag in flags if flag.name not in gone)
 
 
 def set_flag(flags: Sequence[Flag], name: str, value: str | None) -> tuple[Flag, ...]:
-    """None turns a switch on."""
     return (*without(flags, name), Flag(name, value))
 
 
 def is_on(flags: Iterable[Flag], name: str, dialect: Dialect) -> bool:
-    """Its last occurrence counts."""
     on = False
     for flag in flags:
         if flag.name == name:

@@ -51,7 +51,6 @@ class Dialect(Value):
 
 _WINOGRAD, _PREPROCESS = "winograd_transform", "weight_preprocess"
 OTHER_NAMES = {_WINOGRAD: _PREPROCESS, _PREPROCESS: _WINOGRAD}
-"""1.0 and 1.1 know both, later releases only the second."""
 
 SDK = Dialect(
     name="load_and_run up to 1.6",

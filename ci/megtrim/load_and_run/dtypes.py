@@ -14,7 +14,6 @@ class DType:
     name: str
     bits: int
     numpy: str
-    """Bytes if NumPy has no such type."""
     is_float: bool = False
 
 

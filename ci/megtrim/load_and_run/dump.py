@@ -38,7 +38,6 @@ class Comparison(Value):
 
 
 def parse_dump(data: bytes, *, name: str, source: str) -> Tensor:
-    """Raises InputError for a truncated or invalid file."""
     if len(data) > _MAX_BYTES:
         _fail(source, f"{len(data)} bytes are too many for an output")
     if len(data) < _HEADER.size:
@@ -98,7 +97,6 @@ def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
 
 
 def largest_value(tensor: Tensor) -> float:
-    """0 for types other than floating point."""
     import numpy as np
 
     if not BY_NAME[tensor.dtype].is_float:
@@ -112,7 +110,7 @@ def refusal(tensor: Tensor, tolerance: Tolerance) -> str | None:
 
 
 def numbers_of(tensor: Tensor) -> Numbers:
-    """In one dimension; floats are widened so that differences are exact."""
+    """Return the elements in one dimension; floats are widened so that differences are exact."""
     import numpy as np
 
     element = BY_NAME[tensor.dtype]
@@ -129,7 +127,6 @@ def numbers_of(tensor: Tensor) -> Numbers:
 
 
 def _unpack_elements(stored: Numbers, bits: int, shape: tuple[int, ...]) -> Numbers:
-    """Without the padding of rows."""
     import numpy as np
 
     each = np.unpackbits(stored, bitorder="little").reshape(-1, bits)

@@ -31,7 +31,6 @@ class RunOutcome(StrEnum):
     TRAP = "trap"
     FAILED = "failed"
     CRASHED = "crashed"
-    """Not by a trap, but by such as SIGSEGV or SIGABRT."""
     KILLED = "killed"
     """SIGKILL or SIGTERM, which alone prove nothing about the program."""
     TIMEOUT = "timeout"

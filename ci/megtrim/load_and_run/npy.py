@@ -38,19 +38,16 @@ _OF_DTYPE = {
     "Uint8": "|u1",
     "Int32": "<i4",
 }
-"""Types of inputs that can be generated."""
 _STEPS = 97
 """Distinct values of a generated input: a prime, so that rows and channels differ."""
 _BYTE = 8
 _IMAGE_DIMENSIONS = 4
-"""Batch, channels, height, width: a model may accept images of other sizes."""
 
 
 class NpyHeader(Value):
     element: np.dtype[Any]
     shape: tuple[int, ...]
     by_columns: bool
-    """In Fortran order."""
     size: int
 
     def __str__(self) -> str:
@@ -60,7 +57,6 @@ class NpyHeader(Value):
 
     @property
     def number(self) -> DType | None:
-        """None: not numbers of a fixed layout."""
         return OF_NUMPY.get(f"{self.element.kind}{self.element.itemsize}")
 
     def fits(self, dtype: str, shape: tuple[int, ...] | None, *, resized: bool = False) -> bool:
@@ -81,7 +77,7 @@ class NpyHeader(Value):
 
 
 def parse_header(head: bytes, *, source: str) -> NpyHeader:
-    """Parse the first :data:`LONGEST_HEADER` bytes of a file. Raises InputError."""
+    """Parse the first :data:`LONGEST_HEADER` bytes of a file."""
     from numpy.lib import format as npy_format
 
     stream = io.BytesIO(head[:LONGEST_HEADER])
@@ -109,7 +105,6 @@ def expect_whole(header: NpyHeader, size_bytes: int, *, source: str) -> None:
 
 
 def read_array(data: bytes, *, source: str) -> NDArray[Any] | None:
-    """None: no elements, or they are not numbers."""
     import numpy as np
 
     header = parse_header(data, source=source)
@@ -129,7 +124,7 @@ def encode_array(array: NDArray[Any]) -> bytes:
 
 
 def generate_input(dtype: str, shape: tuple[int, ...]) -> bytes | None:
-    """Always the same for a type and a shape; None: a file cannot contain it, or no elements."""
+    """Return the same for the same type and shape; None: a file cannot contain it."""
     import numpy as np
 
     element = _OF_DTYPE.get(dtype)
@@ -149,7 +144,7 @@ class NpyMutation(StrEnum):
 
 
 def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | None:
-    """None: the change has no effect, or is impossible. Raises InputError for an invalid file."""
+    """Return None if the change has no effect, or is impossible."""
     import numpy as np
 
     array = read_array(data, source=source)
@@ -160,7 +155,6 @@ def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | No
 
 
 def _reverse_values(array: NDArray[Any]) -> NDArray[Any]:
-    """The same numbers, so that a good input stays one."""
     return array.reshape(-1)[::-1].reshape(array.shape)
 
 

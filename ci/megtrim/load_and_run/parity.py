@@ -109,7 +109,6 @@ def refusal(name: str, plain: Numbers, tolerance: Tolerance) -> str | None:
 
 
 def _varies(part: Numbers, allowed: Numbers) -> bool:
-    """No constant is within the tolerance of every number."""
     import numpy as np
 
     with np.errstate(over="ignore"):
@@ -139,4 +138,3 @@ class OutputResult(Value):
     size_bytes: int
     equal: bool
     largest_difference: AnyMagnitude | None
-    """None: not comparable (other size, or a value that is not a number)."""

@@ -57,7 +57,6 @@ class Reading(Value):
     """None or empty: this machine does not report it."""
 
     cpu_c: SignedFloat | None = None
-    """Of the hottest CPU zone."""
     battery_c: SignedFloat | None = None
     battery_percent: int | None = None
     charging: bool | None = None
@@ -81,7 +80,6 @@ class Reading(Value):
 
     @property
     def heat(self) -> str:
-        """How heat throttles the machine, which ends by waiting."""
         if self.thermal_status is not None and self.thermal_status >= _LIGHT:
             return f"thermal status {self.thermal_status} ({_STATUSES[self.thermal_status]})"
         # A board's firmware also throttles for a weak power supply, which waiting does not fix.
@@ -107,7 +105,6 @@ class Conditions(Value):
     before: Reading
     after: Reading
     unmet: str = ""
-    """A requested condition that was not reached before the run, such as a temperature."""
 
     def __post_init__(self) -> None:
         _require(len(self.unmet) <= _MOST_UNMET and self.unmet.isprintable(), "unmet", self.unmet)
@@ -138,7 +135,6 @@ class Conditions(Value):
         return ""
 
     def lines(self) -> tuple[str, ...]:
-        """One for each quantity that this machine reports."""
         before, after = self.before, self.after
         found = [
             ("CPU", _change(_degrees(before.cpu_c), _degrees(after.cpu_c))),

@@ -115,7 +115,6 @@ class TimingLog:
     """Up to 1.6 one; from 1.7 on one before each warm-up."""
     warmups_ms: list[float] = field(default_factory=list)
     iterations_ms: list[float] = field(default_factory=list)
-    """End to end, of all tests."""
 
 
 def read_timing_log(text: str, *, source: str, iterations: int, warmups: int) -> TimingLog | None:

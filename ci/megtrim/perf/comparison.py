@@ -39,7 +39,6 @@ class Pair(Value):
 
 
 def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: TimeStage) -> list[Pair]:
-    """In the order of rounds; a marked sample drops its pair."""
     times: dict[tuple[int, str], float] = {}
     for sample in samples:
         time_ms = sample.time_ms(stage)
@@ -180,7 +179,7 @@ def estimate_shift(values: np.ndarray, level: float) -> tuple[float, float, floa
 
 @cache
 def _critical_rank_sum(count: int, level: float) -> int | None:
-    """The largest that the exact two-sided test rejects; None if none."""
+    """Return the largest that the exact two-sided test rejects; None if none."""
     low, high = -1, count * (count + 1) // 4
     while low < high:
         middle = (low + high + 1) // 2
@@ -192,7 +191,7 @@ def _critical_rank_sum(count: int, level: float) -> int | None:
 
 
 def _p_value(count: int, rank_sum: int) -> float:
-    """Of any signs whose positive ranks add up to the sum."""
+    """Return that of any signs whose positive ranks add up to the sum."""
     import numpy as np
     import scipy
 
@@ -208,7 +207,6 @@ def _p_value(count: int, rank_sum: int) -> float:
 def _exceeds(
     lower: float, upper: float, *, threshold: float, margin: float, different: bool
 ) -> Answer:
-    """The way back from slower is its inverse."""
     if different and (lower > 1 + threshold or upper < 1 / (1 + threshold)):
         return Answer.YES
     if 1 / (1 + margin) <= lower and upper <= 1 + margin:

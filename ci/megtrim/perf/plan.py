@@ -58,7 +58,6 @@ def perf_tasks(
 
 
 def subject_of(task: Task) -> str:
-    """``EXPERIMENT``, ``since-EXPERIMENT`` or ``trimming-VARIANT``."""
     return task.name.partition(_SEPARATOR)[2]
 
 
@@ -71,7 +70,6 @@ def compares_with_base(task: Task) -> bool:
 
 
 def trimmed_variant(task: Task) -> str:
-    """Empty for an experiment's task."""
     before, found, variant = subject_of(task).partition(TRIMMING_PREFIX)
     return variant if found and not before else ""
 
@@ -87,7 +85,6 @@ def select_measured(config: Config) -> Iterator[Scenario]:
 
 
 def list_trimmed(config: Config) -> tuple[tuple[str, str], ...]:
-    """And the task that builds it."""
     region = trims_functions(config) and not trims_plain_build(config)
     regions = ((str(Variant.REGION), REGION),) if region else ()
     return (*regions, (str(Variant.REDUCED), REDUCED))

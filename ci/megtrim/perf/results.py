@@ -15,7 +15,6 @@ class PerfResult(StageResult):
     subject: str
     """The experiment, ``since-EXPERIMENT`` or ``trimming-VARIANT``."""
     skipped: str = ""
-    """Why it was not held."""
     device: DeviceIdentity | None = None
     emulated: bool = False
     contest: Contest | None = None

@@ -17,7 +17,6 @@ class Turn(Value):
     cpus: tuple[int, ...]
     """The same for all of one round; empty: any."""
     padding_bytes: int
-    """Added to the environment."""
 
 
 def plan_turns(

@@ -45,7 +45,6 @@ from megtrim.util.files import sha256_file
 from megtrim.util.strict_json import dump
 
 _NO_BINDING = "0" * 64
-"""Of a contest that no device holds."""
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -65,7 +64,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def named_inputs(task: Task, session: Session) -> dict[str, str]:
-    """What times that are taken elsewhere depend on: all but the device."""
+    """Name what times that are taken elsewhere depend on: all but the device."""
     bound = deviceless(scenario_inputs(scenario_of(task), session))
     return _name_inputs(task, session, bound, plan_for_runner(task, session))
 
@@ -91,7 +90,6 @@ def result_type(_task: Task) -> type[PerfResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> PerfResult:
-    """On a machine that is tried again if it fails, or from what device jobs brought."""
     del folder  # the result says everything
     timed = session.request.timed
     plan = plan_contest if timed is None else plan_for_runner
@@ -151,7 +149,6 @@ def _describe_place(task: Task, session: Session) -> str:
 
 
 def _choose(task: Task, session: Session, contest: Contest, timed: TimesJudge) -> TimedContest:
-    """Raises InfrastructureFailure if device jobs brought nothing."""
     return timed.choose(describe_contest(task, session, contest))
 
 
@@ -163,7 +160,6 @@ def describe_contest(
     unheld: PerformanceStatus | None = None,
     reason: str = "",
 ) -> BundleContest:
-    """As devices elsewhere are asked for it, or why they are not."""
     scenario, variant = scenario_of(task), trimmed_variant(task)
     artifact = programs.name_of(scenario, session.request)
     sizes = list_program_sizes(artifact, session) if variant else {}

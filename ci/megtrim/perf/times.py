@@ -78,14 +78,13 @@ class SamplesLeftOut(Value):
 
 
 def expect_interval(what: str, lower: float, middle: float, upper: float | None) -> None:
-    """Raise ValueError for an interval without its middle; it may have no upper end."""
     if not 0 <= lower <= middle or (upper is not None and upper < middle):
         msg = f"{what}: found {middle:g} outside of its interval, expected it inside"
         raise ValueError(msg)
 
 
 def ratio_with_interval(ratio: RatioResult) -> str:
-    """``0.719 (0.702 to 0.735)``."""
+    """Write ``0.719 (0.702 to 0.735)``."""
     ends = (
         f"{ratio.lower:.3f} or more"
         if ratio.upper is None

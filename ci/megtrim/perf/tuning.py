@@ -38,22 +38,18 @@ from megtrim.util.value import Value
 class Heat(Value):
     experiment: str
     rounds: int
-    """At most."""
     status: PerformanceStatus
     reason: str
     ratio: RatioResult | None
-    """None: it failed, or none of its times count."""
 
 
 class Search(Value):
     heats: tuple[Heat, ...]
-    """The last one is the fastest's, once more."""
+    """In their order; the last one is the fastest's, once more."""
     skipped: tuple[str, ...] = ()
-    """Not measured before the budget ended."""
 
     @property
     def winner(self) -> str:
-        """Empty if none is surely faster than the baseline."""
         last = self.heats[-1]
         faster = last.ratio and last.ratio.different is Answer.YES and last.ratio.ratio < 1
         return last.experiment if faster else ""
@@ -62,7 +58,6 @@ class Search(Value):
 class TuneResult(Value):
     search: Search
     dumped_model: bytes | None
-    """If it is not the scenario's."""
     algo_cache: bytes | None
 
 
@@ -133,7 +128,7 @@ def find_fastest(
     *,
     goes_on: Callable[[], bool],
 ) -> Search:
-    """``hold`` takes so many rounds, None: as many as a contest takes."""
+    """Let ``hold`` take so many rounds, None: as many as a contest takes."""
     heats: list[Heat] = []
     ratios: dict[str, float] = {}
     left, skipped = list(names), set[str]()

@@ -62,7 +62,6 @@ _OF_APPLICATION = "the scenario runs an application, which prints no times that 
 
 
 def plan_contest(task: Task, session: Session) -> Contest | str:
-    """Or the reason why it cannot be held here."""
     return _plan(task, session, _read_features_here(scenario_of(task), session))
 
 
@@ -127,13 +126,11 @@ def measure_task(
 
 
 def _read_features_here(scenario: Scenario, session: Session) -> frozenset[str] | None:
-    """None: another machine runs the scenario."""
     kind = session.services.device(scenario).kind
     return read_device_features(kind, session.services.toolchain.machine)
 
 
 def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> Contest | str:
-    """None: features are not known, and taken to be enough."""
     scenario = scenario_of(task)
     if scenario.settings.application is not None:
         return _OF_APPLICATION
@@ -159,7 +156,6 @@ def _look_at(
 
 
 def _find_data_type(model: Path) -> DataType | None:
-    """None: a format that only the engine reads."""
     try:
         return find_data_type(read_model(model).dtypes)
     except InputError:
@@ -174,7 +170,6 @@ def _plan_experiment(
     *,
     since_base: bool,
 ) -> Contest:
-    """With the baseline, or with itself by the base."""
     kept = keep_for_experiments(own_flags(scenario, session))
 
     def make(side: Side, chosen: Experiment, name: str) -> Contestant:
@@ -268,7 +263,7 @@ def _make_contest(
 
 
 def loosen(first: Tolerance, second: Tolerance) -> Tolerance:
-    """What either allows: a scenario's own may cover what an experiment's does not."""
+    """Return what either allows: a scenario's own may cover what an experiment's does not."""
     return Tolerance(
         absolute=max(first.absolute, second.absolute),
         relative=max(first.relative, second.relative),

@@ -134,7 +134,6 @@ class _Measurement:
         )
 
     def _check_outputs(self) -> None:
-        """Before anything is timed; fast and wrong is a failure."""
         found: list[tuple[bytes, ...]] = []
         for side, contestant in self._contest.sides:
             self._runs.prepare(side, contestant)
@@ -158,7 +157,6 @@ class _Measurement:
         self._lengths = _Lengths(short=max(least, count_iterations(max(known))))
 
     def _find_lengths(self) -> _Lengths:
-        """Longer, until iterations take most of the time."""
         side, contestant = self._contest.sides[0]
         count, short_s = 10, self._runs.run_measured(side, contestant, iterations=1).wall_s
         while count < _MOST_BY_LENGTH:
@@ -190,7 +188,6 @@ class _Measurement:
                 return
 
     def _take(self, turn: Turn) -> Sample:
-        """One process, or two of different lengths."""
         side, contestant = next(
             each for each in self._contest.sides if each[1].name == turn.contestant
         )
@@ -218,7 +215,6 @@ class _Measurement:
         )
 
     def _note_conditions(self, run: ProgramRun) -> None:
-        """Each kind once."""
         most = self._contest.criterion.other_load
         busy = f"other programs took more than {most:.0%} of the CPUs' time"
         notes = (
@@ -255,7 +251,6 @@ class _Measurement:
         return clear or len(pairs) >= wanted
 
     def _estimate_left(self, rounds: int, missing: int) -> str:
-        """By the rounds so far; empty for the last one."""
         now_s = time.monotonic()
         left_s = missing * (now_s - self._first_round_s) / rounds
         limit_s = self._contest.budget.limit_s

@@ -41,7 +41,6 @@ class ContestFiles(Value):
     model: Path
     inputs: Mapping[str, Path]
     cache: Path | None = None
-    """For steps that read one which no step before them wrote."""
 
     def names_of(self, side: str) -> StepFiles:
         return name_files(side, inputs={name: path.suffix for name, path in self.inputs.items()})
@@ -88,7 +87,6 @@ class ContestRuns:
             directory.put(path, name)
 
     def prepare(self, side: str, contestant: Contestant) -> None:
-        """Raises ContestEnded if a step fails."""
         for command in contestant.commands[:-1]:
             self._run(side, contestant, command)
             if command.step.cache is CacheUse.WRITES:
@@ -103,7 +101,6 @@ class ContestRuns:
         cpus: tuple[int, ...] = (),
         padding_bytes: int = 0,
     ) -> ProgramRun:
-        """Raises ContestEnded if it fails."""
         command = contestant.commands[-1]
         env = {_PADDING: "x" * padding_bytes}
         return self._run(side, contestant, command, ("--iter", str(iterations)), env=env, cpus=cpus)
@@ -120,7 +117,6 @@ class ContestRuns:
         return tuple(self._fetch_outputs(folder, contestant))
 
     def read_made(self, side: str) -> tuple[bytes | None, bytes | None]:
-        """The dumped model and the algorithm cache."""
         cache = self._caches.get(side)
         return (
             self._directory.get(self._files.names_of(side).dumped_model),
@@ -128,7 +124,6 @@ class ContestRuns:
         )
 
     def _fetch_outputs(self, folder: str, contestant: Contestant) -> list[bytes]:
-        """Of the last run; earlier ones were warm-ups."""
         matches = [
             match
             for name in self._directory.names(folder)
@@ -197,7 +192,6 @@ _SHORTEST_MS = 0.0005
 
 
 def read_times(run: ProgramRun, *, source: str, iterations: int, warmups: int) -> TimingLog | None:
-    """None if it has none. Raises DamagedLog."""
     # The older program prints on one stream, the newer one on the other.
     text = f"{run.stdout}{run.stderr}"
     return read_timing_log(text, source=source, iterations=iterations, warmups=warmups)
@@ -229,7 +223,6 @@ def make_sample(
 def make_sample_by_length(
     turn: Turn, runs: tuple[ProgramRun, ProgramRun], short: int, long: int, *, other_load: float
 ) -> Sample:
-    """It has no time if the longer process did not take longer."""
     took_ms = 1000 * (runs[1].wall_s - runs[0].wall_s) / (long - short)
     marks = list_marks(runs, other_load=other_load)
     return _make(turn, iterations_ms=(took_ms,) if took_ms > 0 else (), marks=marks)
@@ -255,7 +248,6 @@ def _make(
 
 
 def list_marks(runs: Iterable[ProgramRun], *, other_load: float) -> tuple[Mark, ...]:
-    """Why the times do not count."""
     every = tuple(runs)
     found = {mark for run in every if run.conditions for mark in _marks_of(run.conditions)}
     found |= {Mark.BUSY for run in every if was_busy(run, other_load)}

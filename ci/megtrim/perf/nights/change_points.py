@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FEWEST_NIGHTS = 14
 """Below this there is no history to compare with."""
 SHORTEST = 5
-"""On each side of a change."""
+"""Nights on each side of a change."""
 _FALSE_BY_MEAN = 0.01
 _FALSE_BY_RANK = 0.05
 """Share of quiet series in which a test may find a change."""
@@ -47,7 +47,7 @@ _SHORTEST_DRIFT = 15
 _RAMP_STEP = 5
 _DRIFT_PARAMETERS = 4
 _STEP_PARAMETERS = 3
-"""Its size, and its place, which is chosen among many."""
+"""For each step: its size, and its place, which is chosen among many."""
 _DRIFT_MARGIN = 6.0
 _STAIRS_MARGIN = 0.0
 """By how much (BIC) a slope must describe the nights better than steps; less than for one step
@@ -101,7 +101,7 @@ class Findings(Value):
 
 
 def find_changes(times_ms: Sequence[float]) -> Findings:
-    """Times in milliseconds, above 0, oldest night first."""
+    """Times are in milliseconds, above 0, oldest night first."""
     nights = len(times_ms)
     if nights < FEWEST_NIGHTS:
         missing = FEWEST_NIGHTS - nights
@@ -118,7 +118,6 @@ def find_changes(times_ms: Sequence[float]) -> Findings:
 
 
 def _replace_outliers(levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One or two in a row."""
     medians = np.median(sliding_window_view(levels, _NEIGHBOURHOOD), axis=1)
     around = np.pad(medians, _NEIGHBOURHOOD // 2, mode="edge")
     distances = np.abs(levels - around)
@@ -128,7 +127,7 @@ def _replace_outliers(levels: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _propose(levels: NDArray[np.float64]) -> list[int]:
-    """Rather more changes than there are: each is tested later."""
+    """Return rather more changes than there are: each is tested later."""
     import ruptures  # it takes half a second
 
     scaled = (levels - np.median(levels)) / _estimate_noise(levels)
@@ -138,7 +137,6 @@ def _propose(levels: NDArray[np.float64]) -> list[int]:
 
 
 def _estimate_noise(levels: NDArray[np.float64]) -> float:
-    """The standard deviation between neighbouring nights, which no step changes much."""
     spread = scipy.stats.median_abs_deviation(np.diff(levels), scale="normal")
     return max(float(spread) / math.sqrt(2), _SMALLEST_NOISE)
 
@@ -157,7 +155,7 @@ def _keep_significant(levels: NDArray[np.float64], proposed: Sequence[int]) -> l
 
 
 def _doubt(before: NDArray[np.float64], after: NDArray[np.float64], alike: float) -> float:
-    """The larger of two p-values, each over the share of false calls that it may make."""
+    """Return the larger of two p-values, each over the share of false calls that it may make."""
     by_mean, _ = _compare_means(before, after)
     score = float(scipy.stats.norm.isf(max(by_mean, _SMALLEST_P) / 2))
     score /= math.sqrt(_inflation(alike))
@@ -187,7 +185,7 @@ def _resemblance(rest: NDArray[np.float64]) -> float:
 
 
 def _inflation(alike: float) -> float:
-    """By how much resemblance of neighbouring nights raises the variance of a mean."""
+    """Return by how much resemblance of neighbouring nights raises the variance of a mean."""
     return (1 + alike) / (1 - alike)
 
 
@@ -204,7 +202,6 @@ def _sides(
 
 
 def _refine(levels: NDArray[np.float64], steps: Sequence[int]) -> list[int]:
-    """Move each change to the best place between its neighbours, which may have gone."""
     found = list(steps)
     for place in range(len(found)):
         start = found[place - 1] if place else 0
@@ -215,7 +212,7 @@ def _refine(levels: NDArray[np.float64], steps: Sequence[int]) -> list[int]:
 
 
 def _split_costs(levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of squares that is left for a split before each inner night."""
+    """Return the sum of squares that is left for a split before each inner night."""
     places = range(SHORTEST, len(levels) - SHORTEST + 1)
     return np.array([np.square(_residuals(levels, (place,))).sum() for place in places])
 
@@ -240,7 +237,7 @@ def _is_staircase(levels: NDArray[np.float64], steps: Sequence[int]) -> bool:
 
 
 def _ramps(nights: int) -> NDArray[np.float64]:
-    """Every slope from 0 to 1 that is long enough, one in a row, constant outside."""
+    """Return every slope from 0 to 1 that is long enough, one in a row, constant outside."""
     place = np.arange(nights, dtype=float)
     ends = sorted({*range(0, nights, _RAMP_STEP), nights - 1})
     rows = [
@@ -279,7 +276,7 @@ def _describe(levels: NDArray[np.float64], steps: Sequence[int], place: int) -> 
 
 
 def _date_range(levels: NDArray[np.float64], alike: float) -> tuple[int, int]:
-    """The last night surely before, and the first surely after, the change."""
+    """Return the last night surely before, and the first surely after, the change."""
     costs = _split_costs(levels)
     variance = max(float(costs.min()) / len(levels), _SMALLEST_NOISE**2)
     limit = variance * _inflation(alike) * float(scipy.stats.chi2.ppf(_DATE_CONFIDENCE, df=1))

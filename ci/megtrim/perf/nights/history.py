@@ -50,13 +50,11 @@ class HistoryRow(Value):
     scenario: str
     """``MODEL/SCENARIO@CLASS``."""
     contestant: str
-    """The experiment, or the program and its variant."""
     status: PerformanceStatus
     reason: str
     times: tuple[StageTime, ...]
     left_out: tuple[SamplesLeftOut, ...]
     conditions: str
-    """Heat, clocks, load and battery in one line; may be empty."""
 
     def __post_init__(self) -> None:
         expect_line("scenario", self.scenario)
@@ -77,7 +75,6 @@ class HistoryRow(Value):
 
     @property
     def bounded_times(self) -> tuple[StageTime, ...]:
-        """With both ends of their intervals, which alone can be compared."""
         return tuple(each for each in self.times if each.upper_ms and each.lower_ms > 0)
 
 
@@ -109,7 +106,6 @@ class MeasuredDevice(Value):
 class HistoryRun(Value):
     version: int = VERSION
     job: str
-    """Such as ``123456/1``; empty for a run by hand."""
     commit: MeasuredCommit
     measured_at: str
     """``2026-11-23T02:00:00Z``."""
@@ -117,7 +113,6 @@ class HistoryRun(Value):
     engine: str
     """sha256 of the engine's sources."""
     programs: Mapping[str, str]
-    """By variant."""
     method: Annotated[int, Field(ge=1)]
     """Times of two versions are not compared."""
     rows: tuple[HistoryRow, ...] = field(default=())
@@ -154,12 +149,10 @@ class HistoryRun(Value):
 
 
 def dump_run(run: HistoryRun) -> str:
-    """Equal runs are equal bytes."""
     return dump(run)
 
 
 def parse_run(text: str, *, source: str) -> HistoryRun:
-    """Raises InputError naming ``source``, the line and what is wrong."""
     return load_entry(HistoryRun, text, source=source, version=VERSION, hint=_HINT)
 
 
@@ -194,7 +187,7 @@ def export_run(run: HistoryRun, form: ExportFormat) -> str:
 
 
 def _list_measured_times(run: HistoryRun) -> Iterator[tuple[str, StageTime]]:
-    """Sorted. A name has spaces: Bencher takes it for no slug."""
+    """Sort by name. A name has spaces: Bencher takes it for no slug."""
     for row in sorted(run.rows, key=lambda each: each.key):
         for time in sorted(row.bounded_times, key=lambda each: each.stage):
             yield " ".join((*row.key, time.stage)), time
@@ -233,7 +226,6 @@ _WRITERS: Mapping[ExportFormat, Callable[[HistoryRun], object]] = {
 
 
 _TimeKey = tuple[str, str, str, str]
-"""Scenario, contestant, stage, identity of the device."""
 
 
 class RunRatio(Value):
@@ -256,7 +248,6 @@ class RunRatio(Value):
 class RunComparison(Value):
     ratios: tuple[RunRatio, ...]
     unpaired: tuple[str, ...]
-    """Each with the reason, one line each."""
 
 
 def compare_runs(before: Iterable[HistoryRun], after: Iterable[HistoryRun]) -> RunComparison:
@@ -284,8 +275,6 @@ def compare_runs(before: Iterable[HistoryRun], after: Iterable[HistoryRun]) -> R
 
 
 class _Measured(Value):
-    """None: the row has none that can be compared."""
-
     run: HistoryRun
     row: HistoryRow
     time: StageTime | None
@@ -303,7 +292,6 @@ def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
 
 
 def _make_ratio(key: _TimeKey, first: _Measured, second: _Measured) -> RunRatio | str:
-    """Or why there is none."""
     if first.run.method != second.run.method:
         return "measured in two ways, which are not compared"
     for each in (first, second):
@@ -330,7 +318,6 @@ def _make_ratio(key: _TimeKey, first: _Measured, second: _Measured) -> RunRatio 
 
 
 def combine(before: StageTime, after: StageTime) -> tuple[float, float, float]:
-    """The ratio of two medians between the ends of its interval."""
     ratio = math.log(after.median_ms / before.median_ms)
     down = math.hypot(math.log(after.median_ms / after.lower_ms), _measure_upper(before))
     up = math.hypot(_measure_upper(after), math.log(before.median_ms / before.lower_ms))

@@ -40,8 +40,6 @@ _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 class NightFacts(Value):
-    """What a verdict does not hold."""
-
     commit: MeasuredCommit
     measured_at: str
     """Of the whole run, so that a repeated job writes the same."""
@@ -49,7 +47,6 @@ class NightFacts(Value):
 
 
 def make_runs(verdict: Verdict, facts: NightFacts) -> tuple[HistoryRun, ...]:
-    """One for each device, sorted by name."""
     rows = verdict.performance.all_rows if verdict.performance else ()
     machines = {each.name: each for each in verdict.devices}
     by_device: dict[tuple[str, str], list[HistoryRow]] = {}
@@ -90,7 +87,6 @@ def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
 
 
 def _make_rows(row: Row) -> Iterator[HistoryRow]:
-    """One for each program."""
     if isinstance(row, PerformanceRow):
         yield _make_row(row, row.experiment, row.times)
         return
@@ -119,7 +115,7 @@ def _make_row(row: Row, contestant: str, times: tuple[StageTime, ...]) -> Histor
 
 
 def _show(series: Series, cpu_class: str) -> HistorySeries:
-    """One point for each day, the last of it."""
+    """Return one point for each day, the last of it."""
     points = {
         each.measured_at[:_DAY]: HistoryPoint(
             date=each.measured_at[:_DAY],
@@ -154,7 +150,7 @@ def _sha256(text: str) -> str:
 
 
 def _fit(text: str) -> str:
-    """As the history takes it: one printable line that is not empty."""
+    """Return one printable line that is not empty, as the history takes it."""
     return _shorten(text) or "-"
 
 

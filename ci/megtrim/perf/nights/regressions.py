@@ -39,17 +39,14 @@ class IssueState(StrEnum):
 class RegressionRecord(Value):
     version: int = 1
     config: str
-    """Of megtrim.yaml in its repository."""
     scenario: str
     subjects: tuple[str, ...]
-    """Rows that were not seen repaired, sorted."""
     base: str
-    """Commit; empty: it is compared with plain, by the same night."""
+    """Commit that the program is compared with; empty: with plain, by the same night."""
     last_good: str
     first_bad: str
     """The culprit comes after ``last_good``, up to ``first_bad``. Empty without a base."""
     run: int
-    """Number of the workflow run that wrote this."""
     state: IssueState
 
 
@@ -65,7 +62,6 @@ class Night(Value):
     performance: Performance
     config: str
     base: str
-    """Empty: there was nothing to compare with."""
     head: str
     run: int
     attempt: int = 1
@@ -82,7 +78,7 @@ class IssueAction(Value):
 
 
 def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction, ...]:
-    """By scenario; for a night that was repeated, the same again."""
+    """Return the same again for a night that was repeated."""
     ours = sorted(
         (each for each in known if each.record.config == night.config),
         key=lambda each: each.number,
@@ -119,7 +115,6 @@ def _plan_one(night: Night, scenario: str, known: Sequence[KnownIssue]) -> Itera
 def _follow_up(
     night: Night, issue: KnownIssue, rows: Sequence[Row], slower: tuple[Row, ...]
 ) -> Iterator[IssueAction]:
-    """Nothing, if this night has no news of it."""
     record = issue.record
     proofs = tuple(
         row for row in rows if row.subject in record.subjects and _is_repaired(row, record, night)
@@ -142,20 +137,20 @@ def _follow_up(
 
 
 def _list_subjects(subjects: Iterable[str]) -> tuple[str, ...]:
-    """As many as an issue has room for, sorted: GitHub refuses what is too long."""
+    """Return as many as an issue has room for: GitHub refuses what is too long."""
     ordered = sorted(set(subjects))
     ends = accumulate(len(ascii(each)) for each in ordered)
     return tuple(each for each, end in zip(ordered, ends, strict=True) if end <= _LONGEST_SUBJECTS)
 
 
 def _is_slower(row: Row, night: Night) -> bool:
-    """A base without a commit is nothing that is known."""
+    """A base without a commit is not known, so nothing is slower than it."""
     counts = (night.base or each.against is not Reference.BASE for each in list_slower(row))
     return row.status is PerformanceStatus.REGRESSED and any(counts)
 
 
 def _is_accepted(issue: KnownIssue, night: Night, slower: tuple[Row, ...]) -> bool:
-    """A person closed an issue about the same rows against the same base."""
+    """Whether a person closed an issue about the same rows against the same base."""
     record = issue.record
     base = night.base if any(_is_against_base(row) for row in slower) else ""
     same = record.base == base and {*_list_subjects(row.subject for row in slower)} <= {
@@ -165,7 +160,7 @@ def _is_accepted(issue: KnownIssue, night: Night, slower: tuple[Row, ...]) -> bo
 
 
 def _is_repaired(row: Row, record: RegressionRecord, night: Night) -> bool:
-    """It was measured against what it had been slower than, and no longer is."""
+    """Whether it was measured against what it had been slower than, and no longer is."""
     if row.status is not PerformanceStatus.MEASURED:
         return False
     if isinstance(row, TrimmingRow):
@@ -186,7 +181,7 @@ def _is_against_base(row: Row) -> bool:
 
 
 def list_slower(row: Row) -> tuple[RatioResult, ...]:
-    """The worst first."""
+    """Return the worst first."""
     slower = (each for _, each in row.named_ratios if each.regressed)
     return tuple(sorted(slower, key=lambda each: -each.ratio))
 
@@ -225,7 +220,6 @@ def _suspect(night: Night, row: PerformanceRow) -> tuple[str, str]:
 
 
 def _list_points_since_base(night: Night, row: PerformanceRow) -> Sequence[Point]:
-    """On its device, oldest first."""
     found = [
         each
         for each in make_series(night.runs, scenario=row.scenario)
@@ -269,7 +263,6 @@ def list_bases(
 
 
 def _has_its_turn(issue: KnownIssue, runs: Sequence[HistoryRun]) -> bool:
-    """By the nights since the issue was written."""
     written = max((e.measured_at for e in runs if e.job == str(issue.record.run)), default="")
     nights = {each.measured_at for each in runs if each.measured_at > written}
     return len(nights) <= _NIGHTS_WITHOUT_NEWS or len(nights) % 2 == 0
@@ -296,7 +289,7 @@ def _find_before_rise(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -
 
 
 def _list_before_rise(series: Series) -> Iterator[Point]:
-    """The last night before the last rise, and one long before on a slope."""
+    """Yield the last night before the last rise, and one long before on a slope."""
     lately = max(0, len(series.points) - _NIGHTS_OF_A_RISE)
     if series.findings.drift is Direction.SLOWER:
         yield series.points[lately]
@@ -306,7 +299,6 @@ def _list_before_rise(series: Series) -> Iterator[Point]:
 
 
 def _is_lately(series: Series, newest: str) -> bool:
-    """Its scenario and its device are still there."""
     last, now = (
         parse_time("measured_at", each) for each in (series.points[-1].measured_at, newest)
     )

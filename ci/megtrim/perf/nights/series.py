@@ -39,7 +39,6 @@ class DatedChange(Value):
     change: Change
     last_good: Point
     first_bad: Point
-    """The culprit comes after the commit of ``last_good``, up to that of ``first_bad``."""
 
 
 class Series(Value):
@@ -49,7 +48,6 @@ class Series(Value):
     findings: Findings
     changes: tuple[DatedChange, ...]
     follows: str = ""
-    """Such as ``a new device``; empty if it is the first."""
 
 
 def make_series(runs: Sequence[HistoryRun], *, scenario: str = "") -> tuple[Series, ...]:
@@ -97,7 +95,6 @@ def _make_one(key: SeriesKey, points: Sequence[Point], name: str, follows: str) 
 
 
 def _predecessor(key: SeriesKey, points: dict[SeriesKey, list[Point]]) -> str:
-    """Why a series begins where an older one of the same row has begun before."""
     row = (key.scenario, key.contestant, key.stage)
     older = [
         each

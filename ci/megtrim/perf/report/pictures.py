@@ -56,10 +56,8 @@ class TimeBar(Value):
     name: str
     time: str
     ratio: str
-    """Empty for the baseline itself, and without one."""
     word: str
     tone: str
-    """faster, slower, or neither; selects the colour."""
     width: str
     lower: str
     upper: str
@@ -72,13 +70,10 @@ class TimePicture(Value):
     bars: tuple[TimeBar, ...]
     ticks: tuple[Tick, ...]
     baseline: str
-    """Empty: it was not measured."""
     note: str
-    """What is not on it."""
 
 
 def time_pictures(performance: Performance) -> tuple[TimePicture, ...]:
-    """For each scenario that has times of inference, at most forty."""
     groups = groupby(performance.rows, key=lambda row: (row.scenario, row.cpu_class))
     found = (_draw_times(scenario, tuple(rows)) for (scenario, _), rows in groups)
     return tuple(each for each in found if each is not None)[:_MOST_TIME_PICTURES]
@@ -164,8 +159,6 @@ class NightMark(Value):
 
 
 class ChangeMark(Value):
-    """A line between two nights."""
-
     x: str
     number: int
     tone: str
@@ -176,7 +169,6 @@ class HistoryPicture(Value):
     title: str
     experiment: str
     text: str
-    """For those who do not see it."""
     height: str
     nights: tuple[NightMark, ...]
     lines: tuple[Join, ...]
@@ -187,7 +179,6 @@ class HistoryPicture(Value):
 
 
 def history_pictures(history: Sequence[HistorySeries]) -> tuple[HistoryPicture, ...]:
-    """At most sixty; those that changed first."""
     with_points = [each for each in history if each.points]
     ordered = sorted(with_points, key=lambda each: not each.changes)
     return tuple(_draw_history(each) for each in ordered[:_MOST_HISTORY_PICTURES])
@@ -299,7 +290,6 @@ class SizeSpeedPicture(Value):
 
 
 def size_speed_pictures(performance: Performance) -> tuple[SizeSpeedPicture, ...]:
-    """For each row of trimming that has a time, at most forty."""
     found = (_draw_size_speed(row) for row in performance.trimming)
     return tuple(each for each in found if each is not None)[:_MOST_SIZE_PICTURES]
 
@@ -357,7 +347,7 @@ def _mark_variants(
 
 
 def _place_label(part: float, top: float, taken: Sequence[tuple[float, float]]) -> float:
-    """Over its point, or the next free line under it."""
+    """Return a place over its point, or the next free line under it."""
     places = [top + _ABOVE, *(top + _BELOW + _LINE * number for number in range(len(taken) + 1))]
     for place in places:
         near = (abs(part - x) < _NEAR_X and abs(place - y) < _NEAR_Y for x, y in taken)

@@ -27,7 +27,6 @@ _VERSION = 1
 _LONGEST_BODY = 60_000
 """GitHub refuses more than 65,536 characters."""
 _MOST_ROWS = (20, 5, 1)
-"""Fewer if they do not fit."""
 _MOST_REMARKS = 10
 _LONGEST_TITLE = 120
 _LONGEST_COMMAND = 2_000
@@ -48,12 +47,9 @@ _DOUBLE = "Another open issue is about this scenario; this one is closed."
 
 class NightPlace(Value):
     repository_url: str
-    """Without a slash at the end."""
     run_url: str
     artifact: str
-    """Of the run; it holds the page."""
     head: str
-    """Commit that was measured."""
 
 
 class IssueText(Value):
@@ -73,7 +69,6 @@ def render_issue(action: IssueAction, where: NightPlace) -> IssueText:
 
 
 def read_record(body: str) -> RegressionRecord | None:
-    """None if megtrim wrote none, or it was changed."""
     line = body.replace("\r\n", "\n").rstrip().rpartition("\n")[2]
     if not (line.startswith(_MARK) and line.endswith(_END)):
         return None
@@ -94,7 +89,7 @@ def _write_record(record: RegressionRecord) -> str:
 
 
 def _title(record: RegressionRecord) -> str:
-    """Plain letters: GitHub looks for names and code in titles, too."""
+    """Return plain letters: GitHub looks for names and code in titles, too."""
     name, _, cpu_class = one_line(record.scenario).partition("@")
     text = f"{name} on {cpu_class} got slower" if cpu_class else f"{name} got slower"
     of = f"{id_}: " if (id_ := id_of(record.config)) else ""
@@ -122,7 +117,6 @@ def _parts(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:
 
 
 def _cells(row: Row) -> Iterator[tuple[str, ...]]:
-    """For each comparison that decides."""
     for name, ratio, time in _comparisons(row):
         yield (
             name,
@@ -147,7 +141,6 @@ def _comparisons(row: Row) -> Iterator[tuple[str, RatioResult, StageTime | None]
 
 
 def _remarks(rows: tuple[Row, ...]) -> list[str]:
-    """What devices said, each once."""
     found = [f"left out: {each.count} samples, {each.reason}" for r in rows for each in r.left_out]
     found += [condition for row in rows for condition in row.conditions]
     return [code(each) for each in dict.fromkeys(found)][:_MOST_REMARKS]
@@ -165,7 +158,6 @@ def _suspects(record: RegressionRecord, where: NightPlace) -> str:
 
 
 def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]:
-    """The base is built next to the project, and compared with."""
     prepare: list[str] = []
     compared = ""
     if record.base:

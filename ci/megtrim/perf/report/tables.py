@@ -59,7 +59,6 @@ HEAD = (
 )
 TRIMMING_HEAD = ("scenario", "variant", "size", INFERENCE_HEAD, "ratio to plain", "result")
 _WORDS = ("experiment", "scenario", "variant", "result")
-"""Text columns; the others are numbers."""
 _LONGEST_CELL = 60
 _SIGNS = {
     PerformanceStatus.MEASURED: "✅",
@@ -76,11 +75,9 @@ class TimeCells(Value):
     names: tuple[str, ...]
     numbers: tuple[str, ...]
     answers: tuple[str, ...]
-    """One line for each comparison."""
     processes: str
     word: str
     chip: str
-    """Selects colour and icon."""
     sign: str
     remarks: tuple[str, ...]
 
@@ -101,7 +98,6 @@ def trimming_lines(performance: Performance) -> tuple[TimeCells, ...]:
 
 
 def text(performance: Performance) -> str:
-    """Without a final newline; at most a hundred rows."""
     parts, room = [one_line(summarize(performance))], MOST_ROWS
     for table in tables(performance):
         lines = table.lines[:room]
@@ -121,7 +117,6 @@ def text(performance: Performance) -> str:
 
 
 def markdown_summary(performance: Performance) -> str:
-    """The counts, and the rows that need a person by name."""
     urgent = sorted(
         (row for row in performance.all_rows if row.status is not PerformanceStatus.MEASURED),
         key=lambda row: (urgency(row), row.subject),
@@ -227,7 +222,7 @@ def _indent(lines: Sequence[str]) -> list[str]:
 
 
 def milliseconds(time_ms: float) -> str:
-    """At least four digits that count: ``5.213``, ``1,821``."""
+    """Show at least four digits that count: ``5.213``, ``1,821``."""
     if time_ms >= 1000:
         return f"{time_ms:,.0f}"
     digits = 1 if time_ms >= 100 else 2 if time_ms >= 10 else 3
@@ -235,7 +230,7 @@ def milliseconds(time_ms: float) -> str:
 
 
 def time_with_interval(time: StageTime) -> str:
-    """``5.213 (5.101 to 5.322)``."""
+    """Write ``5.213 (5.101 to 5.322)``."""
     lower = milliseconds(time.lower_ms)
     ends = (
         f"{lower} or more" if time.upper_ms is None else f"{lower} to {milliseconds(time.upper_ms)}"
@@ -244,7 +239,7 @@ def time_with_interval(time: StageTime) -> str:
 
 
 def direction(ratio: RatioResult) -> str:
-    """``faster``, ``slower``, ``no difference``, or ``unproven``."""
+    """Return ``faster``, ``slower``, ``no difference``, or ``unproven``."""
     if ratio.different is Answer.INCONCLUSIVE:
         return "unproven"
     if ratio.different is Answer.NO:
@@ -257,7 +252,6 @@ def find_time(row: PerformanceRow, stage: TimeStage) -> StageTime | None:
 
 
 def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
-    """Of inference if there are several."""
     found = [each for each in row.ratios if each.against is against]
     return next(
         (each for each in found if each.stage is TimeStage.INFERENCE), next(iter(found), None)
@@ -265,7 +259,6 @@ def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
 
 
 def remarks(row: Row) -> tuple[str, ...]:
-    """What a reader must know besides numbers, one line each."""
     left_out = (f"left out: {each.count}, {each.reason}" for each in row.left_out)
     emulated = ("emulated: says nothing about a device",) if row.emulated else ()
     estimated = any(each.by_run_length for _, each in row.named_times)
@@ -275,7 +268,7 @@ def remarks(row: Row) -> tuple[str, ...]:
 
 
 def urgency(row: Row) -> int:
-    """Sorts rows that need a person first, and keeps all others together."""
+    """Sort rows that need a person first, and keep all others together."""
     return _URGENCY.index(row.status) if row.status in _URGENCY else len(_URGENCY)
 
 
@@ -288,7 +281,6 @@ _WORST_ESCAPE = 6
 
 
 def properties(performance: Performance) -> dict[str, str]:
-    """Rows that would exceed the limit are left out."""
     found: dict[str, str] = {}
     room = PROPERTIES_LIMIT
     for subject, numbers in _list_numbers(performance):

@@ -48,7 +48,6 @@ _SEARCHES = (
 def performance_checks(
     performance: Performance, *, start: Place, places: Mapping[str, Place]
 ) -> Iterator[Check]:
-    """``places``: where a scenario is configured."""
     for row in performance.all_rows:
         place = places.get(row.scenario, start)
         status = check_status(row.status, performance.inconclusive)
@@ -77,7 +76,7 @@ def _find_hint(row: Row) -> str:
 
 
 def summarize(performance: Performance) -> str:
-    """``times: 12 measured, 1 regressed``."""
+    """Write ``times: 12 measured, 1 regressed``."""
     found = [row.status for row in performance.all_rows]
     counts = [
         f"{found.count(each)} {STATUS_WORDS[each]}" for each in PerformanceStatus if each in found

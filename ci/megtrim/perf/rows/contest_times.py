@@ -26,7 +26,7 @@ from megtrim.util.wording import count
 
 _CONFIDENCE = 0.95
 _FALSE_SHARE = 0.05
-"""Among all rows of a verdict that are called different."""
+"""Share of false calls among all rows of a verdict that are called different."""
 
 _MARKED: Mapping[Mark, str] = {
     Mark.THROTTLED: "the machine was throttled",
@@ -37,7 +37,6 @@ _MARKED: Mapping[Mark, str] = {
 
 
 def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime, ...]:
-    """In the order of a run."""
     mine = [each for each in result.samples if each.contestant == contestant and each.counts]
     found = {
         stage: [time_ms for sample in mine if (time_ms := sample.time_ms(stage)) is not None]
@@ -70,7 +69,6 @@ def compare_sides(
 
 
 def find_p_value(contest: Contest, result: ContestResult) -> float:
-    """Of "not different" over all looks; 1 without pairs."""
     pairs = _pairs_of(contest, result)
     return sequential_p_value(pairs, contest.budget.plan) if pairs else 1.0
 
@@ -81,7 +79,6 @@ def count_left_out(samples: Iterable[Sample]) -> tuple[SamplesLeftOut, ...]:
 
 
 def describe_left_out(samples: Sequence[Sample]) -> str:
-    """Empty if all count."""
     counts = Counter(mark for sample in samples for mark in sample.marks)
     of = f"of {count(len(samples), 'process', 'processes')}"
     return ", ".join(f"{_MARKED[mark]} in {counts[mark]} {of}" for mark in Mark if counts[mark])
@@ -111,7 +108,6 @@ def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bo
 
 
 def _interval(times_ms: Sequence[float]) -> tuple[float, float]:
-    """By the ranks of the times; NaN where they are too few."""
     import numpy as np
     import scipy
 

@@ -34,38 +34,27 @@ class VariantTime(Value):
     variant: str
     size_bytes: int
     time: StageTime | None = None
-    """Of inference."""
     ratio: RatioResult | None = None
-    """To plain."""
 
 
 class _MeasuredRow(Value):
-    """What all rows of times have."""
-
     scenario: str
     """MODEL/SCENARIO@CLASS."""
     cpu_class: Annotated[str, Field(alias="class")]
     device: str = ""
-    """Empty: none was reached."""
     emulated: bool = False
-    """Its times say nothing about a device."""
     status: PerformanceStatus
     reason: str = ""
     left_out: tuple[SamplesLeftOut, ...] = ()
     conditions: tuple[str, ...] = ()
     """One line for each: throttled, a busy machine, a low battery."""
     time_s: float = 0.0
-    """Wall time of all its processes."""
     reproduce: str = ""
-    """Command that measures it again, or empty."""
 
 
 class PerformanceRow(_MeasuredRow):
-    """One experiment of one scenario on one class of devices."""
-
     experiment: str
     times: tuple[StageTime, ...] = ()
-    """In the order of a run."""
     ratios: tuple[RatioResult, ...] = ()
 
     def __post_init__(self) -> None:
@@ -85,11 +74,8 @@ class PerformanceRow(_MeasuredRow):
 
 
 class TrimmingRow(_MeasuredRow):
-    """What trimming does to the speed of one scenario."""
-
     artifact: str
     variants: tuple[VariantTime, ...]
-    """Plain first."""
 
     def __post_init__(self) -> None:
         _expect_status(self)
@@ -115,7 +101,7 @@ Row = PerformanceRow | TrimmingRow
 
 class HistoryPoint(Value):
     date: str
-    """YYYY-MM-DD."""
+    """As 2026-11-23."""
     commit: str
     median_ms: float
     lower_ms: float
@@ -127,10 +113,7 @@ class HistoryPoint(Value):
 
 
 class ChangePoint(Value):
-    """The first night of a new level."""
-
     date: str
-    """YYYY-MM-DD."""
     ratio: float
     """New level over old: above 1 is slower."""
 
@@ -182,7 +165,6 @@ def status_of(ratios: Iterable[RatioResult]) -> PerformanceStatus:
 
 
 def check_status(status: PerformanceStatus, inconclusive: Literal["fail", "warn"]) -> CheckStatus:
-    """``inconclusive``: what an open answer counts as."""
     match status:
         case PerformanceStatus.MEASURED:
             return CheckStatus.PASS

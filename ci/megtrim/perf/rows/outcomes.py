@@ -23,7 +23,6 @@ from megtrim.trim.runs.scenario_runs import scenario_of
 
 
 def summarize_performance(wants: Iterable[str], session: Session) -> Performance | None:
-    """None if none of them is of times."""
     config, wanted = session.request.config, set(wants)
     tasks = [
         each
@@ -52,7 +51,6 @@ def list_measuring_devices(tasks: Iterable[str], session: Session) -> Iterator[D
 
 
 def list_program_sizes(artifact: str, session: Session) -> dict[str, int]:
-    """In each variant whose times are measured, plain first."""
     builds = ((str(Variant.PLAIN), PLAIN), *list_trimmed(session.request.config))
     sizes = {variant: _artifacts(task, session) for variant, task in builds}
     return {variant: held[artifact] for variant, held in sizes.items() if artifact in held}

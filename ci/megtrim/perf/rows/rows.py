@@ -52,8 +52,6 @@ NOT_HELD = "a task before it did not succeed"
 
 
 class ContestOutcome(Value):
-    """A result, or why there is none."""
-
     scenario: str
     cpu_class: str
     subject: str
@@ -61,9 +59,7 @@ class ContestOutcome(Value):
     result: PerfResult | None
     failure: MegtrimError | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Bytes of the program in each variant."""
     base: str = ""
-    """Name of the earlier program."""
     reproduce: str = ""
 
     @property
@@ -106,7 +102,6 @@ def make_performance(
     criterion: Criterion,
     inconclusive: Literal["fail", "warn"],
 ) -> Performance:
-    """In the order of the outcomes, those of trimming after the others."""
     adjusted = _adjust(outcomes)
     since = {
         (each.scenario, each.experiment): each
@@ -134,7 +129,7 @@ def show_again(
 
 
 def status_of_failure(failure: MegtrimError | None) -> PerformanceStatus:
-    """None: it failed in a task before it."""
+    """None: a task before it failed."""
     infrastructure = isinstance(failure, InfrastructureFailure)
     return PerformanceStatus.INFRASTRUCTURE if infrastructure else PerformanceStatus.FAILED
 
@@ -200,7 +195,6 @@ def _read_failure(failure: MegtrimError | None) -> ContestReading:
 def _row(
     outcome: ContestOutcome, since: ContestOutcome | None, adjusted: Mapping[str, float]
 ) -> PerformanceRow:
-    """``since``: the comparison with the base, if there is one."""
     read = _read(outcome, adjusted, Reference.BASELINE)
     measured = outcome.result.measured if outcome.result else None
     ratios: tuple[RatioResult, ...] = () if read.ratio is None else (read.ratio,)
@@ -273,7 +267,6 @@ def _trimming_rows(
 def _variants(
     outcomes: Sequence[ContestOutcome], read: Sequence[ContestReading]
 ) -> Iterator[VariantTime]:
-    """Plain, then each trimmed variant in the order of the contests."""
     sizes = outcomes[0].sizes
     names = (str(Variant.PLAIN), *(each.variant for each in outcomes))
     plain = ContestReading(
