@@ -132,7 +132,7 @@ def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
 
 
 class Criterion(Value):
-    """A share such as 0.01, and a floor in milliseconds."""
+    """What counts as a change: a share such as 0.01, and a floor in milliseconds."""
 
     threshold: float = 0.01
     floor_ms: float = 0.0
@@ -227,7 +227,7 @@ class Contest(Value):
 
 
 class PerformanceStatus(StrEnum):
-    """A contest alone is measured, has failed, or has wrong outputs."""
+    """How a row ended; a contest alone is measured, has failed, or has wrong outputs."""
 
     MEASURED = "measured"
     SKIPPED = "skipped"

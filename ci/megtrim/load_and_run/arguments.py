@@ -41,7 +41,7 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """The name has ``_`` instead of ``-``."""
+    """One flag; its name has ``_`` instead of ``-``."""
 
     name: str
     value: str | None

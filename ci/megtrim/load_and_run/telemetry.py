@@ -54,7 +54,7 @@ class Policy(Value):
 
 
 class Reading(Value):
-    """None or empty: this machine does not report it."""
+    """What was measured at one moment. None or empty: this machine does not report it."""
 
     cpu_c: SignedFloat | None = None
     battery_c: SignedFloat | None = None

@@ -122,7 +122,7 @@ class ChangePoint(Value):
 
 
 class HistorySeries(Value):
-    """A night that is missing has no point."""
+    """One row over nights; a night that is missing has no point."""
 
     scenario: str
     cpu_class: Annotated[str, Field(alias="class")]
