@@ -1,7 +1,4 @@
-"""What a build is of, what it is made from and what it yields: values that rooms share.
-
-Pure: nothing here touches a file or starts a program.
-"""
+"""What a build is of, what it is made from and what it yields: values that rooms share."""
 
 from __future__ import annotations
 
@@ -16,14 +13,12 @@ from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
 UNSTRIPPED = "unstripped"
-"""Folder of a build's folder for what ships as it was before it was stripped."""
+"""Folder for what ships, as it was before it was stripped."""
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 
 
 class Variant(StrEnum):
-    """The builds of one engine."""
-
     PLAIN = "plain"
     PROFILE = "profile"
     REGION = "region"
@@ -34,14 +29,11 @@ class Variant(StrEnum):
 
 
 class Link(StrEnum):
-    """The links that are made of a build's objects if functions are trimmed."""
-
     UNFOLDED = "unfolded"
     """Each function has bytes of its own, so an emulator can record which ones run."""
     PROBED = "probed"
-    """Like unfolded, but the program itself records which functions run."""
+    """The program itself records which functions run."""
     SHIPPED = "shipped"
-    """Without the functions that never ran."""
     NAMED = "named"
     """Names the function that a trap replaced."""
     REFERENCED = "referenced"
@@ -49,8 +41,6 @@ class Link(StrEnum):
 
 
 class StubForm(StrEnum):
-    """What an emptied function does."""
-
     SHARED = "shared"
     """It traps; a linker may fold it with others."""
     NUMBERED = "numbered"
@@ -60,8 +50,6 @@ class StubForm(StrEnum):
 
 
 class Switch(StrEnum):
-    """What a reduced build can leave out, each by an option of the engine."""
-
     RTTI = "rtti"
     LOGGING = "logging"
     EXCEPTIONS = "exceptions"
@@ -84,45 +72,36 @@ LOADED_FROM: Mapping[str, int] = {Relocations.ANDROID: 23, Relocations.RELR: 30}
 """Lowest API level whose loader reads a packing. Seen: relr causes SIGSEGV on 23 and 26."""
 
 PACKED = {each: (f"-Wl,--pack-dyn-relocs={each}",) for each in LOADED_FROM}
-"""The option of lld for each packing."""
 
 LOWEST_API: Mapping[str, int] = {"arm64-v8a": 21, "armeabi-v7a": 16}
 """Lowest API level of each Android ABI."""
 
 
 class Linkage(StrEnum):
-    """How an application links the engine."""
-
     STATIC = "static"
     SHARED = "shared"
 
 
 class EngineLibrary(Value):
-    """A library of an engine, and what a program needs to link it."""
-
     linkage: Linkage
     file: str
-    """Name of the file, which is also the target that builds it."""
+    """Also the target that builds it."""
     include: tuple[str, ...]
-    """Folders with its public headers, relative to the engine's tree."""
+    """Relative to the engine's tree."""
     copies: tuple[tuple[str, str], ...] = ()
     """Headers that others include as if they were next to them: path there, and in the tree."""
     whole: bool = False
     """Link unreferenced objects too: parts of the archive register themselves."""
     needs: tuple[str, ...] = ()
-    """What must follow it on the link line, such as ``-ldl``."""
+    """Such as ``-ldl``."""
     link_options: tuple[str, ...] = ()
-    """Options that the engine's own programs are linked with."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether it must be shipped next to the programs that link it."""
         return self.linkage is Linkage.SHARED
 
 
 class Toolchain(Value):
-    """A compiler that was found, and everything a build needs to know about it."""
-
     kind: str
     target: str
     machine: str
@@ -133,35 +112,34 @@ class Toolchain(Value):
     compile_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
     strip: tuple[str, ...] | None = None
-    """Command that strips a file in place; None if the link strips already."""
+    """In place; None if the link strips already."""
     compiler_check: str = "content"
-    """How ccache identifies this compiler: its setting ``compiler_check``."""
+    """ccache's setting."""
     archiver: str | None = None
     ranlib: str | None = None
     archive: tuple[str, ...] = ()
-    """Command that makes archives as ``ar`` does, used if ``archiver`` is None."""
+    """Used if ``archiver`` is None."""
     host_cxx: tuple[str, ...] = ()
-    """C++ compiler for programs that run during the build; empty: ``cxx_compiler``."""
+    """For programs that run during the build; empty: ``cxx_compiler``."""
     sysroot: Path | None = None
     """Folder in which an emulator finds the target's loader and libraries; None if static."""
     abi: str = ""
-    """Android's name of the architecture; empty outside Android."""
+    """Android's name; empty outside Android."""
     api: int = 0
-    """Android API level; 0 outside Android."""
+    """0 outside Android."""
     fp16: bool = False
     ndk: str = ""
-    """Root folder of the NDK, as its programs see it; empty outside Android."""
+    """Root folder, as its programs see it; empty outside Android."""
     includes: str = ""
-    """CMake toolchain file that megtrim's own file includes; empty: none."""
+    """CMake toolchain file; empty: none."""
     settings: tuple[tuple[str, str], ...] = ()
-    """CMake variables that the included file reads, name and value."""
     files: str = ""
-    """Digest of files that identify the toolchain beyond its version; empty: none."""
+    """Digest of what identifies it beyond its version; empty: none."""
     image: str = ""
     """Digest or ID of the image that contains it; empty: on this machine."""
 
     def identity(self) -> dict[str, str]:
-        """Return what enters the key of a build."""
+        """What enters the key of a build."""
         return {
             "kind": self.kind,
             "target": self.target,
@@ -172,15 +150,13 @@ class Toolchain(Value):
         }
 
     def _if_any(self) -> dict[str, str]:
-        """Return what only some toolchains have; empty values are left out of the key."""
+        """Empty values are left out."""
         settings = " ".join(f"{name}={value}" for name, value in self.settings)
         fp16 = "on" if self.fp16 else ""
         return {"settings": settings, "fp16": fp16, "files": self.files, "image": self.image}
 
 
 class EngineIdentity(Value):
-    """Identifies an engine by the digest of what enters the build, not by a path."""
-
     kind: str
     generation: int
     """Of midout's header: 20190219 or 20220507."""
@@ -190,10 +166,7 @@ class EngineIdentity(Value):
 
 
 class Origin(Value):
-    """What a report is of: a project, its commit and pull request, and the megtrim that made it.
-
-    The date is the commit's, so that equal commits have equal reports. What is not known is empty.
-    """
+    """The date is the commit's: equal commits have equal reports. What is not known is empty."""
 
     project: str = ""
     """The repository's name; outside of git the name of the folder of megtrim.yaml."""
@@ -202,13 +175,12 @@ class Origin(Value):
     commit: str = ""
     """Empty unless the commit holds the configuration."""
     committed_at: str = ""
-    """When the commit was made, in UTC, such as ``2027-01-31T12:00:00Z``."""
+    """In UTC, such as ``2027-01-31T12:00:00Z``."""
     changed: bool = False
     """Files of the configuration's folder, or that it names elsewhere, are not as committed."""
     pull_request: int = 0
-    """Its number; 0: none."""
+    """0: none."""
     megtrim: str = ""
-    """The version of megtrim."""
 
     def __post_init__(self) -> None:
         for name, shape, expected in (
@@ -221,7 +193,7 @@ class Origin(Value):
                 raise ValueError(msg)
 
     def confirm(self, known: Origin) -> Origin:
-        """Return it with what a job knows by itself, which outweighs what a build says."""
+        """What a job knows by itself outweighs what a build says."""
         same = known.commit in ("", self.commit)
         return Origin(
             project=known.project or self.project,
@@ -235,15 +207,14 @@ class Origin(Value):
 
 
 class BuildScript(Value):
-    """The engine's own build script, which is run instead of CMake."""
+    """Run instead of CMake."""
 
     path: str
     """Relative to the tree."""
     arguments: tuple[str, ...]
     build: str
-    """Build folder, relative to the tree."""
+    """Relative to the tree."""
     why: str
-    """Why it is used, for messages."""
 
 
 class SourceOptions(Value):
@@ -253,7 +224,6 @@ class SourceOptions(Value):
     fast: tuple[str, ...]
     """Further options where the engine compiles with ``-Ofast``, which ``options`` undo."""
     outside: tuple[str, ...]
-    """Folders of the tree whose sources get none of these options."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -262,36 +232,30 @@ class SourceOptions(Value):
 
 
 class BuildSpec(Value):
-    """One variant to build with CMake and Ninja in a shadow tree."""
-
     variant: Variant
     targets: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
-    """CMake cache entries, name and value."""
+    """CMake cache entries."""
     places: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     """Entries that a person asks for, and where, ``FILE:LINE: KEY``: CMake must use them."""
     link_flags: tuple[str, ...] = ()
     compile_flags: tuple[str, ...] = ()
-    """Flags that follow the engine's own."""
+    """Follow the engine's own."""
     own_link_flags: tuple[str, ...] = ()
     """For the engine's own links only; applications are linked without them."""
     source_options: SourceOptions | None = None
     script: BuildScript | None = None
-    """None: CMake is called directly."""
     overrides: tuple[tuple[str, str], ...] = ()
-    """Files of the shadow tree that megtrim writes: path and text."""
+    """In the shadow tree: path and text."""
     include: tuple[tuple[str, str], ...] = ()
-    """Files of a folder that is searched first for quoted includes: name and text."""
+    """In a folder that is searched first for quoted includes: name and text."""
     forced_header: str | None = None
-    """Path in the shadow tree of the header that every translation unit must include."""
+    """In the shadow tree; every translation unit must include it."""
     header_option: str = ""
     """CMake entry for the forced header's absolute path; empty: the tree knows the path."""
 
     def header_entry(self, tree: Path) -> tuple[tuple[str, str], ...]:
-        """Return the CMake entry with the header's path in the shadow ``tree``, if there is one.
-
-        Raises InputError for a path with blanks: the engine would paste it into its flags.
-        """
+        """Raises InputError for a path with blanks: the engine would paste it into its flags."""
         if self.forced_header is None or not self.header_option:
             return ()
         path = str(tree / self.forced_header)
@@ -303,7 +267,6 @@ class BuildSpec(Value):
     def with_options(
         self, more: Mapping[str, str | bool | int], places: Mapping[str, str] | None = None
     ) -> BuildSpec:
-        """Return this spec with further CMake options, which override its own."""
         added = {name: cmake_value(value) for name, value in more.items()}
         return replace(
             self,
@@ -313,31 +276,23 @@ class BuildSpec(Value):
 
 
 class LinkSpec(Value):
-    """One more link of a built target, in addition to the target itself."""
-
     target: str
-    """Built file, such as ``load_and_run``."""
     label: str
-    """Folder of the result for its files."""
     unfolded: bool = False
     """The linker neither merges identical functions nor inlines any."""
     flags: tuple[str, ...] = ()
-    """Follow the target's own flags."""
     sources: tuple[tuple[str, str], ...] = ()
-    """Further sources, C or assembler: file name and text."""
+    """File name and text."""
     script: str = ""
-    """Text of a linker script with assignments; empty: none."""
     emptied: tuple[str, ...] = ()
     """Local functions, which the script cannot reach: they are emptied in copies of the objects,
     each in a section of its own."""
     unwind_tables: bool = True
-    """Keep the tables that exceptions and debuggers need."""
+    """Exceptions and debuggers need them."""
     form: StubForm = StubForm.SHARED
-    """What an emptied function does; its number is its index in ``emptied``."""
+    """Its number is its index in ``emptied``."""
     strip: bool = True
-    """Write a stripped copy, too."""
     map: bool = False
-    """Write the linker's map next to the file."""
 
 
 class RebuiltSources(Value):
@@ -345,28 +300,24 @@ class RebuiltSources(Value):
 
     compiled: int
     files: tuple[str, ...]
-    """The first sources that were compiled, by the build's records."""
     from_cache: int | None
-    """Compilations that a compiler cache answered; None: there is none, or it does not count."""
+    """By a compiler cache; None: there is none, or it does not count."""
     cpu_s: float | None
-    """CPU seconds of the whole build command; None if they cannot be measured."""
+    """None if they cannot be measured."""
 
 
 class BuildRecord(Value):
-    """Result of a build: artifacts in the stage folder, and what the build's records prove."""
-
     artifacts: tuple[tuple[str, str], ...]
-    """Artifact name and path relative to the stage folder."""
+    """Name, and path relative to the stage folder."""
     translation_units: int
     units_with_header: int
-    """Translation units whose compile command includes the header by force."""
+    """Whose compile command includes the header by force."""
     units_with_regions: int
-    """Translation units whose recorded dependencies include the generated ``midout.h``."""
+    """Whose recorded dependencies include the generated ``midout.h``."""
     rebuilt: RebuiltSources
 
 
 def cmake_value(value: str | bool | int) -> str:
-    """Return a value as CMake takes it."""
     if isinstance(value, bool):
         return "ON" if value else "OFF"
     return str(value)

@@ -1,4 +1,4 @@
-"""The keep set that the team commits: read, written, and held against what was traced now."""
+"""The keep set that the team commits: read, written, and compared with what was traced now."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ _TRIM = ("trim",)
 
 
 def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
-    """Read the keep set that the team committed, for committed mode.
-
-    Raises InputError where there is none, one of another generation of midout's header, or one
+    """Raises InputError where there is none, one of another generation of midout's header, or one
     without regions where they are trimmed.
     """
     shown = loaded.config.keep_set
@@ -64,7 +62,6 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
 
 
 def list_retrained(session: Session) -> tuple[str, ...]:
-    """Return a note for each scenario whose model was traced with other weights; committed mode."""
     loaded = session.request.loaded
     if not session.request.options.committed:
         return ()
@@ -78,7 +75,7 @@ def list_retrained(session: Session) -> tuple[str, ...]:
 
 
 def expect_fitting(loaded: LoadedConfig, engine: Engine) -> None:
-    """Refuse a committed keep set that a pull request would be red for, whatever its code does."""
+    """Refuse what a pull request would be red for, whatever its code does."""
     shown = str(loaded.config.keep_set)
     keep = read_committed(loaded, engine)
     traced = {record.id: record for record in keep.scenarios}
@@ -109,24 +106,21 @@ def _find_unfit(
 
 
 def expect_readable(loaded: LoadedConfig, *, accept: bool) -> None:
-    """Refuse a committed keep set that what is traced now could not be held against.
-
-    ``accept``: it is written again, so it need not be readable.
-    """
+    """``accept``: it is written again, so it need not be readable."""
     path, shown = loaded.resolve(loaded.config.keep_set), str(loaded.config.keep_set)
     if find_files(path, shown=shown) and not accept:
         read_folder(path, shown=shown)
 
 
 def digest_committed(loaded: LoadedConfig) -> str:
-    """Return the digest of the committed files; empty if there are none."""
+    """Empty if there are none."""
     path = loaded.resolve(loaded.config.keep_set)
     lines = [f"{sha256_file(path / name)}  {name}\n" for name in find_files(path)]
     return hashlib.sha256("".join(lines).encode()).hexdigest() if lines else ""
 
 
 def write_committed(path: Path, keep: KeepSet) -> None:
-    """Write the files of a keep set, and remove those of scenarios that it does not have."""
+    """Also removes the files of scenarios that it does not have."""
     texts = dump_folder(keep)
     for name, text in texts.items():
         write_atomically(path / name, text)
@@ -145,7 +139,6 @@ def _remove(file: Path) -> None:
 
 
 def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
-    """Refuse a file that would keep every region where they are to be trimmed."""
     # Without regions there is no generated midout.h, and neither ccache nor Ninja would notice
     # the next one: no header changed, one was added.
     if keep.regions() or trims_plain_build(loaded.config):
@@ -155,12 +148,11 @@ def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
 
 
 def settle(session: Session, folder: StageFolder) -> int:
-    """Hold a keep set, new or not, against the committed one; return the exit status.
+    """Compare with the committed keep set; return the exit status.
 
     It is written where there is none yet or where a person accepts the new one; what it has for the
-    first time is added to the committed one. In committed mode it is the keep set, so there is
-    nothing to settle, nor by a quick look. Raises TraceFailure where a trace shrank; a
-    committed file that is missing something is a check of the verdict.
+    first time is added to the committed one. Raises TraceFailure where a trace shrank; a committed
+    file that is missing something is a check of the verdict.
     """
     request = session.request
     if request.options.committed or request.options.quick:
@@ -190,7 +182,6 @@ def settle(session: Session, folder: StageFolder) -> int:
 
 
 def keep_set_checks(session: Session) -> Iterator[Check]:
-    """Yield the check of the committed keep set, where something was traced to hold it against."""
     folder = session.results.done.get(keep_task(session.request.config))
     if folder is None or session.request.options.committed or session.request.options.quick:
         return
@@ -200,10 +191,9 @@ def keep_set_checks(session: Session) -> Iterator[Check]:
 
 
 def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check:
-    """Say whether the committed keep set holds all that was traced now.
+    """Whether the committed keep set holds all that was traced now: a build from it may trap.
 
-    A build from one that does not would trap, or be refused. What a search for algorithms found
-    is timing and another each time, so its scenarios are left out.
+    What a search for algorithms found is timing and another each time: its scenarios are left out.
     """
     config = request.config
     searched = {each.id for each in all_scenarios(config) if each.searches}
@@ -255,7 +245,7 @@ def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
 
 
 def _read_previous(path: Path) -> KeepSet | None:
-    """Return the keep set that is replaced; None where there is none that can be read."""
+    """None where there is none that can be read."""
     try:
         return read_folder(path)
     except InputError:
@@ -263,7 +253,6 @@ def _read_previous(path: Path) -> KeepSet | None:
 
 
 def _counts(now: KeepSet, before: KeepSet | None) -> str:
-    """Say how many regions and functions are kept, and how many were where that changed."""
     numbers = {
         noun: (len(listed(now)), len(listed(before)) if before else 0)
         for noun, listed in (("region", KeepSet.regions), ("function", KeepSet.functions))

@@ -37,7 +37,6 @@ from megtrim.trim.usage import (
 
 
 def trim_choice(session: Session) -> TrimChoice:
-    """Return how far the engine was trimmed."""
     trim = session.request.config.trim
     plain = trims_plain_build(session.request.config)
     minimum = MINIMUM_SIZE if trim.minimum_size else ()
@@ -54,10 +53,9 @@ def trim_choice(session: Session) -> TrimChoice:
 
 
 def regions_use(task: Task, session: Session) -> RegionsUse:
-    """Return the kept regions by tag, next to how many the profile binary holds.
+    """None are held if the verdict's task depends on no profile build.
 
-    None are held if the verdict's task depends on no profile build: one that a trap made
-    necessary is not asked, or the next run would report the same trap otherwise.
+    One that a trap made necessary is not asked, or the next run would report the trap otherwise.
     """
     profiled = PROFILE in task.wants
     held = list_held_regions(session.results) if profiled else ()
@@ -89,7 +87,7 @@ def regions_use(task: Task, session: Session) -> RegionsUse:
 
 
 def traced_regions(session: Session) -> dict[str, int]:
-    """Return how many regions each traced scenario has, by its id."""
+    """By the scenario's id."""
     keep = _keep_set(session.results)
     if session.request.options.committed and keep is not None:
         return {record.id: len(record.regions) for record in keep.scenarios}
@@ -102,7 +100,7 @@ def traced_regions(session: Session) -> dict[str, int]:
 
 
 def functions_use(results: TaskResults) -> tuple[FunctionsUse, ...]:
-    """Return how many functions each program kept; nothing where none are trimmed."""
+    """Nothing where none are trimmed."""
     if REDUCED not in results.done:
         return ()
     functions = results.done[REDUCED].result_as(ReduceResult).functions
@@ -113,7 +111,7 @@ def functions_use(results: TaskResults) -> tuple[FunctionsUse, ...]:
 
 
 def rebuild(results: TaskResults) -> Rebuild | None:
-    """Return what the build by regions compiled; None where there is none."""
+    """Of the build by regions; None where there is none."""
     made = [task for task in (REGION, REDUCED) if task in results.done]
     if HEADER not in results.done or not made:
         return None
@@ -124,7 +122,6 @@ def rebuild(results: TaskResults) -> Rebuild | None:
 
 
 def operators_use(results: TaskResults) -> OperatorsUse:
-    """Return operators, data types and elementwise modes, each with the models that need it."""
     keep = _keep_set(results)
     needs = keep.operators if keep else None
     if needs is None:
@@ -137,7 +134,7 @@ def operators_use(results: TaskResults) -> OperatorsUse:
 
 
 def _keep_set(results: TaskResults) -> KeepSet | None:
-    """Return the keep set as the header was made from it; functions bring no region."""
+    """As the header was made from it; functions bring no region."""
     if HEADER not in results.done:
         return None
     return read_keep_set(results.done[HEADER].file(KEEP_SET_FILE))
@@ -148,7 +145,7 @@ def _uses(needed: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[OperatorUse,
 
 
 def list_held_regions(results: TaskResults) -> tuple[Region, ...]:
-    """Return the regions that the profile binary holds; none if there is no profile build."""
+    """None if there is no profile build."""
     if PROFILE not in results.done:
         return ()
     text = results.done[PROFILE].file(REGIONS_FILE).read_text(encoding="utf-8")

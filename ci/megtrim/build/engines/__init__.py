@@ -1,8 +1,4 @@
-"""Engines that can be trimmed: one file per kind behind :class:`Engine`, one line in ``KINDS``.
-
-An engine describes itself and what a variant is made from; :mod:`megtrim.build.engines.builder`
-builds the variants of every kind.
-"""
+"""Engines that can be trimmed: one file per kind behind :class:`Engine`, one line in ``KINDS``."""
 
 from __future__ import annotations
 
@@ -28,8 +24,6 @@ from megtrim.util.process import ProcessRunner
 
 
 class Engine(Protocol):
-    """A checkout of an engine."""
-
     checkout: Checkout
     kept: tuple[str, ...]
     """Patterns of functions that always stay, as in ``trim.keep``."""
@@ -38,8 +32,7 @@ class Engine(Protocol):
     switches: tuple[Switch, ...]
     """Switches that its releases have options for."""
 
-    def identity(self) -> EngineIdentity:
-        """Return its kind, the generation of its header, digest, commit and dirty files."""
+    def identity(self) -> EngineIdentity: ...
 
     def make_spec(
         self,
@@ -56,19 +49,16 @@ class Engine(Protocol):
         """
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
-        """Return the library that an application links, and the options it needs.
-
-        Raises InputError if this engine has no such library.
-        """
+        """Raises InputError if this engine has no such library."""
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        """Return name and value of all elementwise modes: the header must name each one."""
+        """Name and value of all of them: the header must name each one."""
 
     def scopes(self) -> Scopes:
-        """Return the parts of a keep set that can have files of their own, by the sources."""
+        """The parts of a keep set that can have files of their own, by the sources."""
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Yield relative path and text of the sources that may mark regions."""
+        """Relative path and text of the sources that may mark regions."""
 
     def formats(self) -> tuple[str, ...]:
         """Return the formats of models that its program reads: those of ``ModelFacts``.
@@ -76,8 +66,7 @@ class Engine(Protocol):
         Empty if the tree does not say, or names one that we do not know: a fork may have its own.
         """
 
-    def dialect(self) -> Dialect:
-        """Return the command-line dialect of its program that runs models."""
+    def dialect(self) -> Dialect: ...
 
 
 KINDS: Mapping[str, Callable[[Path, ProcessRunner], Engine]] = {
@@ -87,7 +76,4 @@ KINDS: Mapping[str, Callable[[Path, ProcessRunner], Engine]] = {
 SUBMODULES: Mapping[str, Callable[[Collection[str], Collection[str]], tuple[str, ...]]] = {
     "megengine": generations.needed_submodules
 }
-"""By kind, from a tree's files and the paths of its submodules to those that a build needs.
-
-A kind that is not here has none.
-"""
+"""By kind, from a tree's files and the paths of its submodules to those that a build needs."""

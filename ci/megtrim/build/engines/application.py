@@ -1,8 +1,6 @@
-"""Builds a team's own application against the engine's library of one variant.
+"""Builds a team's own application, by its own CMakeLists.txt, against the engine's library.
 
-Its folder is copied like the engine's, so that nothing is written to the original. Its own
-CMakeLists.txt builds it with the same toolchain, and gets the engine's paths and options as CMake
-cache entries whose names begin with ``MEGTRIM_ENGINE_``.
+It gets the engine's paths and options as cache entries that begin with ``MEGTRIM_ENGINE_``.
 """
 
 from __future__ import annotations
@@ -27,22 +25,16 @@ _FOLDER = "applications"
 
 
 class ApplicationSpec(Value):
-    """An application to build once the engine's library exists."""
-
     name: str
     checkout: Checkout
     library: EngineLibrary
     lto: bool
-    """Compile it for link-time optimisation."""
     options: tuple[tuple[str, str], ...] = ()
-    """CMake options of its own."""
     places: tuple[tuple[str, str], ...] = ()
     """Where each of these is, ``FILE:LINE: KEY``."""
 
 
 class BuildEnvironment(Value):
-    """What every build needs: the same for the engine and its applications."""
-
     toolchain: Toolchain
     processes: ProcessRunner
     jobs: int
@@ -67,20 +59,15 @@ def expect_possible(toolchain: Toolchain, name: str, library: Linkage, *, lto: b
 
 
 def find(build: Path, name: str) -> Path | None:
-    """Return the file of that name in a build folder, None if there is none."""
     return next((path for path in sorted(build.rglob(name)) if path.is_file()), None)
 
 
 def tree_of(spec: ApplicationSpec, engine: WorkTree) -> WorkTree:
-    """Return the folders that an application is built in, next to the engine's."""
     return WorkTree(root=engine.root / _FOLDER / spec.name)
 
 
 def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) -> Path:
-    """Build an application in a folder next to the engine's, and return the program.
-
-    Raises ProductFailure if it does not compile, or yields no program of its name.
-    """
+    """Raises ProductFailure if it does not compile, or yields no program of its name."""
     tree = tree_of(spec, engine)
     source_copy.sync(spec.checkout, tree.source, {})
     link_flags = (*build_env.link_flags, *_android_rpath(spec.library, build_env.toolchain))
@@ -123,7 +110,7 @@ def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) 
 
 
 def entries(spec: ApplicationSpec, engine: WorkTree) -> tuple[tuple[str, str], ...]:
-    """Return the cache entries that describe the engine. Lists are CMake's: with ``;``."""
+    """CMake's lists have ``;`` between their entries."""
     library = spec.library
     file = _library(spec, engine)
     whole = ("-Wl,--whole-archive", str(file), "-Wl,--no-whole-archive")
@@ -148,17 +135,15 @@ def _library(spec: ApplicationSpec, engine: WorkTree) -> Path:
 
 
 def _rpath(library: EngineLibrary) -> tuple[tuple[str, str], ...]:
-    """Let the program find the shared object next to itself, on every device."""
     if not library.is_shared:
         return ()
     return (("CMAKE_BUILD_WITH_INSTALL_RPATH", "ON"), ("CMAKE_INSTALL_RPATH", "$ORIGIN"))
 
 
 def _android_rpath(library: EngineLibrary, toolchain: Toolchain) -> tuple[str, ...]:
-    """Return the flag that CMake does not add for Android by itself."""
+    """CMake itself does not add the flag for Android."""
     return (ANDROID_RPATH,) if library.is_shared and toolchain.includes else ()
 
 
 def is_clang(toolchain: Toolchain) -> bool:
-    """Return whether its compiler is clang, under any name."""
     return toolchain.kind in ("zig", "ndk") or "clang" in toolchain.version

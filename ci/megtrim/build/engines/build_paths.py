@@ -1,8 +1,7 @@
-"""Which paths a build may have: CMake, Ninja, compilers and linkers must all take them unchanged.
+"""Which paths CMake, Ninja, compilers and linkers all take unchanged.
 
-Each of them gives some characters a meaning: a blank separates arguments, ``;`` entries of CMake's
-lists, ``,`` those of ``-Wl``, ``:`` library folders; GNU ld replaces ``%``, and prefix maps are
-split at ``=``. Pure.
+A blank separates arguments, ``;`` entries of CMake's lists, ``,`` those of ``-Wl``, ``:`` library
+folders; GNU ld replaces ``%``, and prefix maps are split at ``=``.
 """
 
 from __future__ import annotations

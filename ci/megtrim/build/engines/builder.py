@@ -43,8 +43,6 @@ Progress = Callable[[int, int, str], None]
 
 
 class Builder:
-    """Builds variants of one checkout with one toolchain."""
-
     def __init__(
         self,
         checkout: Checkout,
@@ -153,7 +151,7 @@ class Builder:
     def _is_made(
         self, spec: BuildSpec, tree: WorkTree, applications: tuple[ApplicationSpec, ...]
     ) -> bool:
-        """Return whether nothing must be built: a new list of functions then takes seconds."""
+        """A new list of functions then takes seconds."""
         trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
         built = {tree.build: spec.targets, **trees}
         return driver.is_up_to_date(tree, self._token(spec, applications), built, self._processes)
@@ -174,7 +172,6 @@ class Builder:
         applications: tuple[ApplicationSpec, ...],
         progress: Progress,
     ) -> tuple[build_records.HeaderProof, RebuiltSources, Mapping[str, Path]]:
-        """Build everything; return what the records prove, and the applications' programs."""
         driver.forget_build(tree)
         source_copy.update(spec, tree, self._checkout)
         source_copy.write_if_changed(tree.toolchain_file, self._render_toolchain(spec))
@@ -240,12 +237,11 @@ class Builder:
         return (*spec.options, *spec.header_entry(tree.source), *own)
 
     def _places(self, spec: BuildSpec) -> Mapping[str, str]:
-        """Return the options that have no use if CMake ignores them, each with its place."""
+        """Options that are off have no use if CMake ignores them, and no place."""
         on = (name for name, value in spec.options if value == "ON")
         return {name: f"{self._checkout.root}: {name}" for name in on} | dict(spec.places)
 
     def _settings(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
-        """Return all that a tree is configured by: if any of it changes, it is rebuilt."""
         hook = spec.source_options
         by_folder = (("source options", source_options.render(hook)),) if hook else ()
         return (
@@ -271,7 +267,6 @@ class Builder:
         }
 
     def _prove(self, spec: BuildSpec, tree: WorkTree) -> build_records.HeaderProof:
-        """Check that the generated header was compiled in, if there is one."""
         if spec.forced_header is None:
             return build_records.HeaderProof(units=0, with_header=0, with_regions=0)
         found = build_records.prove(
@@ -291,7 +286,7 @@ class Builder:
         folder: Path,
         applications: tuple[ApplicationSpec, ...],
     ) -> tuple[tuple[str, str], ...]:
-        """Copy what is run and measured; an archive is neither."""
+        """An archive is neither run nor measured."""
         archives = {each.library.file for each in applications if not each.library.is_shared}
         artifacts = []
         for target in spec.targets:
@@ -318,7 +313,6 @@ class Builder:
     def _copy_stripped(
         self, built: Path, name: str, folder: Path, variant: Variant
     ) -> tuple[str, str]:
-        """Copy a file of the build to the stage's folder, stripped; most also as they are."""
         copy = folder / "bin" / name
         named = variant in (Variant.PLAIN, Variant.REDUCED)
         copies = (copy, *((folder / UNSTRIPPED / name,) * named))
@@ -352,7 +346,6 @@ def _since(before: float | None, now: float | None) -> float | None:
 
 
 def _find_artifact(build: Path, target: str) -> Path:
-    """Return the program or shared object of that name."""
     found = next((path for path in sorted(build.rglob(target)) if _is_elf(path)), None)
     if found is None:
         msg = f"the build in {build} made no file called {target}"
@@ -372,7 +365,7 @@ _FLATC = "build_dir/host_flatc/install/bin/flatc"
 
 
 def build_flatc(tree: WorkTree, build_env: BuildEnvironment) -> None:
-    """Build ``flatc``, and copy it to where the engine looks for it in a cross build."""
+    """The engine looks for it there in a cross build."""
     flatbuffers = tree.source / _FLATBUFFERS
     if not flatbuffers.is_dir():
         return

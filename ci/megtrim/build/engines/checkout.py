@@ -1,7 +1,7 @@
-"""What an engine's checkout consists of: its files, their digests, and their state in git.
+"""What an engine's checkout consists of; it is only read.
 
-The checkout is only read. Files that git ignores do not belong to it; untracked files do, because
-the engine's own build collects sources by pattern.
+Files that git ignores do not belong to it; untracked files do, because the engine's own build
+collects sources by pattern.
 """
 
 from __future__ import annotations
@@ -38,16 +38,12 @@ class Checkout(Value):
 
     @property
     def digest(self) -> str:
-        """Digest of every path and content: equal trees are equal engines, wherever they are."""
+        """Equal trees are equal engines, wherever they are."""
         lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.files.items()))
         return hashlib.sha256(os.fsencode(lines)).hexdigest()
 
     def text(self, name: str, *, most_bytes: int = _LARGEST_TEXT_BYTES) -> str:
-        """Return a file's text, or an empty one.
-
-        It is empty for a link, which may lead anywhere, for a file larger than ``most_bytes``, and
-        for a file of the folder that does not belong to the tree.
-        """
+        """Empty for a link, a file larger than ``most_bytes``, or one that is not of the tree."""
         path = self.root / name
         if name not in self.files:
             return ""
@@ -59,7 +55,6 @@ class Checkout(Value):
             return ""
 
     def identity(self, kind: str, generation: int) -> EngineIdentity:
-        """Return its identity as an engine of that kind."""
         return EngineIdentity(
             kind=kind,
             generation=generation,
@@ -70,7 +65,6 @@ class Checkout(Value):
 
 
 def take(root: Path, processes: ProcessRunner) -> Checkout:
-    """Read the tree below ``root``. Raises InputError if there is no such folder."""
     if not root.is_dir():
         msg = f"there is no engine checkout at {root}"
         raise InputError(msg, hint="set engine.source, or pass --engine PATH")
@@ -88,7 +82,6 @@ def take(root: Path, processes: ProcessRunner) -> Checkout:
 
 
 def _refuse_missing_submodule(root: Path, processes: ProcessRunner) -> None:
-    """Raise InputError if an empty folder is a submodule."""
     top = Path(_Git(root, processes).find_top() or root)
     for path in _Git(top, processes).list_links():
         if root.resolve() == (top / path).resolve():
@@ -106,7 +99,7 @@ class _Git:
         self.works = (root / ".git").exists() and bool(self.find_top())
 
     def files(self) -> list[str]:
-        """Return tracked and new files, also of submodules: a build collects by pattern."""
+        """Submodules' files, too, and untracked ones: a build collects by pattern."""
         found = {
             *self._names("ls-files", "-z", "--cached"),
             *self._names("ls-files", "-z", "--others", "--exclude-standard"),
@@ -118,7 +111,7 @@ class _Git:
         return sorted(found)
 
     def submodules(self) -> dict[str, str]:
-        """Return the recorded commit of each submodule, and of those within what was fetched."""
+        """Submodules of fetched submodules are among them."""
         found = self.list_links()
         for name in tuple(found):
             inside = _Git(self._root / name, self._processes)
@@ -127,11 +120,10 @@ class _Git:
         return found
 
     def find_top(self) -> str:
-        """Return the repository's own folder; empty if there is none."""
+        """Empty outside a repository."""
         return (self._ask("rev-parse", "--show-toplevel") or "").removesuffix("\n")
 
     def list_links(self) -> dict[str, str]:
-        """Return the commit of each of this repository's own submodules, by path."""
         if not self.works:
             return {}
         entries = self._names("ls-files", "-z", "--stage")
@@ -172,7 +164,7 @@ def _walk(root: Path) -> list[str]:
 
 
 def _hides_itself(folder: Path) -> bool:
-    """Return whether a folder's own .gitignore excludes all of it, as in our results."""
+    # Our own results do.
     rules = folder / ".gitignore"
     try:
         if not rules.is_file():
@@ -184,7 +176,7 @@ def _hides_itself(folder: Path) -> bool:
 
 
 def digest_of(path: Path) -> str | None:
-    """Return the digest of a file's content or a link's target; None for a folder (submodule)."""
+    """By a file's content, or a link's target; None for a folder (submodule)."""
     try:
         if path.is_symlink():
             return hashlib.sha256(b"link:" + os.fsencode(path.readlink())).hexdigest()

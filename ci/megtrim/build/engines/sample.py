@@ -1,7 +1,4 @@
-"""The sample engine of ``examples/sample-engine``: the embedded default.
-
-It includes its header as MegEngine does, so that everything else is the same.
-"""
+"""The sample engine of ``examples/sample-engine``, which includes its header as MegEngine does."""
 
 from __future__ import annotations
 
@@ -41,15 +38,13 @@ _SOURCES = ("CMakeLists.txt", "cmake/", "src/")
 
 
 def find_embedded_source() -> Path:
-    """Return the source that is part of megtrim: in the installed package or the repository."""
+    """In the installed package or the repository."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "sample_engine"
     return installed if installed.is_dir() else package.parent.parent / "examples/sample-engine"
 
 
 class SampleEngine:
-    """A copy of the sample engine's sources."""
-
     kept: tuple[str, ...] = ("sample::fail", "sample::log_line")
     kernels: tuple[str, ...] = ("src/kernels",)
     switches: tuple[Switch, ...] = MINIMUM_SIZE
@@ -107,7 +102,7 @@ class SampleEngine:
         )
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        """Read the engine's own list: one ``NAME VALUE`` a line."""
+        """One ``NAME VALUE`` a line."""
         path = self.checkout.root / _MODES
         lines = path.read_text(encoding="utf-8").splitlines()
         pairs = (line.split() for line in lines if line.strip() and not line.startswith("#"))
@@ -125,7 +120,6 @@ class SampleEngine:
         return ("sample v1",)
 
     def dialect(self) -> Dialect:
-        """Return the newer dialect with the flags that the tree's program names, if any."""
         found = (
             _FLAG.findall(self.checkout.text(_OPTIONS)) if _OPTIONS in self.checkout.files else []
         )

@@ -18,7 +18,7 @@ from megtrim.regions.scoped_headers import (
 
 
 class SourceTexts:
-    """The relevant sources of one checkout, read once, when first needed."""
+    """Read once, when first needed."""
 
     def __init__(self, checkout: Checkout) -> None:
         self._checkout = checkout
@@ -34,14 +34,10 @@ class SourceTexts:
 
     @cached_property
     def scopes(self) -> Scopes:
-        """The facts that can have files of their own in this checkout."""
         return scopes(self._naming.values())
 
     def overrides(self, header: Mapping[str, str], *, forced: str) -> tuple[tuple[str, str], ...]:
-        """Return path and text of each file of the tree that a build must change.
-
-        ``header`` maps names of generated files to texts; ``forced`` is the forced header's path.
-        """
+        """``header`` maps names of generated files to texts; ``forced`` is the path of one."""
         if not header:
             return ()
         scoped = scopes_of(header)
@@ -50,5 +46,4 @@ class SourceTexts:
         return ((forced, header[FORCED]), *changed)
 
     def include(self, header: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        """Return name and text of each generated file that sources include."""
         return tuple((name, text) for name, text in header.items() if name != FORCED)

@@ -1,4 +1,4 @@
-"""Size optimisations beyond the engine's own build: which can be used, and their flags. Pure.
+"""Size optimisations beyond the engine's own build: which can be used, and their flags.
 
 ``trim.optimize: size`` uses the first value of each that this toolchain and these switches allow.
 What ``trim.means`` names is used or refused, never skipped. Flags were tried with clang 14 and
@@ -26,8 +26,6 @@ from megtrim.util.value import Value
 
 
 class SizeFlag(StrEnum):
-    """The size optimisations, by their keys in megtrim.yaml."""
-
     UNWIND_TABLES = "unwind_tables"
     SMALL_CODE = "small_code"
     LTO = "lto"
@@ -47,7 +45,6 @@ OF_SIZE: Mapping[SizeFlag, tuple[str, ...]] = {
 """Values that ``optimize: size`` tries, the best first."""
 
 _UNCHANGED = ("true", "none")
-"""Values that leave the engine's own build as it is."""
 
 _WITH_LLD = ("zig", "clang-linux-arm64", "ndk")
 _OZ_OF_GCC = 12
@@ -83,25 +80,19 @@ _OWN_LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
 
 
 class SizeFlagChoice(Value):
-    """Whether one size optimisation is used, and why not."""
-
     means: SizeFlag
     value: str
     """As in megtrim.yaml: ``false``, ``Oz``, ``full``, ``all``, ``relr``."""
     requested: bool
-    """megtrim.yaml names it; if not, it is part of ``optimize: size``."""
     why_not: str = ""
-    """Why it cannot be used; empty if it is used."""
 
 
 def choices(
     trim: TrimConfig, toolchain: Toolchain, *, off: Collection[Switch], alone: bool
 ) -> tuple[SizeFlagChoice, ...]:
-    """Return the size optimisations that megtrim.yaml requests, in the order of :class:`SizeFlag`.
+    """A choice with a ``why_not`` is not used; that is an error if it was ``requested`` by name.
 
-    ``off`` are the engine's switches that are off in the build. ``alone``: only the engine's own
-    sources call it. A choice with a ``why_not`` is not used; the caller makes that an error if it
-    was ``requested`` by name.
+    ``alone``: only the engine's own sources call it.
     """
     named = _read_means(trim)
     chosen: list[SizeFlagChoice] = []
@@ -127,10 +118,7 @@ def apply_choices(
     *,
     kernels: tuple[str, ...],
 ) -> BuildSpec:
-    """Return the spec with the flags of the choices that have no ``why_not``.
-
-    ``kernels`` are the folders of the engine that stay compiled for speed.
-    """
+    """``kernels`` are the folders of the engine that stay compiled for speed."""
     used = [(each.means, each.value) for each in chosen if not each.why_not]
     # Up to r21 an NDK links with gold by default, also the engine's configure checks: with
     # bitcode, each of them would fail silently.
@@ -149,13 +137,12 @@ def apply_choices(
 
 
 def of_links(chosen: Sequence[SizeFlagChoice]) -> tuple[str, ...]:
-    """Return the flags of the choices that only change the link."""
     used = [(each.means, each.value) for each in chosen if not each.why_not]
     return _append_flags((), _LINK, [each for each in used if is_of_links(each[0])])
 
 
 def is_of_links(means: SizeFlag) -> bool:
-    """Return whether it only changes the link, so that objects stay as they are."""
+    """Objects stay as they are."""
     return means in (SizeFlag.FOLD, SizeFlag.RELOCATIONS)
 
 
@@ -168,10 +155,7 @@ def _append_flags(
 
 
 def _read_means(trim: TrimConfig) -> dict[SizeFlag, str]:
-    """Return the values that megtrim.yaml names.
-
-    ``trim.relocations`` belongs to the toolchain, for all builds, and leaves nothing to do here.
-    """
+    """``trim.relocations`` belongs to the toolchain, and leaves nothing to do here."""
     values = {SizeFlag(key): value for key, value in trim.means.model_dump().items()}
     named = {means: _word(value) for means, value in values.items() if value is not None}
     return named | ({SizeFlag.RELOCATIONS: "none"} if trim.relocations is not None else {})
@@ -182,17 +166,13 @@ def _word(value: object) -> str:
 
 
 class _SizeFlagContext(Value):
-    """What decides whether a size optimisation can be used."""
-
     toolchain: Toolchain
     off: Collection[Switch]
     alone: bool
     chosen: Sequence[SizeFlagChoice]
-    """The choices made before it."""
 
 
 def _explain_refusal(means: SizeFlag, value: str, context: _SizeFlagContext) -> str:
-    """Return why a value cannot be used; empty if it can."""
     toolchain = context.toolchain
     match means:
         case SizeFlag.UNWIND_TABLES:

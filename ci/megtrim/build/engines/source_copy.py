@@ -1,8 +1,6 @@
-"""The shadow tree: a copy of the engine below ``OUT`` that builds may write to.
+"""The shadow tree: a copy of the engine below ``OUT``; the user's checkout must not change.
 
-The engine's own build overwrites a tracked file and builds in place, but the user's checkout must
-not change. A file is copied only if its content changed, so that timestamps stay valid and a second
-build compiles only what must be compiled.
+A file is copied only if its content changed, so that a second build compiles only what it must.
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ _RECORD = "shadow.json"
 
 
 def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
-    """Make ``tree`` equal to the checkout, with ``overrides`` (path to text) applied."""
     record = tree.parent / _RECORD
     before = _read(record)
     after = dict(checkout.files) | {name: _text_digest(text) for name, text in overrides.items()}
@@ -46,13 +43,12 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
 
 
 def is_whole(tree: Path) -> bool:
-    """Return whether every file that :func:`sync` wrote is still there."""
     files = _read(tree.parent / _RECORD)
     return bool(files) and all(os.path.lexists(tree / name) for name in files)
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    """Write a text only if it differs, so that its timestamp causes no rebuild."""
+    """Its timestamp then causes no rebuild."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     write_atomically(path, text)
@@ -101,7 +97,6 @@ def _read(record: Path) -> dict[str, str]:
 
 
 def update(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
-    """Update the tree to the spec; a file that is up to date already is not touched."""
     sync(checkout, tree.source, dict(spec.overrides))
     try:
         tree.include.mkdir(parents=True, exist_ok=True)
@@ -114,7 +109,7 @@ def update(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
 
 
 def expect_unchanged(spec: BuildSpec, tree: WorkTree) -> None:
-    """Raise ProductFailure if a file changed since :func:`write`: something else was compiled."""
+    """Else something else was compiled."""
     for base, files in ((tree.source, spec.overrides), (tree.include, spec.include)):
         for name, text in files:
             if (base / name).read_bytes() != text.encode():

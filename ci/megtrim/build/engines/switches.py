@@ -24,19 +24,17 @@ _DROPS_RTTI = re.compile(
 
 
 def is_minimum_size(off: Iterable[Switch]) -> bool:
-    """Return whether everything is off that the engine's minimum-size option switches off."""
     return set(off) >= set(MINIMUM_SIZE)
 
 
 def options(off: Sequence[Switch], on: Sequence[Switch] = ()) -> dict[str, bool]:
-    """Return the CMake options of switches, without those that the minimum-size option sets."""
+    """Without those that the minimum-size option sets."""
     minimum = is_minimum_size(off)
     without = {OPTIONS[each]: False for each in off if not (minimum and each in MINIMUM_SIZE)}
     return {OPTIONS[each]: True for each in on} | without
 
 
 def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: BuildSpec) -> str:
-    """Return why the engine always sets this switch off; empty if it does not."""
     values = {name: value.upper() for name, value in spec.options}
     tests = values.get("MGE_WITH_TEST") in _TRUE
     release = values.get("CMAKE_BUILD_TYPE") == "RELEASE" and not tests
@@ -47,7 +45,6 @@ def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: B
 
 
 def _drops_rtti(checkout: Checkout) -> bool:
-    """Return whether the tree has the condition under which it sets RTTI OFF by itself."""
     text = checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES)
     conditions = _DROPS_RTTI.findall(text)
     return any('"Release"' in each and f'"{_KEEPS_RTTI}"' in each for each in conditions)

@@ -1,8 +1,4 @@
-"""Builds the image of a recipe, a folder of ``docker/``, with plain ``docker build``.
-
-A second build from equal files gives the same image: Docker finds every step in its cache. What it
-is built from stands in the recipe's ``ARG`` lines.
-"""
+"""Builds the image of a recipe, a folder of ``docker/``, with plain ``docker build``."""
 
 from __future__ import annotations
 
@@ -20,7 +16,6 @@ NAMES = ("android-arm64", "linux-arm64")
 _TIMEOUT_S = 2 * 3600.0
 _LARGEST_RECIPE_BYTES = 1024 * 1024
 _WRONG_ARGUMENTS = 2
-"""Exit status of a recipe's scripts for wrong arguments."""
 _ARGUMENT = re.compile(r"^ARG (\w+)=?(\S*)$", re.MULTILINE)
 _FAILED = re.compile(r"(?:returned a non-zero code|exit code): (\d+)")
 _STEP = re.compile(r"(?:Step (\d+)/(\d+) :|#\d+ \[(?:\S+ +| +)?(\d+)/(\d+)\]) (.*)")
@@ -34,12 +29,11 @@ Progress = Callable[[int, int, str], None]
 
 
 def default_tag(name: str) -> str:
-    """Return the name of a recipe's image."""
     return f"megtrim/{name}"
 
 
 def recipes() -> Path:
-    """Return the folder of the recipes: in the installed package or the repository."""
+    """In the installed package or the repository."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "recipes"
     return installed if installed.is_dir() else package.parent.parent / "docker"
@@ -64,7 +58,6 @@ def expect_recipe(name: str) -> None:
 
 
 def build(name: str, docker: DockerClient, progress: Progress) -> Image:
-    """Build the image of a recipe and return it."""
     expect_recipe(name)
     tag = default_tag(name)
     with tempfile.TemporaryDirectory(prefix="megtrim-image-") as scratch:

@@ -1,9 +1,7 @@
 """Runs programs inside an image: each command gets a container, which is removed when it ends.
 
-:mod:`megtrim.util.process` starts, waits for and ends docker's client, whose input, output and exit
-status are the program's. A container sees only the mounted folders, under the same paths as
-outside, and no network. It runs as the calling user, without further rights. Of the caller's
-environment, it gets only what a command passes.
+A container sees only the mounted folders, under the same paths as outside, and no network. It runs
+as the calling user, without further rights, and gets only the variables that a command passes.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ REMOTE = "CCACHE_REMOTE_STORAGE"
 
 
 def folder(env: Mapping[str, str], *, otherwise: Path) -> Path:
-    """Return the folder that ccache itself would use; ``otherwise`` if there is no home."""
+    """The one that ccache itself would use; ``otherwise`` if there is no home."""
     if env.get(VARIABLE):
         return Path(env[VARIABLE]).absolute()
     if not env.get("HOME"):
@@ -52,12 +50,12 @@ _PID = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def me() -> str:
-    """Return this process's identity: boot, namespace, process ID and start time."""
+    """Boot, namespace, process ID and start time."""
     return f"{_here()}/{os.getpid()}/{_read_start_time(os.getpid()) or ''}"
 
 
 def end_abandoned(docker: DockerClient) -> None:
-    """Remove the containers whose process ran on this machine and has ended."""
+    """Those whose process ran on this machine and has ended."""
     shown = ("--all", "--no-trunc", "--format", f'{{{{.ID}}}} {{{{.Label "{LABEL}"}}}}')
     listed = docker.check_output("ps", "--filter", f"label={LABEL}", *shown)
     pairs = (line.partition(" ")[::2] for line in listed.splitlines())
@@ -81,7 +79,7 @@ def _here() -> str:
 
 
 def _read_start_time(pid: int) -> str | None:
-    """Return a process's start in ticks since the boot; empty if it ended, None if unknown."""
+    """In ticks since the boot; empty if it ended, None if unknown."""
     stat = _read(Path(f"/proc/{pid}/stat"))
     if not stat:
         return None
@@ -120,18 +118,14 @@ _numbers = count(1)
 
 
 class Mounts(Value):
-    """Folders and variables of this machine that a container sees."""
+    """What of this machine a container sees."""
 
     writable: tuple[Path, ...]
     readable: tuple[Path, ...] = ()
-    """Folders that are mounted read-only."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Variables that every command gets, such as the folder of the compiler cache."""
 
 
 class ContainerRunner(ProcessRunner):
-    """Runs commands in one image."""
-
     def __init__(self, docker: DockerClient, image: Image, mounts: Mounts) -> None:
         super().__init__(image.env)
         self.where = f"image {image.reference}"
@@ -146,15 +140,14 @@ class ContainerRunner(ProcessRunner):
             folder.mkdir(parents=True, exist_ok=True)
 
     def for_builds(self) -> ContainerRunner:
-        """Return this runner: its programs never see this machine's variables."""
+        """Its programs never see this machine's variables."""
         return self
 
     def spent_cpu_s(self) -> float | None:
-        """Return None: the daemon runs the programs, so their time is not known."""
+        """The daemon runs the programs, so their time is not known."""
         return None
 
     def which(self, name: str) -> str | None:
-        """Return a program's full path in the image, or None."""
         if "/" in name:
             return name if self._executables((name,), depth=0) else None
         if self._programs is None:
@@ -162,7 +155,7 @@ class ContainerRunner(ProcessRunner):
         return self._programs.get(name)
 
     def _programs_on_path(self) -> dict[str, str]:
-        """Return the full path of each program by its name; the first folder wins."""
+        """The first folder of PATH wins."""
         path = self.env.get("PATH", _DEFAULT_PATH).split(":")
         folders = list(dict.fromkeys(str(Path(each)) for each in path if each.startswith("/")))
         if not folders:
@@ -174,7 +167,6 @@ class ContainerRunner(ProcessRunner):
         return {each.name: str(each) for each in programs}
 
     def build_tool(self, name: str) -> str:
-        """Return the path of the image's own ``cmake`` or ``ninja``."""
         found = self.which(name)
         if found is None:
             msg = f"{self.where} has no {name}"
@@ -182,10 +174,7 @@ class ContainerRunner(ProcessRunner):
         return found
 
     def read(self, path: Path) -> bytes | None:
-        """Return the bytes of a small file of the image, or None if there is no such file.
-
-        Raises InputError if it cannot be read, or is larger than ``LARGEST_READ_BYTES``.
-        """
+        """None if there is no such file; InputError if it cannot be read or is too large."""
         with tempfile.TemporaryDirectory(prefix="megtrim-read-") as folder:
             kept = Path(folder) / "bytes"
             argv = ("head", "-c", str(LARGEST_READ_BYTES + 1), str(path))
@@ -207,7 +196,6 @@ class ContainerRunner(ProcessRunner):
         return data
 
     def run(self, command: Command) -> CompletedCommand:
-        """Run a command to its end, in a container that is removed with it."""
         name = _new_name()
         variables = {"HOME": HOME, **self._mounts.env, **command.env}
         # A value may be a password, and every user can read arguments. So docker takes values from
@@ -232,12 +220,12 @@ class ContainerRunner(ProcessRunner):
         return replace(outcome, argv=command.argv)
 
     def background(self, command: Command, **_options: float | None) -> NoReturn:
-        """Raise InputError: containers never run in the background, so that none is left."""
+        """Containers never run in the background, so that none is left."""
         msg = f"{command.argv[0]} cannot run in the background in {self.where}"
         raise InputError(msg, hint="run it without the image: --no-docker")
 
     def bring_out(self, path: Path, folder: Path) -> None:
-        """Copy a folder of the image to this machine, for use on machines without Docker."""
+        """For use on machines without Docker."""
         name = _new_name()
         label = ("--label", f"{LABEL}={self._holder}", "--pull", "never")
         self._docker.check_output("create", "--name", name, *label, self.image.id, "true")
@@ -292,7 +280,6 @@ class ContainerRunner(ProcessRunner):
         return [each for each in outcome.stdout.split("\n") if each]
 
     def _expect_started(self, outcome: CompletedCommand, command: Command) -> None:
-        """Raise for docker's own failures, and for a program that did not start."""
         output = outcome.stdout if command.merge_stderr else outcome.stderr
         if outcome.rc == _DOCKER_FAILED and _DOCKER_MESSAGE.search(output):
             expect_daemon(output)
@@ -310,12 +297,12 @@ class ContainerRunner(ProcessRunner):
 
 
 def _new_name() -> str:
-    """Return a unique container name: other PID namespaces may have the same process IDs."""
+    """Other PID namespaces may have the same process IDs."""
     return f"megtrim-{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
 
 
 def _mount(path: Path, *options: str) -> str:
-    """Return docker's option, as CSV, that mounts a folder under its own path."""
+    """As CSV, under its own path."""
     fields = ("type=bind", f"source={path}", f"target={path}", *options)
     quoted = (each.replace('"', '""') for each in fields)
     return ",".join(f'"{each}"' if set(each) & {",", '"', "\n"} else each for each in quoted)

@@ -1,4 +1,4 @@
-"""A thin client of the ``docker`` command: checks its daemon, finds and pulls images.
+"""A thin client of the ``docker`` command.
 
 A missing docker is an input error; a daemon that does not respond is an infrastructure failure. An
 image is only pulled by :meth:`DockerClient.pull`, never by running it.
@@ -40,12 +40,12 @@ _FIXED = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._/:-]{0,400}@)?sha256:[0-9a-f]{64
 
 
 def is_fixed(reference: str) -> bool:
-    """Return whether it is NAME@sha256:DIGEST, or the ID of an image."""
+    """NAME@sha256:DIGEST, or the ID of an image."""
     return _FIXED.fullmatch(reference) is not None
 
 
 def expect_fixed(reference: str, *, source: str) -> None:
-    """Raise InputError for a tag, which may become another image without any commit."""
+    """A tag may become another image without any commit."""
     if not is_fixed(reference):
         msg = f"{source}: found {reference[:120]!r}, expected NAME@sha256:DIGEST in a job of CI"
         raise InputError(
@@ -54,34 +54,26 @@ def expect_fixed(reference: str, *, source: str) -> None:
 
 
 class Image(Value):
-    """An image that the daemon has."""
-
     reference: str
-    """The requested name, digest or ID."""
     id: str
-    """``sha256:`` and 64 hex digits; the same on every machine, by its content."""
+    """``sha256:`` and 64 hex digits; the same on every machine."""
     identity: str
     """The digest, if the reference names one; else the ID."""
     env: Mapping[str, str]
-    """Variables that it sets."""
 
 
 class DockerClient:
-    """Runs docker's client for the daemon that the environment names."""
-
     def __init__(self, processes: ProcessRunner) -> None:
         self.processes = processes
 
     def version(self) -> str:
-        """Return the daemon's version. Raises if it cannot be reached, as :meth:`call` does."""
         return self.check_output("version", "--format", "{{.Server.Version}}").strip()
 
     def rootless(self) -> bool:
-        """Return whether the daemon belongs to a user, who is root in its containers."""
+        """Whether the daemon belongs to a user, who is root in its containers."""
         return "name=rootless" in self.check_output("info", "--format", "{{json .SecurityOptions}}")
 
     def image(self, reference: str) -> Image:
-        """Return an image of this machine. Raises InputError if it has none of that name."""
         found = self.find(reference)
         if found is None:
             msg = f"there is no image {reference} on this machine"
@@ -91,7 +83,6 @@ class DockerClient:
         return found
 
     def find(self, reference: str) -> Image | None:
-        """Return an image of this machine, or None."""
         inspected = self._inspect_image(reference)
         if inspected is None:
             return None
@@ -104,7 +95,6 @@ class DockerClient:
         return Image(reference=reference, id=image_id, identity=identity, env=variables)
 
     def _inspect_image(self, reference: str) -> str | None:
-        """Return docker's JSON about an image, None if it has none of that name."""
         expect_reference(reference)
         outcome = self.call("image", "inspect", reference)
         if outcome.ok:
@@ -115,7 +105,6 @@ class DockerClient:
         raise InfrastructureFailure(msg)
 
     def pull(self, reference: str) -> Image:
-        """Pull an image from its registry, and return it."""
         expect_reference(reference)
         outcome = self.call("pull", "--quiet", reference, timeout_s=_PULL_TIMEOUT_S)
         if not outcome.ok:
@@ -124,11 +113,10 @@ class DockerClient:
         return self.image(reference)
 
     def remove(self, *containers: str) -> None:
-        """Stop and remove containers; those that no longer exist are ignored."""
+        """Those that no longer exist are ignored."""
         self.call("rm", "--force", "--volumes", *containers)
 
     def check_output(self, *words: str) -> str:
-        """Return what docker prints. Raises InfrastructureFailure if it fails."""
         outcome = self.call(*words)
         if not outcome.ok:
             msg = f"docker {words[0]} exited with {outcome.rc}: {last_line(outcome.stderr)}"
@@ -136,11 +124,7 @@ class DockerClient:
         return outcome.stdout
 
     def call(self, *words: str, timeout_s: float = _CALL_TIMEOUT_S) -> CompletedCommand:
-        """Run docker and return the result, whatever its exit status.
-
-        Raises InputError if docker is missing, InfrastructureFailure if its daemon cannot be
-        reached.
-        """
+        """Whatever its exit status; raises if docker is missing or its daemon cannot be reached."""
         command = Command(argv=(self.program(), *words), timeout_s=timeout_s)
         outcome = self.processes.run(command)
         if outcome.timed_out:
@@ -159,14 +143,13 @@ class DockerClient:
 
 
 def expect_reference(reference: str) -> None:
-    """Raise InputError for what cannot be the name of an image, such as an option."""
+    """Not an option, for example."""
     if not _REFERENCE.fullmatch(reference):
         msg = f"found {reference[:80]!r}, expected the name, digest or ID of an image"
         raise InputError(msg)
 
 
 def expect_daemon(output: str) -> None:
-    """Raise InfrastructureFailure if docker's output means that its daemon cannot be reached."""
     lowered = output.lower()
     for sign, text, remedy in _TROUBLES:
         if sign in lowered and ("docker" in lowered or "daemon" in lowered):
@@ -175,7 +158,7 @@ def expect_daemon(output: str) -> None:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that is neither empty nor docker's advice to read its help."""
+    """Neither an empty one nor docker's advice to read its help."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     messages = [line for line in lines if not re.match(r"(See|Run) 'docker ", line)]
     return messages[-1].removeprefix("docker: ")[:500] if messages else "no message"
@@ -196,7 +179,7 @@ _TIMEOUT_S = 1800.0
 
 
 def load(docker: DockerClient, folder: Path, tag: str) -> Image | None:
-    """Return the image of the folder's archive; None if there is none, or it is damaged."""
+    """None if there is no archive, or it is damaged."""
     archive = folder / ARCHIVE
     if not archive.is_file():
         return None
@@ -206,10 +189,7 @@ def load(docker: DockerClient, folder: Path, tag: str) -> Image | None:
 
 
 def save(docker: DockerClient, folder: Path, tag: str, warn: Callable[[str], None]) -> bool:
-    """Save the image to the folder's archive, and return whether that succeeded.
-
-    A failure is only a warning: the image itself exists, and the next job builds it again.
-    """
+    """A failure is only a warning: the next job builds the image again."""
     archive = folder / ARCHIVE
     try:
         folder.mkdir(parents=True, exist_ok=True)

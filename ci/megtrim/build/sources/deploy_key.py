@@ -35,12 +35,11 @@ _START_S, _PAUSE_S, _TIMEOUT_S = 10.0, 0.01, 60.0
 
 
 def is_deploy_key(text: str) -> bool:
-    """Return whether a secret is an SSH key rather than a token."""
     return _KEY.fullmatch(text) is not None
 
 
 def check_host_keys(text: str) -> str:
-    """Return lines of known hosts, a line break after each. Raises InputError for anything else."""
+    """A line break follows each. Raises InputError for anything else."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in lines:
         if not _HOST_LINE.fullmatch(line):
@@ -50,7 +49,7 @@ def check_host_keys(text: str) -> str:
 
 
 def by_ssh(url: RepositoryUrl, host_keys: str) -> str:
-    """Return where a repository is by ssh: at the port that its host key is known for, else 22."""
+    """At the port that the server's host key is known for, else 22."""
     host = url.host.partition(":")[0]
     named = re.search(rf"(?:^|[ ,\n])\[{re.escape(host)}\]:([0-9]{{1,5}})[ ,]", host_keys)
     port = f":{named[1]}" if named else ""

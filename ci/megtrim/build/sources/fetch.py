@@ -30,38 +30,31 @@ TOP = PurePosixPath()
 
 
 class FetchRequest(Value):
-    """What to fetch, and for whom it is."""
-
     project: Path
-    """Checkout of the commit that is built."""
+    """The commit that is built."""
     trusted: Path
-    """Checkout of the commit that says where submodules may come from."""
+    """The commit that says where submodules may come from."""
     url: RepositoryUrl
-    """The project's own repository."""
     patterns: tuple[RepositoryPattern, ...]
     shared: Path | None = None
     """Another checkout of the project, fetched before: its repositories serve this one, too."""
     key: str = ""
     """A token, or a deploy key."""
     host_keys: str = ""
-    """Lines of known hosts, for a deploy key."""
     key_of: RepositoryUrl | None = None
-    """The one repository that gets the key."""
+    """It alone gets the key."""
 
 
 class FetchedSubmodule(Value):
-    """One that is there now, by its path in the project."""
-
     path: PurePosixPath
     url: RepositoryUrl
     commit: str
     keyed: bool
-    """Whether it took the key to read it."""
     tree: Tree
 
 
 class _Level(Value):
-    """A repository of the project at one commit, and the same place of the trusted tree."""
+    """At one commit, with the same place of the trusted tree."""
 
     path: PurePosixPath
     url: RepositoryUrl
@@ -70,8 +63,6 @@ class _Level(Value):
 
 
 class SourceFetch:
-    """One fetch; ``note`` hears what begins."""
-
     def __init__(
         self, request: FetchRequest, processes: ProcessRunner, note: Callable[[str], None]
     ) -> None:
@@ -91,7 +82,7 @@ class SourceFetch:
             self._descend(self._top(), wanted)
 
     def holder(self, path: PurePosixPath) -> tuple[PurePosixPath, Tree]:
-        """Return the fetched submodule, or the project, that a path is in or is."""
+        """The fetched submodule, or the project, that a path is in or is."""
         self._top()
         around = [each for each in self._levels if path.is_relative_to(each)]
         place = max(around, key=lambda each: len(each.parts))
@@ -124,11 +115,9 @@ class SourceFetch:
                 self._descend(self._levels[path], deeper)
 
     def _trust(self, level: _Level) -> Trust:
-        """Return what the trusted tree names at this level, as far as it can be read."""
         return make_trust(_trusted_urls(level).values(), self._request.patterns)
 
     def _take(self, level: _Level, path: PurePosixPath, url: RepositoryUrl, commit: str) -> _Level:
-        """Bring one submodule, and what the trusted commit has in its place."""
         request = self._request
         key = request.key if url == request.key_of else ""
         repository = self._repository(path)
@@ -148,7 +137,6 @@ class SourceFetch:
         return _Level(path=path, url=url, tree=tree, trusted=trusted)
 
     def _repository(self, path: PurePosixPath) -> SourceRepository:
-        """Return the repository to fetch into, and make room where its files will be."""
         request = self._request
         _clear(request.project, path)
         if request.shared is not None:
@@ -168,7 +156,7 @@ class SourceFetch:
         repository: SourceRepository,
         key: str,
     ) -> Tree | None:
-        """Return what the trusted commit records at this path, if it is of the same repository."""
+        """None unless it is of the same repository."""
         if level.trusted is None:
             return None
         request = self._request
@@ -186,7 +174,7 @@ class SourceFetch:
 
 
 def trusted_url(request: FetchRequest, tree: Tree, path: PurePosixPath) -> RepositoryUrl | None:
-    """Return the repository that a tree records for a path, or for what is around it."""
+    """The repository that a tree records for a path, or for what is around it."""
     for module in _list_modules(tree, TOP).values():
         if path.is_relative_to(module.path):
             return parse_repository_url(module.url, place=module.place, near=request.url)
@@ -194,7 +182,6 @@ def trusted_url(request: FetchRequest, tree: Tree, path: PurePosixPath) -> Repos
 
 
 def _trusted_urls(level: _Level) -> dict[PurePosixPath, RepositoryUrl]:
-    """Return the repository of each submodule of a level, as the trusted tree names it."""
     found = {}
     if level.trusted is not None:
         for path, module in _list_modules(level.trusted, level.path).items():
@@ -226,7 +213,7 @@ def _allowed_url(module: Submodule, near: RepositoryUrl, trust: Trust) -> Reposi
 
 
 def _clear(project: Path, path: PurePosixPath) -> None:
-    """Remove what is where a submodule belongs; nothing on the way there may be a link."""
+    """Nothing on the way there may be a link."""
     place = project
     for part in path.parts:
         place /= part

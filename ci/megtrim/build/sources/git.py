@@ -46,7 +46,6 @@ REFUSALS = (
     *("error: 404", "not our ref", "unadvertised object", "does not appear to be a git repository"),
     *("Permission denied", _UNKNOWN_HOST),
 )
-"""What git and its servers answer if there is no such repository or commit for us."""
 _ADVICE = (
     "fatal: Could not read from remote repository.",
     "Please make sure you have the correct access rights",
@@ -57,24 +56,19 @@ _LINK_MODE, _FILE_MODES = "160000", ("100644", "100755")
 
 
 class Tree(Value):
-    """A commit: its files, the commit of each submodule, and the text of its .gitmodules."""
-
     commit: str
     files: tuple[str, ...]
     links: Mapping[str, str]
-    """Path of each submodule, and its commit."""
+    """By path."""
     modules: str
 
 
 class SourceRepository:
-    """A repository with a work tree, in a folder."""
-
     def __init__(self, folder: Path, processes: ProcessRunner) -> None:
         self.folder = folder
         self._processes = processes
 
     def make(self) -> None:
-        """Make an empty repository with no settings in a new folder."""
         try:
             self.folder.mkdir(parents=True)
         except OSError as error:
@@ -88,8 +82,8 @@ class SourceRepository:
     def fetch(self, url: RepositoryUrl, commit: str, *, key: str = "", host_keys: str = "") -> None:
         """Fetch one commit, without those before it; with a deploy key by ssh.
 
-        ``host_keys`` are lines of known hosts, beyond those that are known here. Raises InputError
-        if the server has no such repository or commit for us, else InfrastructureFailure.
+        Raises InputError if the server has no such repository or commit for us, else
+        InfrastructureFailure.
         """
         if is_deploy_key(key):
             with hold(key, host_keys, self._processes) as env:
@@ -124,17 +118,14 @@ class SourceRepository:
         return self._run(*words, settings=settings, env=env, timeout_s=_FETCH_TIMEOUT_S)
 
     def check_out(self, commit: str) -> None:
-        """Write the files of a commit into the folder."""
         self._ask("checkout", "--quiet", "--force", "--detach", commit)
 
     def add_work_tree(self, folder: Path, commit: str) -> None:
-        """Write the files of a commit into another folder, which shares this repository."""
         self._ask(
             "worktree", "add", "--quiet", "--force", "--detach", str(folder.absolute()), commit
         )
 
     def tree(self, commit: str = "HEAD") -> Tree:
-        """Return what a commit consists of, read from its objects."""
         sha = self._ask("rev-parse", "--verify", f"{commit}^{{commit}}").strip()
         files, links, modules = [], {}, ""
         for entry in self._ask("ls-tree", "-r", "-z", "--full-tree", sha).split("\0"):
@@ -149,7 +140,7 @@ class SourceRepository:
         return Tree(commit=sha, files=tuple(files), links=links, modules=modules)
 
     def text(self, commit: str, path: str, *, most_bytes: int) -> str:
-        """Return a file of a commit as text. Raises InputError if it is too long or missing."""
+        """Raises InputError if it is too long or missing."""
         name = f"{commit}:{path}"
         size = self._ask("cat-file", "-s", name).strip()
         if int(size) > most_bytes:
@@ -204,10 +195,7 @@ _REMOTE = "refs/remotes/origin/"
 
 
 def find_default_branch(top: Path, processes: ProcessRunner) -> str:
-    """Return what ``origin`` calls its default branch; without a remote, the current branch.
-
-    Raises InputError where git knows neither.
-    """
+    """Without a remote, the current branch. Raises InputError where git knows neither."""
     for reference in (f"{_REMOTE}HEAD", "HEAD"):
         argv = ("git", "-C", str(top), "symbolic-ref", "--quiet", reference)
         answer = processes.run(Command(argv=argv, timeout_s=_BRANCH_TIMEOUT_S))
@@ -225,7 +213,7 @@ _MOST_NAMED = 5
 
 
 def list_versions(url: str, processes: ProcessRunner) -> dict[str, str]:
-    """Return the commit of each tag ``vX.Y.Z``, the newest version first.
+    """By tag ``vX.Y.Z``, the newest first.
 
     Raises InputError if there is no such repository for this person, else InfrastructureFailure.
     """
@@ -243,7 +231,6 @@ def list_versions(url: str, processes: ProcessRunner) -> dict[str, str]:
 
 
 def expect_version(repository: str, version: str, sha: str, known: Mapping[str, str]) -> None:
-    """Raise InputError unless the kit has ``version``, and it is the commit ``sha``."""
     if version not in known:
         msg = f"--kit-version: {repository} has no tag {version}"
         newest = ", ".join([*known][:_MOST_NAMED])

@@ -28,7 +28,7 @@ _HINT = "write it as `git submodule add` does"
 
 
 class Submodule(Value):
-    """What the file says of one submodule; ``place`` is FILE:LINE, for messages."""
+    """``place`` is FILE:LINE, for messages."""
 
     path: PurePosixPath
     url: str
@@ -44,7 +44,7 @@ class _Section:
 
 
 def parse_gitmodules(text: str, *, shown: str) -> tuple[Submodule, ...]:
-    """Return the submodules by path. Raises InputError; ``shown`` is the file in messages."""
+    """Sorted by path. Raises InputError; ``shown`` is the file in messages."""
     sections = _sections(text, shown)
     names = [each.name for each in sections]
     if len(names) > MOST_SUBMODULES:
@@ -60,7 +60,7 @@ def parse_gitmodules(text: str, *, shown: str) -> tuple[Submodule, ...]:
 
 
 def check_path(text: str) -> str:
-    """Return what is wrong with the path of a submodule; empty for one that stays in its tree."""
+    """What is wrong with the path of a submodule; empty for one that stays in its tree."""
     parts = text.split("/")
     if not _PATH.fullmatch(text) or any(not part.strip() for part in parts):
         return "characters that no plain path has"

@@ -23,12 +23,12 @@ _RELATIVE = ("./", "../")
 
 
 class RepositoryUrl(Value):
-    """A repository on a server. Two texts of one repository are equal values."""
+    """Two texts of one repository are equal values."""
 
     scheme: str
     host: str
     parts: tuple[str, ...]
-    """Of the path; the last one without ``.git``."""
+    """The last one without ``.git``."""
     ending: str = field(default="", compare=False)
     """``.git``, if it is written so: some servers insist on it."""
 
@@ -43,7 +43,6 @@ class RepositoryPattern(Value):
     below: bool
 
     def fits(self, url: RepositoryUrl) -> bool:
-        """Return whether a repository is this one, or below it."""
         if not self.below:
             return url == self.url
         same = (url.scheme, url.host) == (self.url.scheme, self.url.host)
@@ -51,23 +50,19 @@ class RepositoryPattern(Value):
 
 
 class Trust(Value):
-    """The repositories that submodules may come from."""
-
     repositories: frozenset[RepositoryUrl]
-    """Those that the trusted commit names at this place."""
+    """At this place, by the trusted commit."""
     patterns: tuple[RepositoryPattern, ...]
-    """Those that the workflow names, wherever they are asked for."""
+    """Named by the workflow, wherever they are asked for."""
 
     def allows(self, url: RepositoryUrl) -> bool:
-        """Return whether a submodule may come from there."""
         return url in self.repositories or any(each.fits(url) for each in self.patterns)
 
 
 def parse_repository_url(text: str, *, place: str, near: RepositoryUrl | None) -> RepositoryUrl:
-    """Return the repository of a text. Raises InputError that begins with ``place``.
+    """Raises InputError that begins with ``place``.
 
-    ``near`` is the repository that a relative URL is relative to. Besides https, only the scheme
-    of ``near`` is taken, on its server.
+    Relative URLs are relative to ``near``. Besides https, only its scheme is taken, on its server.
     """
     if text.startswith(_RELATIVE) and near is not None:
         return _resolve(text, near, place)
@@ -81,7 +76,7 @@ def parse_repository_url(text: str, *, place: str, near: RepositoryUrl | None) -
 
 
 def parse_project_url(text: str) -> RepositoryUrl:
-    """Return the project's own repository, of https, http or a file's URL. Raises InputError."""
+    """Of https, http or a file's URL. Raises InputError."""
     url = _read(text)
     if url is None or url.scheme not in ("https", "http", "file"):
         msg = f"the project's repository: found {text[:80]!r}, expected https://HOST/OWNER/NAME"
@@ -90,7 +85,7 @@ def parse_project_url(text: str) -> RepositoryUrl:
 
 
 def parse_patterns(text: str, *, near: RepositoryUrl) -> tuple[RepositoryPattern, ...]:
-    """Return the repositories that a workflow names, separated by spaces. Raises InputError."""
+    """Separated by spaces. Raises InputError."""
     found = []
     for word in text.split():
         url = parse_repository_url(word, place="submodule-repositories", near=near)
@@ -101,12 +96,11 @@ def parse_patterns(text: str, *, near: RepositoryUrl) -> tuple[RepositoryPattern
 def make_trust(
     repositories: Iterable[RepositoryUrl], patterns: tuple[RepositoryPattern, ...]
 ) -> Trust:
-    """Return what a trusted commit and the workflow allow together."""
     return Trust(repositories=frozenset(repositories), patterns=patterns)
 
 
 def _resolve(text: str, near: RepositoryUrl, place: str) -> RepositoryUrl:
-    """Follow a relative URL as git does: from the repository, as if that were a folder."""
+    """As git does: from the repository, as if that were a folder."""
     parts = list(near.parts)
     rest = text
     while rest.startswith(_RELATIVE):

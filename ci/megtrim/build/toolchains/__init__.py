@@ -17,8 +17,6 @@ from megtrim.util.process import ProcessRunner
 
 
 class Find(Protocol):
-    """Finds the compiler of one kind."""
-
     def __call__(
         self,
         wanted: ToolchainConfig,

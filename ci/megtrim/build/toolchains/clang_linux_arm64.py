@@ -31,7 +31,6 @@ _GLIBC = re.compile(r"^#define\s+__GLIBC(?:_MINOR)?__\s+(\d{1,3})$", re.MULTILIN
 def find(
     wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
 ) -> Toolchain:
-    """Return clang and lld of one version, and the sysroot an emulator needs."""
     suffix = _version_suffix(wanted.clang, processes)
     if processes.read(_SYSROOT / "lib" / "ld-linux-aarch64.so.1") is None:
         msg = f"the arm64 C library is not in {_SYSROOT} of {processes.where}"
@@ -73,7 +72,7 @@ def _version_suffix(release: int | None, processes: ProcessRunner) -> str:
 
 
 def _packing(relocations: Relocations, lld: str, processes: ProcessRunner) -> tuple[str, ...]:
-    """Return the flag that packs relocations. Raises InputError if lld or glibc is too old."""
+    """Raises InputError if lld or glibc is too old."""
     if relocations is Relocations.NONE:
         return ()
     version = tools.first_line(processes, lld, "--version")
@@ -91,7 +90,6 @@ def _packing(relocations: Relocations, lld: str, processes: ProcessRunner) -> tu
 
 
 def _glibc(processes: ProcessRunner) -> tuple[int, ...]:
-    """Return the release of the C library that programs are linked with."""
     features = _SYSROOT / "include" / "features.h"
     numbers = _GLIBC.findall((processes.read(features) or b"").decode("ascii", errors="replace"))
     if len(numbers) != len(_PACKING_GLIBC):

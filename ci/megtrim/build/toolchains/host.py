@@ -16,7 +16,6 @@ _PAIRS = (("g++", "gcc"), ("clang++", "clang"), ("c++", "cc"))
 def find(
     wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
 ) -> Toolchain:
-    """Return the first C++ compiler on the path."""
     del wanted, relocations  # it always builds for this machine
     for cxx_name, c_name in _PAIRS:
         cxx, c = processes.which(cxx_name), processes.which(c_name)

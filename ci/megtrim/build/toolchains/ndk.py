@@ -49,11 +49,7 @@ ABIS = tuple(_ABIS)
 def find(
     wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
 ) -> Toolchain:
-    """Return the NDK for the requested ABI and API level.
-
-    Raises InputError for an NDK that is missing, incomplete, of another release than requested,
-    or unable to build for that phone.
-    """
+    """Raises InputError unless the NDK is complete, as requested, and can build for that phone."""
     root = _root(processes)
     properties = _text(root, _RELEASE, processes)
     release = release_of(properties, source=str(root / _RELEASE))
@@ -90,7 +86,7 @@ def find(
 
 
 def release_of(properties: str, *, source: str) -> str:
-    """Return the release's name, such as ``r21e`` for revision 21.4, or ``r21e (stand-in)``."""
+    """Such as ``r21e`` for revision 21.4, or ``r21e (stand-in)``."""
     found = _REVISION.search(properties)
     if found is None or int(found[2]) > 25:
         msg = f"{source}: found no line such as Pkg.Revision = 21.4.7075529"
@@ -145,6 +141,6 @@ def _check_loader(relocations: Relocations, api: int) -> None:
 
 
 def _host_compiler(processes: ProcessRunner) -> tuple[str, ...]:
-    """Return a compiler for programs that run during the build; empty if there is none."""
+    """For programs that run during the build; empty if there is none."""
     found = (processes.which(name) for name in ("g++", "clang++", "clang++-14", "c++"))
     return tuple(path for path in found if path)[:1]

@@ -1,4 +1,4 @@
-"""Finds programs on the PATH of megtrim's environment."""
+"""What the kinds of toolchains share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from megtrim.util.process import ProcessRunner
 
 
 def need(processes: ProcessRunner, name: str, *, hint: str) -> str:
-    """Return the program's full path. Raises InputError with ``hint`` if it is missing."""
     path = processes.which(name)
     if path is None:
         msg = f"{name} is not on the PATH of {processes.where}"
@@ -16,7 +15,6 @@ def need(processes: ProcessRunner, name: str, *, hint: str) -> str:
 
 
 def first_line(processes: ProcessRunner, *argv: str) -> str:
-    """Return the first line that a tool prints. Raises InputError if it prints nothing."""
     lines = processes.capture(*argv).splitlines()
     if not lines:
         msg = f"{' '.join(argv)} prints nothing"

@@ -20,7 +20,6 @@ _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 def find(
     wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
 ) -> Toolchain:
-    """Return zig for static arm64 Linux programs."""
     del wanted, relocations  # it has no settings
     return _toolchain(processes, "aarch64")
 
@@ -28,7 +27,6 @@ def find(
 def find_native(
     wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
 ) -> Toolchain:
-    """Return zig for static programs of this machine's own architecture."""
     del wanted, relocations  # it has no settings
     machine = _MACHINES.get(platform.machine())
     if machine is None:

@@ -24,13 +24,13 @@ from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
 KEEP_SET = "keep set"
-"""What the inputs of the link that ships call the file that lists its functions."""
+"""In the inputs of the link that ships."""
 BASE = "base"
-"""What they call the build whose objects it links."""
+"""In the inputs of the link that ships: the build whose objects it links."""
 
 
 def make_base_spec(session: Session) -> BuildSpec:
-    """Return the build whose objects are linked again."""
+    """The build whose objects are linked again."""
     if trims_plain_build(session.request.config):
         return variants.make_spec(session, Variant.PLAIN, {})
     return variants.make_spec(session, Variant.REDUCED, variants.header_files(session.results))
@@ -46,7 +46,7 @@ def base_inputs(session: Session) -> dict[str, str]:
 
 
 def shipped_inputs(session: Session) -> dict[str, str]:
-    """Name what the link that ships depends on and that is known before functions are recorded."""
+    """What it depends on and is known before functions are recorded."""
     return base_inputs(session) | {
         "kept whatever ran": "\n".join(
             (*session.services.engine.kept, *session.request.config.trim.keep)
@@ -62,15 +62,12 @@ def shipped_inputs(session: Session) -> dict[str, str]:
 
 
 def shipped_flags(session: Session) -> tuple[str, ...]:
-    """Return the flags of the links that ship, beyond those of the base build.
-
-    A build id among them: the plain build, from which such a link may start, has none.
-    """
+    """A build id among them: the plain build, from which such a link may start, has none."""
     return (*size_options.relink_flags(session), WITH_BUILD_ID)
 
 
 def read_dropped(reduced: StageFolder, target: str) -> tuple[str, ...] | None:
-    """Return the functions that were left out of a program; None if none of it was trimmed."""
+    """None if nothing of the program was trimmed."""
     listed = DROPPED_FILE.format(target=target)
     if listed not in reduced.files:
         return None
@@ -78,32 +75,24 @@ def read_dropped(reduced: StageFolder, target: str) -> tuple[str, ...] | None:
 
 
 def locate_unstripped(label: str, target: str) -> str:
-    """Return where a link with symbols lies in a stage's folder."""
     return f"{LINKS}/{label}/{target}"
 
 
 def observables(target: str) -> str:
-    """Return where a stage's folder states what can be observed of a target's unfolded link."""
     return locate_unstripped(Link.UNFOLDED, f"{target}.observables")
 
 
 def locate_stripped(label: Link, target: str) -> str:
-    """Return where the stripped copy of a link lies in a stage's folder."""
     return f"{LINKS}/{label}/stripped/{target}"
 
 
 def locate_named(folder: StageFolder, name: str) -> str:
-    """Return where a stage's folder has an artifact with its symbols; empty if it has none.
-
-    As it was linked again, or as it was built.
-    """
+    """As it was linked again, or as it was built; empty if the folder has neither."""
     places = (locate_unstripped(Link.SHIPPED, name), f"{UNSTRIPPED}/{name}")
     return next((each for each in places if each in folder.files), "")
 
 
 class UnfoldedLink(Value):
-    """What a program's unfolded link holds, in which each function has bytes of its own."""
-
     table: FunctionTable
     code: Disassembly
     observables: Observables
@@ -127,27 +116,22 @@ def read_unfolded(target: str, results: TaskResults) -> UnfoldedLink:
 
 
 def identities(results: TaskResults) -> dict[str, str]:
-    """Return the link identity of each program, by bytes and names of its unfolded link.
-
-    Equal ones hold equal functions: a list is of use for no other link.
-    """
+    """By bytes and names of each program's unfolded link: a list is of use for no other link."""
     return dict(results.done[LINKED].result_as(UnfoldedLinksResult).links)
 
 
 class RelinkedProgram(Value):
-    """A program that is linked again."""
-
     target: str
     before: FunctionTable
     """Of its unfolded link."""
     kept: frozenset[str]
     dropped: tuple[str, ...]
     code: Disassembly
-    """Of its unfolded link: who calls whom."""
+    """Of its unfolded link."""
 
 
 class UntrimmedProgram(Value):
-    """A program before a keep set says what it needs; one is good for many keep sets."""
+    """One is good for many keep sets."""
 
     target: str
     identity: str
@@ -158,7 +142,7 @@ class UntrimmedProgram(Value):
     """What stays whatever ran."""
 
     def trim(self, keep: KeepSet) -> RelinkedProgram:
-        """Return the program with what a keep set needs. Raises InputError if that is nothing."""
+        """Raises InputError if the keep set needs nothing of it."""
         records = [each for each in keep.scenarios if each.link_sha256 == self.identity]
         ran = frozenset(name for record in records for name in record.functions)
         if not ran:
@@ -176,7 +160,7 @@ class UntrimmedProgram(Value):
         )
 
     def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
-        """Return the functions that are left out if these ones are needed, sorted."""
+        """Sorted."""
         always = keep_always(
             self.patterns,
             ran=ran,
@@ -190,7 +174,6 @@ class UntrimmedProgram(Value):
 
 
 def find_programs(session: Session) -> list[RelinkedProgram]:
-    """Return every program that is linked again, with what this trim's keep set needs of it."""
     keep = read_keep_set(session.results.done[FUNCTIONS].file(KEEP_SET_FILE))
     return [read_program(target, session).trim(keep) for target in identities(session.results)]
 
@@ -207,10 +190,7 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
 
 
 def _iter_keep_patterns(session: Session) -> Iterator[KeepPattern]:
-    """Yield the patterns of what stays whatever ran: the engine's, and the team's own.
-
-    Of several programs one may well not have what another has: that is no mistake.
-    """
+    """Of several programs one may well not have what another has: that is no mistake."""
     loaded = session.request.loaded
     alone = len(identities(session.results)) == 1
     for text in session.services.engine.kept:
@@ -221,7 +201,6 @@ def _iter_keep_patterns(session: Session) -> Iterator[KeepPattern]:
 
 
 def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
-    """Return the link of a program that ships."""
     numbered = session.request.config.trim.crash_ids
     count = len(program.dropped)
     script = linker_script.named_script if numbered else linker_script.script
@@ -238,5 +217,4 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
 
 
 def specify_whole_link(target: str) -> LinkSpec:
-    """Return the link of a file of which nothing is left out."""
     return LinkSpec(target=target, label=Link.SHIPPED, flags=(WITH_BUILD_ID,))

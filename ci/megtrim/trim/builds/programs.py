@@ -1,8 +1,4 @@
-"""Which program a scenario runs, what must be next to it, and how the programs are built.
-
-The engine's own target, or an application of the team's: everything that runs, weighs or binds
-a program asks here.
-"""
+"""Which program a scenario runs, what must be next to it, and how the programs are built."""
 
 from __future__ import annotations
 
@@ -20,12 +16,11 @@ from megtrim.util.errors import InputError
 
 
 def name_of(scenario: Scenario, request: TrimRequest) -> str:
-    """Return the name of the program that the scenario runs."""
     return scenario.settings.application or request.config.engine.target
 
 
 def companion_files(name: str, session: Session) -> tuple[str, ...]:
-    """Return the names of the files that must be next to a program: its shared objects."""
+    """Shared objects that must be next to a program."""
     application = session.request.config.application(name)
     if application is None or not application.is_shared:
         return ()
@@ -33,12 +28,10 @@ def companion_files(name: str, session: Session) -> tuple[str, ...]:
 
 
 def program(scenario: Scenario, request: TrimRequest, build: StageFolder) -> Path:
-    """Return the scenario's program as a build left it."""
     return binary(build, name_of(scenario, request))
 
 
 def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict[str, str]:
-    """Name the scenario's program and what is next to it, as the task built them."""
     build, name = session.results.done[task], name_of(scenario, session.request)
     files = {
         f"{label} {each}": binary_digest(build, each) for each in companion_files(name, session)
@@ -47,7 +40,7 @@ def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict
 
 
 def targets(session: Session) -> tuple[str, ...]:
-    """Return what of the engine's tree is built: programs, artifacts, and libraries to link."""
+    """Programs, artifacts, and libraries to link, of the engine's tree."""
     config = session.request.config
     own = {each.name for each in config.applications if each.source is not None}
     wanted = (
@@ -63,7 +56,7 @@ def targets(session: Session) -> tuple[str, ...]:
 
 
 def holders(session: Session) -> tuple[str, ...]:
-    """Return the built files that hold the engine's regions: programs, and shared objects."""
+    """Built files that hold the engine's regions: programs, and shared objects."""
     applications = session.request.config.applications
     static = (each.name for each in applications if not each.is_shared)
     shared = (file for each in applications for file in companion_files(each.name, session))
@@ -71,10 +64,7 @@ def holders(session: Session) -> tuple[str, ...]:
 
 
 def linked_again(request: TrimRequest) -> tuple[str, ...]:
-    """Return the programs whose functions are trimmed: those that hold the engine themselves.
-
-    Which functions a program needs that no scenario runs is not known: it stays as it is.
-    """
+    """Which functions a program needs that no scenario runs is not known: it stays as it is."""
     config = request.config
     run = {each.settings.application for each in all_scenarios(config)}
     own = (each.name for each in config.applications if not each.is_shared and each.name in run)
@@ -82,7 +72,6 @@ def linked_again(request: TrimRequest) -> tuple[str, ...]:
 
 
 def list_specs(session: Session, variant: Variant) -> tuple[ApplicationSpec, ...]:
-    """Return the applications to be built in a variant, behind the engine."""
     loaded = session.request.loaded
     return tuple(
         ApplicationSpec(
@@ -101,17 +90,15 @@ def list_specs(session: Session, variant: Variant) -> tuple[ApplicationSpec, ...
 
 
 def lto_flags(request: TrimRequest, variant: Variant) -> tuple[str, ...]:
-    """Return the engine's further flags where an application asks for optimisation at link time.
+    """Plain and reduced get them alike, so that their sizes tell what trimming brought.
 
-    Plain and reduced get them alike, so that their sizes tell what trimming brought. A trace says
-    what ran, however it was linked: the profile build is spared the hour and the memory.
+    A trace says what ran, however it was linked: the profile build is spared the memory.
     """
     wanted = any(each.lto == "full" for each in request.config.applications)
     return FULL_LTO if wanted and variant is not Variant.PROFILE else ()
 
 
 def expect_buildable(session: Session) -> None:
-    """Refuse applications that this toolchain or this engine cannot make. Raises InputError."""
     for each in session.request.config.applications:
         library = each.library if each.source is not None else Linkage.STATIC
         expect_possible(session.services.toolchain, each.name, library, lto=each.lto == "full")
@@ -120,7 +107,7 @@ def expect_buildable(session: Session) -> None:
 
 
 def expect_trimmable(request: TrimRequest) -> None:
-    """Refuse a scenario of which nothing would be recorded. Raises InputError naming its line."""
+    """A scenario of which nothing would be recorded is refused."""
     loaded = request.loaded
     if not trims_plain_build(loaded.config):
         return
@@ -134,7 +121,6 @@ def expect_trimmable(request: TrimRequest) -> None:
 
 
 def warn_unweighed(session: Session) -> Iterator[str]:
-    """Yield a warning for each program whose shared object no one weighs."""
     config = session.request.config
     for name in (each.name for each in config.applications):
         for library in companion_files(name, session):
@@ -147,6 +133,6 @@ def _with_source(request: TrimRequest) -> Iterator[Application]:
 
 
 def _engines_own(request: TrimRequest) -> tuple[str, ...]:
-    """Return the name of the engine's own program, nothing where no scenario runs it."""
+    """Nothing where no scenario runs it."""
     config = request.config
     return (config.engine.target,) if config.runs_engine else ()

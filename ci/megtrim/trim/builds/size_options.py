@@ -17,11 +17,7 @@ from megtrim.util.errors import InputError
 
 
 def choices(session: Session) -> tuple[SizeFlagChoice, ...]:
-    """Return what the configuration asks for or wants.
-
-    Where functions are trimmed from the plain build, nothing is compiled for it: only what a link
-    can do is left.
-    """
+    """Trimming from the plain build compiles nothing: only what a link can do is left."""
     config = session.request.config
     plain = trims_plain_build(config)
     without = () if plain else switched_off(config.trim)
@@ -30,7 +26,6 @@ def choices(session: Session) -> tuple[SizeFlagChoice, ...]:
 
 
 def apply_flags(session: Session, spec: BuildSpec) -> BuildSpec:
-    """Return the order of a reduced build with the flags of the means."""
     made = choices(session)
     if not made:
         return spec
@@ -44,23 +39,20 @@ def apply_flags(session: Session, spec: BuildSpec) -> BuildSpec:
 
 
 def relink_flags(session: Session) -> tuple[str, ...]:
-    """Return the flags of links that start from the plain build, which was linked without them."""
+    """The plain build was linked without them."""
     return (
         size_flags.of_links(choices(session)) if trims_plain_build(session.request.config) else ()
     )
 
 
 def unfolded_flags(session: Session) -> tuple[str, ...]:
-    """Return the flags of links that tell which functions run, beyond what unfolds them."""
+    """Beyond what unfolds them."""
     used = {each.means for each in choices(session) if not each.why_not}
     return size_flags.EVERY_CALL if SizeFlag.VIRTUAL_FUNCTIONS in used else ()
 
 
 def keeps_unwind_tables(target: str, session: Session) -> bool:
-    """Tell whether a link that trims functions must leave the tables in a program.
-
-    An application with a source of its own is the team's, and may throw.
-    """
+    """An application with a source of its own is the team's, and may throw."""
     application = session.request.config.application(target)
     used = {each.means for each in choices(session) if not each.why_not}
     theirs = application is not None and application.source is not None
@@ -68,7 +60,7 @@ def keeps_unwind_tables(target: str, session: Session) -> bool:
 
 
 def inlines_at_link(session: Session) -> bool:
-    """Tell whether a link optimises as a whole: what it inlines has no name any more."""
+    """What is inlined has no name any more."""
     if trims_plain_build(session.request.config):
         return bool(programs.lto_flags(session.request, Variant.PLAIN))
     used = {each.means for each in choices(session) if not each.why_not}
@@ -76,7 +68,6 @@ def inlines_at_link(session: Session) -> bool:
 
 
 def expect_usable(session: Session) -> None:
-    """Raise InputError for one of the means that is asked for and cannot be used."""
     loaded = session.request.loaded
     for each in _choices(session, switched_off(loaded.config.trim)):
         if each.requested and each.why_not:
@@ -86,7 +77,6 @@ def expect_usable(session: Session) -> None:
 
 
 def list_results(session: Session) -> tuple[SizeFlagResult, ...]:
-    """Return the choice as a verdict shows it."""
     return tuple(
         SizeFlagResult(name=each.means, value=each.value, why_not=each.why_not)
         for each in choices(session)
@@ -94,7 +84,6 @@ def list_results(session: Session) -> tuple[SizeFlagResult, ...]:
 
 
 def lines(session: Session) -> Iterator[str]:
-    """Yield a line with the means that are used, and one for each that is not; or nothing."""
     made = choices(session)
     used = ", ".join(f"{each.means} {each.value}" for each in made if not each.why_not)
     if made:

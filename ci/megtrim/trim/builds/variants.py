@@ -21,11 +21,9 @@ from megtrim.trim.results import BuildSummary
 from megtrim.util.errors import InputError
 
 _INCLUDE = "include/"
-"""Where the stage `header` leaves the generated files."""
 
 
 def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> BuildSpec:
-    """Return what is to be built, by the configuration."""
     loaded = session.request.loaded
     config = loaded.config
     without = switched_off(config.trim)
@@ -55,7 +53,6 @@ def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> 
 
 
 def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
-    """Name what enters a build: the engine's digest, the toolchain, the options."""
     identity = session.services.engine.identity()
     toolchain = session.services.toolchain.identity()
     return {
@@ -71,14 +68,13 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
 
 
 def way_of(wanted: BuildSpec) -> str:
-    """Say how a variant is built, and why so."""
     if wanted.script is None:
         return "a direct CMake call: the engine's own script is used for Android alone"
     return f"{' '.join((wanted.script.path, *wanted.script.arguments))}: {wanted.script.why}"
 
 
 def _beyond(wanted: BuildSpec) -> dict[str, str]:
-    """Name what only means beyond the recipe bring: other keys stay what they were."""
+    """Other keys stay what they were."""
     named = {"engine's own link flags": " ".join(wanted.own_link_flags)}
     if wanted.source_options is not None:
         named["engine source options"] = shlex.join(wanted.source_options.words)
@@ -98,7 +94,7 @@ def _applications(session: Session, variant: Variant) -> dict[str, str]:
 
 
 def header_files(results: TaskResults) -> dict[str, str]:
-    """Return the generated files that the header stage left, name and text."""
+    """Name and text."""
     folder = results.done[HEADER]
     return {
         name.removeprefix(_INCLUDE): folder.file(name).read_text(encoding="utf-8")
@@ -108,12 +104,10 @@ def header_files(results: TaskResults) -> dict[str, str]:
 
 
 def header_inputs(results: TaskResults) -> dict[str, str]:
-    """Name each generated file with its digest."""
     return name_headers(results.done[HEADER])
 
 
 def name_headers(made: StageFolder) -> dict[str, str]:
-    """Name what the header stage generated, as the inputs of builds do."""
     return {
         f"header {name.removeprefix(_INCLUDE)}": digest
         for name, digest in made.files.items()
@@ -122,13 +116,11 @@ def name_headers(made: StageFolder) -> dict[str, str]:
 
 
 def region_inputs(session: Session) -> dict[str, str]:
-    """Name what enters the build by regions: what the header stage generated, among it."""
     wanted = make_spec(session, Variant.REDUCED, header_files(session.results))
     return inputs(session, wanted) | header_inputs(session.results)
 
 
 def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildSummary:
-    """Build, and return the record of it."""
     what = str(wanted.variant)
     services = session.services
     way = way_of(wanted)
@@ -154,7 +146,7 @@ def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildSummary:
 
 
 def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:
-    """Make further links from the objects of a build, which is brought up to date first."""
+    """The build is brought up to date first."""
     with _tree(session.services, str(wanted.variant)) as tree:
         session.services.builder.link(
             wanted,
@@ -167,7 +159,6 @@ def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folde
 
 
 def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
-    """Raise InputError unless functions can be left out of the programs of a build."""
     with _tree(session.services, str(wanted.variant)) as tree:
         session.services.builder.expect_linkable(
             wanted,
@@ -180,7 +171,7 @@ def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
 
 @contextmanager
 def _tree(services: Services, what: str) -> Iterator[Path]:
-    """Give out the tree of an engine, target and variant: the next build compiles what changed."""
+    """The next build in a tree compiles what changed."""
     kind, toolchain = services.engine.identity().kind, services.toolchain
     name = f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"
     with services.store.lock(f"work-{name}"):

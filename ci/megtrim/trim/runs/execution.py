@@ -24,8 +24,6 @@ TRACE_VARIABLE = "MIDOUT_OUTPUT"
 
 
 class RunSpec(Value):
-    """What to run: a program, a model, its arguments, and the files that go along."""
-
     program: Path
     model: Path
     arguments: tuple[str, ...]
@@ -38,42 +36,35 @@ class RunSpec(Value):
     application: bool = False
     """The program is a team's own: ``arguments`` is its whole command line, with placeholders."""
     companions: tuple[str, ...] = ()
-    """Names of files that go along with a program, from the folder that it lies in."""
+    """From the folder that the program lies in."""
     recorded: str = ""
-    """Name of a file that the program leaves and that is brought back; empty: none."""
+    """File that the program leaves and that is brought back; empty: none."""
     without_model: bool = False
     """The model is named and not there."""
     prefix: str = ""
     """Begins the names that the program gets: of model, inputs, cache and dump."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables that the scenario sets for the program."""
 
     def with_program(self, program: Path) -> RunSpec:
-        """Return the same run of another build."""
         return replace(self, program=program)
 
     def with_cache(self, cache: Path) -> RunSpec:
-        """Return the same run with an algorithm cache that was found, and no search."""
         return replace(self, cache=cache, search=False)
 
 
 class RunResult(Value):
-    """What a run left."""
-
     run: ProgramRun
     trace: bytes | None
     cache: bytes | None
     outputs: Mapping[str, bytes]
-    """By name: dumped files, or what an application wrote or printed."""
+    """Dumped files, or what an application wrote or printed."""
     recorded: bytes | None = None
-    """What the spec's ``recorded`` names."""
 
 
 def run_on(lease: Lease, spec: RunSpec) -> RunResult:
-    """Run it in a fresh directory of the machine.
+    """Raises UnsupportedRelocations where its C library cannot load what was linked.
 
-    Raises UnsupportedRelocations where its C library cannot load what was linked: no scenario
-    can run there; ProgramKilled where something outside ended it, whichever build it is.
+    No scenario can run there then. ProgramKilled: something outside ended it, whatever it is.
     """
     with lease.open() as directory:
         program = spec.program.name
@@ -128,7 +119,7 @@ def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[st
 
 
 def _outputs(spec: RunSpec, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:
-    """Return the files of the dump; of an application that is given no folder, what it printed."""
+    """An application that is given no folder prints its outputs."""
     if spec.application and application.OUTPUTS not in application.names_in(spec.arguments):
         return {PRINTED: run.stdout.encode()}
     dump = spec.prefix + DUMP

@@ -25,7 +25,6 @@ _REFRESH = "trace it again, accept that, and commit the keep set"
 
 
 def scenario_of(task: Task) -> Scenario:
-    """Return the scenario of a task that has one by construction."""
     if task.scenario is None:
         msg = f"{task.id} has no scenario"
         raise TypeError(msg)
@@ -33,7 +32,7 @@ def scenario_of(task: Task) -> Scenario:
 
 
 def cache_of(scenario: Scenario, session: Session) -> Path | None:
-    """Return the algorithm cache a scenario runs with: recorded by the team, or searched."""
+    """Recorded by the team, or searched."""
     if scenario.settings.algo_cache is not None:
         return session.request.path(scenario.settings.algo_cache)
     if scenario.searches:
@@ -49,7 +48,6 @@ def make_run_spec(
     cache: Path | None,
     search: bool = False,
 ) -> RunSpec:
-    """Return the run of a scenario with one of the built programs."""
     settings = scenario.settings
     return RunSpec(
         program=program,
@@ -67,7 +65,6 @@ def make_run_spec(
 
 
 def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRecord:
-    """Return what a scenario's trace is bound to, as its files are now."""
     toolchain = session.services.toolchain
     chosen = session.request.config.toolchain.kind != "auto"
     bound = bind(scenario, session.request.loaded, cache_of(scenario, session))
@@ -80,7 +77,7 @@ def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRec
 
 
 def bind(scenario: Scenario, loaded: LoadedConfig, cache: Path | None) -> ScenarioRecord:
-    """Return what a scenario's trace is bound to, apart from any program."""
+    """All but the program."""
     settings = scenario.settings
     digests = ((name, sha256_file(loaded.resolve(path))) for name, path in settings.inputs.items())
     model = loaded.resolve(scenario.model.file)
@@ -100,17 +97,12 @@ def bind(scenario: Scenario, loaded: LoadedConfig, cache: Path | None) -> Scenar
 
 
 def binding_of(scenario: Scenario, session: Session) -> str:
-    """Return all that a scenario's trace is bound to, as one text."""
     bound = asdict(record_of(scenario, session, _UNTRACED))
     return json.dumps(bound, sort_keys=True)
 
 
 def expect_as_traced(scenario: Scenario, session: Session, keep: KeepSet) -> None:
-    """Refuse a scenario that is not run with exactly what it was traced with.
-
-    Where the keep set is the committed one, that is a finding of the verdict: a TraceFailure.
-    Else it is bad input.
-    """
+    """Raises TraceFailure, a finding of the verdict, if the keep set is the committed one."""
     traced = next((record for record in keep.scenarios if record.id == scenario.id), None)
     if traced is None:
         msg = f"{scenario.id} is not in the keep set: it was not traced"
@@ -126,7 +118,6 @@ def expect_as_traced(scenario: Scenario, session: Session, keep: KeepSet) -> Non
 def unfit(
     message: str, request: TrimRequest, *, hint: str, command: tuple[str, ...]
 ) -> MegtrimError:
-    """Return the error of what does not fit the keep set: see :func:`expect_as_traced`."""
     if request.options.committed:
         return TraceFailure(TraceProblem.STALE, message, hint=_REFRESH, command=ACCEPT)
     return InputError(message, hint=hint, command=command)

@@ -21,14 +21,10 @@ from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.errors import InfrastructureFailure, ProductFailure
 
 Note = Callable[[RunResult], None]
-"""Called with each run that was made, before it is judged."""
 
 
 def search(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> tuple[bytes, ProgramRun]:
-    """Return the algorithm cache that the plain build's search left.
-
-    Raises ProductFailure where the run fails or leaves none.
-    """
+    """Raises ProductFailure where the run fails or leaves none."""
     found = execution.run_on(lease, spec)
     note(found)
     _expect_success(scenario, found.run, Variant.PLAIN)
@@ -41,10 +37,7 @@ def search(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> tuple[byte
 def trace(
     scenario: str, spec: RunSpec, lease: Lease, note: Note
 ) -> tuple[Trace, bytes, ProgramRun]:
-    """Return the trace of a run of the profile build, parsed and as it was written.
-
-    Raises ProductFailure where the run fails, TraceFailure where the trace cannot be used.
-    """
+    """Raises ProductFailure where the run fails, TraceFailure where the trace cannot be used."""
     found = execution.run_on(lease, spec)
     note(found)
     _expect_success(scenario, found.run, Variant.PROFILE)
@@ -63,7 +56,7 @@ def _expect_success(scenario: str, run: ProgramRun, variant: Variant) -> None:
 
 
 EMULATED = "qemu"
-"""Kind of the devices whose emulator logs what it translated."""
+"""Devices of this kind log what they translate."""
 _LOGGED = (qemu_log.LOG_FILE, qemu_log.ENVIRONMENT)
 _PROBED = (probes.RECORD_FILE, probes.ENVIRONMENT)
 _UNKNOWN_FLAG = "--no-such-flag"
@@ -73,7 +66,6 @@ FORM = "3"
 
 
 def link_for(lease: Lease) -> Link:
-    """Return which link shows its functions there."""
     return Link.UNFOLDED if lease.kind == EMULATED else Link.PROBED
 
 
@@ -121,7 +113,7 @@ def _long_names(spec: RunSpec) -> RunSpec:
 
 
 def _complaints(spec: RunSpec) -> Iterator[RunSpec]:
-    """Yield what goes wrong most often, so that a trimmed program still says it in words."""
+    """What goes wrong most often: a trimmed program still says it in words."""
     if spec.application:
         return  # its words are its own: a scenario of its own keeps them
     yield replace(spec, without_model=True)
@@ -129,7 +121,6 @@ def _complaints(spec: RunSpec) -> Iterator[RunSpec]:
 
 
 def _run_checked(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> RunResult:
-    """Return what came of a run that is to end well."""
     found = _run(scenario, spec, lease, note)
     how = ending(found.run)
     if how is not RunOutcome.PASSED:

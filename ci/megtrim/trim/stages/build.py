@@ -25,7 +25,6 @@ def result_type(_task: Task) -> type[BuildResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> BuildResult:
-    """Build the variant; list the profile variant's regions, and what plain's bytes are."""
     wanted = variants.make_spec(session, Variant(task.name), {})
     build = variants.work(session, wanted, folder)
     if wanted.variant is Variant.PLAIN and trims_functions(session.request.config):

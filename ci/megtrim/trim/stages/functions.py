@@ -74,7 +74,6 @@ _Result = UnfoldedLinksResult | RecordResult | FunctionsKeepSetResult
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name the base build; for a scenario its unfolded program too; for the keep set the lists."""
     if task.scenario is not None:
         return _scenario_inputs(task.scenario, session)
     if task.id == LINKED:
@@ -101,7 +100,7 @@ def work(task: Task, session: Session, folder: Path) -> _Result:
 
 
 def _needs_probes(session: Session) -> bool:
-    """Say whether functions are recorded where no emulator shows them: here, or on a runner."""
+    """On some devices no emulator shows functions."""
     if session.request.options.committed or session.request.recorded:
         return False
     here = (device.kind for device in session.services.devices.values())
@@ -137,10 +136,7 @@ def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
 
 
 def _observe(target: str, services: Services, folder: Path) -> Observables:
-    """Leave what can be observed of a program's unfolded link.
-
-    What the engine keeps whatever ran is not: chance decides whether it runs.
-    """
+    """What the engine keeps whatever ran is not observable: chance decides whether it runs."""
     program = folder / linking.locate_unstripped(Link.UNFOLDED, target)
     data = read_linked(program)
     table = parse_table(data, source=str(program))
@@ -182,12 +178,12 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    """Name what a list of functions made elsewhere depends on: its link, and all but the device."""
+    """All but the device."""
     return deviceless(_run_inputs(scenario, session)) | {"link": _link_of(scenario, session)}
 
 
 def _link_of(scenario: Scenario, session: Session) -> str:
-    """Return the identity of the link that is recorded; empty where there is none."""
+    """Empty where there is none."""
     return linking.identities(session.results).get(programs.name_of(scenario, session.request), "")
 
 
@@ -199,17 +195,13 @@ def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 
 
 def _find_imported_evidence(scenario: Scenario, session: Session) -> DeviceResult | None:
-    """Return what a device job brought; None: functions are recorded here, or the scenario's none.
-
-    The engine may be in a shared object, which is linked as it is.
-    """
+    """None: functions are recorded here, or the engine is in a shared object, and stays."""
     if programs.name_of(scenario, session.request) not in linking.identities(session.results):
         return None
     return find_brought(scenario.id, session.request.recorded, _LIST)
 
 
 def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
-    """Run the scenario on the link that shows its functions, and leave their list."""
     name = programs.name_of(scenario, session.request)
     if name not in linking.identities(session.results):
         return RecordResult(functions=0, time_s=0.0)
@@ -241,7 +233,6 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
 
 
 def _take(given: DeviceResult, scenario: Scenario, session: Session, folder: Path) -> RecordResult:
-    """Leave the list that a device job brought."""
     digest = given.result.functions
     file, data = given.file(digest), given.load(digest, most=LARGEST_LIST)
     found = None if data is None else parse_list(data, source=str(file))
@@ -270,7 +261,7 @@ def _of_another_link(scenario: Scenario, found: str | None, wanted: str) -> str:
 
 
 def speaks(request: TrimRequest) -> bool:
-    """Say whether the base build has words for what goes wrong."""
+    """Whether the base build has words for what goes wrong."""
     if trims_plain_build(request.config):
         return True
     return not {Switch.LOGGING, Switch.EXCEPTIONS} <= {*switched_off(request.config.trim)}
@@ -294,7 +285,6 @@ def _keep_inputs(session: Session) -> dict[str, str]:
 
 
 def _keep(session: Session, folder: Path) -> FunctionsKeepSetResult:
-    """Leave the keep set with the functions in it: as they ran, or as the team committed them."""
     if session.request.options.committed:
         keep = read_committed(session.request.loaded, session.services.engine)
         _expect_fitting(keep, session)
@@ -305,7 +295,7 @@ def _keep(session: Session, folder: Path) -> FunctionsKeepSetResult:
 
 
 def _expect_fitting(keep: KeepSet, session: Session) -> None:
-    """Refuse functions that were recorded on another link: its functions are other functions."""
+    """Functions that were recorded on another link are other functions."""
     links = linking.identities(session.results)
     by_id = {record.id: record for record in keep.scenarios}
     for scenario in all_scenarios(session.request.config):
@@ -351,7 +341,6 @@ def _with_functions(
     links: Mapping[str, linking.UnfoldedLink],
     session: Session,
 ) -> ScenarioRecord:
-    """Return a scenario's entry of the keep set, with the functions that it needs."""
     folder = session.results.done[functions_task(scenario)]
     if record is None:
         # No regions were traced: the list of functions is all that there is of it.

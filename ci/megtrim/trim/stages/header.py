@@ -1,8 +1,6 @@
 """Stage `header`: traces and operator JSON become the keep set and the header.
 
-The keep set that the team committed is the predecessor: a scenario that lost regions against
-it fails until a person accepts that (``--accept``), and then the file is replaced. In
-committed mode that file is the keep set, and nothing is traced.
+In committed mode, the keep set is the team's file, and nothing is traced.
 """
 
 from __future__ import annotations
@@ -33,7 +31,6 @@ from megtrim.util.files import sha256_file
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name the traces, the models and their JSON, the layout, and the engine's modes."""
     config = session.request.config
     named = {
         "generation": str(session.services.engine.identity().generation),
@@ -64,7 +61,6 @@ def result_type(_task: Task) -> type[HeaderResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> HeaderResult:
-    """Merge, and write the keep set and the header."""
     keep, warnings = (
         _load_keep_set(session)
         if session.request.options.committed
@@ -126,7 +122,6 @@ def _record(scenario: Scenario, session: Session) -> ScenarioRecord:
 
 
 def files(keep: KeepSet, session: Session) -> dict[str, str]:
-    """Return the generated files, name and text."""
     rendered = render(
         keep,
         layout=Layout(session.request.config.trim.layout),
@@ -138,6 +133,6 @@ def files(keep: KeepSet, session: Session) -> dict[str, str]:
 
 
 def scopes(session: Session) -> Scopes:
-    """Return what of a keep set has files of its own: nothing in the upstream layout."""
+    """Nothing in the upstream layout."""
     layout = Layout(session.request.config.trim.layout)
     return session.services.engine.scopes() if layout is Layout.SCOPED else Scopes()

@@ -35,7 +35,6 @@ _LOG = "run.log"
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name the program and all that binds the run, or the trace that was taken elsewhere."""
     scenario = scenario_of(task)
     is_search = _is_search(task)
     given = find_brought(scenario.id, session.request.traced, _TRACE)
@@ -52,7 +51,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    """Name what a trace taken elsewhere depends on: all but the device and the search."""
+    """What a trace taken elsewhere depends on: all but the device and the search."""
     named = deviceless(scenario_inputs(scenario, session))
     if scenario.searches:
         named |= programs.digests(scenario, session, PLAIN, "searching program")
@@ -64,7 +63,6 @@ def result_type(task: Task) -> type[SearchResult | TraceResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> SearchResult | TraceResult:
-    """Search or trace, or take what a device job brought."""
     scenario = scenario_of(task)
     given = find_brought(scenario.id, session.request.traced, _TRACE)
     if given is not None:

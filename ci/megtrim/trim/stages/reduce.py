@@ -41,7 +41,6 @@ from megtrim.trim.results import (
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name what enters the build, each generated file among it, or what enters the link."""
     if _is_link(task, session.request):
         links = linking.identities(session.results)
         base = session.results.done[base_task(session.request.config)]
@@ -58,7 +57,6 @@ def result_type(task: Task) -> type[ReduceResult | SymbolizingLinkResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> ReduceResult | SymbolizingLinkResult:
-    """Build, or link; the builder proves from the build's own records that the header was in it."""
     if task.id == NAMED:
         return _name(session, folder)
     if _is_link(task, session.request):
@@ -75,7 +73,7 @@ def _is_link(task: Task, request: TrimRequest) -> bool:
 
 
 def _link(session: Session, folder: Path) -> ReduceResult:
-    """Link without what never ran, prove it, and take what is linked as it is from the base."""
+    """What ships as it was built is taken from the base."""
     programs = linking.find_programs(session)
     base = session.results.done[base_task(session.request.config)]
     built = _build_summary(base)
@@ -101,7 +99,6 @@ def _link(session: Session, folder: Path) -> ReduceResult:
 
 
 def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
-    """Link the same so that a function that is not kept says its number."""
     programs = linking.find_programs(session)
     specs = tuple(_specify_named_link(each, session) for each in programs)
     variants.link(session, linking.make_base_spec(session), specs, folder)
@@ -116,7 +113,6 @@ def _list(program: RelinkedProgram, folder: Path) -> None:
 
 
 def _build_summary(base: StageFolder) -> BuildSummary:
-    """Return the record of the base build: the plain variant, or the build by regions."""
     if isinstance(base.result, BuildResult):
         return base.result.build
     return base.result_as(ReduceResult).build
@@ -125,7 +121,7 @@ def _build_summary(base: StageFolder) -> BuildSummary:
 def _collect(
     base: StageFolder, names: Iterable[str], linked: Collection[str], folder: Path
 ) -> dict[str, int]:
-    """Put each artifact where a build leaves it; return their sizes in bytes."""
+    """In bytes."""
     (folder / "bin").mkdir()
     sizes = {}
     for name in names:

@@ -254,8 +254,8 @@ def result_types() -> Iterator[type[StageResult]]:
 def test_every_field_of_a_session_is_in_it() -> None:
     """Of each of its parts; or is said to be no fact."""
     rows = {fact.name.partition(".")[0] for fact in AROUND}
-    parts = typing.get_type_hints(Session).values()
-    facts = [field.name for part in parts for field in fields(part)]
+    types = typing.get_type_hints(Session)
+    facts = [fact.name for part in fields(Session) for fact in fields(types[part.name])]
     facts += {field.name for field in fields(Options)} - OPTIONS_ELSEWHERE
 
     assert len(facts) == len(set(facts)), "a name alone says which fact is meant"

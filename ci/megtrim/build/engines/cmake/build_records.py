@@ -1,4 +1,4 @@
-"""Reads a build's records: CMake's compile commands, Ninja's log and its dependencies.
+"""Reads CMake's compile commands, Ninja's log and its dependencies.
 
 Paths are made absolute by their text alone, links are not followed: a compiler cache
 records paths relative to the build.
@@ -21,8 +21,6 @@ _DEPENDENCIES_TIMEOUT_S = 300.0
 
 
 class TranslationUnit(Value):
-    """One translation unit, and the command that compiles it."""
-
     source: Path
     command: str
 
@@ -32,16 +30,12 @@ def read_commands(build: Path) -> str:
 
 
 def read_dependencies(build: Path, processes: ProcessRunner) -> str:
-    """Return which files each unit opened when it was compiled, as ``ninja -t deps`` prints it."""
     argv = (processes.build_tool("ninja"), "-C", str(build), "-t", "deps")
     return processes.capture(*argv, timeout_s=_DEPENDENCIES_TIMEOUT_S)
 
 
 def read_steps(build: Path) -> Mapping[Path, str]:
-    """Return Ninja's last record of each file that it made: its times, and a hash of the command.
-
-    A file that is made again gets another record. There is none before a first build.
-    """
+    """Ninja's last record of each file that it made, with its times and a hash of its command."""
     path = build / ".ninja_log"
     if not path.is_file():
         return {}
@@ -51,10 +45,7 @@ def read_steps(build: Path) -> Mapping[Path, str]:
 
 
 def list_compiled(build: Path, before: Mapping[Path, str], *, source: Path) -> tuple[str, ...]:
-    """Return the sources compiled since :func:`read_steps` returned ``before``.
-
-    Those of the folder ``source`` are relative to it.
-    """
+    """Sources compiled since :func:`read_steps`, relative to ``source`` if they are in it."""
     known = parse_units(read_commands(build), build)
     made = (file for file, step in read_steps(build).items() if before.get(file) != step)
     paths = {known[file].source for file in made if file in known}
@@ -64,7 +55,7 @@ def list_compiled(build: Path, before: Mapping[Path, str], *, source: Path) -> t
 
 
 def parse_units(compile_commands: str, build: Path) -> Mapping[Path, TranslationUnit]:
-    """Return every unit by its object file; ``compile_commands`` is CMake's JSON."""
+    """By object file."""
     return {
         _resolve(_output(entry), build): TranslationUnit(
             source=_resolve(entry["file"], build), command=entry["command"]
@@ -74,15 +65,12 @@ def parse_units(compile_commands: str, build: Path) -> Mapping[Path, Translation
 
 
 def parse_dependencies(dependencies: str, build: Path) -> Mapping[Path, frozenset[Path]]:
-    """Return the files that each compilation opened, by its object file.
-
-    ``dependencies`` is the output of ``ninja -t deps``.
-    """
+    """By object file."""
     return dict(_iter_dependencies(dependencies, build))
 
 
 def _output(entry: Mapping[str, str]) -> str:
-    """Return a command's object file. CMake 3.25, which Debian 12 has, does not name it."""
+    """CMake 3.25, which Debian 12 has, does not name it."""
     named = entry.get("output")
     if named is not None:
         return named
@@ -119,8 +107,6 @@ _RETRY_HINT = "was it compiled before that header existed? clear ccache, and use
 
 
 class HeaderProof(Value):
-    """Counts of translation units."""
-
     units: int
     with_header: int
     with_regions: int
@@ -129,12 +115,11 @@ class HeaderProof(Value):
 def prove(
     compile_commands: str, dependencies: str, *, header: Path, midout: Path | None, build: Path
 ) -> HeaderProof:
-    """Return the counts. Raises ProductFailure if a unit was compiled without the generated files.
+    """Raises ProductFailure if a unit was compiled without the generated files.
 
-    ``compile_commands`` is CMake's JSON, ``dependencies`` the output of ``ninja -t deps``.
-    ``header`` is the forced header. ``midout`` is the ``midout.h`` that must be used instead of the
-    engine's, or None in the upstream layout, in which the forced header contains the regions. Only
-    units that Ninja really compiled (those with recorded dependencies) count.
+    ``midout`` is the ``midout.h`` that must be used instead of the engine's, or None in the
+    upstream layout, in which the forced header has the regions. Only units that Ninja compiled
+    count.
     """
     opened = parse_dependencies(dependencies, build)
     commands = parse_units(compile_commands, build)

@@ -1,8 +1,7 @@
-"""Settings of ccache for a build, and a test whether its remote storage responds.
+"""ccache's settings for a build.
 
-A remote storage only saves time. One that does not respond to one test compilation is not used. One
-that fails later costs each compilation its timeout. Damaged entries are compiled again (ccache
-checks the checksum of every entry).
+A remote storage only saves time: one that does not respond to a test compilation is not used, one
+that fails later costs each compilation its timeout. ccache checks the checksum of every entry.
 """
 
 from __future__ import annotations
@@ -45,24 +44,19 @@ _HINT = "such as redis://HOST[:PORT] or http://HOST[:PORT]/PATH: see ccache's ma
 
 
 class Storage(Value):
-    """One storage: its URL, and its attributes as they were written."""
-
     url: str
     attributes: tuple[str, ...] = ()
 
     @property
     def secret(self) -> bool:
-        """Whether it contains a password or a token."""
         return "@" in urlsplit(self.url).netloc or bool(_TOKENS & self._names())
 
     def redact_url(self) -> str:
-        """Return the URL without user, password, query and attributes."""
         parts = urlsplit(self.url)
         host = parts.netloc.rpartition("@")[2]
         return parts._replace(netloc=host, query="", fragment="").geturl()
 
     def add_timeouts(self) -> Storage:
-        """Return this storage with timeouts, in case it hangs."""
         if not _ATTRIBUTES[urlsplit(self.url).scheme].issuperset(_TIMEOUTS):
             return self
         limits = {"connect-timeout": CONNECT_TIMEOUT_MS, "operation-timeout": OPERATION_TIMEOUT_MS}
@@ -78,11 +72,10 @@ class Storage(Value):
 
 
 def parse_storages(text: str, *, source: str) -> tuple[Storage, ...]:
-    """Parse the value of ``source``, such as the variable CCACHE_REMOTE_STORAGE; empty: none.
+    """Raises InputError for what ccache could not use; its message never contains the text itself.
 
     ccache fails every compilation over a URL that it cannot parse, and ignores an unknown attribute
     (``readonly`` would write).
-    Raises InputError for what ccache could not use. Its message never contains the text itself.
     """
     text = text.strip()
     if not text:
@@ -94,7 +87,6 @@ def parse_storages(text: str, *, source: str) -> tuple[Storage, ...]:
 
 
 def render_storages(storages: Sequence[Storage]) -> str:
-    """Return the storages as a value for ccache's variable."""
     return " ".join("|".join((each.url, *each.attributes)) for each in storages)
 
 
@@ -140,7 +132,7 @@ def _split(url: str, source: str) -> SplitResult:
 
 VARIABLE = "CCACHE_REMOTE_STORAGE"
 COUNTS = "compiler-cache.log"
-"""In a work tree: what ccache counted in its last build, a line each."""
+"""In a work tree, a line for each event."""
 _HITS = {"direct_cache_hit", "preprocessed_cache_hit"}
 _QUESTION_TIMEOUT_S = 20.0
 _READ = {"remote_storage_read_hit", "remote_storage_read_miss"}
@@ -148,7 +140,6 @@ _FAILED = {"remote_storage_error", "remote_storage_timeout"}
 
 
 def forget_counts(root: Path) -> None:
-    """Delete what the cache counted in a work tree, before a build."""
     try:
         (root / COUNTS).unlink(missing_ok=True)
     except OSError as error:
@@ -156,10 +147,7 @@ def forget_counts(root: Path) -> None:
 
 
 def count_hits(root: Path) -> int | None:
-    """Return how many compilations of a build the cache answered; None: it did not count.
-
-    ccache before 4.4 does not.
-    """
+    """None: it did not count, which ccache does from 4.4 on."""
     try:
         counted = (root / COUNTS).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -168,8 +156,6 @@ def count_hits(root: Path) -> int | None:
 
 
 class CompilerCache:
-    """ccache's settings for the builds of one run."""
-
     def __init__(
         self,
         remote: Sequence[Storage],
@@ -187,10 +173,7 @@ class CompilerCache:
     def variables(
         self, processes: ProcessRunner, compiler: tuple[str, ...], folder: Path
     ) -> Mapping[str, str]:
-        """Return the environment variables of a build; ``folder`` is a scratch folder.
-
-        A remote storage is tested once in a run.
-        """
+        """A remote storage is tested once in a run."""
         if self._variables is None:
             remote = self._remote_variable(processes, compiler, folder)
             self._variables = {**self._passed, **remote}

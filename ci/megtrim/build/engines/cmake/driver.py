@@ -1,8 +1,4 @@
-"""Runs CMake and Ninja in a shadow tree: configure, build, and read the progress.
-
-The full output goes to the log in the stage folder. A failure is reported by its first error, with
-the file and the command.
-"""
+"""Runs CMake and Ninja in a shadow tree. A failure is reported by its first error."""
 
 from __future__ import annotations
 
@@ -48,7 +44,7 @@ _INFRASTRUCTURE = {
 
 
 class WorkTree(Value):
-    """Folders in which one variant is built: ``root/src`` (the shadow), ``root/build`` and more."""
+    """``root/src`` is the shadow of the engine's tree."""
 
     root: Path
     inside: str = ""
@@ -72,8 +68,6 @@ class WorkTree(Value):
 
 
 class Job(Value):
-    """One CMake tree to configure, and the targets to build."""
-
     source: Path
     build: Path
     options: tuple[tuple[str, str], ...]
@@ -82,35 +76,28 @@ class Job(Value):
     jobs: int
     env: Mapping[str, str]
     what: str = "the engine"
-    """What is built, for messages."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Options that CMake must use, and what a message about each begins with."""
 
     def set_entries(self) -> tuple[str, ...]:
-        """Return CMake's arguments that set the options.
-
-        CMake speaks of an unused option only where it is new: those that must be used are unset
-        first.
-        """
+        """CMake reports an unused option only where it is new, so those that count are unset."""
         unset = (f"-U{name}" for name in self.watched)
         return (*unset, *(f"-D{name}={value}" for name, value in self.options))
 
     @property
     def watched(self) -> Mapping[str, str]:
-        """The places without those of CMake's own variables."""
+        """CMake's own variables need not be used."""
         return {name: at for name, at in self.places.items() if not _CMAKES_OWN.fullmatch(name)}
 
 
 class _Output:
-    """Reads a build's lines as they come: Ninja's steps, and the options that CMake did not use."""
-
     def __init__(self, job: Job, progress: Callable[[int, int, str], None]) -> None:
         self._job = job
         self._progress = progress
         self._listing = False
         self._unused: list[str] = []
         self.refused = threading.Event()
-        """Set once CMake has listed an option that it must use."""
+        """CMake has listed an option that it must use."""
 
     def read(self, line: str) -> None:
         step = _NINJA_STEP.match(line)
@@ -126,7 +113,6 @@ class _Output:
                 self.refused.set()
 
     def expect_used(self) -> None:
-        """Raise InputError for the options that CMake had to use and did not."""
         unused = [at for name, at in self._job.watched.items() if name in self._unused]
         if unused:
             msg = "\n".join(
@@ -139,9 +125,7 @@ class _Output:
 def drop_stale_tree(
     tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
 ) -> None:
-    """Delete the build folder if it was configured differently.
-
-    CMake keeps options that are no longer passed and flags of its first run, and Ninja does not
+    """CMake keeps options that are no longer passed and flags of its first run, and Ninja does not
     notice a compiler that was replaced under the same name.
     """
     if is_configured(tree, toolchain, settings):
@@ -157,14 +141,12 @@ def drop_stale_tree(
 def is_configured(
     tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
 ) -> bool:
-    """Return whether the build folder was configured with this toolchain and these settings."""
     record = tree.root / _CONFIGURED
     expected = _configuration(toolchain, settings)
     return record.exists() and record.read_text(encoding="utf-8") == expected
 
 
 def is_started(tree: WorkTree) -> bool:
-    """Return whether there is a record of :func:`drop_stale_tree`."""
     return (tree.root / _CONFIGURED).exists()
 
 
@@ -178,7 +160,7 @@ def run_script(
     processes: ProcessRunner,
     progress: Callable[[int, int, str], None],
 ) -> None:
-    """Configure and build by the engine's own script, with our CMake and Ninja first on PATH."""
+    """With our CMake and Ninja first on PATH."""
     tools = Path(processes.build_tool("cmake")).parent
     # A PATH that ends with a colon would include the current folder.
     path = processes.env.get("PATH") or _DEFAULT_PATH
@@ -193,7 +175,7 @@ def run_script(
 
 
 def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], None]) -> None:
-    """Configure and build. Raises ProductFailure if the engine does not compile."""
+    """Raises ProductFailure if the engine does not compile."""
     configure = (
         *(
             processes.build_tool("cmake"),
@@ -245,10 +227,7 @@ def _expect(outcome: CompletedCommand, job: Job, what: str) -> None:
 
 
 def expect(outcome: CompletedCommand, *, build: Path, log: Path, what: str) -> None:
-    """Raise if a step of a build failed; the message is ``what`` and the first error.
-
-    Raises InfrastructureFailure for a full disk and the like, or a timeout, else ProductFailure.
-    """
+    """Raises InfrastructureFailure for a full disk, a timeout or the like, else ProductFailure."""
     if outcome.ok:
         return
     cause = next((why for text, why in _INFRASTRUCTURE.items() if text in outcome.stdout), None)
@@ -263,7 +242,6 @@ def expect(outcome: CompletedCommand, *, build: Path, log: Path, what: str) -> N
 
 
 def first_error(output: str) -> str:
-    """Return a build's first failure: its error, target and command, and the lines around it."""
     plain = clean(output, limit=CAPTURE_LIMIT_BYTES)
     lines = [line.strip()[:1000] for line in plain.splitlines()]
     failed = next((i for i, line in enumerate(lines) if line.startswith("FAILED:")), 0)
@@ -282,14 +260,12 @@ _LOOK_TIMEOUT_S = 300.0
 
 
 def build_token(spec: BuildSpec, toolchain: Toolchain, digests: Sequence[str]) -> str:
-    """Return what identifies a finished build; ``digests`` are those of the sources."""
     identity = sorted(toolchain.identity().items())
     text = json.dumps([repr(spec), identity, list(digests)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def forget_build(tree: WorkTree) -> None:
-    """Delete the record, before anything in the tree changes."""
     try:
         (tree.root / _BUILT).unlink(missing_ok=True)
     except OSError as error:
@@ -297,12 +273,10 @@ def forget_build(tree: WorkTree) -> None:
 
 
 def note_build(tree: WorkTree, finished: str) -> None:
-    """Record that the build with this token is finished."""
     write_atomically(tree.root / _BUILT, json.dumps(finished))
 
 
 def is_built(tree: WorkTree, expected: str) -> bool:
-    """Return whether the last finished build is the one with this token."""
     try:
         return (tree.root / _BUILT).read_text(encoding="utf-8") == json.dumps(expected)
     except (OSError, ValueError):
@@ -312,18 +286,13 @@ def is_built(tree: WorkTree, expected: str) -> bool:
 def is_up_to_date(
     tree: WorkTree, expected: str, built: Mapping[Path, Sequence[str]], processes: ProcessRunner
 ) -> bool:
-    """Return whether a build has nothing to do; ``built`` maps build folders to targets.
-
-    Running every build tool takes far longer than a link. Ninja, which does not build here, also
-    sees changes outside the tree.
-    """
+    """``built`` maps build folders to targets. Ninja sees changes outside the tree as well."""
     return is_built(tree, expected) and all(
         _nothing_to_do(build, targets, processes) for build, targets in built.items()
     )
 
 
 def _nothing_to_do(build: Path, targets: Sequence[str], processes: ProcessRunner) -> bool:
-    """Return whether Ninja would rebuild none of ``targets``, without building."""
     argv = (processes.build_tool("ninja"), "-C", str(build), "-n", *targets)
     outcome = processes.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))
     return outcome.ok and _NOTHING_TO_DO in outcome.stdout

@@ -19,9 +19,7 @@ _PROJECT = re.compile(
 _PLAIN = re.compile(r"[A-Za-z0-9_./+-]{1,500}")
 
 FILE = "sources.cmake"
-"""Its name, next to the shadow tree."""
 LISTS = "CMakeLists.txt"
-"""The file of the tree that names the project."""
 
 _TEXT = """\
 # Written by megtrim: compile options for sources outside of some folders, behind all others.
@@ -72,10 +70,7 @@ cmake_language(
 
 
 def option_name(cmake_lists: str, *, root: str) -> str:
-    """Return the CMake entry that names the file, for a tree with this ``CMakeLists.txt``.
-
-    Raises InputError if the tree's project has no plain name.
-    """
+    """Raises InputError if the tree's project has no plain name."""
     project = _PROJECT.search(cmake_lists)
     if project is None:
         msg = f"{root}/{LISTS} has no project() with a plain name, which source options need"
@@ -97,7 +92,6 @@ def _quote(options: Iterable[str]) -> str:
 
 
 def _plain(folder: str) -> str:
-    """Return the folder. Raises InputError if CMake would not read it as one folder."""
     if not _PLAIN.fullmatch(folder):
         msg = f"CMake cannot match sources in {folder!r}"
         raise InputError(msg, hint="expected a path with only letters, digits and _ . / + -")

@@ -15,7 +15,7 @@ def render(
     link_flags: tuple[str, ...] = (),
     engine_tree: str = "",
 ) -> str:
-    """Return the file's text, for a tree whose sources are in ``src`` next to the file.
+    """For a tree whose sources are in ``src`` next to the file.
 
     With ``quoted_include``, the folder ``include`` next to it is searched first for quoted
     includes: the generated ``midout.h`` is then found before the engine's own, in any order.
@@ -43,7 +43,7 @@ def render(
 
 
 def _map_names(engine_tree: str) -> Iterator[str]:
-    """Yield options that give source files equal names (``__FILE__``) everywhere.
+    """Source files have equal names (``__FILE__``) everywhere.
 
     A compiler cache names files as seen from the build folder, other builds by their whole path:
     each folder is mapped by both, but for the build folder itself, whose name is then empty.
@@ -63,7 +63,7 @@ def _find_engine(engine_tree: str) -> tuple[str, ...]:
 
 
 def _render_include(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
-    """Include another file, which sets the link flags itself; ours follow."""
+    """The included file sets the link flags itself; ours follow."""
     return [
         *(f'set({name} "{value}")' for name, value in toolchain.settings),
         f'include("{toolchain.includes}")',
@@ -103,7 +103,7 @@ def _archivers(toolchain: Toolchain) -> list[tuple[str, str]]:
 
 
 def _archive_rules(command: tuple[str, ...]) -> list[str]:
-    """Return rules for an archiver with arguments, which CMAKE_AR cannot have."""
+    """CMAKE_AR cannot have arguments."""
     if not command:
         return []
     program, *words = command

@@ -38,17 +38,14 @@ class LinkCommand(Value):
     """One linking call of a compiler driver, without outputs and stripping."""
 
     driver: tuple[str, ...]
-    """The compiler, one word or two (``zig c++``)."""
+    """One word, or two (``zig c++``)."""
     words: tuple[str, ...]
     output: str
-    """The output file of the target's own link, relative to the build folder."""
+    """Relative to the build folder."""
 
 
 def parse(text: str, *, target: str) -> LinkCommand:
-    """Return the link in ``text``, a shell command line.
-
-    Raises InputError for a line that is not exactly one link between ``:`` and ``:``.
-    """
+    """Raises InputError for a line that is not exactly one link between ``:`` and ``:``."""
     if _PLAIN.fullmatch(text) is None:
         msg = f"the link command of {target} is more than plain words: {_around(text)}"
         raise InputError(msg, hint=_HINT)
@@ -67,7 +64,6 @@ def parse(text: str, *, target: str) -> LinkCommand:
 
 
 def _around(text: str) -> str:
-    """Return the first piece that is not a plain word, with some of what follows."""
     plain = _PLAIN.match(text)
     return repr(text[plain.end() if plain else 0 :][:60])
 
@@ -77,7 +73,7 @@ def _words(text: str) -> list[str]:
 
 
 def _unescape_quoted(quoted: str) -> str:
-    """Remove the backslashes that a shell removes between double quotes, and shlex does not."""
+    """A shell removes them between double quotes, and shlex does not."""
     if not quoted.startswith('"'):
         return quoted
     return _ESCAPED.sub(lambda found: found[1] or found[0], quoted)
@@ -94,7 +90,6 @@ def _commands(words: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _without_outputs(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """Remove options for outputs and stripping; also return the output's name."""
     kept: list[str] = []
     output = None
     rest = iter(words)
@@ -131,25 +126,21 @@ def _is_ours(option: str) -> bool:
 
 
 def shown_by_clang(text: str) -> tuple[str, ...]:
-    """Return the last command that clang's ``-###`` prints, each word in double quotes."""
     lines = [line for line in text.splitlines() if line.startswith(' "')]
     words = _SHOWN.findall(lines[-1]) if lines else []
     return tuple(re.sub(r"\\(.)", r"\1", word) for word in words)
 
 
 def shown_by_zig(text: str) -> tuple[str, ...]:
-    """Return the words of the ld.lld command that zig's ``-###`` prints, without quotes."""
     lines = [line for line in text.splitlines() if line.startswith("ld.lld ")]
     return tuple(lines[-1].split()) if lines else ()
 
 
 def without_output(words: Sequence[str]) -> tuple[str, ...]:
-    """Return a linker's arguments without ``-o FILE``."""
     return tuple(_without_outputs(words)[0])
 
 
 def compile_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the arguments of a link that a C compiler needs to compile for the same target."""
     kept: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -163,7 +154,6 @@ def compile_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def linker_words(flags: Sequence[str]) -> tuple[str, ...]:
-    """Return a compiler driver's flags as arguments of the linker itself."""
     words: list[str] = []
     for flag in flags:
         words += flag.split(",")[1:] if flag.startswith("-Wl,") else [flag]

@@ -32,10 +32,7 @@ _LIBRARIES = re.compile(rb"\s*INPUT\s*\(((?:\s*-l[\w+.-]+)+)\s*\)\s*")
 def resolve_argv(
     argv: Sequence[str], link_env: LinkEnvironment
 ) -> Iterator[tuple[str, Path | None]]:
-    """Yield each argument with the object or archive that it names; one may become several.
-
-    Paths are relative to the build folder, or given by ``-l``. The yielded files are readable.
-    """
+    """One argument may become several; the yielded files are readable."""
     here = _from_image(argv, link_env) if link_env.toolchain.image else lambda path: path
     yield from _resolve_paths(argv, link_env.build, here)
 
@@ -58,10 +55,9 @@ def _resolve_paths(
 
 
 def _from_image(argv: Sequence[str], link_env: LinkEnvironment) -> Here:
-    """Copy the files outside the tree that the arguments name out of the image.
+    """A library file may list others, so copying repeats until nothing is missing.
 
-    A library file may list others, so copying repeats until nothing is missing. A path with ``..``
-    after a symbolic link to a folder is not found, and its file is then not edited.
+    A path with ``..`` after a symbolic link to a folder is not found, and its file is not edited.
     """
     needed: set[str] = set()
     mirror = link_env.scratch / "image"
@@ -84,7 +80,6 @@ def _from_image(argv: Sequence[str], link_env: LinkEnvironment) -> Here:
 
 
 def _copy_out(paths: Sequence[str], mirror: Path, link_env: LinkEnvironment) -> None:
-    """Copy the files that exist in the image, each with its folders below ``mirror``."""
     try:
         mirror.mkdir(exist_ok=True)
     except OSError as error:
@@ -113,7 +108,6 @@ def _capture_stdout(
 
 
 def _folders(argv: Sequence[str], build: Path) -> list[Path]:
-    """Return the folders that are searched for libraries: ``-L PATH`` and ``-LPATH``."""
     pairs = ((word, following) for word, following in zip(argv, (*argv[1:], ""), strict=True))
     return [build / (word[2:] or following) for word, following in pairs if word.startswith("-L")]
 
@@ -121,7 +115,6 @@ def _folders(argv: Sequence[str], build: Path) -> list[Path]:
 def _library(
     word: str, folders: Sequence[Path], here: Here, *, static: bool
 ) -> Iterator[tuple[str, Path | None]]:
-    """Yield what replaces ``-lNAME``."""
     name = word[2:]
     endings = (".a",) if static else (".so", ".a")
     spelt = (name[1:],) if name.startswith(":") else tuple(f"lib{name}{end}" for end in endings)
@@ -152,9 +145,7 @@ _UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
 
 
 def copies(argv: Sequence[str], *, link_env: LinkEnvironment, spec: LinkSpec) -> tuple[str, ...]:
-    """Return the link command with edited copies in place of inputs that need an edit.
-
-    Libraries that a compiler driver adds by itself are not edited, and neither are the C library
+    """Libraries that a compiler driver adds by itself are not edited, and neither are the C library
     and the compiler's own. Each copy has a scratch folder of its own, because linkers identify
     archives by name. Raises InputError for a damaged object or archive.
     """
@@ -173,7 +164,7 @@ def copies(argv: Sequence[str], *, link_env: LinkEnvironment, spec: LinkSpec) ->
 
 
 def _copy_edited(path: Path, copy: Path, names: dict[bytes, int], spec: LinkSpec) -> bool:
-    """Make an edited copy; return whether there was anything to edit."""
+    """Return whether there was anything to edit."""
     edits = local_functions.edits(
         path.read_bytes(),
         names,

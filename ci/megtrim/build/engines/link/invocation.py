@@ -49,7 +49,7 @@ UNFOLDED = {
     Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1", NO_BUILD_ID),
     Linker.GNU: (NO_BUILD_ID,),
 }
-"""Flags with which every function keeps its own bytes; later options override earlier ones.
+"""Every function keeps its own bytes; later options override earlier ones.
 
 Without a build id, which the program that ships has alone.
 """
@@ -60,7 +60,6 @@ _LTO_OBJECT = b"BC\xc0\xde"
 
 
 def identify_by_version(output: str, *, target: str) -> Linker:
-    """Return the linker by the version that it prints. Raises InputError for an unknown one."""
     for linker, sign in _SIGNS:
         if sign.search(output):
             return linker
@@ -72,11 +71,7 @@ def identify_by_version(output: str, *, target: str) -> Linker:
 
 
 def read_expecting_code(words: Sequence[str], build: Path, linker: Linker, *, target: str) -> None:
-    """Raise InputError for objects that a linker other than lld compiles and inlines.
-
-    A list of functions that ran would miss those inlined into others. ``words`` are the arguments
-    of the link, relative to ``build``.
-    """
+    """A list of functions that ran would miss those that a linker other than lld inlines."""
     if linker is Linker.LLD or not any(word.startswith("-flto") for word in words):
         return
     for word in words:
@@ -94,23 +89,17 @@ ASK_TIMEOUT_S = 300.0
 
 
 class LinkEnvironment(Value):
-    """Folders and tools of a link."""
-
     toolchain: Toolchain
     processes: ProcessRunner
     tree: Path
-    """Folder that contains the whole build."""
     build: Path
-    """The build folder, in which the target's own link ran."""
     scratch: Path
-    """Folder for temporary files."""
     log: Path
     env: Mapping[str, str]
 
     def run(
         self, argv: tuple[str, ...], timeout_s: float, *, merged: bool = True
     ) -> CompletedCommand:
-        """Run in the build folder, with both streams as one if ``merged``; all output is logged."""
         command = Command(
             argv=argv,
             timeout_s=timeout_s,
@@ -124,28 +113,20 @@ class LinkEnvironment(Value):
         return self.processes.run(command)
 
     def expect(self, outcome: CompletedCommand, what: str) -> None:
-        """Raise if a step failed; the message begins with ``what``."""
         driver.expect(outcome, build=self.build, log=self.log, what=what)
 
 
 class LinkCall(Value):
-    """A link without its output."""
-
     argv: tuple[str, ...]
     linker: Linker
     direct: bool
-    """The linker itself is called, not a compiler."""
 
     def adapt_flags(self, flags: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a compiler's link flags in the form that this call needs."""
         return command_line.linker_words(flags) if self.direct else flags
 
 
 def find(command: LinkCommand, target: str, link_env: LinkEnvironment) -> LinkCall:
-    """Return the call that repeats ``command``.
-
-    Raises InputError if the linker cannot leave functions out, or is not known.
-    """
+    """Raises InputError if the linker cannot leave functions out, or is not known."""
     if link_env.toolchain.kind == "zig":
         return _by_zig(command, target, link_env)
     if application.is_clang(link_env.toolchain):

@@ -36,10 +36,9 @@ _REFUSED = re.compile(
 
 
 def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -> None:
-    """Link ``built`` by ``spec`` to ``folder/links/LABEL/TARGET``, with its symbols.
+    """Link to ``folder/links/LABEL/TARGET``, with symbols; ``stripped/TARGET`` is next to it.
 
-    If the spec requests them, ``stripped/TARGET`` and ``TARGET.map`` are next to it. Raises
-    InputError if the linker cannot do it, ProductFailure if the link fails.
+    Raises InputError if the linker cannot do it, ProductFailure if the link fails.
     """
     linked = folder / LINKS / spec.label / spec.target
     stripped = linked.parent / STRIPPED / spec.target
@@ -64,7 +63,6 @@ def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -
 
 
 def expect_linkable(target: str, built: Path, link_env: LinkEnvironment) -> None:
-    """Raise InputError for a linker that cannot leave functions out of ``built``."""
     _clear(link_env.scratch)
     command = _command(built, link_env)
     _expect_code(command, invocation.find(command, target, link_env), target, link_env)
@@ -77,7 +75,6 @@ def _expect_code(
 
 
 def _clear(scratch: Path, *folders: Path) -> None:
-    """Empty the scratch folder, and make the other folders."""
     shutil.rmtree(scratch, ignore_errors=True)
     for each in (scratch, *folders):
         try:
@@ -94,7 +91,6 @@ def _copy(linked: Path, copy: Path) -> None:
 
 
 def _command(built: Path, link_env: LinkEnvironment) -> LinkCommand:
-    """Return the command that made ``built``, as Ninja prints it."""
     name = str(built.relative_to(link_env.build))
     ninja = (link_env.processes.build_tool("ninja"), "-C", str(link_env.build), "-t")
     output = link_env.processes.capture(*ninja, "commands", "-s", name, timeout_s=ASK_TIMEOUT_S)
@@ -112,7 +108,6 @@ def _command(built: Path, link_env: LinkEnvironment) -> LinkCommand:
 
 
 def _compile_source(named: tuple[str, str], command: LinkCommand, link_env: LinkEnvironment) -> str:
-    """Compile one of our sources for the same target, and return the object's path."""
     name, text = named
     source, made = link_env.scratch / name, link_env.scratch / f"{name}.o"
     write_atomically(source, text)
@@ -124,7 +119,7 @@ def _compile_source(named: tuple[str, str], command: LinkCommand, link_env: Link
 
 
 def _last(spec: LinkSpec, call: LinkCall, link_env: LinkEnvironment) -> tuple[str, ...]:
-    """Return what follows the target's own arguments: later options override earlier ones."""
+    """Later options override earlier ones."""
     unfolded = invocation.UNFOLDED[call.linker] if spec.unfolded else ()
     flags = call.adapt_flags((*unfolded, *spec.flags))
     if not spec.script:

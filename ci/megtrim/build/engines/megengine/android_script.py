@@ -1,4 +1,4 @@
-"""MegEngine's own script for Android builds: its arguments and environment. Pure.
+"""MegEngine's own script for Android builds.
 
 The script chooses options that a direct CMake call would have to repeat, so it is used unchanged.
 It pastes paths and further options into shell commands, so options are quoted for the shell, and
@@ -21,7 +21,6 @@ _GETOPTS = re.compile(r'\bgetopts +"([^"\n]{1,99})"')
 
 
 def script_for(toolchain: Toolchain, targets: Sequence[str]) -> BuildScript:
-    """Return the call that builds ``targets`` in Release mode."""
     return BuildScript(
         path=PATH,
         arguments=(
@@ -35,7 +34,6 @@ def script_for(toolchain: Toolchain, targets: Sequence[str]) -> BuildScript:
 
 
 def expect_abi(text: str, abi: str, *, root: str) -> None:
-    """Raise InputError if the tree's script, whose text this is, cannot build that ABI."""
     if not text:
         msg = f"{root} has no {PATH}, which Android builds need"
         raise InputError(msg, hint="use a complete checkout of MegEngine, or another toolchain")
@@ -49,7 +47,7 @@ def expect_abi(text: str, abi: str, *, root: str) -> None:
 
 
 def environment(ndk: str, entries: Sequence[str]) -> Mapping[str, str]:
-    """Return the variables that the script reads; ``entries`` (CMake's) override its own."""
+    """``entries`` (CMake's) override the script's own."""
     arguments = (*entries, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
     return {"NDK_ROOT": ndk, "EXTRA_CMAKE_ARGS": shlex.join(arguments)}
 
@@ -59,8 +57,6 @@ _CLANG = re.compile(r"\bclang version (\d+)\.")
 
 
 class NdkLimit(Value):
-    """Limits of a number in the toolchain's version, and why others are rejected."""
-
     what: str
     pattern: re.Pattern[str]
     lowest: int
@@ -90,11 +86,7 @@ LIMITS = (
 
 
 def check_ndk(toolchain: Toolchain) -> None:
-    """Raise InputError if this NDK is known not to build the engine.
-
-    Complete builds were seen with the parts of r22 and clang 14; other releases between the limits
-    are allowed, although they were not tried.
-    """
+    """Complete builds were seen with the parts of r22 and clang 14."""
     for limit in LIMITS:
         found = limit.pattern.search(toolchain.version)
         if found is None or limit.lowest <= int(found[1]) <= limit.highest:

@@ -1,7 +1,4 @@
-"""MegEngine, in every generation that :mod:`megtrim.build.engines.megengine.generations` names.
-
-What the generations share is in this module; their differences are in the rows of that table.
-"""
+"""MegEngine: what its generations share."""
 
 from __future__ import annotations
 
@@ -50,10 +47,7 @@ _LARGEST_FILE_BYTES = 2**20
 
 
 def narrow_dialect(dialect: Dialect, checkout: Checkout, program: str) -> Dialect:
-    """Return the dialect with the flags that the sources below the folder ``program`` name.
-
-    Releases of one generation differ, and a fork may have flags of its own.
-    """
+    """Releases of one generation differ, and a fork may have flags of its own."""
     names = [n for n in sorted(checkout.files) if n.startswith(program) and n.endswith(".cpp")]
     switches: set[str] = set()
     values: set[str] = set()
@@ -67,13 +61,11 @@ def narrow_dialect(dialect: Dialect, checkout: Checkout, program: str) -> Dialec
 
 
 def _parse_gflags(text: str) -> Iterable[tuple[str, bool]]:
-    """Yield the flags that are defined with gflags, and whether each takes a value."""
     for kind, name in _DEFINED.findall(text):
         yield name, kind != "bool"
 
 
 def _parse_comparisons(text: str) -> Iterable[tuple[str, bool]]:
-    """Yield the flags that arguments are compared with, and whether each takes a value."""
     found = list(_COMPARED.finditer(text))
     if not found:
         return
@@ -110,10 +102,7 @@ _LLD = ("-Wl,-z,nocopyreloc", "-Wl,--icf=all", *_SECTIONS, "-flto=full")
 def describe_library(
     targets: str, linkage: Linkage, toolchain: Toolchain, *, root: str
 ) -> EngineLibrary:
-    """Return what an application links; ``targets`` is the text of the tree's TARGETS_FILE.
-
-    Raises InputError for a tree without that library.
-    """
+    """Raises InputError for a tree without that library."""
     target, file = _TARGETS[linkage]
     if f"add_library({target} " not in " ".join(targets.split()).replace("( ", "("):
         msg = f"{root} has no library for applications: {TARGETS_FILE} makes no {target}"
@@ -165,15 +154,11 @@ _MODES_SCRIPT = "dnn/scripts/gen_param_defs.py"
 _MODES_SOURCE = "dnn/scripts/opr_param_defs.py"
 _MODULES = ".gitmodules"
 _SCHEMAS = ("src/serialization/impl/schema.fbs", "src/serialization/impl/schema_v2.fbs")
-"""The engine's own description of the models that it reads."""
 _FORMATS = {"mgb1": "mge v1", "mgv2": "mge v2"}
-"""Names of formats, as the readers of models have them, by the identifiers of their files."""
 _IDENTIFIER = re.compile(r'^file_identifier "([^"]*)";', re.MULTILINE)
 
 
 class MegEngine:
-    """A plain checkout with the submodules that an inference build needs."""
-
     kept: tuple[str, ...] = _KEPT
     kernels: tuple[str, ...] = _KERNELS
     switches: tuple[Switch, ...] = tuple(Switch)
@@ -227,7 +212,7 @@ class MegEngine:
         return describe_library(targets, linkage, toolchain, root=str(self.checkout.root))
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        """Run the engine's own script, which writes one ``NAME = VALUE`` a line."""
+        """The engine's own script writes one ``NAME = VALUE`` a line."""
         with tempfile.TemporaryDirectory(prefix="megtrim-modes-") as folder:
             written = Path(folder) / "modes"
             script, source = self._path(_MODES_SCRIPT), self._path(_MODES_SOURCE)
@@ -251,7 +236,6 @@ class MegEngine:
         return tuple(known) if len(known) == len(found) else ()
 
     def dialect(self) -> Dialect:
-        """Return the dialect of this tree's ``load_and_run``, with the flags that it has."""
         return narrow_dialect(self.generation.dialect, self.checkout, self.generation.program)
 
     def _script(self, toolchain: Toolchain, targets: tuple[str, ...]) -> BuildScript | None:
@@ -285,7 +269,6 @@ class MegEngine:
             raise InputError(msg, hint=shlex.join(command))
 
     def _refuse_what_cannot_be_trimmed(self) -> None:
-        """Raise InputError, before anything is built, for a tree that has no such options."""
         text = self.checkout.text("CMakeLists.txt")
         for name in ("MGE_WITH_MIDOUT_PROFILE", self.generation.header_option):
             if name not in text:

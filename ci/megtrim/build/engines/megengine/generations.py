@@ -1,7 +1,7 @@
 """MegEngine's generations, as data: how to recognise them, and what a build of each needs.
 
 A generation is recognised by files of the tree, never by a version string: forks keep the files and
-change the number. The releases named here are those in which each layout was seen. Pure.
+change the number. The releases named here are those in which each layout was seen.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from megtrim.util.value import Value
 
 MODES_FILE = "dnn/src/common/elemwise/opr_impl.cpp"
 MODES_TAG = "megdnn_common_elemwise_mode"
-"""The tag with which a trace records the elementwise modes that ran; MODES_FILE declares it."""
+"""A trace records the elementwise modes that ran with this tag."""
 
 
 class Generation(Value):
-    """What all trees of one generation share. Paths are relative to the tree."""
-
     name: str
     releases: str
     number: int
@@ -34,7 +32,6 @@ class Generation(Value):
     traces_modes: bool
     """Whether :data:`MODES_FILE` declares :data:`MODES_TAG`; if not, models list the modes."""
     program: str
-    """Folder of ``load_and_run``."""
     header: str
     """The file that every translation unit of a reduced build includes by force."""
     header_option: str
@@ -42,18 +39,15 @@ class Generation(Value):
     profile_build_type: str
     """A build type with run-time type information, which profiling needs: regions are types."""
     submodules: tuple[str, ...]
-    """Folders of ``third_party`` that an inference build needs, if ``.gitmodules`` lists them."""
     sources: tuple[str, ...]
     """Folders whose sources mark regions."""
     dialect: Dialect
 
     @property
     def submodule_paths(self) -> tuple[str, ...]:
-        """Paths of the submodules, relative to the tree."""
         return tuple(f"third_party/{name}" for name in self.submodules)
 
     def build_type(self, variant: Variant) -> str:
-        """Return the value of ``CMAKE_BUILD_TYPE``."""
         return self.profile_build_type if variant is Variant.PROFILE else "Release"
 
 
@@ -98,10 +92,7 @@ GENERATIONS = (SDK, LITE, LITE_TRACED)
 
 
 def generation_of(files: Collection[str], *, traces_modes: bool, root: str) -> Generation:
-    """Return the generation of a tree, by the names of its files.
-
-    Raises InputError for a tree that matches no generation, or two.
-    """
+    """Raises InputError for a tree that matches no generation, or two."""
     present = {each.signs for each in GENERATIONS if all(sign in files for sign in each.signs)}
     if len(present) == 1:
         signs = present.pop()
@@ -116,10 +107,7 @@ def generation_of(files: Collection[str], *, traces_modes: bool, root: str) -> G
 
 
 def needed_submodules(files: Collection[str], listed: Collection[str]) -> tuple[str, ...]:
-    """Return the submodules that an inference build of a tree needs, of those that it has.
-
-    All generations of one layout need the same ones. Raises InputError as generation_of does.
-    """
+    """All generations of one layout need the same ones. Raises InputError as generation_of does."""
     generation = generation_of(files, traces_modes=False, root="the engine")
     return tuple(path for path in generation.submodule_paths if path in listed)
 
@@ -134,21 +122,15 @@ def _missing(files: Collection[str]) -> str:
 
 
 _LEVELS = 3
-"""Folders, from the given one upwards, whose subfolders are looked at."""
 _VENDORED = ("third_party", "3rdparty", "external", "deps")
-"""Subfolders in which projects keep what they are built from."""
 
 
 def is_checkout(folder: Path) -> bool:
-    """Return whether a folder has the files of one of the engine's generations."""
     return any(all((folder / sign).is_file() for sign in each.signs) for each in GENERATIONS)
 
 
 def find_checkouts(folder: Path) -> tuple[Path, ...]:
-    """Return the nearest checkouts: the one that ``folder`` is in, else those in or next to it.
-
-    More than one, if they are equally near.
-    """
+    """The one that ``folder`` is in, else those in or next to it that are equally near."""
     upwards = (folder, *folder.parents)
     around = next((each for each in upwards if is_checkout(each)), None)
     if around is not None:

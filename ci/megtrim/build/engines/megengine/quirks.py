@@ -1,7 +1,4 @@
-"""Known quirks of engines, as data: where each applies, what goes wrong, what megtrim does.
-
-A quirk is a row in this table, never an ``if`` in the build. ``seen`` says how it is known.
-"""
+"""Known quirks of engines, as data. ``seen`` says how each is known."""
 
 from __future__ import annotations
 
@@ -10,12 +7,11 @@ from megtrim.util.value import Value
 
 
 class Quirk(Value):
-    """One known fault and the CMake options that avoid it; an empty field applies everywhere."""
+    """An empty field applies everywhere."""
 
     name: str
     toolchains: tuple[str, ...] = ()
     generations: tuple[str, ...] = ()
-    """Names of rows in :mod:`megtrim.build.engines.megengine.generations`."""
     variants: tuple[Variant, ...] = ()
     wrong: str
     seen: str
@@ -66,6 +62,5 @@ MEGENGINE: tuple[Quirk, ...] = (
 def options(
     quirks: tuple[Quirk, ...], toolchain: str, variant: Variant, generation: str
 ) -> tuple[tuple[str, str], ...]:
-    """Return the CMake options of every quirk that concerns this build, in table order."""
     fitting = (quirk for quirk in quirks if quirk.applies(toolchain, variant, generation))
     return tuple(option for quirk in fitting for option in quirk.options)
