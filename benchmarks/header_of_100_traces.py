@@ -22,9 +22,9 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from megtrim.models.operators import merge, parse_operator_json
-from megtrim.regions.header import Layout, render
-from megtrim.regions.keepset import ScenarioRecord, build_keep_set, dump_keep_set
-from megtrim.regions.scoped_headers import MACROS, Scopes
+from megtrim.regions.header import MACROS, Layout, Scopes, render
+from megtrim.regions.keepset import ScenarioRecord, build_keep_set
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.trace import read_trace
 from megtrim.util.process import Command, ProcessRunner
 

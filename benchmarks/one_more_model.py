@@ -27,10 +27,9 @@ from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
 from megtrim.models.operators import select_needs, unite_needs
-from megtrim.regions.header import Layout, render
-from megtrim.regions.keepset import KeepSet, build_keep_set, read_keep_set
-from megtrim.regions.keepset_folder import read_folder
-from megtrim.regions.scoped_headers import Scopes
+from megtrim.regions.header import Layout, Scopes, render
+from megtrim.regions.keepset import KeepSet, build_keep_set
+from megtrim.regions.keepset_files import read_folder, read_keep_set
 from megtrim.trim.builds import variants
 
 MOST_FILES, MOST_CPU = 5, 0.03

@@ -31,7 +31,7 @@ from megtrim.functions.observables import (
 from megtrim.load_and_run.npy import NpyMutation, apply_change
 from megtrim.models.operators import parse_operator_json
 from megtrim.models.reader import parse_model
-from megtrim.regions.keepset import parse_keep_set
+from megtrim.regions.keepset_files import parse_keep_set
 from megtrim.regions.trace import parse_trace
 from megtrim.release.contents import RELEASE_FILE, parse_contents
 from megtrim.release.documents import (

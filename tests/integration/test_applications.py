@@ -16,7 +16,7 @@ import pytest
 from integration.conftest import MakeProject
 from integration.sample_builds import build_c_consumer_for_arm64, run
 from megtrim.elf.layout import parse_build_id
-from megtrim.regions.keepset_folder import read_folder
+from megtrim.regions.keepset_files import read_folder
 from megtrim.util.process import CompletedCommand
 from support.megtrim_cli import ROOT, Project
 

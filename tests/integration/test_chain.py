@@ -10,7 +10,7 @@ import pytest
 
 from integration.conftest import MakeProject
 from megtrim.elf.layout import parse_build_id
-from megtrim.regions.keepset_folder import read_folder
+from megtrim.regions.keepset_files import read_folder
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]

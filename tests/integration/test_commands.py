@@ -19,7 +19,8 @@ import pytest
 
 from megtrim.checks.invocation import BASELINE_FILE, REPORT_ARTIFACT
 from megtrim.config.config_id import suffix_of
-from megtrim.regions.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import dump_keep_set, read_keep_set
 from megtrim.util.process import CompletedCommand
 from support.clock import clock_at
 from support.megtrim_cli import Project, run_megtrim

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Variant
-from megtrim.regions.keepset import read_keep_set
+from megtrim.regions.keepset_files import read_keep_set
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]

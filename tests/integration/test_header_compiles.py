@@ -16,10 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.regions.header import Layout, render
+from megtrim.regions.header import Layout, Scopes, render, rewritten, scopes
 from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.region import Region
-from megtrim.regions.scoped_headers import Scopes, rewritten, scopes
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.scenario_records import make_record
 

@@ -22,7 +22,7 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.config.templates import Callers, Kit, StarterModel, model_files, starter, workflows
 from megtrim.models.operators import OperatorInfo, merge
 from megtrim.regions.keepset import KeepSet, build_keep_set
-from megtrim.regions.keepset_folder import dump_folder, read_folder
+from megtrim.regions.keepset_files import dump_folder, read_folder
 from megtrim.regions.region import Region
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.scenario_records import make_record

@@ -35,7 +35,7 @@ from megtrim.functions.keep_patterns import BY_VALUES
 from megtrim.functions.observables import read_observables
 from megtrim.proof.results import VerifyResult
 from megtrim.regions.keepset import KeepSet
-from megtrim.regions.keepset_folder import read_folder
+from megtrim.regions.keepset_files import read_folder
 from megtrim.trim.builds import variants
 from megtrim.trim.builds.links import locate_unstripped, observables
 from support.megtrim_cli import KeepFolder, Project

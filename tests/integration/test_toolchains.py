@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.regions.keepset_folder import find_files
+from megtrim.regions.keepset_files import find_files
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]

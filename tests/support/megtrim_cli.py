@@ -19,7 +19,7 @@ import yaml
 
 from megtrim import cli
 from megtrim.regions.keepset import KeepSet
-from megtrim.regions.keepset_folder import find_files, read_folder
+from megtrim.regions.keepset_files import find_files, read_folder
 from megtrim.trim.committed_keepset import write_committed
 from megtrim.util.process import CompletedCommand
 from support.tally.sitecustomize import note

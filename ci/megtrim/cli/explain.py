@@ -23,14 +23,16 @@ from megtrim.cli.session.setup import open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.model import Config
 from megtrim.config.scenarios import all_scenarios
-from megtrim.crashes.advice import keep_lines, nearest_scenario, scenario_lines
 from megtrim.crashes.lookup import (
     CandidateKind,
     CrashCandidate,
     CrashCause,
     CrashFinding,
+    keep_lines,
     look_up,
+    nearest_scenario,
     read_name,
+    scenario_lines,
 )
 from megtrim.crashes.report import (
     MAX_REPORT_BYTES,
@@ -40,9 +42,8 @@ from megtrim.crashes.report import (
 )
 from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
 from megtrim.elf.symbol_names import readable, without_arguments
-from megtrim.regions.keepset import KeepSet, ScenarioRecord
-from megtrim.regions.keepset_folder import find_files, read_folder
-from megtrim.regions.keepset_parts import model_of
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, model_of
+from megtrim.regions.keepset_files import find_files, read_folder
 from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
 from megtrim.release.archive import open_release

@@ -24,7 +24,8 @@ from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.models.operators import strip_version
 from megtrim.models.reader import read_model
 from megtrim.proof.trap_diagnosis import Diagnosis, diagnose, named_program, why_not_kept
-from megtrim.regions.keepset import KeepSet, read_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code

@@ -41,9 +41,8 @@ from megtrim.cli.options import (
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.scenarios import all_scenarios
-from megtrim.proof.neighbours import report as neighbours
-from megtrim.proof.neighbours.summary import neighbour_results
-from megtrim.proof.scenario_results import ahead, scenario_checks_of
+from megtrim.proof.neighbours import model as neighbours
+from megtrim.proof.scenario_results import ahead, neighbour_results, scenario_checks_of
 from megtrim.report import table
 from megtrim.size.results import budget_checks_of
 from megtrim.stages import MODULES

@@ -14,7 +14,8 @@ from megtrim.crashes.program import LeftOutFunctions, TrimmedProgram, list_left_
 from megtrim.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.functions.linker_script import STUB, is_stub
 from megtrim.regions.header import LEFT_OUT
-from megtrim.regions.keepset import KeepSet, read_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds.variants import name_headers
 from megtrim.trim.results import (

@@ -39,8 +39,7 @@ from megtrim.evidence.evidence import (
     list_results,
     newest,
 )
-from megtrim.proof.results import ScenarioResult
-from megtrim.proof.scenario_checks import detail, with_note
+from megtrim.proof.results import ScenarioResult, detail, with_note
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 from megtrim.util.wording import count

@@ -55,7 +55,7 @@ from megtrim.perf.measuring.timing_runs import ContestFiles
 from megtrim.proof.results import VerificationOutcome
 from megtrim.proof.trap_diagnosis import SymbolizingLink, read_named
 from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
-from megtrim.regions.keepset import read_keep_set
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.regions.trace import TraceFailure, TraceProblem
 from megtrim.trim.runs import tracing
 from megtrim.trim.runs.execution import RunResult, RunSpec

@@ -10,6 +10,7 @@ from megtrim.chain.graph import (
     Stage,
     Task,
     functions_task,
+    neighbours_task,
     search_task,
     trace_task,
     verify_task,
@@ -20,8 +21,8 @@ from megtrim.checks.check import Check
 from megtrim.checks.statuses import Contradiction, ScenarioStatus, expect_consistent
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.evidence import DAY_S
-from megtrim.proof.results import ScenarioResult, VerificationOutcome, VerifyResult
-from megtrim.proof.scenario_checks import scenario_checks
+from megtrim.proof.neighbours.model import NeighbourResult, NeighboursResult
+from megtrim.proof.results import ScenarioResult, VerificationOutcome, VerifyResult, scenario_checks
 from megtrim.regions.trace import TraceFailure
 from megtrim.trim.builds import programs
 from megtrim.trim.keepset_usage import traced_regions
@@ -218,3 +219,10 @@ def _last(session: Session, scenario: Scenario) -> LastProof | None:
     same = bool(now) and all(last.inputs.get(label) == digest for label, digest in now.items())
     # One of tomorrow, by another clock, is of today.
     return LastProof(days=0 if days == -1 else days, same=same)
+
+
+def neighbour_results(session: Session) -> tuple[NeighbourResult, ...]:
+    done = session.results.done
+    tasks = map(neighbours_task, all_scenarios(session.request.config))
+    found = (done[task].result_as(NeighboursResult) for task in tasks if task in done)
+    return tuple(row for each in found for row in each.neighbours)

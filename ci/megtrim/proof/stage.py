@@ -34,7 +34,7 @@ from megtrim.evidence.bundle import binding
 from megtrim.proof.results import VerificationOutcome, VerifyResult
 from megtrim.proof.trap_diagnosis import ensure_named_program
 from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
-from megtrim.regions.keepset import read_keep_set
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.execution import RunResult
 from megtrim.trim.runs.scenario_runs import (

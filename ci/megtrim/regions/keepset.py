@@ -1,128 +1,30 @@
-"""The keep set: regions, functions and operators that the scenarios need, and which needs each.
-
-Its text has one line for each scenario, region, function, operator, data type, elementwise mode
-and graph hash, sorted::
-
-    {
-     "version": 2,
-     "generation": 20220507,
-     "operators": "listed",
-     "scenario resnet18/default@any": {"model_sha256": "...", ...},
-     "region megbrain_misc<-394016210>": ["resnet18/default@any"],
-     "function _ZN3mgb12tensor_stats4nextEv": ["resnet18/default@any"],
-     ...
-     "": "end"
-    }
-
-``"operators": "all"`` keeps all operators, and lists none. Functions are listed only if functions
-are trimmed; a scenario then names the link that they belong to. Version 1 did not say which models
-have a hash. Pure: text in, values out.
-"""
+"""The keep set: regions, functions and operators that scenarios need, and who needs each. Pure."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from megtrim.elf.symbol_names import is_linkable
-from megtrim.models.operators import MAX_HASH, Needed, OperatorNeeds
-from megtrim.regions.json_lines import MAX_TEXT, Entries, LineReader, dump_entries
-from megtrim.regions.region import Region, is_identifier, order
+from megtrim.elf.symbol_names import brief
+from megtrim.models.operators import (
+    OperatorNeeds,
+    select_needs,
+    strip_version,
+    unite_needs,
+)
+from megtrim.regions.region import Region, order
 from megtrim.regions.trace import TraceFailure, TraceProblem
 from megtrim.util.environment import Variables
-from megtrim.util.errors import ACCEPT, InputError
-from megtrim.util.input_files import read_text
+from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
-OPERATOR_KINDS = ("operator", "dtype", "elemwise_mode", "hash")
-_ALL, _LISTED = "all", "listed"
-_HASH = re.compile(r"[0-9]{1,20}")
-
-
-def which(needs: OperatorNeeds | None) -> str:
-    return _ALL if needs is None else _LISTED
-
-
-def dump_operators(needs: OperatorNeeds | None) -> Iterator[tuple[str, object]]:
-    if needs is None:
-        return
-    yield from ((f"operator {name}", models) for name, models in needs.operators)
-    yield from ((f"dtype {name}", models) for name, models in needs.dtypes)
-    yield from ((f"elemwise_mode {name}", models) for name, models in needs.elemwise_modes)
-    yield from ((f"hash {number}", models) for number, models in needs.hashes)
-
-
-def parse_operators(
-    reader: LineReader, tables: dict[str, Entries], *, version: int
-) -> OperatorNeeds | None:
-    """Read the entries back, each by its kind, and that of ``operators``.
-
-    Version 1 does not say whose a hash is: there, each belongs to all models.
-    """
-    kept = reader.single(tables["operators"], "operators")
-    if kept not in (_ALL, _LISTED):
-        reader.fail(f"found {kept!r}, expected {_ALL!r} or {_LISTED!r}", "operators")
-    if kept == _ALL:
-        for kind in OPERATOR_KINDS:
-            for name, _ in tables[kind]:
-                reader.fail(f"{kind} {name} is listed, but all are kept", f"{kind} {name}")
-        return None
-    return OperatorNeeds(
-        hashes=_parse_hashes(reader, tables, version),
-        dtypes=_parse_needed(reader, tables, "dtype"),
-        operators=_parse_needed(reader, tables, "operator"),
-        elemwise_modes=_parse_needed(reader, tables, "elemwise_mode"),
-    )
-
-
-def _parse_needed(reader: LineReader, tables: dict[str, Entries], kind: str) -> Needed:
-    users: dict[str, set[str]] = {}
-    for name, models in tables[kind]:
-        # These names go into the header, which is compiled.
-        if not is_identifier(name):
-            reader.fail(f"found {name[:80]!r}, expected a C++ identifier", f"{kind} {name}")
-        users.setdefault(name, set()).update(reader.texts(models, f"{kind} {name}"))
-    return tuple((name, tuple(sorted(users[name]))) for name in sorted(users))
-
-
-def _parse_hashes(
-    reader: LineReader, tables: dict[str, Entries], version: int
-) -> tuple[tuple[int, tuple[str, ...]], ...]:
-    every = {name.partition("/")[0] for name, _ in tables["scenario"]}
-    users: dict[int, set[str]] = {}
-    for name, value in tables["hash"]:
-        key = f"hash {name}"
-        if not _HASH.fullmatch(name) or str(int(name)) != name:
-            reader.fail('expected "hash NUMBER"', key)
-        if version == 1 and value is not True:
-            reader.fail('expected "hash NUMBER": true', key)
-        models = every if version == 1 else reader.texts(value, key)
-        users.setdefault(reader.number(int(name), 0, MAX_HASH, key), set()).update(models)
-    return tuple((number, tuple(sorted(users[number]))) for number in sorted(users))
-
-
+MOST_LISTED = 5
+"""Names that a line shows; the others are counted."""
 GENERATIONS = (20190219, 20220507)
 """Versions of the header in engines: up to 1.6, and from 1.7 on."""
-
-VERSION = 2
-_VERSIONS = (1, VERSION)
-_MAX_THREADS = 4096
-_KINDS = (
-    *("version", "generation", "operators", "scenario", "region", "function"),
-    *OPERATOR_KINDS,
-)
-_SCENARIO_FIELDS = (
-    *("model_sha256", "arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256"),
-)
-_LINK = "link_sha256"
-_ENVIRONMENT = "environment"
-_GRAPH = "graph_sha256"
-_TOOLCHAIN = "toolchain"
-_OPTIONAL_FIELDS = (_LINK, _ENVIRONMENT, _GRAPH, _TOOLCHAIN)
 _BOUND = {
     "model_sha256": "the model",
     "arguments": "the arguments",
@@ -132,8 +34,10 @@ _BOUND = {
     "environment": "the environment",
 }
 """What a trace is bound to, and its name in messages."""
+RAN = "scenarios that run it"
+LISTED = "models whose operator lists have it"
+_Item = TypeVar("_Item", Region, str)
 _NO_GRAPH = " (whether only weights did is not known: the keep set does not name its graph)"
-HINT = "restore the committed file, or write it again"
 
 
 class ScenarioRecord(Value):
@@ -177,7 +81,33 @@ class KeepSet(Value):
         return {name: users[name] for name in sorted(users)}
 
 
-_Item = TypeVar("_Item", Region, str)
+class NeededParts(Value):
+    regions: frozenset[Region] = frozenset()
+    functions: frozenset[str] = frozenset()
+    operators: frozenset[str] = frozenset()
+
+    def __sub__(self, other: NeededParts) -> NeededParts:
+        return NeededParts(
+            regions=self.regions - other.regions,
+            functions=self.functions - other.functions,
+            operators=self.operators - other.operators,
+        )
+
+
+class ThingKind(StrEnum):
+    REGION = "region"
+    TAG = "tag"
+    OPERATOR = "operator"
+
+
+class KeptThing(Value):
+    kind: ThingKind
+    name: str
+    rule: str = ""
+    """What keeps it; empty: nothing does, so it was left out."""
+    by: tuple[str, ...] = ()
+    regions: tuple[Region, ...] = ()
+    left_out: tuple[Region, ...] = ()
 
 
 def _users(needs: Iterable[tuple[str, tuple[_Item, ...]]]) -> dict[_Item, tuple[str, ...]]:
@@ -211,7 +141,15 @@ def build_keep_set(
         raise InputError(msg, hint="add at least one trace or one operator JSON")
     return KeepSet(
         generation=generation,
-        scenarios=tuple(_normal(record) for record in records),
+        scenarios=tuple(
+            replace(
+                record,
+                inputs=tuple(sorted(record.inputs)),
+                regions=tuple(sorted(set(record.regions), key=order)),
+                functions=tuple(sorted(set(record.functions))),
+            )
+            for record in records
+        ),
         operators=operators,
     )
 
@@ -288,150 +226,163 @@ def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:
     return tuple(sorted({*regions} - kept.keys(), key=order)) if kept else ()
 
 
-def _normal(record: ScenarioRecord) -> ScenarioRecord:
+def model_of(scenario_id: str) -> str:
+    return scenario_id.partition("/")[0]
+
+
+def list_models(keep: KeepSet) -> tuple[str, ...]:
+    return tuple(sorted({model_of(each.id) for each in keep.scenarios}))
+
+
+def select_scenarios(keep: KeepSet, ids: Collection[str]) -> KeepSet:
+    """Operators and data types are a model's: they go with its last scenario."""
+    scenarios = tuple(each for each in keep.scenarios if each.id in ids)
+    if not scenarios:
+        msg = "a keep set without a scenario would keep everything"
+        raise InputError(msg, hint="a price at the margin needs another model or scenario")
+    models = sorted({model_of(each.id) for each in scenarios})
+    needs = keep.operators and unite_needs(select_needs(keep.operators, model) for model in models)
+    return replace(keep, scenarios=scenarios, operators=needs)
+
+
+def list_needs(keep: KeepSet) -> NeededParts:
+    operators = keep.operators.operators if keep.operators else ()
+    return NeededParts(
+        regions=frozenset(keep.regions()),
+        functions=frozenset(keep.functions()),
+        operators=frozenset(name for name, _ in operators),
+    )
+
+
+def find_kept(text: str, keep: KeepSet, held: Collection[Region]) -> KeptThing | None:
+    """Return the region, else the tag, else the operator with this whole name.
+
+    ``held`` are the regions of the profile build. A region's name may have any spacing, an
+    operator's may have its version: ``MatrixMulV2``.
+    """
+    users = keep.regions()
+    every = {*users, *held}
+    wanted = "".join(text.split())
+    named = {each for each in every if "".join(str(each).split()) == wanted} if "<" in text else ()
+    chosen = sorted(named or (each for each in every if each.tag == text))
+    if chosen:
+        kept = tuple(each for each in chosen if each in users)
+        return KeptThing(
+            kind=ThingKind.REGION if named else ThingKind.TAG,
+            name=str(chosen[0]) if named else text,
+            rule=RAN if kept else "",
+            by=tuple(sorted({user for each in kept for user in users[each]})),
+            regions=kept,
+            left_out=tuple(each for each in chosen if each not in users),
+        )
+    operators = dict(keep.operators.operators) if keep.operators else {}
+    name = text if text in operators else strip_version(text)
+    if name not in operators:
+        return None
+    return KeptThing(kind=ThingKind.OPERATOR, name=name, rule=LISTED, by=operators[name])
+
+
+def some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return f"{', '.join(names[:MOST_LISTED])}{more}"
+
+
+def add_first_times(before: KeepSet, now: KeepSet) -> KeepSet:
+    """Return ``before`` with what ``now`` has for the first time, which endangers nothing.
+
+    A scenario is new, or new on this toolchain; one that is known has its first regions or its
+    first functions. New scenarios make another link, so the functions of all are new with them.
+    """
+    if before.generation != now.generation:
+        return before
+    records = {record.id: record for record in before.scenarios}
+    new = [
+        record
+        for record in now.scenarios
+        if (record.regions or not before.regions())
+        and ((old := records.get(record.id)) is None or is_of_another_toolchain(old, record))
+    ]
+    for record in now.scenarios:
+        old = records.get(record.id)
+        if record in new:
+            records[record.id] = record
+        elif old is not None and not differing(old, record):
+            records[record.id] = _join(old, record, relinked=bool(new))
+    traced = any(record.regions for record in records.values())
+    needs = before.operators
+    if now.operators is not None and (needs is not None or not before.regions()):
+        models = {model_of(each.id) for each in (new if before.regions() else now.scenarios)}
+        more = (select_needs(now.operators, model) for model in sorted(models))
+        needs = unite_needs([*([needs] if needs else ()), *more])
+    return build_keep_set(
+        before.generation, (each for each in records.values() if each.regions or not traced), needs
+    )
+
+
+def _join(old: ScenarioRecord, record: ScenarioRecord, *, relinked: bool) -> ScenarioRecord:
+    traced = old if old.regions else record
+    ran = record if record.functions and (relinked or not old.functions) else old
     return replace(
         record,
-        inputs=tuple(sorted(record.inputs)),
-        regions=tuple(sorted(set(record.regions), key=order)),
-        functions=tuple(sorted(set(record.functions))),
+        regions=traced.regions,
+        trace_sha256=traced.trace_sha256,
+        functions=ran.functions,
+        link_sha256=ran.link_sha256,
     )
 
 
-def dump_keep_set(keep: KeepSet) -> str:
-    return dump_entries(
-        (
-            ("version", VERSION),
-            ("generation", keep.generation),
-            ("operators", which(keep.operators)),
-            *((f"scenario {record.id}", _dump_record(record)) for record in keep.scenarios),
-            *((f"region {region}", users) for region, users in keep.regions().items()),
-            *((f"function {name}", users) for name, users in keep.functions().items()),
-            *dump_operators(keep.operators),
-        )
+def find_gaps(before: KeepSet, now: KeepSet) -> tuple[str, ...]:
+    lines = []
+    if before.generation != now.generation:
+        lines.append(f"the engine has header generation {now.generation}, not {before.generation}")
+    return (*lines, *_scenarios(before, now), *_operators(before.operators, now.operators))
+
+
+def of_another_link(before: KeepSet, now: KeepSet) -> tuple[str, ...]:
+    links = {record.id: record.link_sha256 for record in before.scenarios}
+    return tuple(
+        record.id
+        for record in now.scenarios
+        if record.link_sha256 is not None and links.get(record.id) not in (None, record.link_sha256)
     )
 
 
-def read_keep_set(path: Path, *, shown: str = "") -> KeepSet:
-    text = read_text(path, most_bytes=MAX_TEXT, expected="a keep set", shown=shown, hint=HINT)
-    return parse_keep_set(text, source=shown or str(path))
+def _scenarios(before: KeepSet, now: KeepSet) -> Iterator[str]:
+    known = {record.id: record for record in before.scenarios}
+    regions = before.regions()
+    for record in now.scenarios:
+        old = known.get(record.id)
+        if old is None:
+            yield f"{record.id} is not in it"
+            continue
+        if changed := differing(old, record):
+            yield f"{record.id} is not what was traced: {changed}"
+        names = [str(each) for each in sorted({*record.regions} - regions.keys(), key=order)]
+        names += _functions(before, record, old)
+        if names:
+            yield f"{record.id} needs {some(names)}"
 
 
-def parse_keep_set(text: str, *, source: str) -> KeepSet:
-    """Parse what ``dump_keep_set`` wrote, or the merge of two such texts by line.
-
-    The order of lines does not matter, and if a region or function has two lines, the scenarios of
-    both need it. Raises InputError naming ``source:line`` for anything else.
-    """
-    reader = LineReader(text, source, HINT, ACCEPT)
-    tables = reader.kinds(_KINDS)
-    version = reader.single(tables["version"], "version")
-    if version not in _VERSIONS or isinstance(version, bool):
-        reader.fail(f"found version {version!r}, expected {VERSION}", "version")
-    generation = reader.single(tables["generation"], "generation")
-    reader.number(generation, *GENERATIONS, "generation")
-    if generation not in GENERATIONS:
-        reader.fail(f"headers of generation {generation} are unknown", "generation")
-    regions = _by_scenario(reader, "region", tables["region"], Region.parse)
-    functions = _by_scenario(reader, "function", tables["function"], _function)
-    records: dict[str, ScenarioRecord] = {}
-    for name, value in tables["scenario"]:
-        record = _record(reader, name, value, regions.get(name, ()), functions.get(name, ()))
-        if not record.regions and (regions or not record.functions):
-            reader.fail(f"no region is needed by {name}", f"scenario {name}")
-        if records.setdefault(name, record) != record:
-            problem = f"scenario {name!r} occurs twice, with different values"
-            reader.fail(problem, f"scenario {name}")
-    for kind in ("region", "function"):
-        for item, users in tables[kind]:
-            for name in users:
-                if name not in records:
-                    problem = f"a {kind} is needed by {name!r}, which is not a scenario of the file"
-                    reader.fail(problem, f"{kind} {item}")
-    operators = parse_operators(reader, tables, version=version)
-    return build_keep_set(generation, records.values(), operators)
+def _functions(before: KeepSet, record: ScenarioRecord, old: ScenarioRecord) -> list[str]:
+    """Return what it ran and no scenario of the same link lists."""
+    if old.link_sha256 not in (None, record.link_sha256):
+        return []  # inlining differs in another link, so names cannot be compared
+    same = (each for each in before.scenarios if each.link_sha256 == record.link_sha256)
+    listed = {name for each in same for name in each.functions}
+    return [brief(name) for name in sorted({*record.functions} - listed)]
 
 
-def _dump_record(record: ScenarioRecord) -> dict[str, object]:
-    fields: dict[str, object] = {
-        "model_sha256": record.model_sha256,
-        "arguments": record.arguments,
-        "inputs": dict(record.inputs),
-        "algo_cache_sha256": record.algo_cache_sha256,
-        "threads": record.threads,
-        "trace_sha256": record.trace_sha256,
-    }
-    # A file has no key for what its scenario does not have.
-    if record.environment:
-        fields[_ENVIRONMENT] = dict(record.environment)
-    fields |= {name: each for name in (_GRAPH, _TOOLCHAIN) if (each := getattr(record, name))}
-    return fields if record.link_sha256 is None else fields | {_LINK: record.link_sha256}
-
-
-def _by_scenario(
-    reader: LineReader, kind: str, entries: Entries, parse: Callable[[str], _Item]
-) -> dict[str, tuple[_Item, ...]]:
-    found: dict[str, set[_Item]] = {}
-    for text, users in entries:
-        key = f"{kind} {text}"
-        try:
-            item = parse(text)
-        except InputError as error:
-            reader.fail(error.message, key)
-        names = reader.texts(users, key)
-        if not names:
-            reader.fail(f"no scenario needs {text}", key)
-        for name in names:
-            found.setdefault(name, set()).add(item)
-    return {name: tuple(items) for name, items in found.items()}
-
-
-def _function(text: str) -> str:
-    # These names go into a linker script.
-    if not is_linkable(text):
-        msg = f"found {text[:80]!r}, expected the linkage name of a function"
-        raise InputError(msg)
-    return text
-
-
-def _record(
-    reader: LineReader,
-    name: str,
-    value: Any,
-    regions: tuple[Region, ...],
-    functions: tuple[str, ...],
-) -> ScenarioRecord:
-    keys = (f"scenario {name}",)
-    if not name or not name.isprintable():
-        reader.fail(f"found the scenario {name!r}, expected MODEL/SCENARIO@CLASS", *keys)
-    fields = reader.fields(value, _SCENARIO_FIELDS, *keys, optional=_OPTIONAL_FIELDS)
-    if _LINK in fields and not functions:
-        reader.fail(f"the list of functions of {name} is empty, though it has a {_LINK}", *keys)
-    if functions and _LINK not in fields:
-        reader.fail(f"functions are listed for {name}, but its {_LINK} is missing", *keys)
-    inputs = reader.mapping(fields["inputs"], *keys, "inputs")
-    cache = fields["algo_cache_sha256"]
-    (toolchain,) = reader.texts([fields.get(_TOOLCHAIN, "")], *keys, _TOOLCHAIN)
-    return ScenarioRecord(
-        id=name,
-        model_sha256=reader.sha256(fields["model_sha256"], *keys, "model_sha256"),
-        graph_sha256=reader.sha256(fields[_GRAPH], *keys, _GRAPH) if _GRAPH in fields else None,
-        toolchain=toolchain,
-        arguments=reader.texts(fields["arguments"], *keys, "arguments"),
-        inputs=tuple(sorted((n, reader.sha256(sha, *keys, n)) for n, sha in inputs.items())),
-        algo_cache_sha256=None
-        if cache is None
-        else reader.sha256(cache, *keys, "algo_cache_sha256"),
-        threads=reader.number(fields["threads"], 0, _MAX_THREADS, *keys, "threads"),
-        environment=_variables(reader, fields, *keys),
-        trace_sha256=reader.sha256(fields["trace_sha256"], *keys, "trace_sha256"),
-        regions=regions,
-        functions=functions,
-        link_sha256=reader.sha256(fields[_LINK], *keys, _LINK) if _LINK in fields else None,
-    )
-
-
-def _variables(reader: LineReader, fields: Mapping[str, Any], *keys: str) -> Variables:
-    found = fields.get(_ENVIRONMENT, Entries())
-    given = reader.mapping(found, *keys, _ENVIRONMENT)
-    reader.texts([*given.values()], *keys, _ENVIRONMENT)
-    return tuple(sorted(given.items()))
+def _operators(before: OperatorNeeds | None, now: OperatorNeeds | None) -> Iterator[str]:
+    if before is None:
+        return
+    if now is None:
+        yield "all operators are needed, and it lists some"
+        return
+    for noun, had, needs in (
+        ("operator", before.operators, now.operators),
+        ("data type", before.dtypes, now.dtypes),
+        ("elementwise mode", before.elemwise_modes, now.elemwise_modes),
+    ):
+        names = sorted(dict(needs).keys() - dict(had).keys())
+        if names:
+            yield f"the models need the {noun}{'' if len(names) == 1 else 's'} {some(names)}"

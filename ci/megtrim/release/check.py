@@ -17,7 +17,7 @@ from pathlib import Path
 from megtrim.checks.statuses import CheckStatus
 from megtrim.crashes.program import parse_left_out
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
-from megtrim.regions.keepset import parse_keep_set
+from megtrim.regions.keepset_files import parse_keep_set
 from megtrim.release.aar import CONFIG_PATH, collect_aar, render_config
 from megtrim.release.archive import FETCH_AGAIN, list_released
 from megtrim.release.contents import (

@@ -20,7 +20,8 @@ from megtrim.crashes.program import LeftOutFunctions, TrimmedProgram, parse_left
 from megtrim.crashes.trimmed_programs import FinishedTrim, finish_trim, make_program
 from megtrim.elf.symbol_table import read_linked, read_table
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
-from megtrim.regions.keepset import KeepSet, read_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.release.archive import ReleaseFile, from_text, seal_files
 from megtrim.release.check import (
     ReleaseCheck,

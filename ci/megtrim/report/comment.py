@@ -27,9 +27,8 @@ from megtrim.checks.statuses import (
 )
 from megtrim.config.config_id import id_of
 from megtrim.perf.report import tables as performance_tables
-from megtrim.proof.neighbours import report as neighbours
-from megtrim.proof.results import ScenarioResult
-from megtrim.proof.scenario_checks import with_note
+from megtrim.proof.neighbours import model as neighbours
+from megtrim.proof.results import ScenarioResult, with_note
 from megtrim.render.formatting import group_digits, kept_of_held, seconds
 from megtrim.render.markup import (
     MOST_ROWS,

@@ -19,7 +19,7 @@ from megtrim.checks.statuses import MEANINGS, SCENARIO_STATUSES, ScenarioStatus
 from megtrim.config.units import format_bytes
 from megtrim.perf.report import pictures, tables
 from megtrim.perf.report.tables import milliseconds
-from megtrim.proof.neighbours import report as neighbours
+from megtrim.proof.neighbours import model as neighbours
 from megtrim.proof.neighbours.model import count_working
 from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds
 from megtrim.render.markup import clean, path_in_repository

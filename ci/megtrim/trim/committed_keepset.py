@@ -19,18 +19,19 @@ from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.load import LoadedConfig
 from megtrim.config.scenarios import all_scenarios
 from megtrim.elf.symbol_names import brief
-from megtrim.regions import staleness
 from megtrim.regions.keepset import (
-    HINT,
     KeepSet,
     ScenarioRecord,
+    add_first_times,
     differing,
+    find_gaps,
     find_lost_functions,
     find_lost_regions,
     has_other_weights,
-    read_keep_set,
+    of_another_link,
+    some,
 )
-from megtrim.regions.keepset_folder import dump_folder, find_files, read_folder
+from megtrim.regions.keepset_files import HINT, dump_folder, find_files, read_folder, read_keep_set
 from megtrim.regions.trace import TraceFailure, TraceProblem
 from megtrim.trim.runs.scenario_runs import bind
 from megtrim.util.errors import ACCEPT, EXIT_PASS, InputError, ProductFailure
@@ -168,7 +169,7 @@ def settle(session: Session, folder: StageFolder) -> int:
         return EXIT_PASS
     before = read_folder(path, shown=str(session.request.config.keep_set))
     _expect_not_shrunken(before, now)
-    more = staleness.add_first_times(before, now)
+    more = add_first_times(before, now)
     check = keep_set_check(more, now, session.request)
     if check.status is not CheckStatus.PASS:
         check = keep_set_check(before, now, session.request)
@@ -199,8 +200,8 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
     searched = {each.id for each in all_scenarios(config) if each.searches}
     others = tuple(each for each in now.scenarios if each.id not in searched)
     now = replace(now, scenarios=others)
-    lines = staleness.find_gaps(before, now)
-    links = staleness.of_another_link(before, now)
+    lines = find_gaps(before, now)
+    links = of_another_link(before, now)
     # An automatic toolchain builds for another machine elsewhere: its list is not comparable here.
     by_link = CheckStatus.INCONCLUSIVE if config.toolchain.kind == "auto" else CheckStatus.FAIL
     status, text = CheckStatus.PASS, "the committed keep set holds all that was traced now"
@@ -266,4 +267,4 @@ def _counts(now: KeepSet, before: KeepSet | None) -> str:
 
 def _losses(lost: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:
     for scenario_id, names in lost:
-        yield f"{scenario_id} no longer runs {staleness.some(names)}"
+        yield f"{scenario_id} no longer runs {some(names)}"

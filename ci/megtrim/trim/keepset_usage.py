@@ -19,7 +19,8 @@ from megtrim.chain.graph import (
 from megtrim.chain.session import Session, TaskResults
 from megtrim.config.model import switched_off
 from megtrim.config.scenarios import all_scenarios
-from megtrim.regions.keepset import KeepSet, read_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
 from megtrim.trim.builds import size_options

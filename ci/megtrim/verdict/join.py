@@ -19,7 +19,7 @@ from megtrim.checks.statuses import (
 from megtrim.config.problems import Place
 from megtrim.config.units import format_bytes
 from megtrim.perf.rows.checks import performance_checks, summarize
-from megtrim.proof.scenario_checks import scenario_checks
+from megtrim.proof.results import scenario_checks
 from megtrim.size.rows import ArtifactSizes, budget_checks
 from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict, VerdictFacts

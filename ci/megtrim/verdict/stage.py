@@ -31,9 +31,14 @@ from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
 from megtrim.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
 from megtrim.config.scenarios import all_scenarios
 from megtrim.perf.rows.outcomes import list_measuring_devices, summarize_performance
-from megtrim.proof.neighbours.summary import neighbour_results
 from megtrim.proof.results import VerifyResult
-from megtrim.proof.scenario_results import LastProof, find_expired, last_proofs, scenario_results
+from megtrim.proof.scenario_results import (
+    LastProof,
+    find_expired,
+    last_proofs,
+    neighbour_results,
+    scenario_results,
+)
 from megtrim.size.budgets import ending, warn_early
 from megtrim.size.results import budget_places, size_result
 from megtrim.trim.builds.programs import warn_unweighed

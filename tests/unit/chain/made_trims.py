@@ -9,7 +9,7 @@ from pathlib import Path
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import Store
-from megtrim.regions.keepset import dump_keep_set
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim.builds import links as linking
 from megtrim.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
 from megtrim.trim.results import UnfoldedLinksResult as Unfolded

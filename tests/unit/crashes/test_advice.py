@@ -2,8 +2,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from megtrim.crashes.advice import keep_lines, nearest_scenario, scenario_lines
-from megtrim.crashes.lookup import CandidateKind, CrashCandidate, CrashCause, CrashFinding
+from megtrim.crashes.lookup import (
+    CandidateKind,
+    CrashCandidate,
+    CrashCause,
+    CrashFinding,
+    keep_lines,
+    nearest_scenario,
+    scenario_lines,
+)
 from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.region import Region
 from unit.regions.test_keepset import scenario

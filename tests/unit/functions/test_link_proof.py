@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.elf.symbol_table import FunctionTable, parse_table
 from megtrim.functions.calls import parse_code
-from megtrim.functions.link_proof import expect_known, prove
+from megtrim.functions.linker_script import expect_known, prove
 from megtrim.util.errors import ProductFailure
 from unit.functions.made_links import CODE_AT, Symbol, functions, linked
 

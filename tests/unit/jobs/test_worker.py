@@ -21,7 +21,7 @@ from megtrim.functions import probes, qemu_log
 from megtrim.jobs.worker import DeviceJob, JobResult, run, take
 from megtrim.load_and_run.parity import EXACT, OutputResult, Tolerance
 from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.regions.keepset import dump_keep_set
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim.runs import tracing
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError

@@ -19,7 +19,8 @@ from megtrim.evidence.bundle import binding
 from megtrim.proof import stage as verify
 from megtrim.proof.results import VerificationOutcome, VerifyResult
 from megtrim.proof.verification import VerificationCase, prove
-from megtrim.regions.keepset import KeepSet, dump_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.region import Region
 from megtrim.regions.trace import Trace
 from megtrim.trim.runs.scenario_runs import record_of, scenario_of

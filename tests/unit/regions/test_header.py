@@ -7,10 +7,17 @@ import re
 import pytest
 
 from megtrim.models.operators import OperatorNeeds
-from megtrim.regions.header import Layout, render
+from megtrim.regions.header import (
+    ELEMWISE_MODES,
+    GRAPH_HASHES,
+    MACROS,
+    OPERATORS,
+    Layout,
+    Scopes,
+    render,
+)
 from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.region import Region
-from megtrim.regions.scoped_headers import ELEMWISE_MODES, GRAPH_HASHES, MACROS, OPERATORS, Scopes
 from megtrim.util.errors import InputError
 from support.upstream import Enabled, enabled
 from unit.regions.test_keepset import scenario

@@ -10,23 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.models.operators import OperatorNeeds
+from megtrim.models.operators import OperatorNeeds, merge, parse_operator_json
 from megtrim.regions.keepset import (
     KeepSet,
     ScenarioRecord,
     build_keep_set,
-    dump_keep_set,
     find_lost_functions,
     find_lost_regions,
     missing,
-    parse_keep_set,
-    read_keep_set,
 )
+from megtrim.regions.keepset_files import dump_keep_set, parse_keep_set, read_keep_set
 from megtrim.regions.region import Region
 from megtrim.regions.trace import TraceFailure, TraceProblem
 from megtrim.util.errors import InputError, MegtrimError
 from unit.regions.test_region import REGIONS
 
+STRIP_INFO = Path(__file__).parents[2] / "data" / "strip-info"
 A, B, C = (Region("tag", (number,)) for number in (1, 2, 3))
 NEEDS = OperatorNeeds(
     hashes=((0, ("m",)), (2**64 - 1, ("n",))),
@@ -182,12 +181,27 @@ def test_the_file_has_a_line_for_each_region_and_scenario() -> None:
     assert json.loads(TEXT)["region tag<1>"] == ["m/s@c"]
 
 
-def test_a_hash_of_the_first_version_is_every_model_s() -> None:
-    text = re.sub(r'("hash \d+": )\[.*\]', r"\1true", TEXT).replace('"version": 2', '"version": 1')
-    found = parse_keep_set(text, source="k").operators
+def test_every_entry_has_a_line_that_can_be_dropped() -> None:
+    """Also the last one: a closing entry follows it."""
+    lines = TEXT.splitlines()
 
-    assert found is not None
-    assert found.hashes == ((0, ("m",)), (2**64 - 1, ("m",)))
+    for number in range(1, len(lines) - 2):
+        assert json.loads("\n".join(lines[:number] + lines[number + 1 :]))
+
+
+def test_recorded_needs_come_back_whatever_their_order() -> None:
+    models = []
+    for name in ("mobilenet-s.mge.json", "resnet18-s.mge.json"):
+        (info,) = parse_operator_json((STRIP_INFO / name).read_bytes(), source=name)
+        models.append((name.partition(".")[0], info))
+    found = keep(scenario("m/s@c", A), operators=merge(models))
+    head, *lines, end = dump_keep_set(found).splitlines()
+    # The closing entry has no comma, so it stays last.
+    turned = "\n".join([head, *lines[-2::-1], lines[-1], end])
+
+    assert found.operators is not None
+    assert len(found.operators.hashes) == 2
+    assert parse_keep_set(turned, source="k") == found
 
 
 NONE_USED = OperatorNeeds(hashes=(), dtypes=(), operators=(), elemwise_modes=())
@@ -388,6 +402,16 @@ def test_a_merge_that_keeps_both_sides_lines_is_read() -> None:
     assert merged == keep(base, scenario("a/s@c", A, B), scenario("c/s@c", A, C))
 
 
+def test_the_models_of_both_lines_need_an_operator() -> None:
+    lines = TEXT.splitlines()
+    merged = [*lines[:7], ' "operator Elemwise": ["n"],', ' "hash 0": ["n"],', *lines[7:]]
+
+    needs = parse_keep_set("\n".join(merged), source="k").operators
+
+    assert needs is not None
+    assert (needs.operators[0][1], needs.hashes[0][1]) == (("m", "n"), ("m", "n"))
+
+
 def test_a_line_that_stands_twice_alike_is_read() -> None:
     """A merge can bring a scenario, a region or an operator from both sides."""
     lines = TEXT.splitlines()
@@ -449,9 +473,10 @@ def test_a_line_that_stands_twice_alike_is_read() -> None:
         ('"": "end"', '"scenario ": {}', 14, "found the scenario ''"),
         ('"": "end"', '"region tag<2;>": ["m/s@c"]', 14, "'tag<2;>' is not a region"),
         ('"": "end"', '"hash 1": true', 14, "expected a list of texts"),
-        ('"": "end"', '"hash 01": ["m"]', 14, 'expected "hash NUMBER"'),
         ('"": "end"', '"hash -1": ["m"]', 14, 'expected "hash NUMBER"'),
-        ('"version": 2', '"version": 1', 12, 'expected "hash NUMBER": true'),
+        ('"version": 2', '"version": 1', 2, "found version 1, expected 2"),
+        ('"elemwise_mode ADD"', '"elemwise_mode for"', 11, "found 'for', expected a C++ ident"),
+        ('"": "end"', '"hash 07": ["m"]', 14, 'expected "hash NUMBER"'),
         ("18446744073709551615", "18446744073709551616", 13, "expected a whole number from 0"),
         ('tag<2>": ["m/s@c"]', 'tag<2>": ["x"]', 7, "'x', which is not a scenario of the file"),
         ('tag<2>": ["m/s@c"]', 'tag<2>": []', 7, "no scenario needs tag<2>"),
@@ -483,6 +508,11 @@ def test_what_is_no_keep_set_is_refused_with_file_and_line(
 def test_other_json_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"k\.json:1: "):
         parse_keep_set(text, source="k.json")
+
+
+def test_a_merge_that_is_not_finished_is_refused_with_its_line() -> None:
+    with pytest.raises(InputError, match=r"^k\.json:15: found an unresolved merge conflict"):
+        parse_keep_set(TEXT.replace("}\n", "<<<<<<< a\n=======\n>>>>>>> b\n}\n"), source="k.json")
 
 
 def test_two_records_of_one_scenario_that_differ_are_refused() -> None:

@@ -10,9 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.models.operators import OperatorInfo, merge
-from megtrim.regions import keepset_folder
-from megtrim.regions.keepset import KeepSet, dump_keep_set
-from megtrim.regions.keepset_folder import dump_folder, find_files, parse_folder, read_folder
+from megtrim.regions import keepset_files
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import (
+    dump_folder,
+    dump_keep_set,
+    find_files,
+    parse_folder,
+    read_folder,
+)
 from megtrim.regions.region import Region
 from megtrim.util.errors import InputError
 from unit.regions.test_keepset import A, B, C, keep, scenario
@@ -178,10 +184,10 @@ def test_what_is_no_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, WHOLE)
-    monkeypatch.setattr(keepset_folder, "MAX_TEXT", len(dump_folder(WHOLE)["m/s@c.json"]) + 10)
+    monkeypatch.setattr(keepset_files, "MAX_TEXT", len(dump_folder(WHOLE)["m/s@c.json"]) + 10)
     with pytest.raises(InputError, match="found more than 10 bytes"):
         read_folder(tmp_path)
 
-    monkeypatch.setattr(keepset_folder, "MOST_FILES", 2)
+    monkeypatch.setattr(keepset_files, "MOST_FILES", 2)
     with pytest.raises(InputError, match="found 3 files, expected at most 2"):
         read_folder(tmp_path)

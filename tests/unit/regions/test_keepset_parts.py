@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from megtrim.models.operators import OperatorInfo, merge
-from megtrim.regions.keepset import KeepSet, build_keep_set
-from megtrim.regions.keepset_parts import (
+from megtrim.regions.keepset import (
+    KeepSet,
+    build_keep_set,
     list_models,
     list_needs,
     model_of,

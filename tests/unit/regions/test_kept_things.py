@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.regions.keepset_parts import LISTED, RAN, KeptThing, ThingKind, find_kept
+from megtrim.regions.keepset import LISTED, RAN, KeptThing, ThingKind, find_kept
 from megtrim.regions.region import Region
 from unit.regions.test_keepset_parts import CONV, FAST, MOBILE, POOL, QUANT, VGG, make_keep_set
 

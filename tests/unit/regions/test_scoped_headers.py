@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.regions.scoped_headers import (
+from megtrim.regions.header import (
     MACROS,
     Scopes,
     macro_file,

@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from megtrim.models.operators import OperatorNeeds
-from megtrim.regions.keepset import KeepSet, ScenarioRecord, differing, has_other_weights
-from megtrim.regions.staleness import add_first_times, find_gaps, of_another_link
+from megtrim.regions.keepset import (
+    KeepSet,
+    ScenarioRecord,
+    add_first_times,
+    differing,
+    find_gaps,
+    has_other_weights,
+    of_another_link,
+)
 from unit.trim.stages.support import keep_set
 
 LINK, OTHER = "c" * 64, "d" * 64

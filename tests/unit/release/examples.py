@@ -14,7 +14,8 @@ from megtrim.chain.graph import HEADER, REDUCED, REPORT, SIZE, VERDICT
 from megtrim.chain.session import Session
 from megtrim.checks.check import ToolchainIdentity
 from megtrim.crashes.program import TrimmedProgram, dump_left_out
-from megtrim.regions.keepset import KeepSet, ScenarioRecord, dump_keep_set
+from megtrim.regions.keepset import KeepSet, ScenarioRecord
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.region import Region
 from megtrim.release.aar import CONFIG_PATH, collect_aar, render_config
 from megtrim.release.archive import ReleaseFile, from_text, write_folder

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.statuses import CheckStatus, ScenarioStatus
-from megtrim.regions.keepset import parse_keep_set
+from megtrim.regions.keepset_files import parse_keep_set
 from megtrim.regions.region import Region
 from megtrim.release.contents import ArtifactKind, ReleaseContents
 from megtrim.release.pages import DescribedRelease, render_notes, render_readme

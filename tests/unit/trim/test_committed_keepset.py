@@ -12,7 +12,8 @@ from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder
 from megtrim.checks.statuses import CheckStatus
 from megtrim.config.load import load_config
-from megtrim.regions.keepset import KeepSet, dump_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim import committed_keepset
 from megtrim.trim.committed_keepset import settle
 from megtrim.trim.results import HeaderResult

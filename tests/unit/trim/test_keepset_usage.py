@@ -17,7 +17,7 @@ from megtrim.chain.graph import (
     trace_task,
 )
 from megtrim.chain.session import Session
-from megtrim.regions.keepset import dump_keep_set
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim import keepset_usage
 from megtrim.trim.results import FunctionCount
 from megtrim.trim.usage import Rebuild

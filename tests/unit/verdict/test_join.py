@@ -17,8 +17,7 @@ from megtrim.checks.statuses import (
 from megtrim.config.problems import Place
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.proof.results import ScenarioResult
-from megtrim.proof.scenario_checks import scenario_checks
+from megtrim.proof.results import ScenarioResult, scenario_checks
 from megtrim.size.rows import BudgetRow, BudgetStatus, budget_checks
 from megtrim.trim.usage import RegionsUse
 from megtrim.verdict.join import join

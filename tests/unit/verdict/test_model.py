@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from megtrim.checks.statuses import ScenarioStatus, decide
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
-from megtrim.proof.results import ScenarioResult
-from megtrim.proof.scenario_checks import scenario_checks
+from megtrim.proof.results import ScenarioResult, scenario_checks
 from megtrim.trim.usage import SizeFlagResult, TrimChoice
 from megtrim.util import json_text
 from megtrim.util.errors import InputError

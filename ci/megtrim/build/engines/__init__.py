@@ -19,7 +19,7 @@ from megtrim.build_spec import (
     Variant,
 )
 from megtrim.load_and_run.dialects import Dialect
-from megtrim.regions.scoped_headers import Scopes
+from megtrim.regions.header import Scopes
 from megtrim.util.process import ProcessRunner
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from megtrim.build.engines.checkout import Checkout
-from megtrim.regions.header import FORCED
-from megtrim.regions.scoped_headers import (
+from megtrim.regions.header import (
+    FORCED,
     SUFFIXES,
     Scopes,
     names_a_fact,

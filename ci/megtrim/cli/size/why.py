@@ -19,7 +19,7 @@ from megtrim.cli.size.show import FILE, top_option
 from megtrim.elf.symbol_names import fold, iter_spellings, shorten
 from megtrim.elf.symbol_table import read_linked
 from megtrim.functions.link_map import read_map
-from megtrim.regions.keepset_parts import NeededParts, ThingKind, find_kept
+from megtrim.regions.keepset import NeededParts, ThingKind, find_kept
 from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
 from megtrim.render.formatting import align_columns, group_digits

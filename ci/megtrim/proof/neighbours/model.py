@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import groupby
 
 from megtrim.chain.stage_result import StageResult
+from megtrim.render.formatting import align_columns
+from megtrim.render.markup import bounded_table, code, fold, one_line, prose
 from megtrim.util.value import Value
 
 
@@ -47,6 +50,48 @@ class NeighbourResult(Value):
         return bool(self.levels) and self.levels[-1].works
 
 
+NOT_APPLICABLE = "-"
+_WORDS = {
+    NeighbourOutcome.SAME: "works",
+    NeighbourOutcome.REFUSED: "refuses",
+    NeighbourOutcome.TRAPPED: "traps",
+    NeighbourOutcome.DIFFERS: "differs",
+    NeighbourOutcome.CRASHED: "crashes",
+    NeighbourOutcome.HANGS: "hangs",
+}
+_SIGNS = {True: "✅", False: "❌"}
+_WHAT = (
+    "Each runs on the plain build first, and what it does there is what is expected: the same "
+    "outputs, or of a complaint its words. None was traced."
+)
+
+
+class Cell(Value):
+    level: str
+    status: str
+    """pass, fail or skipped; it selects the colour."""
+    word: str
+    text: str
+    needs: tuple[str, ...]
+
+
+class Line(Value):
+    name: str
+    kind: str
+    what: str
+    plain: str
+    cells: tuple[Cell, ...]
+
+
+class Matrix(Value):
+    scenario: str
+    levels: tuple[str, ...]
+    counts: tuple[str, ...]
+    """For each level, such as ``21 of 30``."""
+    shares: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
 def count_working(rows: Sequence[NeighbourResult]) -> str:
     """Return how many work on the shipped build, of those that apply: ``21 of 30``."""
     return f"{sum(row.works for row in rows)} of {sum(bool(row.levels) for row in rows)}"
@@ -63,3 +108,79 @@ class NeighbourRunResult(StageResult):
 class NeighboursResult(StageResult):
     scenario: str
     neighbours: tuple[NeighbourResult, ...]
+
+
+def matrices(rows: Sequence[NeighbourResult]) -> tuple[Matrix, ...]:
+    groups = ((key, tuple(group)) for key, group in groupby(rows, lambda row: row.scenario))
+    return tuple(_matrix(scenario, group) for scenario, group in groups)
+
+
+def text(rows: Sequence[NeighbourResult]) -> str:
+    """Return the tables for a terminal, without a final newline."""
+    parts = []
+    for matrix in matrices(rows):
+        head = ("neighbour", "what differs", *matrix.levels)
+        table = [
+            (line.name, line.what, *(cell.word for cell in line.cells)) for line in matrix.lines
+        ]
+        counts = ("", "work, of those that apply", *matrix.counts)
+        lines = align_columns(head, [*table, counts], head)
+        parts.append("\n".join([one_line(matrix.scenario), *(f"  {line}" for line in lines)]))
+    return "\n\n".join(parts)
+
+
+def markdown(rows: Sequence[NeighbourResult]) -> str:
+    parts = [_WHAT]
+    for matrix in matrices(rows):
+        levels = tuple(map(code, matrix.levels))
+        head = ("neighbour", "what differs", *levels)
+        pairs = zip(levels, matrix.counts, strict=True)
+        counts = ", ".join(f"{level} {count}" for level, count in pairs)
+        table = bounded_table(head, matrix.lines, _render_markdown_row)
+        parts.append(f"{code(matrix.scenario)}: {counts or 'none applies'}\n\n{table}")
+    return fold(f"Neighbours: {count_working(rows)} work", "\n\n".join(parts))
+
+
+def _matrix(scenario: str, rows: tuple[NeighbourResult, ...]) -> Matrix:
+    levels = next((tuple(e.level for e in row.levels) for row in rows if row.levels), ())
+    applying = [row.levels for row in rows if row.levels]
+    counts = [sum(row[at].works for row in applying) for at in range(len(levels))]
+    return Matrix(
+        scenario=scenario,
+        levels=tuple(map(one_line, levels)),
+        counts=tuple(f"{count} of {len(applying)}" for count in counts),
+        shares=tuple(f"{100 * count / len(applying):.1f}%" for count in counts),
+        lines=tuple(_row(row, levels) for row in rows),
+    )
+
+
+def _row(row: NeighbourResult, levels: tuple[str, ...]) -> Line:
+    absent = (
+        Cell(level=level, status="skipped", word=NOT_APPLICABLE, text="", needs=())
+        for level in levels
+    )
+    return Line(
+        name=one_line(row.name),
+        kind=one_line(row.kind),
+        what=one_line(row.what),
+        plain=one_line(row.text),
+        cells=tuple(map(_cell, row.levels)) or tuple(absent),
+    )
+
+
+def _cell(level: NeighbourLevel) -> Cell:
+    return Cell(
+        level=one_line(level.level),
+        status="pass" if level.works else "fail",
+        word=_WORDS[level.outcome],
+        text=one_line(level.text),
+        needs=tuple(one_line(need) for need in level.needs),
+    )
+
+
+def _render_markdown_row(line: Line) -> tuple[str, ...]:
+    cells = (
+        cell.word if cell.status == "skipped" else f"{_SIGNS[cell.status == 'pass']} {cell.word}"
+        for cell in line.cells
+    )
+    return (code(line.name), prose(line.what), *cells)

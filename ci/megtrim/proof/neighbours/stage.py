@@ -45,7 +45,7 @@ from megtrim.proof.neighbours.model import (
 from megtrim.proof.neighbours.requests import Neighbour
 from megtrim.proof.trap_diagnosis import SymbolizingLink, diagnose, ensure_named_program
 from megtrim.proof.verification import compare_outputs
-from megtrim.regions.keepset import read_keep_set
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.trim.runs.scenario_runs import scenario_of

@@ -13,7 +13,7 @@ from contextlib import suppress
 from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold_if_possible
-from megtrim.regions.keepset_parts import model_of
+from megtrim.regions.keepset import model_of
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.inputs import NAMELESS, Cause, InputChanges, kind_of
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList

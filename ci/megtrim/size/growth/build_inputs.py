@@ -15,8 +15,8 @@ from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import keep_task
 from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder, code_digest
-from megtrim.regions.keepset import KeepSet, read_keep_set
-from megtrim.regions.keepset_parts import model_of
+from megtrim.regions.keepset import KeepSet, model_of
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.size.growth.inputs import BuildInputs, digest
 from megtrim.trim.builds.links import KEEP_SET
 

@@ -16,7 +16,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold_if_possible
-from megtrim.regions.keepset_parts import model_of
+from megtrim.regions.keepset import model_of
 from megtrim.util.value import Value
 from megtrim.util.wording import count
 

@@ -18,7 +18,7 @@ import numpy as np
 from megtrim.elf.references import References
 from megtrim.elf.symbol_names import identifiers
 from megtrim.models.operators import strip_version
-from megtrim.regions.keepset_parts import NeededParts
+from megtrim.regions.keepset import NeededParts
 from megtrim.regions.region import PREFIX, Region
 from megtrim.regions.trace import find_regions
 from megtrim.size.references.graph import Mask, Numbers, ReferenceGraph

@@ -16,8 +16,8 @@ from megtrim.chain.session import Session, binary
 from megtrim.elf import references as elf_references
 from megtrim.elf.layout import ElfLayout
 from megtrim.elf.symbol_table import read_linked
-from megtrim.regions.keepset import KeepSet
-from megtrim.regions.keepset_parts import (
+from megtrim.regions.keepset import (
+    KeepSet,
     NeededParts,
     list_models,
     list_needs,

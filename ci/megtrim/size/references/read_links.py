@@ -13,7 +13,8 @@ from megtrim.chain.store import StageFolder
 from megtrim.elf.symbol_table import read_linked
 from megtrim.functions.keep_patterns import KeptFunctions
 from megtrim.functions.link_map import read_map
-from megtrim.regions.keepset import KeepSet, read_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import links as linking
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.keep_patterns import KeepPattern, keep_always
 from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables, read_observables
-from megtrim.regions.keepset import KeepSet, read_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import programs, size_options, variants
 from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.util.errors import InputError

@@ -46,13 +46,8 @@ from megtrim.functions.observables import (
     read_list,
     read_observables,
 )
-from megtrim.regions.keepset import (
-    KeepSet,
-    ScenarioRecord,
-    build_keep_set,
-    dump_keep_set,
-    read_keep_set,
-)
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.regions.keepset_files import dump_keep_set, read_keep_set
 from megtrim.regions.trace import Trace, TraceFailure, TraceProblem
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import programs, size_options, variants

@@ -15,14 +15,9 @@ from megtrim.config.model import ModelConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge
 from megtrim.models.reader import load_needs
-from megtrim.regions.header import Layout, render
-from megtrim.regions.keepset import (
-    KeepSet,
-    ScenarioRecord,
-    build_keep_set,
-    dump_keep_set,
-)
-from megtrim.regions.scoped_headers import Scopes
+from megtrim.regions.header import Layout, Scopes, render
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.trace import read_trace
 from megtrim.trim.committed_keepset import read_committed
 from megtrim.trim.results import HeaderResult

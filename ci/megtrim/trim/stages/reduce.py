@@ -26,7 +26,7 @@ from megtrim.chain.result_content import content_of
 from megtrim.chain.session import Session, TrimRequest, binary
 from megtrim.chain.store import StageFolder
 from megtrim.elf.symbol_table import read_registrations, read_table
-from megtrim.functions import link_proof, linker_script
+from megtrim.functions import linker_script
 from megtrim.size.byte_tables import leave_symbols
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import size_options, variants
@@ -146,11 +146,11 @@ def _specify_named_link(program: RelinkedProgram, session: Session) -> LinkSpec:
 
 
 def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
-    link_proof.expect_known(program.before, program.kept, source=program.target)
+    linker_script.expect_known(program.before, program.kept, source=program.target)
     after = read_table(folder / linking.locate_unstripped(Link.SHIPPED, program.target))
     inlines = size_options.inlines_at_link(session)
     base = session.results.done[base_task(session.request.config)]
-    link_proof.prove(
+    linker_script.prove(
         program.before,
         after,
         # What is inlined while it is linked has no name any more.

@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.scoped_sources import SourceTexts
-from megtrim.regions.scoped_headers import MACROS, Scopes
+from megtrim.regions.header import MACROS, Scopes
 
 FORCED = "src/bin_reduce_cmake.h"
 KERNEL = b"MIDOUT_DECL(kern)\n"

@@ -18,7 +18,7 @@ from megtrim.proof.neighbours import requests as neighbour_plan
 from megtrim.proof.neighbours import stage as neighbours
 from megtrim.proof.neighbours.model import NeighboursResult
 from megtrim.proof.neighbours.requests import Neighbour
-from megtrim.regions.keepset import dump_keep_set
+from megtrim.regions.keepset_files import dump_keep_set
 from unit.trim.stages.built import built
 from unit.trim.stages.fake_device import GOOD, Fickle
 from unit.trim.stages.support import changed, keep_set

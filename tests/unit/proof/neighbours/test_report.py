@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from megtrim.proof.neighbours import report as neighbours
+from megtrim.proof.neighbours import model as neighbours
 from megtrim.proof.neighbours.model import NeighbourOutcome
 from megtrim.report import comment, html
 from megtrim.verdict.join import join

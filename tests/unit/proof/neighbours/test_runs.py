@@ -23,7 +23,7 @@ from megtrim.proof.neighbours.stage import (
     needs_of,
 )
 from megtrim.proof.trap_diagnosis import SymbolizingLink
-from megtrim.regions.keepset import dump_keep_set
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim.runs.execution import RunResult, RunSpec
 from unit.trim.stages.built import PROGRAMS, built
 from unit.trim.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.proof.neighbours.summary import neighbour_results
+from megtrim.proof.scenario_results import neighbour_results
 from unit.proof.neighbours.support import Opener, ran
 from unit.trim.stages.fake_device import GOOD, TRAPS
 

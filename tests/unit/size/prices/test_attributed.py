@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.chain.session import Session
 from megtrim.elf.references import References
-from megtrim.regions.keepset_parts import NeededParts
+from megtrim.regions.keepset import NeededParts
 from megtrim.regions.region import Region
 from megtrim.size.prices import pricing
 from megtrim.size.prices.attributed import TRAP_BYTES, RegionExtents, find_extents

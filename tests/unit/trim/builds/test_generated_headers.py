@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.chain.session import Session
-from megtrim.regions.scoped_headers import Scopes
+from megtrim.regions.header import Scopes
 from megtrim.trim.stages import header
 from megtrim.util.process import ProcessRunner
 from unit.trim.stages.support import changed, keep_set, open_session

@@ -32,8 +32,8 @@ from megtrim.config.model import Config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.perf.plan import perf_tasks
 from megtrim.proof.results import VerifyResult
+from megtrim.regions.header import Scopes
 from megtrim.regions.keepset import KeepSet
-from megtrim.regions.scoped_headers import Scopes
 from megtrim.trim.committed_keepset import write_committed
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.files import sha256_file

@@ -13,7 +13,7 @@ from megtrim.chain.graph import HEADER, PLAIN, PROFILE, REDUCED
 from megtrim.chain.session import Session
 from megtrim.config.load import load_config
 from megtrim.devices import Device
-from megtrim.regions.keepset import dump_keep_set
+from megtrim.regions.keepset_files import dump_keep_set
 from unit.trim.stages.built import finish
 from unit.trim.stages.fake_device import FakeDevice
 from unit.trim.stages.support import changed, keep_set, open_session

@@ -17,7 +17,8 @@ from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import all_scenarios
 from megtrim.evidence.bundle import binding
 from megtrim.functions.observables import FunctionList, dump_list
-from megtrim.regions.keepset import KeepSet, dump_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.trace import TraceFailure
 from megtrim.trim.builds import links
 from megtrim.trim.committed_keepset import write_committed

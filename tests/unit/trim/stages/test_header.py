@@ -11,8 +11,8 @@ import pytest
 
 from megtrim.chain.session import Session
 from megtrim.models.operators import OperatorNeeds
-from megtrim.regions.keepset import dump_keep_set, read_keep_set
-from megtrim.regions.scoped_headers import macro_file, tag_file
+from megtrim.regions.header import macro_file, tag_file
+from megtrim.regions.keepset_files import dump_keep_set, read_keep_set
 from megtrim.trim.results import HeaderResult
 from megtrim.trim.stages import header
 from megtrim.util.errors import InputError

@@ -26,7 +26,7 @@ from megtrim.github.proposal import (
 )
 from megtrim.github.runner import one_line, write_output
 from megtrim.regions.keepset import KeepSet
-from megtrim.regions.keepset_folder import dump_folder, parse_folder, read_folder
+from megtrim.regions.keepset_files import dump_folder, parse_folder, read_folder
 from megtrim.render.markup import code
 from megtrim.report.keepset_diff import Proposal, body
 from megtrim.util.console import Console

@@ -17,7 +17,7 @@ from megtrim.cli.environment import open_processes
 from megtrim.github.event import read_event
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
-from megtrim.regions.keepset import parse_keep_set
+from megtrim.regions.keepset_files import parse_keep_set
 from megtrim.release.archive import open_release
 from megtrim.release.check import check_release, expect_whole
 from megtrim.release.contents import KEEP_SET_PATH, RELEASE_FILE, parse_contents

@@ -23,7 +23,7 @@ from megtrim.evidence.evidence import (
     Evidence,
     parse_set,
 )
-from megtrim.regions.keepset import dump_keep_set
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
 from support.clock import clock_at

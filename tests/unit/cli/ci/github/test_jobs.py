@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from megtrim.github.jobs import PollingLimits
-from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set, dump_keep_set
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.region import Region
 from megtrim.trim.committed_keepset import write_committed
 from megtrim.util.errors import InfrastructureFailure
