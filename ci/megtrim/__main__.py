@@ -16,7 +16,6 @@ _ALLOCATIONS = 50_000
 
 
 def run() -> None:
-    """Load the command line and run it."""
     gc.set_threshold(_ALLOCATIONS)
     try:
         _hear_interrupts()

@@ -123,12 +123,10 @@ def _attempt(task: Task, session: Session) -> tuple[bool, int]:
 
 
 def plan(tasks: Sequence[Task], session: Session) -> tuple[PlanStep, ...]:
-    """Say what :func:`run` would do and why, without doing it."""
     return tuple(_step(task, session) for task in tasks)
 
 
 def describe_durations(tasks: Sequence[Task], session: Session) -> str:
-    """Say what the tasks that :func:`run` would do took last time here; empty: not known."""
     if session.services.durations is None:
         return ""
     # What is found here, warnings of damage among it, is for the run itself.

@@ -17,8 +17,6 @@ from megtrim.util.value import Value
 
 
 class Stage(StrEnum):
-    """The stages, in the order in which they run."""
-
     BUILD = "build"
     PROFILE = "profile"
     HEADER = "header"
@@ -74,7 +72,6 @@ REGION = f"{Stage.REDUCE}/{Variant.REGION}"
 LINKED = f"{Stage.FUNCTIONS}/linked"
 """The unfolded links that show which functions run."""
 FUNCTIONS = f"{Stage.FUNCTIONS}/keepset"
-"""The keep set with the functions in it."""
 NAMED = f"{Stage.REDUCE}/named"
 """The shipped program, linked so that a function that is not kept is named; built on a trap."""
 REDUCED = f"{Stage.REDUCE}/{Variant.REDUCED}"
@@ -91,32 +88,26 @@ PROFILE_REFERENCES = f"{Stage.REFERENCES}/{Variant.PROFILE}"
 
 
 def verb_of(task: str) -> str:
-    """Return the words after ``megtrim`` that run the stage of a task, given by its id."""
     return Stage(task.partition("/")[0]).verb
 
 
 def task_name(id_: str) -> str:
-    """Return the part of a task's id after its stage."""
     return id_.partition("/")[2]
 
 
 def trace_task(scenario: Scenario) -> str:
-    """Return the id of the task that traces the scenario."""
     return f"{Stage.PROFILE}/{scenario.id}"
 
 
 def search_task(scenario: Scenario) -> str:
-    """Return the id of the task that records the scenario's algorithm cache."""
     return f"{Stage.PROFILE}/{scenario.id}{SEARCH_SUFFIX}"
 
 
 def verify_task(scenario: Scenario) -> str:
-    """Return the id of the task that runs the scenario on the reduced build."""
     return f"{Stage.VERIFY}/{scenario.id}"
 
 
 def neighbours_task(scenario: Scenario) -> str:
-    """Return the id of the task that runs the scenario's neighbours."""
     return f"{Stage.NEIGHBOURS}/{scenario.id}"
 
 
@@ -161,12 +152,10 @@ def base_task(config: Config) -> str:
 
 
 def keep_task(config: Config) -> str:
-    """Return the id of the task whose result holds the whole keep set."""
     return FUNCTIONS if trims_functions(config) else HEADER
 
 
 def functions_task(scenario: Scenario) -> str:
-    """Return the id of the task that records the scenario's functions."""
     return f"{Stage.FUNCTIONS}/{scenario.id}"
 
 
@@ -184,7 +173,6 @@ def _traces(config: Config) -> Iterator[Task]:
 
 
 def _regions(config: Config, *, committed: bool) -> Iterator[Task]:
-    """Yield the keep set of regions and the build from it."""
     if trims_plain_build(config):
         return
     traces = () if committed else tuple(trace_task(each) for each in all_scenarios(config))
@@ -194,7 +182,6 @@ def _regions(config: Config, *, committed: bool) -> Iterator[Task]:
 
 
 def _functions(config: Config, *, committed: bool) -> Iterator[Task]:
-    """Yield the unfolded links and their runs, the keep set with functions, and the last link."""
     every = () if committed else tuple(all_scenarios(config))
     base = base_task(config)
     header = () if trims_plain_build(config) else (HEADER,)
@@ -213,7 +200,6 @@ def _list_size_needs(config: Config, builds: tuple[str, ...]) -> tuple[str, ...]
 
 
 def on_demand(config: Config) -> tuple[Task, ...]:
-    """Return the tasks that run only if their result is requested."""
     linked = next(task for task in tasks(config) if task.id == REDUCED)
     named = (replace(linked, name=task_name(NAMED)),) if trims_functions(config) else ()
     before = LINKED if trims_functions(config) else PLAIN
@@ -227,17 +213,14 @@ def on_demand(config: Config) -> tuple[Task, ...]:
 
 
 def weighs_profile(config: Config) -> bool:
-    """Tell whether the profile variant has a budget."""
     return any(budget.variant is Variant.PROFILE for budget in config.budgets)
 
 
 def tasks_up_to(stage: Stage, all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Return the stage's tasks and all that they depend on, in order."""
     return with_dependencies({task.id for task in all_tasks if task.stage is stage}, all_tasks)
 
 
 def with_dependencies(ids: Iterable[str], all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Return the tasks with these ids and all that they depend on, in order."""
     wanted = set(ids)
     for task in reversed(all_tasks):
         if task.id in wanted:

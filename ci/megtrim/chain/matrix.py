@@ -48,17 +48,12 @@ class Shard(Value):
 
 
 class MatrixEntry(Value):
-    """One job."""
-
     cpu_class: str
     shard: Shard
     artifact: str
-    """Name of the artifact that the job uploads."""
     config_id: str = ""
-    """Of the configuration; jobs of several may be in one run."""
 
     def as_json(self) -> dict[str, str]:
-        """Return the entry in the form of GitHub's matrix."""
         return {
             "name": " ".join(filter(None, (self.config_id, self.cpu_class, str(self.shard)))),
             "class": self.cpu_class,

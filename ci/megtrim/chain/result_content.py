@@ -22,13 +22,11 @@ _LOG = ".log"
 
 
 def content_of(folder: StageFolder) -> str:
-    """Return the sha256 of what a stage found and left."""
     files = {name: sha256 for name, sha256 in folder.files.items() if not name.endswith(_LOG)}
     return _digest([_facts(dump_result(folder.result)), files])
 
 
 def failure_content(failure: MegtrimError) -> str:
-    """Return the sha256 of how a task failed, each attempt at it included."""
     attempts = failure.attempts if isinstance(failure, InfrastructureFailure) else ()
     return _digest([failure.exit_code, str(failure), *attempts])
 

@@ -96,24 +96,18 @@ if TYPE_CHECKING:
 
 
 class TrimRequest(Value):
-    """What was asked: nothing here changes while the tasks run."""
-
     loaded: LoadedConfig
     today: date
     """The day that waivers are judged against."""
     options: Options = field(default_factory=Options)
     origin: Origin = field(default_factory=Origin)
-    """Of which project and state of it this is."""
     private: bool = False
     """What programs print about the sources is not for those who read the reports."""
     trends: tuple[SizeTrend, ...] = ()
-    """How sizes changed over the commits of the history, for reports; empty: none is known."""
     invocation: Invocation = field(default_factory=Invocation)
-    """The command line, for the commands that are printed."""
     traced: Mapping[str, DeviceResult] = field(default_factory=dict)
     """By scenario: traces that were taken elsewhere and are used as they are."""
     recorded: Mapping[str, DeviceResult] = field(default_factory=dict)
-    """By scenario: lists of functions that were made elsewhere, likewise."""
     base: str = ""
     """Name of the earlier program that times are compared with; empty: with none."""
     timed: TimesJudge | None = None
@@ -121,23 +115,18 @@ class TrimRequest(Value):
 
     @property
     def config(self) -> Config:
-        """The configuration's keys; its file and lines are those of ``loaded``."""
         return self.loaded.config
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """All tasks of what was asked, in an order in which they can run."""
         options = self.options
         return tasks(self.config, committed=options.committed, neighbours=options.neighbours)
 
     def path(self, relative: Path) -> Path:
-        """Return a path of the configuration, which is relative to its file."""
         return self.loaded.resolve(relative)
 
 
 class Services(Value):
-    """What tasks may use: the engine and the team's sources, tools, devices, store, console."""
-
     engine: Engine
     toolchain: Toolchain
     builder: Builder
@@ -148,10 +137,8 @@ class Services(Value):
     applications: Mapping[str, Checkout] = field(default_factory=dict)
     """By name: the sources of applications that have a folder of their own."""
     durations: DurationLog | None = None
-    """None: nothing is remembered."""
 
     def device(self, scenario: Scenario) -> Device:
-        """Return the device of the scenario's CPU class. Raises InputError without one."""
         device = self.devices.get(scenario.cpu_class.name)
         if device is None:
             msg = f"no device stands for CPU class {scenario.cpu_class.name}"
@@ -165,7 +152,6 @@ class TaskResults(Value):
     done: dict[str, StageFolder] = field(default_factory=dict)
     failed: dict[str, MegtrimError] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
-    """Those that came from the results of an earlier run."""
     make: Callable[[str], StageFolder | None] | None = None
     """Makes a task that no other depends on when it is asked for; the runner's."""
 
@@ -189,8 +175,6 @@ class TaskResults(Value):
 
 
 class Session(Value):
-    """One run of megtrim on a configuration, as each stage gets it."""
-
     request: TrimRequest
     services: Services
     results: TaskResults = field(default_factory=TaskResults)
@@ -210,17 +194,14 @@ class StageModule(Protocol):
 
 
 def binary(folder: StageFolder, name: str) -> Path:
-    """Return a built artifact of a build's folder."""
     return folder.file(f"bin/{name}")
 
 
 def binary_digest(folder: StageFolder, name: str) -> str:
-    """Return an artifact's sha256."""
     return folder.files[f"bin/{name}"]
 
 
 def scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    """Name what binds a run of a scenario: model, arguments, inputs, threads, cache, device."""
     settings = scenario.settings
     named = {
         "model": sha256_file(session.request.path(scenario.model.file)),

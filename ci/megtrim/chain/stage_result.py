@@ -27,7 +27,6 @@ Result = TypeVar("Result", bound=StageResult)
 
 
 def dump_result(result: StageResult) -> dict[str, Any]:
-    """Return what :func:`json.dumps` takes, equal for equal results."""
     data: dict[str, Any] = encode(result)
     return data
 

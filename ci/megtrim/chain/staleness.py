@@ -16,8 +16,6 @@ _AROUND = 8
 
 
 class TaskState(StrEnum):
-    """What would happen to a task."""
-
     DONE = "done"
     RUN = "run"
     WAITS = "waits"
@@ -25,8 +23,6 @@ class TaskState(StrEnum):
 
 
 class PlanStep(Value):
-    """One line of a plan."""
-
     task: str
     stage: str
     name: str

@@ -42,15 +42,11 @@ _SEAL = "sha256"
 
 
 class FileFacts(Value):
-    """A file as its stage left it."""
-
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     size_bytes: Annotated[int, Field(alias="bytes")]
 
 
 class Manifest(Value):
-    """What a finished stage says of its folder."""
-
     layout: int = field(default_factory=lambda: LAYOUT)
     stage: str
     name: str
@@ -61,7 +57,6 @@ class Manifest(Value):
     """By path, relative to the folder."""
 
     def __post_init__(self) -> None:
-        """Refuse another layout, and files outside of the folder."""
         _expect(self.layout == LAYOUT, "another layout")
         for name in self.files:
             path = PurePosixPath(name)
@@ -71,7 +66,6 @@ class Manifest(Value):
 
 
 def dump_manifest(manifest: Manifest) -> str:
-    """Return the text: sorted JSON, for people too."""
     data = encode(manifest)
     return _text(data | {_SEAL: _digest(data)})
 
@@ -114,8 +108,6 @@ _DISK_ERRORS = frozenset(
 
 
 class StageFolder(Value):
-    """A finished stage folder and its manifest."""
-
     path: Path
     stage: str
     name: str
@@ -182,7 +174,6 @@ def _reraise(error: OSError) -> None:
 
 
 def made_by_another(root: Path) -> InputError:
-    """Return the error that results are there, but none that this version of megtrim reads."""
     msg = f"another version of megtrim made the results in {root}"
     return InputError(
         msg, hint=f"trim again, which is quick where {root}/work is still there", command=("trim",)
@@ -283,7 +274,6 @@ class Store:
         return folder, True
 
     def _take(self, stage: str, key: str, kind: type[Result]) -> StageFolder | None:
-        """Copy the result from the store of an earlier run; None if it is not whole there."""
         if self._earlier is None or _load(self._earlier / stage / key, kind)[0] is None:
             return None
         path = self.root / stage / key
@@ -459,7 +449,6 @@ def _load(path: Path, kind: type[StageResult]) -> tuple[StageFolder | None, str]
 
 
 def _load_manifest(path: Path) -> tuple[Manifest | None, str]:
-    """Return the manifest of a folder where that is this megtrim's; what is wrong, likewise."""
     try:
         manifest = parse_manifest(integrity.load_text(path / MANIFEST))
     except (FileNotFoundError, NotADirectoryError):

@@ -76,7 +76,6 @@ def check(config: Path, engine: Path | None) -> int:
 def _find_mistakes(
     loaded: LoadedConfig, engine: Engine, applications: dict[str, Checkout], warnings: list[str]
 ) -> Iterator[InputError]:
-    """Yield what is wrong; warnings are added to ``warnings``."""
     checks: tuple[Callable[[], object], ...] = (
         lambda: expect_usable_files(loaded),
         lambda: committed_keepset.expect_readable(loaded, accept=False),

@@ -23,8 +23,6 @@ from megtrim.util.value import Value
 
 
 class Finding(Value):
-    """One thing that megtrim can use."""
-
     what: str
     there: bool
     text: str

@@ -55,7 +55,6 @@ def open_processes() -> ProcessRunner:
 
 
 def read_invocation(options: Options, *, keep_set: Path | None = None) -> Invocation:
-    """Return the call of these options, made here: in this folder, by a person or a job."""
     from megtrim.checks.invocation import render_invocation
 
     in_job = os.environ.get("GITHUB_ACTIONS") == "true"
@@ -68,7 +67,6 @@ def is_in_job() -> bool:
 
 
 def read_cache_variables() -> dict[str, str]:
-    """Return what names a compiler cache beyond this machine, by the variables that are set."""
     return {name: os.environ[name] for name in _CACHE if os.environ.get(name)}
 
 
@@ -89,19 +87,16 @@ def read_engine_key() -> str:
 
 
 def read_engine_host_keys() -> str:
-    """Return lines of known hosts. Raises InputError for anything else."""
     from megtrim.build.sources.deploy_key import check_host_keys
 
     return check_host_keys(os.environ.get(ENGINE_HOST_KEYS, "")[:_LONGEST_HOST_KEYS])
 
 
 def read_private() -> bool:
-    """Return whether reports are for people who may not read the engine's sources."""
     return os.environ.get(PRIVATE, "") == "true"
 
 
 def read_git_ceilings() -> tuple[Path, ...]:
-    """Return the folders above which git does not look for a repository."""
     return tuple(Path(name) for name in os.environ.get(GIT_CEILINGS, "").split(os.pathsep) if name)
 
 
@@ -119,7 +114,6 @@ def read_now() -> datetime:
 
 
 def describe_clock() -> str:
-    """Return a warning if another day than the real one decides; empty if none does."""
     given = os.environ.get(CLOCK)
     return f"{CLOCK} is set: waivers, proofs and evidence are judged as on {given}" if given else ""
 
@@ -129,5 +123,4 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def read_today() -> date:
-    """Return the day here. Raises InputError if MEGTRIM_NOW is no time."""
     return read_now().date() if os.environ.get(CLOCK) else date.today()

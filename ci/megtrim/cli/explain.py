@@ -152,7 +152,6 @@ def _check(check: Check) -> dict[str, Any]:
 
 
 def _find_trapped_scenarios(thing: str, out: Path) -> tuple[str, ...]:
-    """Return the scenarios that trapped on a region, tag or function in the newest verdict."""
     try:
         scenarios = _verdict(out).scenarios
     except InputError:
@@ -221,7 +220,6 @@ def _region(region: Region, scenarios: tuple[str, ...], names: NameTable) -> dic
 def _stranger(
     thing: str, path: Path, names: NameTable, trapped: Sequence[str], invocation: Invocation
 ) -> dict[str, Any]:
-    """Return the facts of something that is missing from the keep set: people ask after a trap."""
     known = _REGION.fullmatch(thing) is not None
     region = Region.parse(thing if "<" in thing else f"{thing}<>") if known else None
     places = names.places(region) if region else ()
@@ -263,7 +261,6 @@ _TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
 
 
 def _explain_crash(report: CrashReport, options: Options, release: Path | None) -> dict[str, Any]:
-    """Return the facts about a crash, of a release by nothing but the release itself."""
     if release is not None:
         with open_release(release) as folder:
             made = read_release(folder, shown=str(release))
@@ -309,7 +306,6 @@ def render(
 
 
 def _read_report(crash: Path | None, address: str | None) -> CrashReport:
-    """Read the report of a file, or of one address. Raises InputError."""
     if crash is None:
         return parse_address(address or "")
     data = read_bytes(crash, most_bytes=MAX_REPORT_BYTES, expected="the report of a crash")
@@ -322,7 +318,6 @@ def _describe(each: CrashCandidate) -> str:
 
 
 def _command(record: ScenarioRecord, invocation: Invocation, config: Config | None) -> str:
-    """Return the command that runs the scenario on the trimmed and the profile build."""
     known = all_scenarios(config) if config else ()
     scenario = next((each.settings for each in known if each.id == record.id), None)
     folder = Path(invocation.config).parent

@@ -22,15 +22,12 @@ DEFAULT_FOLDER = "perf-history"
 
 
 class HistorySelector(Value):
-    """Where the history is."""
-
     folder: Path
     branch: str
     remote: str
     repository: Path
 
     def read(self, kind: EntryKind[Entry], since: date | None = None) -> History[Entry]:
-        """Read its entries of a kind, with a warning for each file that could not be read."""
         if self.branch:
             found = self._open_branch().read(kind, since)
         else:
@@ -40,7 +37,6 @@ class HistorySelector(Value):
         return found
 
     def append(self, entries: Sequence[HistoryEntry]) -> str:
-        """Add entries, and say where they are now."""
         if not self.branch:
             append_to_folder(self.folder, entries)
             return str(self.folder)
@@ -52,8 +48,6 @@ class HistorySelector(Value):
 
 
 def history_options(command: Command) -> Command:
-    """Add the options that say where the history is, and pass on one HistorySelector."""
-
     @wraps(command)
     def call_with_selector(**values: Any) -> Any:
         keys = ("folder", "branch", "remote", "repository")
@@ -82,14 +76,12 @@ def history_options(command: Command) -> Command:
 
 
 def warn_unreadable(found: History[Entry]) -> None:
-    """Print a warning for each file that could not be read."""
     console = open_console()
     for each in found.unreadable:
         console.warn(f"left out: {each.message}")
 
 
 def parse_day(_ctx: click.Context, _param: click.Parameter, text: str | None) -> date | None:
-    """Parse the value of ``--since``."""
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:

@@ -146,7 +146,6 @@ def init(
 def _plan_models(
     models: Sequence[Path], config: Path, engine: Path | None, *, add: bool
 ) -> StarterFiles:
-    """Return a new configuration for models, or what a configuration gets for further ones."""
     if not add:
         return plan_starter(models, config, engine)
     if engine:
@@ -180,7 +179,6 @@ def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
 
 
 def _expect_version(kit: Kit, processes: ProcessRunner) -> None:
-    """Ask the kit's repository whether it has that version, at that commit."""
     check_kit(kit)
     server = processes.env.get("GITHUB_SERVER_URL") or _SERVER
     known = list_versions(f"{server}/{kit.repository}", processes)
@@ -218,7 +216,6 @@ def _make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path
 
 
 def _provide(wanted: ToolchainConfig) -> Provision:
-    """Return what a job needs for a toolchain."""
     return Provision(
         packages="" if _in_image(wanted) else _PACKAGES.get(wanted.kind, ""),
         recipe=_recipe(wanted),
@@ -237,7 +234,6 @@ def _find_checked(callers: Callers, top: Path) -> str:
 
 
 def _plan_callers(callers: Callers, top: Path, checked: str) -> dict[Path, Content]:
-    """Return the files that the repository misses."""
     texts = {top / path: text for path, text in workflows(callers).items()}
     if checked == callers.config:
         _expect_only_callers(callers.config, (top / RELEASE).parent, [*texts])
@@ -290,7 +286,6 @@ def _find_caller(config: str, folder: Path, own: Sequence[Path]) -> Path | None:
 
 
 def _list_other_callers(folder: Path, own: Sequence[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield the workflows, not our own, that call the kit, and their texts."""
     for path in sorted({*folder.glob("*.y*ml")} - {*own}):
         text = read_text(path, most_bytes=_LARGEST_WORKFLOW_BYTES, expected="a workflow")
         if any(f"/{name}@" in text for name in CALLED):

@@ -36,7 +36,6 @@ class LazyGroup(click.Group):
 
     @property
     def alone(self) -> click.Command | None:
-        """Import the command that the group is without a verb; None if it is none."""
         return _import(self._alone) if self._alone else None
 
     def make_context(
@@ -46,14 +45,12 @@ class LazyGroup(click.Group):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Make the context of the group, or of the command that it is without a verb."""
         is_verb = bool(args) and (not args[0].startswith("-") or args[0] in ("--help", "-h"))
         if is_verb or (command := self.alone) is None:
             return super().make_context(info_name, args, parent, **extra)
         return command.make_context(info_name, args, parent, **extra)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, which are those of the command without a verb, and the verbs."""
         if (command := self.alone) is None:
             super().format_options(ctx, formatter)
             return
@@ -61,15 +58,12 @@ class LazyGroup(click.Group):
         self.format_commands(ctx, formatter)
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the names of the verbs, in the order of ``members``."""
         return list(self.members)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a verb; None if the group has none of that name."""
         return _import(self.members[cmd_name][0]) if cmd_name in self.members else None
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of verbs, each with what it does."""
         room = formatter.width - _MARGINS - max(map(len, self.members))
         with formatter.section("Commands"):
             formatter.write_dl(
@@ -98,7 +92,6 @@ def _import(place: str) -> click.Command:
 
 
 def _find_calls(name: str, group: click.Group, path: str) -> Iterator[str]:
-    """Yield every command line that runs a verb of that name."""
     context = click.Context(group)
     for verb in group.list_commands(context):
         if verb == name:

@@ -162,7 +162,6 @@ def _describe_file_name(error: Exception) -> str:
 
 
 def _bug(arguments: list[str]) -> int:
-    """Leave a report that can be pasted as it is."""
     import platform
     import traceback
     from importlib.metadata import version

@@ -47,7 +47,6 @@ def config_path_option(note: str = "") -> Callable[[Command], Command]:
 
 
 def out_option(help_text: str) -> Callable[[Command], Command]:
-    """Return ``--out``, whatever a command does with the folder."""
     return click.option(
         "--out",
         type=_Folder(path_type=Path),
@@ -165,7 +164,6 @@ def add_options(command: Command, *options: Callable[[Command], Command]) -> Com
 
 
 def base_options(command: Command) -> Command:
-    """Add the options that name an earlier program."""
     return add_options(command, *_BASE)
 
 
@@ -192,12 +190,10 @@ def common(command: Command) -> Command:
 
 
 def running(command: Command) -> Command:
-    """Add :func:`common` options and those of a run on a trimmed build."""
     return common(add_options(command, *_RUNNING))
 
 
 def trimming(command: Command) -> Command:
-    """Add :func:`running` options and those that say what sizes are held against."""
     return running(add_options(command, *_TRIMMING))
 
 

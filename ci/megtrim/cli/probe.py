@@ -35,19 +35,15 @@ _TIMEOUT_S = 600.0
 
 
 class ProbeRequest(Value):
-    """What to try: a model (its name in the configuration, or a file) and how to run it."""
-
     model: str
     inputs: Mapping[str, Path]
     arguments: tuple[str, ...]
     application: str | None = None
-    """Application that runs; None: the engine's own program."""
 
 
 def _read_inputs(
     _ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, Path]:
-    """Read the inputs, ``NAME=FILE`` each. Raises InputError."""
     files = {}
     for text in texts:
         name, _, path = text.partition("=")
@@ -142,7 +138,6 @@ def _diagnose_failure(
 
 
 def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
-    """Return the model's operators that are missing from the keep set; none if unknown."""
     if keep.operators is None:
         return ()
     try:

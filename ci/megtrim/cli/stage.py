@@ -92,7 +92,6 @@ def execute(options: Options, stage: Stage) -> int:
 
 
 def run_chain(options: Options, stage: Stage) -> tuple[Session, list[int]]:
-    """Run the stage, or its task for one scenario, and those it depends on; show the results."""
     if options.committed and stage is Stage.PROFILE:
         msg = "--committed traces nothing, so there is nothing to profile"
         raise InputError(msg, hint="leave --committed out")
@@ -123,12 +122,10 @@ def run_chain(options: Options, stage: Stage) -> tuple[Session, list[int]]:
 
 
 def show_results(session: Session, stage: Stage, wanted: Sequence[Task], *, as_json: bool) -> None:
-    """Print what was found, for a stage and those that it depends on."""
     show(render_results(session.results) if as_json else _as_text(session, stage, wanted))
 
 
 def clear_final(store: Store) -> None:
-    """Remove the report that a trim left."""
     final = store.root / FINAL_FOLDER
     if not final.exists():
         return
@@ -142,7 +139,6 @@ def clear_final(store: Store) -> None:
 
 
 def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> None:
-    """Refuse a verb that has nothing to do in this mode of trimming."""
     if request.options.accept and stage is Stage.HEADER and trims_functions(request.config):
         msg = "with trim.level: function the keep set is whole only with its functions"
         raise InputError(msg, hint="accept them together", command=ACCEPT)
@@ -176,14 +172,12 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:
 
 
 def _checks(stage: Stage, wanted: Sequence[Task], session: Session) -> tuple[Check, ...]:
-    """Return the checks of a stage's results, before a verdict joins them."""
     if stage is Stage.VERIFY:
         return tuple(scenario_checks_of(wanted, session))
     return tuple(budget_checks_of(session))
 
 
 def _of_scenario(scenario: str, request: TrimRequest) -> tuple[Task, ...]:
-    """Return the verification of a scenario, and the tasks that it depends on."""
     known = {each.id: verify_task(each) for each in all_scenarios(request.config)}
     if scenario not in known:
         msg = f"--scenario: found {scenario!r}, expected one of {', '.join(known)}"
@@ -192,7 +186,6 @@ def _of_scenario(scenario: str, request: TrimRequest) -> tuple[Task, ...]:
 
 
 def render_results(results: TaskResults) -> str:
-    """Return the folder and the result of each task, and why others failed."""
     done = {
         task: {"folder": str(folder.path), "result": dump_result(folder.result)}
         for task, folder in results.done.items()
@@ -225,7 +218,6 @@ def make_results_schema() -> dict[str, Any]:
 
 
 def list_kinds(stage: Stage) -> Iterator[type[StageResult]]:
-    """Yield the types of the results that a stage has."""
     [kind] = get_args(get_type_hints(MODULES[stage].result_type)["return"])
     yield from get_args(kind) or (kind,)
 
@@ -240,7 +232,6 @@ def _object(**properties: object) -> dict[str, Any]:
 
 
 def _command(stage: Stage, about: str, *own: Callable[[Command], Command]) -> click.Command:
-    """Return the command of a stage, with options of its own."""
     accepts = " --accept" if accept_option in own else ""
     epilog = EXAMPLE.format(verb=f"{stage.verb}{accepts}")
 

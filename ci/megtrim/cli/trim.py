@@ -51,12 +51,10 @@ _HINT = "trim it again"
 
 
 def _summarize(folders: Mapping[str, Path | None]) -> str:
-    """Return one table of all toolchains, by their folders of results."""
     return render_table({name: _read_final(out) for name, out in folders.items()})
 
 
 def _read_final(out: Path | None) -> Verdict | None:
-    """Return the verdict that a trim left; None if it ended before one."""
     file = None if out is None else out / FINAL_FOLDER / VERDICT_FILE
     if file is None or not file.is_file():
         return None
@@ -114,7 +112,6 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
 
 
 def _prepare(models: tuple[Path, ...], options: Options) -> None:
-    """Write a configuration for the models, or find them in the one that is there."""
     from megtrim.cli.session.starter import plan_starter, write_files
 
     file, _ = split(str(options.config))
@@ -149,7 +146,6 @@ def _leave_report(session: Session) -> None:
 
 
 def _leave_ending(error: MegtrimError, store: Store, config: str) -> None:
-    """Leave for later steps what standard error shows."""
     from megtrim.cli.ci.evidence.join import leave_ending
 
     ending = EarlyExit(config=config, exit=error.exit_code, message=error.message, hint=error.hint)

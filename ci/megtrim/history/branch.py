@@ -150,7 +150,6 @@ class DataBranch:
         return self._ask("commit-tree", tree, *parents, "-m", message).strip()
 
     def _push(self, commit: str) -> bool:
-        """Push; return False if another push came first."""
         refs = ("--", self._remote, f"{commit}:{self._ref}")
         outcome = self._run("push", "--quiet", "--no-verify", "--porcelain", *refs)
         if outcome.ok:
@@ -161,7 +160,6 @@ class DataBranch:
         raise self._make_failure(outcome)
 
     def _list(self, tip: str) -> dict[str, _Blob]:
-        """Return every file of a commit, by path."""
         output = self._ask("ls-tree", "-r", "-z", "-l", tip)
         found: dict[str, _Blob] = {}
         for line in output.split("\0"):
@@ -172,7 +170,6 @@ class DataBranch:
         return found
 
     def _contents(self, blobs: Mapping[str, str]) -> list[tuple[str, bytes]]:
-        """Return the bytes of files, by path, with one call of git for all of them."""
         if not blobs:
             return []
         with tempfile.TemporaryDirectory(prefix="megtrim-history-") as scratch:
@@ -217,8 +214,6 @@ class DataBranch:
 
 
 class _Blob(Value):
-    """A file of a commit, in git's words."""
-
     mode: str
     object: str
     size: str
@@ -232,7 +227,6 @@ def is_branch_name(text: str) -> bool:
 
 
 def _find_flaw(blob: _Blob, largest_bytes: int) -> str:
-    """Return why a file is not read, or nothing."""
     if blob.mode != _FILE_MODE:
         return f"found an entry of mode {blob.mode}, expected a plain file"
     if not blob.size.isdecimal() or int(blob.size) > largest_bytes:
@@ -261,7 +255,6 @@ def _name_of(entry: HistoryEntry) -> str:
 
 
 def _find_reason(outcome: CompletedCommand) -> str:
-    """Return in one line what the remote said, such as that a rule protects the branch."""
     lines = f"{outcome.stderr}\n{outcome.stdout}".splitlines()
     found = [line.removeprefix("remote:") for line in lines if line.startswith("remote:")]
     found += _REJECTED.findall(outcome.stdout)

@@ -52,8 +52,6 @@ class EntryParser(Protocol[Entry_co]):
 
 
 class UnreadableFile(Value):
-    """A file of the history that could not be read, and why."""
-
     path: str
     message: str
 
@@ -65,7 +63,6 @@ class History(Value, Generic[Entry]):
     unreadable: tuple[UnreadableFile, ...] = ()
 
     def add(self, unreadable: Iterable[UnreadableFile]) -> History[Entry]:
-        """Return it with more files that could not be read."""
         every = sorted((*self.unreadable, *unreadable), key=lambda each: each.path)
         return History(entries=self.entries, unreadable=tuple(every))
 
@@ -83,8 +80,6 @@ class History(Value, Generic[Entry]):
 
 
 class EntryKind(Value, Generic[Entry]):
-    """What a history may hold."""
-
     folder: str
     """Lower-case letters."""
     noun: str
@@ -149,13 +144,11 @@ class EntryKind(Value, Generic[Entry]):
 
 
 def name_entry(entry: object, time: datetime, commit: str) -> str:
-    """Return the name that no other content has, without a folder and an ending."""
     digest = hashlib.sha256(dump(entry).encode()).hexdigest()[:_DIGEST_DIGITS]
     return f"{time:{_NAME_TIME}}-{commit[:12]}-{digest}"
 
 
 def place_entry(folder: str, time: datetime, name: str) -> str:
-    """Return the path of an entry's file."""
     return f"{folder}/{time:%Y/%m}/{name}.json"
 
 
@@ -166,7 +159,6 @@ def is_future(entry: HistoryEntry, now: datetime) -> bool:
 
 
 def load_entry(kind: type[Entry], text: str, *, source: str, version: int, hint: str) -> Entry:
-    """Parse the text of an entry. Raises InputError naming ``source``, the line and the flaw."""
     try:
         return load(kind, text, source=source, version=version, hint=hint)
     except InputError as error:
@@ -179,7 +171,6 @@ def load_entry(kind: type[Entry], text: str, *, source: str, version: int, hint:
 
 
 def parse_time(key: str, text: str) -> datetime:
-    """Parse a time as the history writes it. Raises ValueError."""
     try:
         found = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     except ValueError:
@@ -191,20 +182,17 @@ def parse_time(key: str, text: str) -> datetime:
 
 
 def show_time(time: datetime) -> str:
-    """Return a time as the history writes it; ``time`` has a time zone."""
     in_utc = time.astimezone(UTC)
     return f"{in_utc.year:04}-{in_utc:%m-%dT%H:%M:%SZ}"
 
 
 def expect_match(pattern: re.Pattern[str], key: str, text: str, expected: str) -> None:
-    """Raise ValueError for a text that is not ``expected``."""
     if pattern.fullmatch(text) is None:
         msg = f"{key}: found {text[:80]!r}, expected {expected}"
         raise ValueError(msg)
 
 
 def expect_line(key: str, text: str, *, may_be_empty: bool = False) -> None:
-    """Raise ValueError for what is not one line."""
     if len(text) > LONGEST_LINE or not text.isprintable() or not (text.strip() or may_be_empty):
         expected = f"one line of at most {LONGEST_LINE} characters"
         msg = f"{key}: found {text[:60]!r}, expected {expected}"

@@ -47,7 +47,6 @@ def read_folder(root: Path, kind: EntryKind[Entry], since: date | None = None) -
 
 
 def read_entry_file(path: Path, kind: EntryKind[Entry], *, shown: str = "") -> bytes:
-    """Return the bytes of one entry's file. Raises InputError."""
     shown = shown or str(path)
     expected = f"a {kind.noun} of the history"
     if path.is_symlink():

@@ -32,7 +32,6 @@ BudgetRow: TypeAlias = Any
 
 
 def expect_sound(verdict: Verdict) -> None:
-    """Refuse what reports would show wrongly: an id twice, no line, another verdict."""
     for what, ids in (
         ("checks", [check.id for check in verdict.checks]),
         ("scenarios", [scenario.id for scenario in verdict.scenarios]),
@@ -53,7 +52,6 @@ def expect_sound(verdict: Verdict) -> None:
 
 
 def expect_agreement(verdict: Verdict) -> None:
-    """Raise Contradiction for a scenario or budget that ended worse than its checks say."""
     by_subject: dict[str, dict[CheckKind, CheckStatus]] = {}
     for check in verdict.checks:
         by_subject.setdefault(check.subject, {})[check.kind] = check.status
@@ -69,7 +67,6 @@ def expect_agreement(verdict: Verdict) -> None:
 def expect_scenario_checks(
     scenario: str, status: ScenarioStatus, checks: Mapping[CheckKind, CheckStatus]
 ) -> None:
-    """Raise Contradiction if the checks of a scenario ended better than the scenario."""
     for kind in (CheckKind.TRAP, CheckKind.PARITY):
         if kind not in checks:
             msg = f"scenario {scenario}: it has no check of kind {kind}"
@@ -101,8 +98,6 @@ HINT = "another version of megtrim wrote it, or it was damaged: make the verdict
 
 
 class Conclusion(Value):
-    """What the gate says."""
-
     verdict: VerdictKind
     headline: str
     unverified: UnverifiedPolicy
@@ -119,7 +114,6 @@ def read_conclusion(text: str, *, source: str) -> Conclusion | None:
 
 
 def conclude(verdict: Any) -> Conclusion:
-    """Return the conclusion of a verdict that was read."""
     sizes = verdict.artifacts[0].sizes if verdict.artifacts else ()
     trimmed = (size.size_bytes for size in sizes if size.variant == Variant.REDUCED)
     return Conclusion(

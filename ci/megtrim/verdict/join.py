@@ -26,8 +26,6 @@ from megtrim.verdict.model import Verdict, VerdictFacts
 
 
 class VerdictInputs(VerdictFacts):
-    """The facts, and what else checks need."""
-
     places: Mapping[str, Place]
     """Where a scenario id or the subject of a budget is configured."""
     expired: frozenset[str] = frozenset()
@@ -37,7 +35,6 @@ class VerdictInputs(VerdictFacts):
 
 
 def join(facts: VerdictInputs) -> Verdict:
-    """Return the verdict on ``facts``; checks are ordered by kind, then subject."""
     checks = _list_checks(facts)
     shown = {each.name: getattr(facts, each.name) for each in fields(VerdictFacts)} | {
         "devices": tuple(sorted(facts.devices, key=lambda device: device.name)),

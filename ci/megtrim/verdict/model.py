@@ -34,13 +34,9 @@ from megtrim.verdict.conclusion import HINT, VERSION, expect_agreement, expect_s
 
 
 class VerdictFacts(Value):
-    """What the stages saw, as a report shows it."""
-
     origin: Origin
-    """Of which project and state of it, and of which megtrim."""
     config: str
     invocation: Invocation
-    """How megtrim was called, for the commands that reports print."""
     engine: EngineIdentity
     toolchain: ToolchainIdentity
     devices: tuple[DeviceIdentity, ...]
@@ -53,34 +49,26 @@ class VerdictFacts(Value):
     baseline: str = ""
     """What growth is measured against, such as ``main at 1a2b3c4d5e6f``; empty: nothing."""
     causes: tuple[Cause, ...] = ()
-    """What differs from what the baseline was made from; empty: nothing that is known."""
     notes: tuple[CauseNote, ...] = ()
-    """What differs of each cause, and what to do about it."""
     trends: tuple[SizeTrend, ...] = ()
-    """How sizes changed over the commits of the default branch; empty: none is known."""
     functions: tuple[FunctionsUse, ...] = ()
     """By program; empty: functions are not trimmed."""
     rebuild: Rebuild | None = None
     """None: nothing was built by regions."""
     neighbours: tuple[NeighbourResult, ...] = ()
-    """Runs near the scenarios, by scenario; empty: none was tried."""
     performance: Performance | None = None
     """None: no times were measured."""
     unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
-    """Whether it counts as red if it is unverified, as configured."""
     warnings: tuple[str, ...] = ()
 
 
 class Verdict(VerdictFacts):
-    """Everything that a report shows: the facts, the checks, and what they add up to."""
-
     version: int = VERSION
     verdict: VerdictKind
     headline: str
     checks: tuple[Check, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what reports would show wrongly: an id twice, no line, another verdict."""
         expect_sound(self)
 
 
@@ -101,7 +89,6 @@ def parse_verdict(text: str, *, source: str) -> Verdict:
 
 
 def _expect_agreement(verdict: Verdict) -> None:
-    """Refuse scenarios, budgets and times that ended worse than their checks say."""
     expect_agreement(verdict)
     if verdict.performance is not None:
         latency = {
@@ -113,8 +100,6 @@ def _expect_agreement(verdict: Verdict) -> None:
 
 
 class VerdictResult(StageResult):
-    """Of the stage `verdict`: what all results add up to."""
-
     verdict: VerdictKind
     unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
 

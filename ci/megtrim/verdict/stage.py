@@ -78,7 +78,6 @@ _STAGE_CHECKS = {
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name what every task found, or how it failed, and all that is reported next to that."""
     config, toolchain = session.request.config, session.services.toolchain
     identity = session.services.engine.identity()
     named = {
@@ -127,7 +126,6 @@ def result_type(_task: Task) -> type[VerdictResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> VerdictResult:
-    """Join, write ``verdict.json``, return what it adds up to."""
     config = session.request.config
     toolchain = session.services.toolchain
     proofs = _last_proofs(task, session)
@@ -201,7 +199,6 @@ def _devices(task: Task, session: Session) -> tuple[DeviceIdentity, ...]:
 
 
 def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
-    """Yield a check for each stage that is no scenario and no budget."""
     for task, kind in _STAGE_CHECKS.items():
         if task not in judged.wants:
             continue

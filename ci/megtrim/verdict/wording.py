@@ -30,14 +30,12 @@ TO_LOOK_AT = (
 
 
 def list_urgent(verdict: Verdict) -> tuple[Check, ...]:
-    """Return the checks that need a person, the worst first."""
     return tuple(
         check for status in TO_LOOK_AT for check in verdict.checks if check.status is status
     )
 
 
 def list_trimmed(verdict: Verdict) -> tuple[tuple[str, VariantSize], ...]:
-    """Return what ships: each artifact's name, and its file when trimmed."""
     return tuple(
         (artifact.name, size)
         for artifact in verdict.artifacts
@@ -47,7 +45,6 @@ def list_trimmed(verdict: Verdict) -> tuple[tuple[str, VariantSize], ...]:
 
 
 def regions_of(size: VariantSize, verdict: Verdict) -> str:
-    """Return how many of all regions a variant has; empty if that is unknown."""
     held, kept = verdict.regions.held, verdict.regions.kept
     reduced = size.variant in ("region", "reduced")
     if not held:
@@ -58,7 +55,6 @@ def regions_of(size: VariantSize, verdict: Verdict) -> str:
 
 
 def functions_of(size: VariantSize, artifact: str, verdict: Verdict) -> str:
-    """Return how many of all functions a variant has; empty if that is unknown."""
     found = next((each for each in verdict.functions if each.artifact == artifact), None)
     if found is None or size.variant != "reduced":
         return ""
@@ -66,7 +62,6 @@ def functions_of(size: VariantSize, artifact: str, verdict: Verdict) -> str:
 
 
 def describe_origin(origin: Origin) -> str:
-    """Return what a report is of, and who made it: version, pull request, commit, date."""
     parts = [f"megtrim {origin.megtrim}"] if origin.megtrim else []
     if origin.pull_request:
         parts.append(f"pull request {origin.pull_request}")
@@ -79,7 +74,6 @@ def describe_origin(origin: Origin) -> str:
 
 
 def origin_facts(origin: Origin) -> Mapping[str, str]:
-    """Return what is known of where a report is from, by name."""
     known = {name: value for name, value in asdict(origin).items() if value}
     return {name: "yes" if value is True else str(value) for name, value in known.items()}
 
@@ -89,5 +83,4 @@ def describe_rebuild(rebuild: Rebuild) -> str:
 
 
 def growth_of(size: VariantSize) -> str:
-    """Return by how much a file grew since the baseline; empty if it is not in there."""
     return "" if size.growth_bytes is None else format_growth(size.growth_bytes)

@@ -26,8 +26,6 @@ _EMULATED = "qemu"
 
 @dataclass(slots=True, kw_only=True)
 class CheckReport:
-    """What was found on one device, and done to it."""
-
     name: str
     kind: str
     passed: bool = False
@@ -35,7 +33,6 @@ class CheckReport:
     steps: list[str] = field(default_factory=list)
     """What it did, or was done to it, in order; if it failed, the last one says how."""
     restored: str = ""
-    """Why it was in quarantine, if this lifted it."""
     facts: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -46,12 +43,10 @@ class CheckReport:
 
 
 def check(chosen: Sequence[InventoryRow], stock: Inventory, *, wait: bool, as_json: bool) -> int:
-    """Check each device and print the results. Returns the exit status."""
     return _print([_check_machine(each, stock.room, wait=wait) for each in chosen], as_json=as_json)
 
 
 def recover(chosen: Sequence[InventoryRow], stock: Inventory, *, every: bool, as_json: bool) -> int:
-    """Recover each device that is not free, or every one, and print the results."""
     machines = [each for each in chosen if each.pool is not None]
     if every and not machines:
         names = ", ".join(each.standing.name for each in chosen)

@@ -43,8 +43,6 @@ _CONFIGURED = "The configuration; if there is none, attached phones are used."
 
 
 class DeviceSelector(Value):
-    """Which devices a command is about."""
-
     config: Path
     out: Path
     match: tuple[str, ...]
@@ -64,12 +62,10 @@ class DeviceSelector(Value):
 
     @property
     def narrowed(self) -> bool:
-        """Whether devices were chosen by more than their names."""
         return bool(self.match) or self.cpu_class is not None
 
 
 def asking(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that select devices, and pass them on as one :class:`DeviceSelector`."""
     path = click.Path(path_type=Path)
 
     def call_with_selector(**values: Any) -> Any:
@@ -104,8 +100,6 @@ _EMULATED_OR_HERE = ("auto", "qemu")
 
 
 class InventoryEntry(Value):
-    """Something that programs can be run on."""
-
     name: str
     kind: str
     cpu_class: str
@@ -114,7 +108,6 @@ class InventoryEntry(Value):
     configured: bool
 
     def device(self) -> Device:
-        """Make it. Raises InputError if something that its kind needs is missing here."""
         return devices.make(self.kind, self.spec, native=platform.machine())
 
 
@@ -128,13 +121,10 @@ class InventoryRow(Value):
 
     @property
     def pool(self) -> Pool | None:
-        """Whose machine it is, None for what is no machine of a pool."""
         return self.device if isinstance(self.device, Pool) else None
 
 
 class Inventory(Value):
-    """Everything that can be found."""
-
     listed: tuple[InventoryRow, ...]
     note: str
     """Why phones that are in no configuration could not be listed; or empty."""
@@ -150,7 +140,6 @@ def take_stock(
     console: Console,
     now: Callable[[], datetime] = utc_now,
 ) -> Inventory:
-    """Look for everything; ``config`` is None if there is no configuration."""
     around = DeviceDefaults(
         processes=processes, scratch=scratch, machine=_ARM64, sysroot=None, say=console.say
     )
@@ -325,7 +314,6 @@ def sought(listed: InventoryRow) -> str:
 
 
 def facts(listed: InventoryRow) -> dict[str, str]:
-    """Return the facts of a machine, in one call; none if it cannot be reached."""
     machine = listed.standing.machine
     if machine is None:
         return {} if listed.device is None else listed.device.facts()

@@ -40,8 +40,6 @@ class RunRequest(Value):
 
 
 class _Samples(Value):
-    """What the runs on one machine left."""
-
     device: str
     facts: Mapping[str, str]
     runs: tuple[ProgramRun, ...]
@@ -51,14 +49,12 @@ class WithProgram(click.Command):
     """A command whose line ends with ``-- PROGRAM [ARG]...``, none of which are options."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Set the program aside; the words before it are read as usual."""
         here = args.index("--") if "--" in args else len(args)
         context.meta[PROGRAM] = tuple(args[here + 1 :])
         return super().parse_args(context, args[:here])
 
 
 def variables(given: Sequence[str]) -> dict[str, str]:
-    """Read ``NAME=VALUE`` texts."""
     pairs = [text.partition("=") for text in given]
     wrong = next((name for name, equals, _ in pairs if not (name and equals)), None)
     if wrong is not None:
@@ -74,7 +70,6 @@ def run(
     *,
     as_json: bool,
 ) -> int:
-    """Run it on the first device that is free, and print how it ended. Returns the exit status."""
     if not request.argv:
         msg = "found no program, expected [NAME] -- PROGRAM [ARG]..."
         raise InputError(msg, hint="for example megtrim devices run pixel-6 -- ./benchmark")
@@ -122,7 +117,6 @@ def _expect_different_names(files: Sequence[Path]) -> None:
 
 
 def _one_of(chosen: Sequence[InventoryRow]) -> Device:
-    """Return the chosen machines as one pool, else the first other device."""
     pools: dict[int, Pool] = {}
     keys: dict[int, set[str]] = {}
     for each in chosen:
@@ -144,8 +138,6 @@ def _one_of(chosen: Sequence[InventoryRow]) -> Device:
 
 
 def _only(entry: PoolEntry, keys: frozenset[str]) -> PoolEntry:
-    """Return the entry without machines that were not chosen."""
-
     def find() -> Sequence[Machine]:
         return [machine for machine in entry.find() if machine.key in keys]
 

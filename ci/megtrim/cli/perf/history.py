@@ -110,7 +110,6 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)
 
 
 def load_run(path: Path) -> HistoryRun:
-    """Read a run from a file of any name. Raises InputError."""
     return parse_run(decode(read_entry_file(path, RUN_FILES), shown=str(path)), source=str(path))
 
 

@@ -86,7 +86,6 @@ def list_experiments(
 
 
 def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]:
-    """Return what is printed of one experiment."""
     pairs = [
         ("row", experiment.row),
         ("needs", ", ".join(describe_needs(experiment))),
@@ -101,7 +100,6 @@ def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]
 
 
 def _describe_processes(experiment: Experiment) -> str:
-    """Return how many processes are measured, with the budget that is set by default."""
     if experiment.name == BASELINE:
         return str(FEWEST_ROUNDS)
     if experiment.measured.searches:
@@ -159,8 +157,6 @@ _HERE = ("auto", "local")
 
 
 class Surroundings(Value):
-    """Where experiments would run."""
-
     usual: Situation
     """Without a model; without a configuration the newest program."""
     situations: Mapping[str, Situation]
@@ -170,7 +166,6 @@ class Surroundings(Value):
 
 
 def look_around(config: Path | None, engine_source: Path | None) -> Surroundings:
-    """Find out what a configuration gives. Raises InputError for mistakes in it."""
     if config is None:
         return Surroundings(usual=Situation(dialect=LITE, architecture=None), situations={})
     loaded = load_config(config, engine_source=engine_source)

@@ -128,7 +128,6 @@ def run(
 
 
 def _take_times(session: Session, folders: tuple[Path, ...]) -> Session:
-    """Return the session with what device jobs brought, in place of what would be measured."""
     brought, problems = read_times(folders, config=session.request.invocation.config)
     for problem in problems:
         session.services.console.warn(problem)
@@ -147,7 +146,6 @@ def _narrow(
     scenarios: tuple[str, ...],
     rounds: int | None,
 ) -> Session:
-    """Return the session with what the options ask in place of what is configured."""
     loaded = session.request.loaded
     asked = ask(loaded.config.perf, experiments, rounds)
     if scenarios:

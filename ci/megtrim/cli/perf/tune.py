@@ -123,7 +123,6 @@ def tune_flags(
 
 
 def describe_search(scenario: str, search: Search) -> Iterator[str]:
-    """Yield the lines of a search: each stage, then the winner."""
     *before, last = search.heats
     yield f"{scenario}: {len({each.experiment for each in search.heats})} experiments"
     for rounds, heats in groupby(before, key=lambda each: each.rounds):
@@ -148,7 +147,6 @@ def _describe_heat(heat: Heat) -> str:
 
 
 def choose_scenario(text: str, session: Session) -> Scenario:
-    """Return the scenario that a person means. Raises InputError."""
     every = tuple(all_scenarios(session.request.config))
     found = [each for each in every if text in each.names]
     known = [each.id for each in every]
@@ -192,7 +190,6 @@ def keep_winner(
 
 
 def _expect_found(config: Path, name: str, file: Path) -> None:
-    """Refuse a file that no pattern of the configuration finds."""
     models = load_config(config).config.models
     scenarios = {each.name for model in models for each in model.scenarios}
     if name not in {each.name for each in models} | scenarios:

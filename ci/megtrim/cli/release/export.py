@@ -50,7 +50,6 @@ def _into_new_folder(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _join(results: Mapping[str, Path | None]) -> str:
-    """Write one AAR of the toolchains that were exported; return what to print of it."""
     top: Path = click.get_current_context().params["folder"]
     exported = [top / name for name in results if (top / name / RELEASE_FILE).is_file()]
     parts = [part for folder in exported if (part := read_exported(folder)) is not None]
@@ -100,7 +99,6 @@ def trim_for_release(options: Options, folder: Path) -> tuple[Session, int]:
 
 
 def leave(files: tuple[ReleaseFile, ...], path: Path) -> int:
-    """Write the files to a folder or an archive, and say where they are."""
     (write_archive if is_archive(path) else write_folder)(files, path)
     show(f"{count(len(files), 'file')} in {path}")
     return EXIT_PASS

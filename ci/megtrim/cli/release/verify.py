@@ -97,7 +97,6 @@ def verify(options: Options, release: Path, sha256: str, model: Path | None, reb
 def _rebuild(
     found: ReleaseCheck, contents: ReleaseContents, release: Path, options: Options
 ) -> int:
-    """Build it again, run its scenarios, and compare what would be released."""
     fresh = replace(
         options, out=options.out / _REBUILT, recompile=True, committed=not is_traced(found)
     )

@@ -66,7 +66,6 @@ def _hides(path: Path) -> bool:
 
 
 def attach_image(toolchain: Toolchain, place: ProcessRunner) -> Toolchain:
-    """Return the toolchain with the image that it lies in."""
     if not isinstance(place, ContainerRunner):
         return toolchain
     return replace(toolchain, image=place.image.identity)

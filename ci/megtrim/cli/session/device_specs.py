@@ -30,8 +30,6 @@ _UNCONFIGURED = (*NEAR, "virtual-phone")
 
 
 class DeviceDefaults(Value):
-    """What all specs share."""
-
     processes: ProcessRunner
     scratch: Path
     machine: str
@@ -44,8 +42,6 @@ class DeviceDefaults(Value):
 
 
 class ContainerHost(Value):
-    """An image, for devices that run programs on this machine."""
-
     processes: ProcessRunner
     sysroot: Path | None
 
@@ -79,7 +75,6 @@ def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[Dev
 def make_device_specs(
     loaded: LoadedConfig, around: DeviceDefaults, entries: Iterable[DeviceConfig]
 ) -> list[tuple[DeviceConfig, DeviceSpec]]:
-    """Return each entry of the configuration with its spec."""
     cpus = {each.name: each.qemu_cpu or "max" for each in loaded.config.classes}
     specs = []
     for entry in entries:
@@ -91,7 +86,6 @@ def make_device_specs(
 
 
 def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> list[DeviceSpec]:
-    """Return the spec of each device of a bundle."""
     return [
         _make_spec(
             around,
@@ -126,7 +120,6 @@ def _make_spec(
 
 
 def make(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
-    """Return one device for all specs, which are of one kind; several are a pool."""
     return device_pool.merge_devices([devices.make(kind, spec, native=native) for spec in specs])
 
 
@@ -150,7 +143,6 @@ def _before(
 def _fill_missing_classes(
     loaded: LoadedConfig, kind: str, found: Mapping[str, tuple[DeviceConfig, ...]]
 ) -> dict[str, tuple[DeviceConfig, ...]]:
-    """Return the devices of that kind for every class, made up if none is configured."""
     classes = loaded.config.classes
     complete = dict(found)
     for each in classes:
@@ -178,7 +170,6 @@ def _unknown(loaded: LoadedConfig, asked: str) -> InputError:
 
 
 def sysroot_of(device: DeviceConfig, loaded: LoadedConfig) -> Path | None:
-    """Return the system files that the configuration names for a device, None if it does not."""
     return device.sysroot and loaded.resolve(_from_home(device.sysroot))
 
 

@@ -70,7 +70,6 @@ def each_toolchain(
 
 
 def _expect_for_all(names: tuple[str, ...], values: dict[str, Any]) -> None:
-    """Refuse options that are of one toolchain, and a file with mistakes for any of them."""
     given = next((option for key, option in _OF_ONE.items() if values.get(key)), None)
     config = values["config"]
     if given is not None:
@@ -91,7 +90,6 @@ def _expect_for_all(names: tuple[str, ...], values: dict[str, Any]) -> None:
 
 
 def _values_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a command for one of the toolchains."""
     own = {"config": Path(choose(str(values["config"]), name))}
     folders = {key: values[key] / name for key in ("out", "reuse", "folder") if values.get(key)}
     return values | own | folders

@@ -42,8 +42,6 @@ T = TypeVar("T")
 
 
 class SummaryPage(Value):
-    """What is published. ``problems`` are files of the folder that could not be used."""
-
     text: str
     annotations: tuple[Annotation, ...]
     problems: tuple[MegtrimError, ...]
@@ -92,7 +90,6 @@ def _ending(text: str, source: str) -> EarlyExit:
 
 
 def confirm_origin(verdict: Verdict, known: Origin) -> Verdict:
-    """Return a verdict of which the job that publishes it says what it is of."""
     return replace(verdict, origin=verdict.origin.confirm(known))
 
 
@@ -111,7 +108,6 @@ def _ending_annotation(ending: EarlyExit, config: str) -> Annotation:
 
 
 def _text(path: Path, most: int) -> str | None:
-    """Return a file's text; None if there is no such file."""
     if not path.exists():
         return None
     data = read_bytes(path, most_bytes=most, expected="a file that megtrim wrote")

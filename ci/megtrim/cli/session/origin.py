@@ -81,7 +81,6 @@ def _show_time(seconds: str) -> str:
 
 
 def read_event_origin(env: Mapping[str, str], config: str) -> Origin:
-    """Return what a job's event says of its project, whose configuration is at ``config``."""
     if not is_inside(config):
         return Origin(megtrim=version("megtrim"))
     event = _event(env)
@@ -110,7 +109,6 @@ def _pull_request(env: Mapping[str, str]) -> int:
 
 
 def _event(env: Mapping[str, str]) -> Event | None:
-    """Return the event of a job of GitHub Actions; None elsewhere."""
     try:
         return read_event(env)
     except MegtrimError:

@@ -100,7 +100,6 @@ def list_named_files(loaded: LoadedConfig) -> tuple[Path, ...]:
 
 
 def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
-    """Yield the files of models and scenarios: key, path, and what reads as much as is needed."""
     for at, model in enumerate(loaded.config.models):
         keys: KeyPath = ("models", at)
         yield (*keys, "file"), model.file, _read_whole
@@ -212,7 +211,6 @@ def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, .
 
 
 def _read_facts(loaded: LoadedConfig, model: ModelConfig) -> ModelFacts | None:
-    """Return what a model's file says; None if only the engine can read it."""
     if not trims_plain_build(loaded.config):
         load_needs(model.file, model.strip_info, folder=loaded.folder)
     with suppress(UnknownFormat):
@@ -227,7 +225,6 @@ def _input_problems(
     scenario: ScenarioConfig,
     facts: ModelFacts,
 ) -> Iterator[Problem]:
-    """Yield the inputs that the model does not have, or does not take as they are."""
     taken: Mapping[str, Variable] = {each.name: each for each in facts.inputs}
     for name, file in scenario.inputs.items():
         own = (*keys, "inputs", name)
@@ -249,7 +246,6 @@ def _input_problems(
 
 
 def read_npy_header(file: Path, *, shown: str) -> npy.NpyHeader:
-    """Return what a whole file says that it holds. Raises InputError."""
     with open_plain_file(file, expected="a .npy file", shown=shown) as stream:
         header = npy.parse_header(stream.read(npy.LONGEST_HEADER), source=shown)
         npy.expect_whole(header, stream.seek(0, io.SEEK_END), source=shown)
@@ -257,7 +253,6 @@ def read_npy_header(file: Path, *, shown: str) -> npy.NpyHeader:
 
 
 def _missing_inputs(scenario: ScenarioConfig, facts: ModelFacts) -> str:
-    """Return the model's inputs that a scenario gives no file for, in words."""
     missing = (each for each in facts.inputs if each.name not in scenario.inputs)
     return ", ".join(map(describe_variable, missing))
 

@@ -144,7 +144,6 @@ def _make_request(
     *,
     has_base: bool,
 ) -> TrimRequest:
-    """Return what is asked for; ``has_base``: an earlier program is there."""
     invocation = read_invocation(options, keep_set=loaded.config.keep_set)
     traces = options.traces
     brought = read_brought(traces, config=invocation.config) if traces else {}
@@ -202,14 +201,12 @@ def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
 
 
 def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
-    """Return the configured engine; the sample engine brings its own source."""
     config = loaded.config.engine
     source = find_embedded_source() if config.source is None else loaded.resolve(config.source)
     return engines.KINDS[config.kind](source, processes)
 
 
 def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[str, Checkout]:
-    """Return the sources of applications that have a folder of their own, by name."""
     return {
         each.name: checkout.take(loaded.resolve(each.source), processes)
         for each in loaded.config.applications
@@ -218,7 +215,6 @@ def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[st
 
 
 def describe(session: Session) -> None:
-    """Print what is trimmed, with which toolchain, and where it runs."""
     services, console = session.services, session.services.console
     identity, toolchain = services.engine.identity(), services.toolchain
     commit = f" at {identity.commit[:12]}" if identity.commit else ""

@@ -39,8 +39,6 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_]+")
 
 
 class _Input(Value):
-    """An input of a model, and the file with its tensor."""
-
     variable: Variable
     file: Path
     content: bytes | None
@@ -48,13 +46,10 @@ class _Input(Value):
 
 
 class StarterFiles(Value):
-    """What is to be written, and a line for each thing."""
-
     files: Mapping[Path, Content]
     """In the order in which they are written: the configuration last, after all that it names."""
     lines: tuple[str, ...]
     toolchain: str = ""
-    """Kind of the toolchain of a new configuration."""
 
 
 def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = None) -> StarterFiles:
@@ -127,7 +122,6 @@ def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
 
 
 def _kind_of(facts: dict[Path, ModelFacts]) -> Literal["megengine", "sample"]:
-    """Return the engine that runs the models. Raises InputError for models of two engines."""
     samples = [path for path, each in facts.items() if each.format.startswith(_SAMPLE)]
     if samples and len(samples) < len(facts):
         other = next(path for path in facts if path not in samples)
@@ -137,7 +131,6 @@ def _kind_of(facts: dict[Path, ModelFacts]) -> Literal["megengine", "sample"]:
 
 
 def _find_source(kind: str, config: Path, engine: Path | None) -> Path | None:
-    """Return the engine's folder; None for the sample engine that comes with megtrim."""
     if engine is not None:
         kind_there = kind_at(engine) or "a file"
         if kind == _SAMPLE and not (engine / sample.FORCED_HEADER).is_file():
@@ -188,7 +181,6 @@ def _expect_fitting(file: Path, variable: Variable) -> None:
 def _describe_inputs(
     facts: Mapping[Path, ModelFacts], inputs: Mapping[Path, Sequence[_Input]]
 ) -> Iterator[str]:
-    """Yield a line for each input of the models."""
     for model, read in facts.items():
         by_name = {planned.variable.name: planned for planned in inputs[model]}
         for variable in read.inputs:
@@ -202,7 +194,6 @@ def _describe_inputs(
 
 
 def _new_inputs(inputs: Mapping[Path, Sequence[_Input]]) -> dict[Path, Content]:
-    """Return the tensors that are to be written."""
     planned = (each for group in inputs.values() for each in group)
     return {each.file: each.content for each in planned if each.content is not None}
 
@@ -226,7 +217,6 @@ _LARGEST_FILE_BYTES = 1024 * 1024
 
 
 def find_missing(texts: Mapping[Path, str], *, hint: str) -> dict[Path, Content]:
-    """Return those that are not there yet. Raises InputError for one that is there and differs."""
     missing: dict[Path, Content] = {}
     for path, text in texts.items():
         if not path.exists():

@@ -115,7 +115,6 @@ def history(
 def _read(
     selector: HistorySelector, files: Sequence[Path], since: date | None
 ) -> History[CommitSizes]:
-    """Return the sizes of files and, if they are asked for or there are no files, the history's."""
     oldest = "" if since is None else since.isoformat()
     loaded = tuple(each for each in load_commit_sizes(files) if each.committed_at >= oldest)
     given = History(entries=loaded).until(read_now())
@@ -129,7 +128,6 @@ def _read(
 
 
 def _read_budgets(repository: Path, config: str) -> tuple[Budget, ...]:
-    """Return the budgets of a configuration of the checkout; none if it is not there."""
     file, _ = split(config)
     if not is_inside(file) or not (repository / file).is_file():
         return ()

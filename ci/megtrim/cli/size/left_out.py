@@ -50,8 +50,6 @@ _HINT = "trim first: its results are what is asked about"
 
 
 class TrimResults(Value):
-    """A trim whose results are up to date."""
-
     session: Session
 
     def read(self, task_id: str, program: str | None) -> tuple[str, LinkedFile]:
@@ -83,7 +81,6 @@ class TrimResults(Value):
 
 
 def choose_program(program: str | None, names: Collection[str]) -> str:
-    """Return the program that ``--program`` names, the first without it. Raises InputError."""
     chosen = program or next(iter(names), "")
     if chosen not in names:
         raise _explain_unknown(chosen, names)
@@ -95,7 +92,6 @@ def _explain_unknown(program: str, names: Collection[str]) -> InputError:
 
 
 def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResults:
-    """Open the results of a trim. Raises InputError where they are not up to date."""
     session = open_session(options)
     for step in stages.plan(with_dependencies(needs, session.request.tasks), session):
         if step.foreign:
@@ -150,7 +146,6 @@ def left_out(options: Options, program: str | None, by: str, match: str, top: in
 
 
 def _compare(program: str | None, trim: TrimResults) -> tuple[str, tuple[LeftOutRow, ...]]:
-    """Return the program's name, and what the trim made of each of its symbols."""
     name, base = trim.read(BASE_REFERENCES, program)
     if trims_functions(trim.session.request.config):
         dropped = references.read_dropped(name, trim.session)
@@ -163,7 +158,6 @@ def _is_asked(match: str, *names: str) -> bool:
 
 
 def _group(rows: Sequence[LeftOutRow], view: str) -> list[LeftOutRow]:
-    """Return the rows by symbol, as they are, or by component."""
     if view == _SYMBOL:
         return [row for row in rows if row.left_out_bytes]
     base: Counter[str] = Counter()

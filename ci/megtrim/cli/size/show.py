@@ -26,7 +26,6 @@ Row = TypeVar("Row")
 _MOST_BYTES = 4 * 1024**3
 _EXPECTED = "a program, shared library, object or static archive"
 _NUMBERS = frozenset({"bytes", "share", "A", "B", "change", "left out", "kept"})
-"""Heads of columns with numbers."""
 _SIZES = (
     ("file", "file_bytes"),
     ("stripped", "stripped_bytes"),
@@ -34,7 +33,6 @@ _SIZES = (
     (".text", "text_bytes"),
     ("stripped and deflated", "deflated_bytes"),
 )
-"""Name and field of each size that a file has."""
 
 FILE = click.Path(path_type=Path)
 
@@ -57,7 +55,6 @@ deflate_option = click.option(
 def read_breakdown(
     path: Path, link_map: Path | None, twin: Path | None, *, deflate: bool
 ) -> Breakdown:
-    """Read a file with its link map and its unstripped twin. Raises InputError."""
     names = NameSources(
         origins=read_map(link_map) if link_map else None,
         twin=_read(twin) if twin else None,
@@ -67,7 +64,6 @@ def read_breakdown(
 
 
 def list_sizes(sizes: FileSizes) -> tuple[tuple[str, int], ...]:
-    """Return the name of each size that was measured, and its bytes."""
     found = ((name, getattr(sizes, field)) for name, field in _SIZES)
     return tuple((name, size_bytes) for name, size_bytes in found if size_bytes is not None)
 
@@ -104,7 +100,6 @@ def _read(path: Path) -> bytes:
 
 
 def as_data(sizes: FileSizes) -> dict[str, Any]:
-    """Return the sizes as they are in JSON."""
     return {field: getattr(sizes, field) for _, field in _SIZES}
 
 

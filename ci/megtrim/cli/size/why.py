@@ -103,7 +103,6 @@ def why(
 
 
 def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
-    """Return what is wrong with a name that the program does not have."""
     dropped = references.read_dropped(name, trim.session) if trim else ()
     found = [each for each in dropped if thing in iter_spellings(each)]
     if trim and found:
@@ -166,7 +165,6 @@ def _describe(number: int, graph: ReferenceGraph) -> dict[str, Any]:
 def _find_rule(
     name: str, match: Match, found: LinkedFile, trim: TrimResults | None
 ) -> list[dict[str, Any]]:
-    """Return the rules that keep functions of a match, and how many functions each keeps."""
     if trim is None or not trims_functions(trim.session.request.config):
         return []
     kept = references.read_kept_functions(name, trim.session)
@@ -182,7 +180,6 @@ def _draw(facts: dict[str, Any], top: int) -> str:
 
 
 def _make_line(line: str) -> str:
-    """Return a line as a terminal can show it, with its indentation."""
     text = line.lstrip(" ")
     return " " * (len(line) - len(text)) + one_line(text)
 
@@ -258,7 +255,6 @@ _MOST_PLACES = 20
 
 
 def explain_kept(thing: str, program: str | None, trim: TrimResults) -> dict[str, Any] | None:
-    """Return the facts about a region, tag or operator; None if nothing is called like that."""
     keep = references.read_keep(trim.session)
     held, users = list_held_regions(trim.session.results), keep.regions()
     # They read all sources of the engine, which most things that are asked about do not need.
