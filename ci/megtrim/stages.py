@@ -16,13 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.chain.graph import (
-    Stage,
-    Task,
-    keep_task,
-    on_demand,
-    with_dependencies,
-)
+from megtrim.chain.graph import Stage, Task, keep_task, on_demand, with_dependencies
 from megtrim.chain.graph import tasks as tasks_of
 from megtrim.chain.session import Session, StageModule, TaskResults
 from megtrim.chain.stage_result import StageResult

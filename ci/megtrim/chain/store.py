@@ -26,12 +26,7 @@ from pydantic import Field
 
 from megtrim.chain.stage_result import Result, StageResult, dump_result, parse_result
 from megtrim.util import integrity
-from megtrim.util.errors import (
-    NO_ROOM,
-    InfrastructureFailure,
-    InputError,
-    ProductFailure,
-)
+from megtrim.util.errors import NO_ROOM, InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.files import cannot_write, sha256_file, write_atomically
 from megtrim.util.strict_json import decode, encode
 from megtrim.util.value import Value
@@ -366,12 +361,7 @@ class Store:
             if file.is_file()
         }
         manifest = Manifest(
-            stage=stage,
-            name=name,
-            key=key,
-            inputs=inputs,
-            result=dump_result(result),
-            files=files,
+            stage=stage, name=name, key=key, inputs=inputs, result=dump_result(result), files=files
         )
         write_atomically(path / MANIFEST, dump_manifest(manifest))
 

@@ -34,12 +34,7 @@ from megtrim.crashes.lookup import (
     read_name,
     scenario_lines,
 )
-from megtrim.crashes.report import (
-    MAX_REPORT_BYTES,
-    CrashReport,
-    parse_address,
-    parse_report,
-)
+from megtrim.crashes.report import MAX_REPORT_BYTES, CrashReport, parse_address, parse_report
 from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
 from megtrim.elf.symbol_names import readable, without_arguments
 from megtrim.regions.keepset import KeepSet, ScenarioRecord, model_of

@@ -45,10 +45,7 @@ from megtrim.util.process import ProcessRunner
 
 _SERVER = "https://github.com"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
-_PACKAGES = {
-    "clang-linux-arm64": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu",
-    "host": "g++",
-}
+_PACKAGES = {"clang-linux-arm64": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu", "host": "g++"}
 """Debian packages that a toolchain needs on a machine that has none; zig comes with the kit."""
 _RECIPES = {"clang-linux-arm64": "linux-arm64", "ndk": "android-arm64"}
 """Recipe of the kit whose image holds a toolchain."""
@@ -217,8 +214,7 @@ def _make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path
 
 def _provide(wanted: ToolchainConfig) -> Provision:
     return Provision(
-        packages="" if _in_image(wanted) else _PACKAGES.get(wanted.kind, ""),
-        recipe=_recipe(wanted),
+        packages="" if _in_image(wanted) else _PACKAGES.get(wanted.kind, ""), recipe=_recipe(wanted)
     )
 
 

@@ -75,10 +75,7 @@ _VERBS = {
 }
 _STAGES = {
     "build": ("stage:build", "Build the plain and the profile variant of the engine."),
-    "profile": (
-        "stage:profile",
-        "Run every scenario on the profile build and collect its trace.",
-    ),
+    "profile": ("stage:profile", "Run every scenario on the profile build and collect its trace."),
     "header": (
         "stage:header",
         "Merge the traces and the operator JSON into the keep set and the header.",

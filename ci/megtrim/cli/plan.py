@@ -31,10 +31,7 @@ Examples:
 @base_options
 @click.option("--why", is_flag=True, help="Show what changed since the last result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(
-    options: Options,
-    why: bool,
-) -> int:
+def plan(options: Options, why: bool) -> int:
     """Show which tasks would run and which are up to date. Nothing is built or run."""
     session = open_session(options, writes=False)
     describe(session)

@@ -70,11 +70,7 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
 """Why a stage has no task, what to do, and the command for that."""
 
 
-FORMS = {
-    "junit": "junit.xml",
-    "markdown": "report.md",
-    "html": "index.html",
-}
+FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": "index.html"}
 """Files of the stage `report`, by the name of their form."""
 
 

@@ -10,12 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from megtrim.checks.check import Check
-from megtrim.checks.statuses import (
-    CheckKind,
-    CheckStatus,
-    ScenarioStatus,
-    decide,
-)
+from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, decide
 from megtrim.config.problems import Place
 from megtrim.config.units import format_bytes
 from megtrim.perf.rows.checks import performance_checks, summarize

@@ -64,11 +64,7 @@ def variables(given: Sequence[str]) -> dict[str, str]:
 
 
 def run(
-    chosen: Sequence[InventoryRow],
-    request: RunRequest,
-    console: Console,
-    *,
-    as_json: bool,
+    chosen: Sequence[InventoryRow], request: RunRequest, console: Console, *, as_json: bool
 ) -> int:
     if not request.argv:
         msg = "found no program, expected [NAME] -- PROGRAM [ARG]..."

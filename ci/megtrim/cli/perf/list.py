@@ -18,11 +18,7 @@ from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices.cpu import read_cpu_features
 from megtrim.experiments.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
 from megtrim.experiments.experiment import DataType, Experiment
-from megtrim.experiments.listing import (
-    describe_effects,
-    describe_step,
-    show_commands,
-)
+from megtrim.experiments.listing import describe_effects, describe_step, show_commands
 from megtrim.experiments.situation import (
     Situation,
     choose_backend,

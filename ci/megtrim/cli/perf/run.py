@@ -141,10 +141,7 @@ def _take_times(session: Session, folders: tuple[Path, ...]) -> Session:
 
 
 def _narrow(
-    session: Session,
-    experiments: tuple[str, ...],
-    scenarios: tuple[str, ...],
-    rounds: int | None,
+    session: Session, experiments: tuple[str, ...], scenarios: tuple[str, ...], rounds: int | None
 ) -> Session:
     loaded = session.request.loaded
     asked = ask(loaded.config.perf, experiments, rounds)

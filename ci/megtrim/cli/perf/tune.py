@@ -75,12 +75,7 @@ Examples:
 @emulated_option
 @json_option
 def tune_flags(
-    options: Options,
-    wanted: str,
-    budget_s: float,
-    write: bool,
-    name: str | None,
-    emulated: bool,
+    options: Options, wanted: str, budget_s: float, write: bool, name: str | None, emulated: bool
 ) -> int:
     """Find the fastest flags of a scenario on its device.
 

@@ -18,12 +18,7 @@ from megtrim.build.images import container_runner
 from megtrim.build.images.container_runner import ContainerRunner, Mounts
 from megtrim.build.images.docker import DockerClient
 from megtrim.build_spec import Toolchain
-from megtrim.cli.environment import (
-    CACHE_INPUT,
-    CACHE_OWN,
-    CACHE_SECRET,
-    read_cache_variables,
-)
+from megtrim.cli.environment import CACHE_INPUT, CACHE_OWN, CACHE_SECRET, read_cache_variables
 from megtrim.github.event import read_event
 from megtrim.util.environment import CCACHE
 from megtrim.util.errors import InputError

@@ -40,10 +40,7 @@ def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
     """Refuse options that are megtrim's own, and flags that this engine would end on."""
     problems = tuple(
         _problem(
-            loaded,
-            ("engine", "cmake", name),
-            "an option that megtrim sets",
-            _SET_BY_MEGTRIM[name],
+            loaded, ("engine", "cmake", name), "an option that megtrim sets", _SET_BY_MEGTRIM[name]
         )
         for name in loaded.config.engine.cmake
         if name in _SET_BY_MEGTRIM

@@ -17,13 +17,7 @@ from megtrim.cli.session.preflight import read_npy_header
 from megtrim.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.config.items import climb
 from megtrim.config.load import list_toolchains, load_config
-from megtrim.config.templates import (
-    MODELS,
-    StarterModel,
-    model_files,
-    name_keep_set,
-    starter,
-)
+from megtrim.config.templates import MODELS, StarterModel, model_files, name_keep_set, starter
 from megtrim.load_and_run import npy
 from megtrim.load_and_run.app_outputs import NPY
 from megtrim.models.facts import ModelFacts, Variable, describe_variable

@@ -13,12 +13,7 @@ from megtrim.build_spec import Variant
 from megtrim.chain.filenames import SIZES_FILE
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import read_now
-from megtrim.cli.history_options import (
-    HistorySelector,
-    history_options,
-    parse_day,
-    warn_unreadable,
-)
+from megtrim.cli.history_options import HistorySelector, history_options, parse_day, warn_unreadable
 from megtrim.config.config_id import is_inside, split
 from megtrim.config.load import load_config
 from megtrim.config.model import Budget
