@@ -14,13 +14,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 
 from megtrim.chain.graph import Stage, Task, keep_task, on_demand, with_dependencies
 from megtrim.chain.graph import tasks as tasks_of
 from megtrim.chain.session import Session, StageModule, TaskResults
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.staleness import PlanStep, TaskState, reason
 from megtrim.chain.store import StageFolder, Store, key_of
 from megtrim.perf import stage as perf
 from megtrim.proof import stage as verify
@@ -37,6 +37,7 @@ from megtrim.util.errors import (
     ProductFailure,
     worst_exit_code,
 )
+from megtrim.util.value import Value
 from megtrim.verdict import stage as verdict
 
 MODULES: Mapping[Stage, StageModule] = {
@@ -53,6 +54,27 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.REPORT: report,
     Stage.REFERENCES: references,
 }
+
+OTHER_VERSION = "another version of megtrim made its last result"
+_SHOWN = 3
+_SHORT = 40
+
+
+class TaskState(StrEnum):
+    DONE = "done"
+    RUN = "run"
+    WAITS = "waits"
+    """Whether it runs depends on the results of earlier tasks."""
+
+
+class PlanStep(Value):
+    task: str
+    stage: str
+    name: str
+    state: TaskState
+    why: str
+    folder: str
+    """Result folder relative to the output folder if the task is done; else empty."""
 
 
 def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:
@@ -127,7 +149,7 @@ def describe_durations(tasks: Sequence[Task], session: Session) -> str:
     services = replace(session.services, store=Store(session.services.store.root))
     fresh = TaskResults(done=dict(session.results.done))
     quiet = replace(session, services=services, results=fresh)
-    steps = [_step(task, quiet, explain=False) for task in tasks]
+    steps = [_step(task, quiet) for task in tasks]
     return session.services.durations.describe(
         [each.task for each in steps if each.state is not TaskState.DONE]
     )
@@ -156,31 +178,76 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
     return folder, fresh
 
 
-def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
-    """Return what would happen to a task; ``explain``: why, too."""
+def _step(task: Task, session: Session) -> PlanStep:
+    def step(state: TaskState, why: str, folder: str = "") -> PlanStep:
+        return PlanStep(
+            task=task.id, stage=task.stage, name=task.name, state=state, why=why, folder=folder
+        )
+
     waits = [need for need in (*task.needs, *task.wants) if need not in session.results.done]
     if waits:
-        return _make_plan_step(task, TaskState.WAITS, f"on {waits[0]}" if explain else "")
-    module = MODULES[task.stage]
+        return step(TaskState.WAITS, f"on {waits[0]}")
+    module, store = MODULES[task.stage], session.services.store
     try:
         named = module.inputs(task, session)
     except (InputError, ProductFailure, InfrastructureFailure) as error:
-        return _make_plan_step(task, TaskState.WAITS, error.message)
+        return step(TaskState.WAITS, error.message)
     kind = module.result_type(task)
-    found = session.services.store.find(task.stage, key_of(task.stage, task.name, named), kind)
+    found = store.find(task.stage, key_of(task.stage, task.name, named), kind)
     if found is not None:
         session.results.done[task.id] = found
-        relative = found.path.relative_to(session.services.store.root)
-        return _make_plan_step(task, TaskState.DONE, "up to date", str(relative))
-    if not explain:
-        return _make_plan_step(task, TaskState.RUN, "")
-    previous = session.services.store.previous(task.stage, kind, task.name)
-    foreign = previous is None and session.services.store.holds_foreign(task.stage, task.name)
-    why = reason(named, previous.inputs if previous else None, foreign=foreign)
-    return replace(_make_plan_step(task, TaskState.RUN, why), foreign=foreign)
+        return step(TaskState.DONE, "up to date", str(found.path.relative_to(store.root)))
+    previous = store.previous(task.stage, kind, task.name)
+    if previous is None and store.holds_foreign(task.stage, task.name):
+        return step(TaskState.RUN, OTHER_VERSION)
+    return step(TaskState.RUN, reason(named, previous.inputs if previous else None))
 
 
-def _make_plan_step(task: Task, state: TaskState, why: str, folder: str = "") -> PlanStep:
-    return PlanStep(
-        task=task.id, stage=task.stage, name=task.name, state=state, why=why, folder=folder
-    )
+def reason(now: Mapping[str, str], before: Mapping[str, str] | None) -> str:
+    """Return in one line how the current inputs differ from those of the last result, if any."""
+    if before is None:
+        return "there is no result yet"
+    changed = [
+        _change(label, before.get(label), now.get(label))
+        for label in sorted({*now, *before})
+        if before.get(label) != now.get(label)
+    ]
+    if not changed:
+        return "its folder is incomplete: an earlier run was interrupted"
+    return _some(changed, "; ")
+
+
+def _change(label: str, before: str | None, now: str | None) -> str:
+    if before is None:
+        return f"{label} is new"
+    if now is None:
+        return f"{label} is gone"
+    if "\n" in before + now:
+        return f"{label} changed ({_items(before.splitlines(), now.splitlines())})"
+    if " " in before + now:
+        return f"{label} changed ({_items(before.split(), now.split())})"
+    return f"{label} changed ({_short(before)} → {_short(now)})"
+
+
+def _items(before: Sequence[str], now: Sequence[str]) -> str:
+    """Return which lines or words were added and removed: two lists may start alike."""
+    added = [f"+ {_short(item)}" for item in now if item not in before]
+    gone = [f"- {_short(item)}" for item in before if item not in now]
+    return _some([*added, *gone], ", ") or "the same in another order"
+
+
+def _some(texts: Sequence[str], between: str) -> str:
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return between.join(texts[:_SHOWN]) + more
+
+
+def _short(value: str) -> str:
+    """Shorten ``value`` in its middle: of an option, name and value are at the two ends."""
+    if _is_digest(value):  # its head is enough to tell them apart
+        return value[:8]
+    half = _SHORT // 2
+    return value if len(value) <= _SHORT else f"{value[: half - 1]}…{value[-half:]}"
+
+
+def _is_digest(value: str) -> bool:
+    return len(value) == 64 and value.isalnum()

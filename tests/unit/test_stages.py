@@ -13,8 +13,8 @@ from megtrim.chain import store as stores
 from megtrim.chain.graph import PROFILE, Stage, Task
 from megtrim.chain.session import DurationLog, Session
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.staleness import PlanStep, TaskState
 from megtrim.chain.store import StageFolder
+from megtrim.stages import PlanStep, TaskState
 from megtrim.trim import committed_keepset
 from megtrim.util.errors import (
     InfrastructureFailure,
@@ -224,8 +224,8 @@ def test_a_plan_knows_results_of_another_megtrim(
     monkeypatch.setattr(stores, "code_digest", lambda: "another")
 
     first, second, *_ = stages.plan(TASKS, open_session(tmp_path)[0])
-    assert (first.foreign, first.why) == (True, "another version of megtrim made its last result")
-    assert (second.foreign, second.why) == (False, "on build/plain")
+    assert first.why == "another version of megtrim made its last result"
+    assert second.why == "on build/plain"
 
 
 def test_a_plan_names_the_folders_of_what_is_done(fake: Fake, tmp_path: Path) -> None:

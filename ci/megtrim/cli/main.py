@@ -36,7 +36,7 @@ Exit status:
   70   a bug in megtrim (it leaves megtrim-crash.md)
   130  interrupted
 """
-_VERBS = {
+VERBS = {
     "doctor": ("doctor:doctor", "Show what this machine has, what is missing, and how to get it."),
     "init": (
         "init:init",
@@ -46,10 +46,10 @@ _VERBS = {
         "check:check",
         "Check the configuration and all files that it names: models, inputs, keep set, options.",
     ),
-    "plan": ("plan:plan", "Show which tasks would run and which are up to date."),
+    "plan": ("stage:plan", "Show which tasks would run and which are up to date."),
     "trim": ("trim:trim", "Run all stages: build, profile, reduce, verify, measure, report."),
     "verify": (
-        "verify:verify",
+        "stage:verify",
         "Run every scenario on the reduced build and compare its outputs with the plain build.",
     ),
     "probe": ("probe:probe", "Run MODEL with any arguments on the reduced build."),
@@ -57,14 +57,14 @@ _VERBS = {
         "explain:explain",
         "Show which scenarios need THING, by which trace, and where it is in the engine's source.",
     ),
-    "size": ("size.group:size", "Measure the artifacts and compare them with their budgets."),
+    "size": ("main:size", "Measure the artifacts and compare them with their budgets."),
     "report": ("stage:report", "Write the verdict as JUnit, Markdown and HTML."),
     "export": (
-        "release.export:export",
+        "release:export",
         "Trim, and write programs, libraries, headers and a CMake package to FOLDER.",
     ),
-    "release": ("release.group:release", "Build a release and verify it."),
-    "perf": ("perf.group:perf", "Measure experiments, compare times, and keep their history."),
+    "release": ("main:release", "Build a release and verify it."),
+    "perf": ("main:perf", "Measure experiments, compare times, and keep their history."),
     "devices": (
         "devices.group:devices",
         "List devices, check them, run programs on them, and look after them.",
@@ -73,7 +73,7 @@ _VERBS = {
     "stage": ("main:stage", "Run one stage of a trim, and those that it depends on."),
     "ci": ("ci.group:ci", "Commands for workflows and other programs."),
 }
-_STAGES = {
+STAGES = {
     "build": ("stage:build", "Build the plain and the profile variant of the engine."),
     "profile": ("stage:profile", "Run every scenario on the profile build and collect its trace."),
     "header": (
@@ -88,7 +88,7 @@ _STAGES = {
 
 @click.group(
     cls=LazyGroup,
-    members=_VERBS,
+    members=VERBS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help=_ABOUT,
     epilog=_EXIT_STATUSES,
@@ -100,7 +100,7 @@ def main() -> None:
 
 @click.group(
     cls=LazyGroup,
-    members=_STAGES,
+    members=STAGES,
     epilog="""\b
 Examples:
   megtrim stage build
@@ -112,6 +112,112 @@ def stage() -> None:
 
     `megtrim trim` runs them all. The stages `verify`, `size` and `report` are verbs of their own.
     """
+
+
+@click.group(
+    cls=LazyGroup,
+    alone="stage:size",
+    members={
+        "show": ("size.show:show_file", "Show what each byte of a program, library or archive is."),
+        "diff": ("size.show:diff", "Show what grew and what shrank from file A to file B."),
+        "history": (
+            "size.history:history",
+            "Print the size of each artifact at each commit, and what changed it most.",
+        ),
+        "why": (
+            "size.why:why",
+            "Show why THING is in the trimmed program, what it costs, and what would go with it.",
+        ),
+        "left-out": (
+            "size.left_out:left_out",
+            "Show what the trim left out of a program, with its bytes.",
+        ),
+        "prices": (
+            "size.left_out:prices",
+            "Show what each model, scenario, operator and function costs.",
+        ),
+    },
+    epilog="""\b
+Examples:
+  megtrim size
+  megtrim size --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
+  megtrim size show build/load_and_run --map build/load_and_run.map
+  megtrim size diff before/load_and_run after/load_and_run
+  megtrim size history --branch perf-history
+  megtrim size prices --by model
+""",
+)
+def size() -> None:
+    """Measure the artifacts and compare them with their budgets.
+
+    `show` and `diff` show what the bytes of any file are; they take none of the options, which are
+    those of a call without a verb. `why`, `left-out` and `prices` ask a finished trim.
+    """
+
+
+@click.group(
+    cls=LazyGroup,
+    members={
+        "list": (
+            "perf.list:list_experiments",
+            "Print the experiments, with what each needs, runs, makes and changes.",
+        ),
+        "run": (
+            "perf.run:run",
+            "Measure experiments against the baseline, in interleaved pairs of processes.",
+        ),
+        "compare": ("perf.history:compare", "Print times of B over those of A, with intervals."),
+        "history": (
+            "perf.history:history",
+            "Print each series of nights: its last time, and its changes, or whether it drifts.",
+        ),
+        "append": ("perf.history:append", "Add runs to the history, each as a file of its own."),
+        "export": (
+            "perf.history:export",
+            "Print one run for github-action-benchmark (customSmallerIsBetter) or Bencher (JSON).",
+        ),
+        "tune": ("perf.tune:tune_flags", "Find the fastest flags of a scenario on its device."),
+    },
+    epilog="""\b
+Examples:
+  megtrim perf list --experiment nchw88
+  megtrim perf run --experiment nchw88
+  megtrim perf compare 1a2b3c4 5d6e7f8
+  megtrim perf history --since 2026-10-01
+""",
+)
+def perf() -> None:
+    """Measure experiments, compare times, and keep their history."""
+
+
+@click.group(
+    cls=LazyGroup,
+    members={
+        "aar": (
+            "release:aar",
+            "Write one AAR with the libraries of several RELEASES, each of another ABI.",
+        ),
+        "build": (
+            "release:build",
+            "Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.",
+        ),
+        "prove": (
+            "release:prove",
+            "Write the release that DRAFT becomes by what devices found elsewhere.",
+        ),
+        "verify": (
+            "release:verify",
+            "Check offline that the RELEASE, a folder or .tar.gz, is whole, unchanged and proven.",
+        ),
+    },
+    epilog="""\b
+Examples:
+  megtrim release build camera-1.4
+  megtrim release verify camera-1.4.tar.gz
+""",
+)
+def release() -> None:
+    """Build a release and verify it."""
 
 
 def run() -> None:

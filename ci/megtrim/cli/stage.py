@@ -1,6 +1,6 @@
-"""``megtrim stage``, ``size``, ``report``: the stages up to one are run, and the results shown.
+"""``megtrim plan``, ``verify``, ``size``, ``report``, ``stage``: the stages up to one are run.
 
-The commands are all alike, but that two of them write the committed keep set.
+The commands of stages are alike, but that two of them write the committed keep set.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, get_args, get_type_hints
 
 import click
@@ -27,15 +28,18 @@ from megtrim.chain.graph import (
 from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult, dump_result
 from megtrim.chain.store import Store
-from megtrim.checks.check import Check
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
+from megtrim.cli.main import STAGES, VERBS
 from megtrim.cli.options import (
     Command,
     accept_option,
     add_options,
     again_option,
+    base_options,
     json_option,
+    neighbours_option,
+    traces_option,
     trimming,
 )
 from megtrim.cli.session.each_toolchain import each_toolchain
@@ -45,17 +49,12 @@ from megtrim.proof.neighbours import model as neighbours
 from megtrim.proof.scenario_results import ahead, neighbour_results, scenario_checks_of
 from megtrim.report import table
 from megtrim.size.results import budget_checks_of
-from megtrim.stages import MODULES
-from megtrim.util.errors import ACCEPT, InputError, worst_exit_code
+from megtrim.stages import MODULES, TaskState
+from megtrim.util.errors import ACCEPT, EXIT_PASS, InputError, worst_exit_code
 from megtrim.util.files import cannot_write
 from megtrim.util.strict_json import make_schemas
 from megtrim.verdict.model import parse_verdict
 
-EXAMPLE = """\b
-Examples:
-  megtrim {verb}
-  megtrim {verb} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
-"""
 RESULTS_VERSION = 2
 _FROM_PLAIN = ("trim.base is plain, so nothing is traced", "record what runs", ("stage functions",))
 _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
@@ -158,19 +157,15 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:
         lines.append(table.render(parse_verdict(source.read_text("utf-8"), source=str(source))))
     if stage is Stage.NEIGHBOURS:
         lines.append(neighbours.text(neighbour_results(session)))
-    if stage in (Stage.VERIFY, Stage.SIZE):
-        lines += table.render_urgent(_checks(stage, wanted, session))
+    if stage is Stage.VERIFY:
+        lines += table.render_urgent(tuple(scenario_checks_of(wanted, session)))
+    if stage is Stage.SIZE:
+        lines += table.render_urgent(tuple(budget_checks_of(session)))
     for folder in session.results.done.values():
         if folder.stage == stage:
             page = folder.path / "index.html"
             lines.append(f"{folder.name}: {page if page.exists() else folder.path}")
     return "\n".join(lines)
-
-
-def _checks(stage: Stage, wanted: Sequence[Task], session: Session) -> tuple[Check, ...]:
-    if stage is Stage.VERIFY:
-        return tuple(scenario_checks_of(wanted, session))
-    return tuple(budget_checks_of(session))
 
 
 def _of_scenario(scenario: str, request: TrimRequest) -> tuple[Task, ...]:
@@ -227,35 +222,88 @@ def _object(**properties: object) -> dict[str, Any]:
     }
 
 
-def _command(stage: Stage, about: str, *own: Callable[[Command], Command]) -> click.Command:
-    accepts = " --accept" if accept_option in own else ""
-    epilog = EXAMPLE.format(verb=f"{stage.verb}{accepts}")
+def _command(stage: Stage, *own: Callable[[Command], Command]) -> click.Command:
+    verb = f"{stage.verb} --accept" if accept_option in own else stage.verb
+    epilog = f"""\b
+Examples:
+  megtrim {verb}
+  megtrim {verb} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
+"""
 
     def command(options: Options) -> int:
         return execute(options, stage)
 
     with_options = trimming(add_options(command, json_option, again_option, *own))
+    _, about = (VERBS | STAGES)[stage]
     return click.command(stage.value, help=about, epilog=epilog)(each_toolchain()(with_options))
 
 
-build = _command(Stage.BUILD, "Build the plain and the profile variant of the engine.")
-profile = _command(Stage.PROFILE, "Run every scenario on the profile build and collect its trace.")
-header = _command(
-    Stage.HEADER,
-    "Merge the traces and the operator JSON into the keep set and the header.",
-    accept_option,
+build = _command(Stage.BUILD)
+profile = _command(Stage.PROFILE)
+header = _command(Stage.HEADER, accept_option)
+reduce = _command(Stage.REDUCE)
+functions = _command(Stage.FUNCTIONS, accept_option)
+size = _command(Stage.SIZE)
+verdict = _command(Stage.VERDICT)
+_form_option = click.option(
+    "--format", "form", type=click.Choice([*FORMS]), help="Print the report in a form."
 )
-reduce = _command(Stage.REDUCE, "Build the engine with only what the keep set names.")
-functions = _command(
-    Stage.FUNCTIONS, "Record which functions run, for trim.level: function.", accept_option
-)
-size = _command(Stage.SIZE, "Measure the artifacts and compare them with their budgets.")
-verdict = _command(Stage.VERDICT, "Combine sizes, traps and parity into one verdict.")
-report = _command(
-    Stage.REPORT,
-    "Write the verdict as JUnit, Markdown and HTML.",
-    click.option(
-        "--format", "form", type=click.Choice([*FORMS]), help="Print the report in a form."
-    ),
-)
+report = _command(Stage.REPORT, _form_option)
 report.epilog = f"{report.epilog}  megtrim report --format junit > junit.xml\n"
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim verify
+  megtrim verify --scenario resnet50/default@any --again
+  megtrim verify --neighbours
+"""
+)
+@each_toolchain()
+@trimming
+@neighbours_option
+@json_option
+@again_option
+@click.option("--scenario", metavar="ID", help="Verify only this one: MODEL/SCENARIO@CLASS.")
+def verify(options: Options) -> int:
+    """Run every scenario on the reduced build and compare its outputs with the plain build.
+
+    With --neighbours, also run variations of each scenario, and show how many still work.
+    """
+    if options.scenario is not None and options.neighbours:
+        msg = "--scenario runs one scenario as it was traced: it does not go with --neighbours"
+        raise click.UsageError(msg)
+    stage = Stage.NEIGHBOURS if options.neighbours else Stage.VERIFY
+    return execute(options, stage)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim plan
+  megtrim plan --why
+"""
+)
+@each_toolchain()
+@trimming
+@traces_option
+@base_options
+@click.option("--why", is_flag=True, help="Show what changed since the last result.")
+@json_option
+def plan(options: Options, why: bool) -> int:
+    """Show which tasks would run and which are up to date. Nothing is built or run."""
+    session = open_session(options, writes=False)
+    describe(session)
+    wanted = tasks_up_to(Stage.REPORT, session.request.tasks)
+    steps = stages.plan(wanted, session)
+    if options.as_json:
+        show(json.dumps([asdict(step) for step in steps], indent=1))
+        return EXIT_PASS
+    for step in steps:
+        show(f"{step.state.value:<6}{step.task}" + f"  {step.why}" * why)
+    if took := stages.describe_durations(wanted, session):
+        show(f"time: {took}")
+    count = sum(step.state is not TaskState.DONE for step in steps)
+    show(f"{count} of {len(steps)} tasks to do" if count else "everything is up to date")
+    return EXIT_PASS

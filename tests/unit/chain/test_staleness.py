@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.chain.staleness import reason
+from megtrim.stages import reason
 
 OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
 

@@ -19,7 +19,6 @@ from megtrim.chain.graph import (
     with_dependencies,
 )
 from megtrim.chain.session import Session
-from megtrim.chain.staleness import TaskState
 from megtrim.chain.store import made_by_another
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
@@ -94,9 +93,9 @@ def _explain_unknown(program: str, names: Collection[str]) -> InputError:
 def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResults:
     session = open_session(options)
     for step in stages.plan(with_dependencies(needs, session.request.tasks), session):
-        if step.foreign:
+        if step.why == stages.OTHER_VERSION:
             raise made_by_another(options.out)
-        if step.state is not TaskState.DONE:
+        if step.state is not stages.TaskState.DONE:
             msg = f"{options.out}: {step.task} is not up to date: {step.why}"
             again = session.request.invocation.again("trim")
             raise InputError(msg, hint=f"{_HINT}: {again}")

@@ -30,9 +30,9 @@ def export(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Export:
         def chain(*_: Any, **__: Any) -> Any:
             return open_session(shell.folder)[0], list(codes)
 
-        monkeypatch.setattr("megtrim.cli.release.export.run_chain", chain)
+        monkeypatch.setattr("megtrim.cli.release.run_chain", chain)
         monkeypatch.setattr(
-            "megtrim.cli.release.export.collect_export",
+            "megtrim.cli.release.collect_export",
             lambda _: (from_text("README.md", "hello\n"),),
         )
         return shell("export", *arguments)
@@ -95,8 +95,8 @@ def export_several(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Export:
         asked: list[str] = []
         session, _ = open_session(shell.folder)
         (shell.folder / "megtrim.yaml").write_text(SEVERAL, encoding="utf-8")
-        monkeypatch.setattr("megtrim.cli.release.export.run_chain", chain)
-        monkeypatch.setattr("megtrim.cli.release.export.collect_export", collect)
+        monkeypatch.setattr("megtrim.cli.release.run_chain", chain)
+        monkeypatch.setattr("megtrim.cli.release.collect_export", collect)
         return shell("export", "trimmed")
 
     return call
@@ -141,10 +141,10 @@ def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch
         return (from_text("SHA256SUMS", "\n"),)
 
     monkeypatch.setattr(
-        "megtrim.cli.release.export.run_chain",
+        "megtrim.cli.release.run_chain",
         lambda *_, **__: (open_session(shell.folder)[0], [0]),
     )
-    monkeypatch.setattr("megtrim.cli.release.export.collect_release", collect)
+    monkeypatch.setattr("megtrim.cli.release.collect_release", collect)
     answer = shell("release", "build", "camera-1.4")
 
     assert (answer.status, answer.out) == (0, "1 file in camera-1.4\n")
@@ -154,7 +154,7 @@ def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch
 
 def test_a_trim_that_fails_is_not_released(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "megtrim.cli.release.export.run_chain",
+        "megtrim.cli.release.run_chain",
         lambda *_, **__: (open_session(shell.folder)[0], [1]),
     )
     assert shell("release", "build", "camera-1.4").status == 1

@@ -62,8 +62,8 @@ def rebuild(
         return open_session(shell.folder)[0], [0]
 
     write(shell.folder / "camera-1.4")
-    monkeypatch.setattr("megtrim.cli.release.verify.run_chain", chain)
-    monkeypatch.setattr("megtrim.cli.release.verify.compare_rebuild", lambda *_, **_more: differ)
+    monkeypatch.setattr("megtrim.cli.release.run_chain", chain)
+    monkeypatch.setattr("megtrim.cli.release.compare_rebuild", lambda *_, **_more: differ)
     # Results of an earlier run would be read in place of a build.
     (shell.folder / "megtrim-out/rebuilt/reduce").mkdir(parents=True)
     answer = shell("release", "verify", "camera-1.4", "--rebuild", *given)

@@ -1,1 +1,0 @@
-"""megtrim release: build a release, prove it and verify it; and megtrim export."""
