@@ -5,6 +5,7 @@ All of it is made printable here, since names in it may come from anyone.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
@@ -18,6 +19,12 @@ from megtrim.util.printable import make_printable
 def show(text: str) -> None:
     """Print a result. A reader that ended (``| head``) does not change the exit status."""
     show_command(make_printable(text))
+
+
+def show_json(value: object) -> None:
+    from megtrim.util.strict_json import encode
+
+    show(json.dumps(encode(value), indent=1))
 
 
 def show_command(line: str) -> None:

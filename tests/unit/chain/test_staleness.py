@@ -29,7 +29,7 @@ OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
         (
             {"flag": f"-DROOT={'/x' * 30}/new"},
             {"flag": f"-DROOT={'/x' * 30}/old"},
-            "flag changed (…x/x/x/x/old → …x/x/x/x/new)",
+            f"flag changed (-DROOT={'/x' * 6}…{'/x' * 8}/old → -DROOT={'/x' * 6}…{'/x' * 8}/new)",
         ),
         (
             {"flags": f"-g -DROOT={'/x' * 30}/new"},

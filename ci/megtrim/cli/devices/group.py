@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from megtrim.cli.devices import check as devices_check
 from megtrim.cli.devices import run as devices_run
 from megtrim.cli.devices.inventory import (
     DeviceSelector,
@@ -18,174 +20,30 @@ from megtrim.cli.devices.inventory import (
     InventoryRow,
     asking,
     facts,
+    reserve,
     sought,
 )
-from megtrim.cli.echo import open_console, show
-from megtrim.devices.pool.device_pool import MachineState, PoolState, age, quarantine_machine
+from megtrim.cli.echo import open_console, show, show_json
+from megtrim.devices import Lease
+from megtrim.devices.pool.device_pool import (
+    MachineState,
+    Pool,
+    PoolState,
+    age,
+    quarantine_machine,
+)
 from megtrim.devices.pool.machine import ConnectionState, MachineBusy
-from megtrim.devices.pool.recovery import UNAUTHORIZED, Author, Record
+from megtrim.devices.pool.recovery import UNAUTHORIZED, Author
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
-from megtrim.util.value import Value
+from megtrim.util.strict_json import encode
 
+_SHELLS = {"adb": "/system/bin/sh", "virtual-phone": "/system/bin/sh"}
+_STATUS = 7
+_TIMEOUT_S = 30.0
+_EMULATED = "qemu"
 
-class _Cleaned(Value):
-    name: str
-    state: str
-    """cleaned, held, or failed."""
-    text: str
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim devices clean --attached
-  megtrim devices clean pixel-6
-"""
-)
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--attached", is_flag=True, help="Clean every phone that adb shows, configured or not."
-)
-@asking
-def clean(asked: DeviceSelector, names: tuple[str, ...], attached: bool, as_json: bool) -> int:
-    """End stray programs on phones, and remove all files that megtrim copied there.
-
-    Phones that a job holds are skipped. A phone that cannot be cleaned is put in quarantine. Exits
-    with 3 if no phone was cleaned and none is held.
-    """
-    stock = asked.stock(configured=not attached)
-    chosen = asked.select_rows(stock, names) if names or asked.narrowed else stock.listed
-    # Emulators and this machine keep nothing between jobs.
-    phones = [each for each in chosen if each.pool is not None]
-    rows = [_clean_machine(each, stock.room) for each in phones]
-    if as_json:
-        document = {"devices": [asdict(row) for row in rows], "note": stock.note}
-        show(json.dumps(document, indent=1, ensure_ascii=False))
-    else:
-        none = f"no phones: {stock.note}" if stock.note else "no phones"
-        show("\n".join(f"{row.state}  {row.name}: {row.text}" for row in rows) or none)
-    served = any(row.state in ("cleaned", "held") for row in rows)
-    return EXIT_PASS if served else InfrastructureFailure.exit_code
-
-
-def _clean_machine(listed: InventoryRow, room: PoolState) -> _Cleaned:
-    standing, pool = listed.standing, listed.pool
-    name = standing.name
-    if pool is None or standing.machine is None or standing.presence is ConnectionState.ABSENT:
-        return _Cleaned(name=name, state="failed", text=standing.text(room.now()))
-    if standing.state is MachineState.UNAUTHORIZED:
-        reason = standing.machine.trouble or UNAUTHORIZED
-        quarantine_machine(room, standing.machine, reason)
-        return _Cleaned(name=name, state="failed", text=reason)
-    try:
-        with pool.hold(standing, wait=False) as machine:
-            try:
-                machine.clean()
-            except InfrastructureFailure as failure:
-                quarantine_machine(room, machine, f"it cannot be cleaned: {failure.message}")
-                return _Cleaned(name=name, state="failed", text=failure.message)
-    except MachineBusy as busy:
-        return _Cleaned(name=name, state="held", text=busy.message)
-    return _Cleaned(name=name, state="cleaned", text="no programs and no files of megtrim are left")
-
-
-@click.command(
-    epilog="""\b
-Example:
-  megtrim devices quarantine pixel-6 --reason "battery is swollen"
-"""
-)
-@click.argument("names", nargs=-1, metavar="NAME...", required=True)
-@click.option("--reason", required=True, help="Reason, which `devices list` shows.")
-@asking
-def quarantine(asked: DeviceSelector, names: tuple[str, ...], reason: str, as_json: bool) -> int:
-    """Give devices no more jobs until a person restores them. A running job is not interrupted."""
-    if not reason.strip():
-        msg = "--reason: found nothing, expected the reason why the device gets no jobs"
-        raise InputError(msg)
-    stock = asked.stock()
-    rows = []
-    for each in asked.select_rows(stock, names):
-        name, records = each.standing.name, stock.room.records
-        put = [records.quarantine(key, name, reason, Author.PERSON) for key in _known_keys(each)]
-        rows.append({"name": name, "key": each.standing.key, "reason": put[0].reason})
-    _tell(rows, as_json, lambda row: f"{row['name']}: quarantined because {row['reason']}")
-    return EXIT_PASS
-
-
-@click.command(
-    epilog="""\b
-Example:
-  megtrim devices restore pixel-6
-"""
-)
-@click.argument("names", nargs=-1, metavar="NAME...", required=True)
-@asking
-def restore(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
-    """Lift a quarantine, whoever set it.
-
-    If the record of a device is damaged, it is moved aside, and a new one is begun.
-    """
-    stock = asked.stock()
-    remembered = stock.room.records.list_records()
-    rows = []
-    for name in names:
-        keys = {each.key: each.name for each in remembered if _means(each, name)}
-        attached = {
-            key
-            for each in stock.listed
-            if not keys.keys().isdisjoint(each.standing.keys)
-            for key in each.standing.keys
-        }
-        keys |= {each.key: each.name for each in remembered if each.key in attached}
-        if not keys:
-            chosen = asked.select_rows(stock, (name,))
-            keys = {key: each.standing.name for each in chosen for key in _known_keys(each)}
-        rows += [
-            _lift_quarantine(stock, key, called or name) for key, called in sorted(keys.items())
-        ]
-    _tell(rows, as_json, lambda row: f"{row['name']}: {row['text']}")
-    return EXIT_PASS
-
-
-def _lift_quarantine(stock: Inventory, key: str, name: str) -> dict[str, Any]:
-    records = stock.room.records
-    moved = records.mend(key)
-    lifted = records.restore(key, Author.PERSON)
-    text = "was in no quarantine"
-    if lifted is not None:
-        lasted = age(records.now() - lifted.since)
-        text = f"restored after {lasted}; it was put aside because {lifted.reason}"
-    elif moved is not None:
-        text = f"its record was damaged and is now {moved}; a new one begins"
-    return {"name": name, "key": key, "lifted": lifted is not None, "text": text}
-
-
-def _means(record: Record, name: str) -> bool:
-    return name in (record.name, record.key, record.key.partition(":")[2])
-
-
-def _known_keys(listed: InventoryRow) -> tuple[str, ...]:
-    standing = listed.standing
-    if standing.key:
-        return standing.keys
-    if listed.pool is None:
-        msg = f"{standing.name} is of kind {standing.kind}, which takes any number of jobs"
-        raise InputError(msg, hint="quarantine is for phones and boards")
-    msg = f"{standing.name}: no matching machine is attached, so it is not known which is meant"
-    raise InputError(msg, hint="attach it, or name it by its serial in the configuration")
-
-
-def _tell(
-    rows: Sequence[dict[str, Any]], as_json: bool, line: Callable[[dict[str, Any]], str]
-) -> None:
-    if as_json:
-        show(json.dumps({"devices": list(rows)}, indent=1, ensure_ascii=False))
-    else:
-        show("\n".join(line(row) for row in rows))
-
-
-_NAMES = click.argument("names", nargs=-1, metavar="[NAME]...")
+_names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
+_required_names_argument = click.argument("names", nargs=-1, metavar="NAME...", required=True)
 
 
 @click.group()
@@ -194,25 +52,166 @@ def devices() -> None:
 
 
 @devices.command(
+    epilog="""\b
+Examples:
+  megtrim devices clean --attached
+  megtrim devices clean pixel-6
+"""
+)
+@_names_argument
+@click.option(
+    "--attached", is_flag=True, help="Clean every phone that adb shows, configured or not."
+)
+@asking
+def clean(asked: DeviceSelector, attached: bool, as_json: bool) -> int:
+    """End stray programs on phones, and remove all files that megtrim copied there.
+
+    Phones that a job holds are skipped. A phone that cannot be cleaned is put in quarantine. Exits
+    with 3 if no phone was cleaned and none is held.
+    """
+    stock = asked.stock(configured=not attached)
+    rows = []
+    for row in asked.select(stock) if asked.narrowed else stock.listed:
+        if row.pool is not None:  # emulators and this machine keep nothing between jobs
+            state, text = _clean_machine(row, row.pool, stock.room)
+            rows.append({"name": row.standing.name, "state": state, "text": text})
+    if as_json:
+        show_json({"devices": rows, "note": stock.note})
+    else:
+        none = f"no phones: {stock.note}" if stock.note else "no phones"
+        show("\n".join("{state}  {name}: {text}".format_map(row) for row in rows) or none)
+    served = any(row["state"] in ("cleaned", "held") for row in rows)
+    return EXIT_PASS if served else InfrastructureFailure.exit_code
+
+
+def _clean_machine(row: InventoryRow, pool: Pool, room: PoolState) -> tuple[str, str]:
+    """Return ``cleaned``, ``held`` or ``failed``, and why."""
+    standing = row.standing
+    if standing.machine is None or standing.presence is ConnectionState.ABSENT:
+        return "failed", standing.text(room.now())
+    if standing.state is MachineState.UNAUTHORIZED:
+        reason = standing.machine.trouble or UNAUTHORIZED
+        quarantine_machine(room, standing.machine, reason)
+        return "failed", reason
+    try:
+        with pool.hold(standing, wait=False) as machine:
+            try:
+                machine.clean()
+            except InfrastructureFailure as failure:
+                quarantine_machine(room, machine, f"it cannot be cleaned: {failure.message}")
+                return "failed", failure.message
+    except MachineBusy as busy:
+        return "held", busy.message
+    return "cleaned", "no programs and no files of megtrim are left"
+
+
+@devices.command(
+    epilog="""\b
+Example:
+  megtrim devices quarantine pixel-6 --reason "battery is swollen"
+"""
+)
+@_required_names_argument
+@click.option("--reason", required=True, help="Reason, which `devices list` shows.")
+@asking
+def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> int:
+    """Give devices no more jobs until a person restores them. A running job is not interrupted."""
+    if not reason.strip():
+        msg = "--reason: found nothing, expected the reason why the device gets no jobs"
+        raise InputError(msg)
+    stock = asked.stock()
+    rows = []
+    for row in asked.select(stock):
+        name, records = row.standing.name, stock.room.records
+        put = [records.quarantine(key, name, reason, Author.PERSON) for key in _known_keys(row)]
+        text = f"quarantined because {put[0].reason}"
+        rows.append({"name": name, "key": row.standing.key, "text": text})
+    return _tell(rows, as_json=as_json)
+
+
+@devices.command(
+    epilog="""\b
+Example:
+  megtrim devices restore pixel-6
+"""
+)
+@_required_names_argument
+@asking
+def restore(asked: DeviceSelector, as_json: bool) -> int:
+    """Lift a quarantine, whoever set it.
+
+    If the record of a device is damaged, it is moved aside, and a new one is begun.
+    """
+    stock = asked.stock()
+    remembered = stock.room.records.list_records()
+    rows = []
+    for name in asked.names:
+        keys = {
+            record.key: record.name
+            for record in remembered
+            if name in (record.name, record.key, record.key.partition(":")[2])
+        }
+        attached = {
+            key
+            for row in stock.listed
+            if not keys.keys().isdisjoint(row.standing.keys)
+            for key in row.standing.keys
+        }
+        keys |= {record.key: record.name for record in remembered if record.key in attached}
+        if not keys:
+            chosen = replace(asked, names=(name,)).select(stock)
+            keys = {key: row.standing.name for row in chosen for key in _known_keys(row)}
+        rows += [_lift_quarantine(stock.room, key, keys[key] or name) for key in sorted(keys)]
+    return _tell(rows, as_json=as_json)
+
+
+def _lift_quarantine(room: PoolState, key: str, name: str) -> dict[str, Any]:
+    moved = room.records.mend(key)
+    lifted = room.records.restore(key, Author.PERSON)
+    text = "was in no quarantine"
+    if lifted is not None:
+        lasted = age(room.records.now() - lifted.since)
+        text = f"restored after {lasted}; it was put aside because {lifted.reason}"
+    elif moved is not None:
+        text = f"its record was damaged and is now {moved}; a new one begins"
+    return {"name": name, "key": key, "lifted": lifted is not None, "text": text}
+
+
+def _known_keys(row: InventoryRow) -> tuple[str, ...]:
+    standing = row.standing
+    if standing.key:
+        return standing.keys
+    if row.pool is None:
+        msg = f"{standing.name} is of kind {standing.kind}, which takes any number of jobs"
+        raise InputError(msg, hint="quarantine is for phones and boards")
+    msg = f"{standing.name}: no matching machine is attached, so it is not known which is meant"
+    raise InputError(msg, hint="attach it, or name it by its serial in the configuration")
+
+
+def _tell(rows: Sequence[dict[str, Any]], *, as_json: bool) -> int:
+    if as_json:
+        show_json({"devices": rows})
+    else:
+        show("\n".join("{name}: {text}".format_map(row) for row in rows))
+    return EXIT_PASS
+
+
+@devices.command(
     "list",
     epilog="""\b
 Examples:
   megtrim devices list
   megtrim devices list --facts --class armv82-dotprod
-  megtrim devices list --match "ro.product.model=Pixel 6" --json
 """,
 )
-@_NAMES
+@_names_argument
 @click.option(
-    "--facts",
-    "with_facts",
+    *("--facts", "with_facts"),
     is_flag=True,
     help="Also ask each machine for its facts, such as model and temperature.",
 )
 @asking
-def list_devices(
-    asked: DeviceSelector, names: tuple[str, ...], with_facts: bool, as_json: bool
-) -> int:
+def list_devices(asked: DeviceSelector, with_facts: bool, as_json: bool) -> int:
     """Print every device with its state, and the reason for it.
 
     Devices are those of the configuration and all phones that adb shows. A phone under several
@@ -220,63 +219,48 @@ def list_devices(
     whether it works.
     """
     stock = asked.stock()
-    listed = stock.listed
-    if names or asked.narrowed:
-        listed = asked.select_rows(stock, names)
-    known = {id(each): facts(each) for each in listed} if with_facts else {}
+    listed = asked.select(stock) if asked.narrowed else stock.listed
+    known = [facts(row) if with_facts else {} for row in listed]
     if as_json:
-        rows = [_row(each, stock) | {"facts": known.get(id(each), {})} for each in listed]
-        show(json.dumps({"devices": rows, "note": stock.note}, indent=1, ensure_ascii=False))
+        pairs = zip(listed, known, strict=True)
+        rows = [_describe(row, stock.room) | {"facts": found} for row, found in pairs]
+        show_json({"devices": rows, "note": stock.note})
         return EXIT_PASS
-    show("\n".join(_table(listed, stock, known)) or "no devices")
+    show("\n".join(_draw_table(listed, stock, known)) or "no devices")
     if stock.note:
         open_console(quiet=asked.quiet).say(f"phones outside the configuration: {stock.note}")
     return EXIT_PASS
 
 
-def _row(listed: InventoryRow, stock: Inventory) -> dict[str, Any]:
-    standing, now = listed.standing, stock.room.now()
+def _describe(row: InventoryRow, room: PoolState) -> dict[str, Any]:
+    standing, now = row.standing, room.now()
     put, holder = standing.quarantine, standing.holder
     return {
         "name": standing.name,
         "entry": standing.entry,
         "kind": standing.kind,
-        "class": listed.entry.cpu_class,
+        "class": row.entry.cpu_class,
         "key": standing.key,
-        "configured": listed.entry.configured,
-        "state": str(standing.state),
+        "configured": row.entry.configured,
+        "state": standing.state,
         "text": standing.text(now),
-        "attached": str(standing.presence),
-        "holder": holder
-        and {"name": holder.name, "pid": holder.pid, "since": holder.since.isoformat()},
-        "quarantine": put
-        and {
-            "reason": put.reason,
-            "since": put.since.isoformat(),
-            "by": str(put.by),
-            "age": age(now - put.since),
-        },
+        "attached": standing.presence,
+        "holder": holder and {"name": holder.name, "pid": holder.pid, "since": holder.since},
+        "quarantine": put and encode(put) | {"since": put.since, "age": age(now - put.since)},
     }
 
 
-def _table(
-    listed: Sequence[InventoryRow], stock: Inventory, known: dict[int, dict[str, str]]
-) -> list[str]:
-    now = stock.room.now()
-    cells = [
-        (each.standing.name, each.standing.kind, each.entry.cpu_class or "-") for each in listed
-    ]
-    widths = [max((len(row[i]) for row in cells), default=0) for i in range(3)]
-    lines = []
-    for each, row in zip(listed, cells, strict=True):
-        padded = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
-        lines.append(f"{padded}  {each.standing.text(now)}")
-        if not stock.note and (wanted := sought(each)):
-            lines.append(f"    {wanted}")
-        lines += [
-            f"    {label}: {value}" for label, value in sorted(known.get(id(each), {}).items())
-        ]
-    return lines
+def _draw_table(
+    listed: Sequence[InventoryRow], stock: Inventory, known: Sequence[dict[str, str]]
+) -> Iterator[str]:
+    cells = [(row.standing.name, row.standing.kind, row.entry.cpu_class or "-") for row in listed]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row, texts, found in zip(listed, cells, known, strict=True):
+        padded = (text.ljust(width) for text, width in zip(texts, widths, strict=True))
+        yield "  ".join((*padded, row.standing.text(stock.room.now())))
+        if not stock.note and (wanted := sought(row)):
+            yield f"    {wanted}"
+        yield from (f"    {label}: {value}" for label, value in sorted(found.items()))
 
 
 @devices.command(
@@ -286,19 +270,21 @@ Examples:
   megtrim devices check pixel-6 --json
 """
 )
-@_NAMES
+@_names_argument
 @click.option("--no-wait", is_flag=True, help="Skip devices that a job holds.")
 @asking
-def check(asked: DeviceSelector, names: tuple[str, ...], no_wait: bool, as_json: bool) -> int:
+def check(asked: DeviceSelector, no_wait: bool, as_json: bool) -> int:
     """Check that devices answer, store files, and run programs with the exact exit status.
 
     A device that passes is restored if megtrim itself put it in quarantine; if a person did, a
     person restores it. Exits with 3 if a device fails.
     """
     stock = asked.stock()
-    return devices_check.check(
-        asked.select_rows(stock, names), stock, wait=not no_wait, as_json=as_json
-    )
+    reports = [
+        _check_machine(row, stock.room, partial(reserve, row, stock.room, not no_wait))
+        for row in asked.select(stock)
+    ]
+    return _print(reports, as_json)
 
 
 @devices.command(
@@ -308,17 +294,28 @@ Examples:
   megtrim devices recover --class armv82-dotprod
 """
 )
-@_NAMES
+@_names_argument
 @asking
-def recover(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
+def recover(asked: DeviceSelector, as_json: bool) -> int:
     """Recover devices: reconnect, wait, switch power, reboot; then check them.
 
     Power is switched if `power` is configured. A device is rebooted once, and at most three times
     a day. Without names: all devices that are not free. Exits with 3 if a device stays offline.
     """
     stock = asked.stock()
-    chosen = asked.select_rows(stock, names)
-    return devices_check.recover(chosen, stock, every=bool(names), as_json=as_json)
+    chosen = asked.select(stock)
+    machines = [(row, row.pool) for row in chosen if row.pool is not None]
+    if asked.names and not machines:
+        names = ", ".join(row.standing.name for row in chosen)
+        msg = f"{names}: found no phone and no board, expected one to recover"
+        raise InputError(msg, hint="`megtrim devices list` shows what there is")
+    fine = () if asked.names else (MachineState.FREE, MachineState.HELD)
+    reports = [
+        _check_machine(row, stock.room, partial(_recover_machine, row, pool))
+        for row, pool in machines
+        if row.standing.state not in fine
+    ]
+    return _print(reports, as_json)
 
 
 @devices.command(
@@ -327,7 +324,7 @@ def recover(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int
     epilog="""\b
 Examples:
   megtrim devices run pixel-6 -- ./benchmark --threads 4
-  megtrim devices run --class armv82-dotprod --repeat 5 --put model.mge -- load_and_run model.mge
+  megtrim devices run --class armv82-dotprod --put model.mge -- load_and_run model.mge
 """,
 )
 @click.argument("names", nargs=-1, metavar="[NAME]... -- PROGRAM [ARG]...")
@@ -335,7 +332,7 @@ Examples:
     "--put",
     multiple=True,
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A file to copy next to the program, under its own name; repeatable.",
 )
 @click.option(
@@ -345,49 +342,138 @@ Examples:
     help="Environment variable for the program; repeatable.",
 )
 @click.option(
-    "--timeout",
-    "timeout_s",
+    *("--timeout", "timeout_s"),
     metavar="SECONDS",
-    type=click.FloatRange(min=0.1),
-    default=600.0,
+    type=click.IntRange(1, 7 * 86_400),
+    default=600,
     show_default=True,
     help="Longest that a run may take.",
 )
-@click.option("--repeat", type=click.IntRange(1, 10_000), default=1, help="Number of runs.")
 @asking
 @click.pass_context
 def run(
     context: click.Context,
     /,
     asked: DeviceSelector,
-    names: tuple[str, ...],
+    put: tuple[Path, ...],
+    env: tuple[str, ...],
+    timeout_s: int,
     as_json: bool,
-    **given: Any,
 ) -> int:
     """Copy a local program to a device, run it there, and print its output.
 
     The first matching device that is free runs it. Exits with 1 if the program fails, and prints
-    its exit status or signal; exits with 3 if the device fails. With --repeat, prints each sample
-    with its time and the conditions of the run, and the median of the valid ones. Phones and
-    boards measure with their own clock, in steps of 0.01 s.
+    its exit status or signal; exits with 3 if the device fails.
     """
     request = devices_run.RunRequest(
         argv=context.meta[devices_run.PROGRAM],
-        put=given["put"],
-        env=devices_run.variables(given["env"]),
-        timeout_s=given["timeout_s"],
-        repeat=given["repeat"],
+        put=put,
+        env=devices_run.read_variables(env),
+        timeout_s=timeout_s,
     )
     stock = asked.stock()
-    console = open_console(quiet=asked.quiet)
-    chosen = asked.select_rows(stock, names)
-    if not names and not asked.narrowed and len({each.entry.name for each in chosen}) > 1:
-        known = ", ".join(sorted({each.standing.name for each in chosen}))
+    chosen = asked.select(stock)
+    if not asked.narrowed and len({row.entry.name for row in chosen}) > 1:
+        known = ", ".join(sorted({row.standing.name for row in chosen}))
         msg = "found no name of a device, expected one: there are several devices"
-        raise InputError(msg, hint=f"one of {known}; or --class, or --match")
-    return devices_run.run(chosen, request, console, as_json=as_json)
+        raise InputError(msg, hint=f"one of {known}; or --class")
+    return devices_run.run(chosen, request, open_console(quiet=asked.quiet), as_json=as_json)
 
 
-devices.add_command(clean)
-devices.add_command(quarantine)
-devices.add_command(restore)
+@dataclass(slots=True, kw_only=True)
+class CheckReport:
+    name: str
+    kind: str
+    passed: bool = False
+    skipped: bool = False
+    steps: list[str] = field(default_factory=list)
+    """What it did, or was done to it, in order; if it failed, the last one says how."""
+    restored: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        word = "skipped" if self.skipped else "ok" if self.passed else "failed"
+        restored = f"; restored from quarantine ({self.restored})" if self.restored else ""
+        return f"{word}  {self.name}: {'; '.join(self.steps)}{restored}"
+
+
+def _print(reports: Sequence[CheckReport], as_json: bool) -> int:
+    if as_json:
+        show_json({"devices": [encode(each) | {"text": each.text} for each in reports]})
+    else:
+        for each in reports:
+            show(each.text)
+            for label, value in sorted(each.facts.items()):
+                show(f"    {label}: {value}")
+        if not reports:
+            show("nothing to do: every device is free or running a job")
+    failed = any(not each.passed and not each.skipped for each in reports)
+    return InfrastructureFailure.exit_code if failed else EXIT_PASS
+
+
+def _check_machine(
+    row: InventoryRow, room: PoolState, hold: Callable[[list[str]], AbstractContextManager[Lease]]
+) -> CheckReport:
+    report = CheckReport(name=row.standing.name, kind=row.standing.kind)
+    room.say(f"  check {report.name}")
+    try:
+        with hold(report.steps) as lease:
+            _try_out(lease, report)
+            _restore(row, room, report)
+    except MachineBusy as busy:
+        report.skipped = True
+        report.steps.append(busy.message)
+    except (InfrastructureFailure, InputError) as failure:
+        report.steps.append(failure.message)
+    return report
+
+
+@contextmanager
+def _recover_machine(row: InventoryRow, pool: Pool, steps: list[str]) -> Iterator[Lease]:
+    with pool.hold(row.standing) as machine:
+        result = pool.recover(machine, "")
+        steps += result.steps
+        if not result.healthy:
+            raise InfrastructureFailure(result.verdict)
+        yield machine
+
+
+def _try_out(lease: Lease, report: CheckReport) -> None:
+    report.facts = lease.facts()
+    report.steps.append("answers")
+    with tempfile.TemporaryDirectory() as folder, lease.open() as directory:
+        token = secrets.token_hex(32)
+        data = Path(folder) / "data"
+        data.write_text(token, encoding="utf-8")
+        directory.put(data, data.name)
+        if directory.get(data.name) != token.encode():
+            msg = "a file that was copied there and back differs"
+            raise InfrastructureFailure(msg)
+        report.steps.append("stores a file")
+        if lease.kind != _EMULATED:  # it runs programs of another architecture, and no scripts
+            script = Path(folder) / "program"
+            shell = _SHELLS.get(lease.kind, "/bin/sh")
+            script.write_text(f"#!{shell}\necho {token}\nexit {_STATUS}\n", encoding="utf-8")
+            directory.put(script, script.name)
+            run = directory.run((script.name,), timeout_s=_TIMEOUT_S)
+            if (run.rc, run.stdout.strip()) != (_STATUS, token):
+                msg = f"a program that ends with {_STATUS} ended with {run.rc}: {run.stderr[-200:]}"
+                raise InfrastructureFailure(msg)
+            report.steps.append("runs a program and returns its exact exit status")
+    report.passed = True
+
+
+def _restore(row: InventoryRow, room: PoolState, report: CheckReport) -> None:
+    if row.pool is None:
+        return
+    for key in row.standing.keys:
+        lifted = room.records.restore(key, Author.MACHINE)
+        if lifted is not None:
+            report.restored = lifted.reason
+        elif (still := room.records.read(key).quarantine) is not None:
+            report.steps.append(
+                f"stays in quarantine, where a person put it because {still.reason}: "
+                f"`megtrim devices restore {report.name}` lifts that"
+            )
+            return

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pytest
 
 from megtrim import devices as room
-from megtrim.devices import adb
 from megtrim.devices.device import Device, DeviceSpec
 from megtrim.devices.pool import device_pool
 from megtrim.devices.pool.machine import Machine
@@ -32,15 +31,8 @@ def bench(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Bench:
     def server(_processes: ProcessRunner) -> Server:
         return Server(bench.phone)
 
-    def attached(_processes: ProcessRunner) -> tuple[adb.AttachedPhone, ...]:
-        properties = {"ro.product.model": "Pixel 6"}
-        [key] = bench.phone.keys
-        phone = adb.AttachedPhone(serial="1A2B", state="device", properties=properties, keys=(key,))
-        return (phone,)
-
     monkeypatch.setattr("megtrim.cli.devices.inventory.find_adb", server)
     monkeypatch.setattr(room, "KINDS", {**room.KINDS, "adb": phones})
     monkeypatch.setattr("megtrim.devices.KINDS", {**room.KINDS, "adb": phones})
-    monkeypatch.setattr("megtrim.cli.devices.inventory.adb.list_phones", attached)
-    monkeypatch.setattr("megtrim.cli.devices.check._SHELLS", {})
+    monkeypatch.setattr("megtrim.cli.devices.group._SHELLS", {})
     return bench

@@ -123,8 +123,6 @@ def test_a_damaged_record_is_named_and_moved_aside_by_a_person(bench: Bench) -> 
         (("run", "--env", "X", "pixel", "--", "program"), "--env: found 'X', expected NAME=VALUE"),
         (("list", "pixle"), "there is no device 'pixle'"),
         (("list", "--class", "none"), "no device fits class none"),
-        (("list", "--match", "ro.product.model=x"), "no device fits ro.product.model=x"),
-        (("list", "--match", "x"), "--match: found 'x', expected KEY=VALUE"),
         (("quarantine", "here", "--reason", "x"), "here is of kind local"),
         (("quarantine", "pixel", "--reason", " "), "--reason: found nothing"),
         (("quarantine", "pixel"), "Missing option '--reason'"),
