@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.history.entries import show_time
-from megtrim.perf.nights.change_points import Findings, Pattern, find_changes
+from megtrim.perf.nights.change_points import Findings, Pattern, find_changes, make_series
 from megtrim.perf.nights.history import HistoryRow, HistoryRun, MeasuredCommit, MeasuredDevice
-from megtrim.perf.nights.series import make_series
 from megtrim.perf.times import StageTime
 
 NIGHTS = 120

@@ -16,7 +16,7 @@ import click
 
 from megtrim.experiments.contest import Sample
 from megtrim.load_and_run.timing_log import read_timing_log
-from megtrim.perf.schedule import Turn, plan_turns
+from megtrim.perf.measuring.timing_runs import Turn, plan_turns
 from megtrim.util.process import Command, ProcessRunner
 
 SOURCES = Path(__file__).parent / "perf_work"

@@ -41,7 +41,7 @@ from scipy import stats
 from megtrim.experiments.contest import Criterion, Sample, SamplingPlan
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.comparison import Pair, compare_at_looks, match_pairs
-from megtrim.perf.schedule import plan_turns
+from megtrim.perf.measuring.timing_runs import plan_turns
 from megtrim.perf.times import Answer, RatioResult
 from megtrim.util.process import Command, ProcessRunner
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.invocation import Invocation
-from megtrim.perf.rows.rows import show_again
+from megtrim.perf.outcomes import show_again
 from megtrim.util.process import CompletedCommand, ProcessRunner
 from support.megtrim_cli import Project, run_megtrim
 from unit.perf.report.test_regression_issue import body

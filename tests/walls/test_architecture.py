@@ -22,7 +22,7 @@ MODULES = sorted([*PACKAGE.rglob("*.py"), *PHONE.rglob("*.py")])
 ACTING = (
     *("__main__", "stages", "cli/*", "github/*", "jobs/*", "build/*", "devices/*", "*/stage"),
     *("history/branch", "history/folder", "chain/result_content", "chain/session", "chain/store"),
-    *("crashes/trimmed_programs", "perf/measuring/*", "perf/rows/outcomes", "perf/tuning"),
+    *("crashes/trimmed_programs", "perf/measuring/*", "perf/outcomes", "perf/tuning"),
     *("proof/neighbours/requests", "proof/scenario_results"),
     *("proof/trap_diagnosis", "proof/verification", "release/archive", "release/aar"),
     *("release/check", "release/collect", "release/prove", "size/byte_tables"),

@@ -13,7 +13,7 @@ import pytest
 
 from megtrim.chain.graph import Stage
 from megtrim.cli.main import main
-from megtrim.perf.rows.rows import show_again
+from megtrim.perf.outcomes import show_again
 from megtrim.util.errors import ACCEPT, InputError
 from support.pages import find_refusal
 from unit.checks.test_invocation import EVERYTHING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from megtrim.experiments.commands import StepFiles, find_missing, make_commands
+from megtrim.experiments.commands import StepFiles, describe_needs, find_missing, make_commands
 from megtrim.experiments.experiment import (
     Backend,
     CacheUse,
@@ -11,7 +11,6 @@ from megtrim.experiments.experiment import (
     Step,
     TimeStage,
 )
-from megtrim.experiments.situation import describe_needs
 from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 

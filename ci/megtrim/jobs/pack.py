@@ -53,8 +53,8 @@ from megtrim.evidence.evidence import EvidenceSet, newest
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf import stage as perf
 from megtrim.perf.measuring.contest_plan import plan_for_runner
+from megtrim.perf.outcomes import NOT_HELD, status_of_failure
 from megtrim.perf.plan import BASE, perf_tasks
-from megtrim.perf.rows.rows import NOT_HELD, status_of_failure
 from megtrim.proof import stage as verify
 from megtrim.proof import trap_diagnosis
 from megtrim.trim.builds import links as linking

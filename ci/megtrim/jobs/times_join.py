@@ -20,13 +20,13 @@ from megtrim.evidence.evidence import expect_configuration
 from megtrim.evidence.times import TimesJudge
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.jobs.join import verdict_with
-from megtrim.perf.results import PerfResult
-from megtrim.perf.rows.checks import performance_checks, summarize
-from megtrim.perf.rows.rows import (
+from megtrim.perf.outcomes import (
     ContestOutcome,
     make_performance,
     show_again,
 )
+from megtrim.perf.plan import PerfResult
+from megtrim.perf.rows import performance_checks, summarize
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.verdict.model import Verdict
 

@@ -46,8 +46,8 @@ from megtrim.evidence.times import (
     make_contest_result,
     make_skipped_result,
 )
+from megtrim.experiments.commands import describe_lacking
 from megtrim.experiments.contest import ContestResult, PerformanceStatus
-from megtrim.experiments.situation import describe_lacking
 from megtrim.functions.observables import dump_list, read_observables
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.perf.measuring.timing import measure

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from megtrim.load_and_run.dtypes import BY_NAME, OF_NUMPY, DType
+from megtrim.load_and_run.dump import BY_NAME, OF_NUMPY, DType
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 

@@ -1,4 +1,4 @@
-"""The tasks that measure times: one for each contest, and the verdict on all of them. Pure.
+"""The tasks that measure times, one for each contest, and what each leaves. Pure.
 
 They are not part of a trim: a trim proves that a program works, in minutes, and times take longer.
 """
@@ -23,8 +23,12 @@ from megtrim.chain.graph import (
     trims_plain_build,
     with_dependencies,
 )
+from megtrim.chain.stage_result import StageResult
+from megtrim.checks.check import DeviceIdentity
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatus
+from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 TRIMMING = "trimming"
 """What a person asks for to have trimmed programs compared with the plain one."""
@@ -109,3 +113,22 @@ def _measure(config: Config, *, since_base: bool) -> Iterator[Task]:
 def _contest(scenario: Scenario, subject: str, needs: tuple[str, ...]) -> Task:
     name = f"{scenario.id}{_SEPARATOR}{subject}"
     return Task(stage=Stage.PERF, name=name, needs=needs, scenario=scenario)
+
+
+class PerfResult(StageResult):
+    """One contest of a scenario."""
+
+    scenario: str
+    subject: str
+    """The experiment, ``since-EXPERIMENT`` or ``trimming-VARIANT``."""
+    skipped: str = ""
+    device: DeviceIdentity | None = None
+    emulated: bool = False
+    contest: Contest | None = None
+    measured: ContestResult | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a program that failed; what samples mean, the verdict says."""
+        bad = self.measured is not None and self.measured.status is not PerformanceStatus.MEASURED
+        return ProductFailure.exit_code if bad else EXIT_PASS

@@ -27,16 +27,16 @@ from megtrim.perf.measuring.contest_plan import (
     plan_contest,
     plan_for_runner,
 )
+from megtrim.perf.outcomes import list_program_sizes
 from megtrim.perf.plan import (
     BASE,
+    PerfResult,
     compares_with_base,
     list_trimmed,
     perf_tasks,
     subject_of,
     trimmed_variant,
 )
-from megtrim.perf.results import PerfResult
-from megtrim.perf.rows.outcomes import list_program_sizes
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.util.console import show_time

@@ -19,16 +19,21 @@ from megtrim.config.edit import append_item, render_document
 from megtrim.config.load import LoadedConfig
 from megtrim.config.problems import KeyPath
 from megtrim.config.scenarios import Scenario
-from megtrim.experiments.commands import keep_for_experiments, list_flags
+from megtrim.experiments.commands import (
+    Situation,
+    choose_backend,
+    keep_for_experiments,
+    list_flags,
+    why_not,
+)
 from megtrim.experiments.contest import LOOKS, PerformanceStatus, Side
 from megtrim.experiments.experiment import CacheUse, Experiment, ModelFile, Step
-from megtrim.experiments.situation import Situation, choose_backend, why_not
 from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.arguments import Flag, render_flags, without
 from megtrim.perf.measuring.contest_plan import look_at, measure_task, plan_contest
 from megtrim.perf.measuring.timing_runs import ContestRuns
+from megtrim.perf.outcomes import ContestReading, read_contest
 from megtrim.perf.plan import make_experiment_task
-from megtrim.perf.rows.rows import ContestReading, read_contest
 from megtrim.perf.times import Answer, RatioResult, Reference
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.util.input_files import read_bytes

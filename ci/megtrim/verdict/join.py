@@ -13,7 +13,7 @@ from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, decide
 from megtrim.config.problems import Place
 from megtrim.config.units import format_bytes
-from megtrim.perf.rows.checks import performance_checks, summarize
+from megtrim.perf.rows import performance_checks, summarize
 from megtrim.proof.results import scenario_checks
 from megtrim.size.rows import ArtifactSizes, budget_checks
 from megtrim.util.wording import count

@@ -18,7 +18,7 @@ from megtrim.checks.statuses import (
     VerdictKind,
     exit_code,
 )
-from megtrim.perf.rows.model import Performance, expect_latency_checks
+from megtrim.perf.rows import Performance, expect_latency_checks
 from megtrim.proof.neighbours.model import NeighbourResult
 from megtrim.proof.results import ScenarioResult
 from megtrim.size.growth.inputs import Cause, CauseNote

@@ -30,7 +30,7 @@ from megtrim.chain.session import Session, TaskResults
 from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
 from megtrim.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
 from megtrim.config.scenarios import all_scenarios
-from megtrim.perf.rows.outcomes import list_measuring_devices, summarize_performance
+from megtrim.perf.outcomes import list_measuring_devices, summarize_performance
 from megtrim.proof.results import VerifyResult
 from megtrim.proof.scenario_results import (
     LastProof,

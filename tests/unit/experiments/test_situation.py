@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.experiments.experiment import Backend, DataType
-from megtrim.experiments.situation import (
+from megtrim.experiments.commands import (
     NO_GPU,
     Situation,
     choose_backend,
@@ -13,6 +12,7 @@ from megtrim.experiments.situation import (
     find_data_type,
     why_not,
 )
+from megtrim.experiments.experiment import Backend, DataType
 from megtrim.experiments.table import EXPERIMENTS, find_experiments
 from megtrim.load_and_run.dialects import LITE
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.load_and_run import dump
-from megtrim.load_and_run.dtypes import BY_NAME
-from megtrim.load_and_run.dump import Comparison, Tensor, parse_dump
+from megtrim.load_and_run.dump import BY_NAME, Comparison, Tensor, parse_dump
 from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.util.errors import InputError
 

@@ -25,7 +25,7 @@ from megtrim.jobs.times_join import join_times
 from megtrim.jobs.worker import DeviceJob, run
 from megtrim.perf.nights.history import RUN_FILES
 from megtrim.perf.nights.night import NightFacts, make_runs
-from megtrim.perf.rows.model import PerformanceRow
+from megtrim.perf.rows import PerformanceRow
 from megtrim.report import comment
 from megtrim.util.console import Console
 from megtrim.verdict.model import Verdict, parse_verdict, to_json

@@ -26,7 +26,7 @@ from megtrim.perf.comparison import (
     match_pairs,
     sequential_p_value,
 )
-from megtrim.perf.schedule import plan_turns
+from megtrim.perf.measuring.timing_runs import plan_turns
 from megtrim.perf.times import Answer
 
 PLAN = SamplingPlan(looks=(16, 40))

@@ -18,8 +18,7 @@ from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatu
 from megtrim.jobs.pack import list_runners
 from megtrim.perf import stage as perf
 from megtrim.perf.measuring.contest_plan import find_files, plan_contest, plan_for_runner
-from megtrim.perf.plan import BASE, perf_tasks
-from megtrim.perf.results import PerfResult
+from megtrim.perf.plan import BASE, PerfResult, perf_tasks
 from megtrim.util.console import show_time
 from megtrim.util.errors import InfrastructureFailure
 from unit.evidence.support import BUNDLE, contest_result, write_times

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
-from megtrim.perf.rows.model import (
+from megtrim.perf.rows import (
     ChangePoint,
     HistoryPoint,
     HistorySeries,

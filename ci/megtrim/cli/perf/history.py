@@ -15,7 +15,7 @@ from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import HistorySelector, history_options, parse_day, warn_unreadable
 from megtrim.history.entries import History
 from megtrim.history.folder import read_entry_file, read_folder
-from megtrim.perf.nights.change_points import Direction, Pattern
+from megtrim.perf.nights.change_points import DatedChange, Direction, Pattern, Series, make_series
 from megtrim.perf.nights.history import (
     RUN_FILES,
     ExportFormat,
@@ -25,7 +25,6 @@ from megtrim.perf.nights.history import (
     export_run,
     parse_run,
 )
-from megtrim.perf.nights.series import DatedChange, Series, make_series
 from megtrim.render.formatting import align_columns
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.input_files import decode

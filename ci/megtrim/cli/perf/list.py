@@ -16,16 +16,16 @@ from megtrim.cli.environment import open_processes
 from megtrim.cli.session.setup import find_toolchain, open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices.cpu import read_cpu_features
-from megtrim.experiments.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
-from megtrim.experiments.experiment import DataType, Experiment
-from megtrim.experiments.listing import describe_effects, describe_step, show_commands
-from megtrim.experiments.situation import (
+from megtrim.experiments.commands import (
     Situation,
     choose_backend,
     describe_needs,
     find_data_type,
     why_not,
 )
+from megtrim.experiments.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
+from megtrim.experiments.experiment import DataType, Experiment
+from megtrim.experiments.listing import describe_effects, describe_step, show_commands
 from megtrim.experiments.table import BASELINE, find_experiments
 from megtrim.load_and_run.dialects import LITE
 from megtrim.models.reader import read_model

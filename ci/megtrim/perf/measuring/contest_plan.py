@@ -16,11 +16,16 @@ from megtrim.devices.cpu import read_device_features
 from megtrim.devices.retry import run_with_retries
 from megtrim.experiments.commands import (
     ITERATIONS,
+    Situation,
     StepCommand,
     StepFiles,
+    choose_backend,
+    describe_lacking,
     drop_counts,
+    find_data_type,
     keep_for_experiments,
     make_commands,
+    why_not,
 )
 from megtrim.experiments.contest import (
     FEWEST_ROUNDS,
@@ -34,13 +39,6 @@ from megtrim.experiments.contest import (
     name_files,
 )
 from megtrim.experiments.experiment import CacheUse, DataType, Experiment, Step
-from megtrim.experiments.situation import (
-    Situation,
-    choose_backend,
-    describe_lacking,
-    find_data_type,
-    why_not,
-)
 from megtrim.experiments.table import BASELINE, find_experiments
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags, render_flags
 from megtrim.load_and_run.parity import EXACT, Tolerance

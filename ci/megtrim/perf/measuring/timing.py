@@ -34,12 +34,13 @@ from megtrim.perf.measuring.timing_runs import (
     ContestEnded,
     ContestFiles,
     ContestRuns,
+    Turn,
     make_sample,
     make_sample_by_length,
+    plan_turns,
     read_times,
     was_busy,
 )
-from megtrim.perf.schedule import Turn, plan_turns
 from megtrim.perf.times import Answer
 from megtrim.util.console import SparseLines, show_time
 from megtrim.util.errors import InputError

@@ -7,7 +7,7 @@ algorithm cache gets a copy of its own: the engine writes the file back at the e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from megtrim.devices import RunDirectory, relocation_support
@@ -26,7 +26,6 @@ from megtrim.experiments.experiment import CacheUse
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
-from megtrim.perf.schedule import Turn
 from megtrim.util.environment import Variables
 from megtrim.util.errors import ProductFailure
 from megtrim.util.value import Value
@@ -34,6 +33,9 @@ from megtrim.util.value import Value
 _PADDING = "MEGTRIM_PADDING"
 _RUN_OF_OUTPUT = re.compile(r"run(?P<run>\d{1,9})-var(?P<id>\d{1,9})", re.ASCII)
 _LONGEST_REASON = 300
+
+LARGEST_PADDING_BYTES = 4096
+"""One page: the size of the environment moves the stack within it."""
 
 
 class ContestFiles(Value):
@@ -269,3 +271,51 @@ def _marks_of(conditions: Conditions) -> tuple[Mark, ...]:
 
 def _lengthen(times_ms: Iterable[float]) -> tuple[float, ...]:
     return tuple(max(each, _SHORTEST_MS) for each in times_ms)
+
+
+class Turn(Value):
+    round_number: int
+    position: int
+    contestant: str
+    cpus: tuple[int, ...]
+    """The same for all of one round; empty: any."""
+    padding_bytes: int
+
+
+def plan_turns(
+    contestants: Sequence[str], rounds: int, *, cpus: Sequence[int], width: int = 1, seed: int
+) -> list[Turn]:
+    """Equal arguments give equal turns.
+
+    Each process needs ``width`` CPUs, and gets the next ones of ``cpus`` in each round. It is not
+    bound where there are no more than that.
+
+    Each round has its own order, drawn by chance. So whatever a place does to a time (the first
+    process after a change of CPU is slower, the machine drifts), it does to either side of a pair
+    with equal chance, which is all that the signed-rank test assumes of equal programs. A balanced
+    design cannot promise that: one that alternates lets the same contestant begin on each CPU.
+    """
+    import numpy as np
+
+    if not contestants or len(set(contestants)) != len(contestants) or width < 1 or rounds < 0:
+        msg = "a schedule takes distinct contestants, a width >= 1, and rounds >= 0"
+        raise ValueError(msg)
+    generator = np.random.default_rng(seed)
+    in_order = sorted(contestants)
+    return [
+        Turn(
+            round_number=number,
+            position=position,
+            contestant=in_order[index],
+            cpus=_choose_cpus(cpus, width, number),
+            padding_bytes=int(generator.integers(LARGEST_PADDING_BYTES)),
+        )
+        for number in range(rounds)
+        for position, index in enumerate(generator.permutation(len(in_order)))
+    ]
+
+
+def _choose_cpus(cpus: Sequence[int], width: int, number: int) -> tuple[int, ...]:
+    if len(cpus) <= width:
+        return ()
+    return tuple(sorted(cpus[(number + step) % len(cpus)] for step in range(width)))

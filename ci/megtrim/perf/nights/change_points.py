@@ -1,6 +1,8 @@
-"""Change points: from which night on a series of times is on another level.
+"""Series of nights, and their change points: from which night on times are on another level.
 
-Pure. Times are compared as ratios, so everything is computed on their logarithms. The steps:
+Another device, or another version of the way megtrim measures, begins a series of its own, so what
+it changes is never called a change of the program. Times are compared as ratios, so everything is
+computed on their logarithms. The steps:
 
 1. Nights far from their neighbours, one or two in a row, are replaced by the median around them.
 2. ruptures' PELT proposes changes, each with at least :data:`SHORTEST` nights on both sides.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -24,6 +27,9 @@ import numpy as np
 import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 
+from megtrim.experiments.experiment import TimeStage
+from megtrim.perf.nights.history import HistoryRun
+from megtrim.perf.times import StageTime
 from megtrim.util.value import Value
 
 if TYPE_CHECKING:
@@ -282,3 +288,97 @@ def _date_range(levels: NDArray[np.float64], alike: float) -> tuple[int, int]:
     limit = variance * _inflation(alike) * float(scipy.stats.chi2.ppf(_DATE_CONFIDENCE, df=1))
     possible = np.flatnonzero(costs - costs.min() <= limit) + SHORTEST
     return int(possible[0]) - 1, int(possible[-1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class SeriesKey:
+    scenario: str
+    contestant: str
+    stage: TimeStage
+    device: str
+    method: int
+
+    def __str__(self) -> str:
+        return f"{self.scenario} {self.contestant} {self.stage}"
+
+
+class Point(Value):
+    run: str
+    commit: str
+    measured_at: str
+    time: StageTime
+
+
+class DatedChange(Value):
+    change: Change
+    last_good: Point
+    first_bad: Point
+
+
+class Series(Value):
+    key: SeriesKey
+    device_name: str
+    points: tuple[Point, ...]
+    findings: Findings
+    changes: tuple[DatedChange, ...]
+    follows: str = ""
+
+
+def make_series(runs: Sequence[HistoryRun], *, scenario: str = "") -> tuple[Series, ...]:
+    """Sorted; ``scenario``: of that id alone.
+
+    Rows that were skipped or failed are no points. ``runs`` may come in any order.
+    """
+    points: dict[SeriesKey, list[Point]] = {}
+    names: dict[str, str] = {}
+    for run in sorted(runs, key=lambda each: each.id):
+        names[run.device.identity] = run.device.name
+        for row in run.rows:
+            for time in row.bounded_times if scenario in ("", row.scenario) else ():
+                key = SeriesKey(
+                    scenario=row.scenario,
+                    contestant=row.contestant,
+                    stage=time.stage,
+                    device=run.device.identity,
+                    method=run.method,
+                )
+                point = Point(
+                    run=run.id, commit=run.commit.sha, measured_at=run.measured_at, time=time
+                )
+                points.setdefault(key, []).append(point)
+    return tuple(
+        _make_one(key, points[key], names[key.device], _predecessor(key, points))
+        for key in sorted(points)
+    )
+
+
+def _make_one(key: SeriesKey, points: Sequence[Point], name: str, follows: str) -> Series:
+    findings = find_changes([point.time.median_ms for point in points])
+    dated = tuple(
+        DatedChange(change=each, last_good=points[each.last_good], first_bad=points[each.first_bad])
+        for each in findings.changes
+    )
+    return Series(
+        key=key,
+        device_name=name,
+        points=tuple(points),
+        findings=findings,
+        changes=dated,
+        follows=follows,
+    )
+
+
+def _predecessor(key: SeriesKey, points: dict[SeriesKey, list[Point]]) -> str:
+    row = (key.scenario, key.contestant, key.stage)
+    older = [
+        each
+        for each in points
+        if (each.scenario, each.contestant, each.stage) == row
+        and points[each][0].run < points[key][0].run
+    ]
+    if not older:
+        return ""
+    before = max(older, key=lambda each: points[each][0].run)
+    reasons = ("a new device",) * (before.device != key.device)
+    reasons += ("a new way of measuring",) * (before.method != key.method)
+    return " and ".join(reasons)

@@ -13,14 +13,14 @@ from dataclasses import replace
 from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity
 from megtrim.experiments.contest import METHOD, PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
+from megtrim.perf.nights.change_points import Series, make_series
 from megtrim.perf.nights.history import (
     HistoryRow,
     HistoryRun,
     MeasuredCommit,
     MeasuredDevice,
 )
-from megtrim.perf.nights.series import Series, make_series
-from megtrim.perf.rows.model import (
+from megtrim.perf.rows import (
     ChangePoint,
     HistoryPoint,
     HistorySeries,

@@ -20,7 +20,7 @@ from megtrim.perf.report.tables import (
     milliseconds,
     time_with_interval,
 )
-from megtrim.perf.rows.model import (
+from megtrim.perf.rows import (
     ChangePoint,
     HistoryPoint,
     HistorySeries,

@@ -14,7 +14,7 @@ from megtrim.config.config_id import id_of
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.regressions import IssueAction, IssueState, RegressionRecord
 from megtrim.perf.report.tables import time_with_interval
-from megtrim.perf.rows.model import PerformanceRow, Row, TrimmingRow
+from megtrim.perf.rows import PerformanceRow, Row, TrimmingRow
 from megtrim.perf.times import RatioResult, Reference, StageTime, ratio_with_interval
 from megtrim.render.markup import block, code, command, link, one_line, table
 from megtrim.util.commit_digest import COMMIT_DIGEST

@@ -11,14 +11,14 @@ from itertools import groupby
 from megtrim.config.units import format_bytes
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
-from megtrim.perf.rows.checks import summarize
-from megtrim.perf.rows.model import (
+from megtrim.perf.rows import (
     STATUS_WORDS,
     Performance,
     PerformanceRow,
     Row,
     TrimmingRow,
     check_status,
+    summarize,
 )
 from megtrim.perf.times import Answer, RatioResult, Reference, StageTime, ratio_with_interval
 from megtrim.render.formatting import align_columns

@@ -20,12 +20,12 @@ from megtrim.perf.measuring.timing_runs import (
     ContestEnded,
     ContestFiles,
     ContestRuns,
+    Turn,
     list_marks,
     make_sample,
     make_sample_by_length,
     read_times,
 )
-from megtrim.perf.schedule import Turn
 from megtrim.util.process import ProcessRunner
 from support.timing_logs import Form, MadeLog
 from unit.experiments.test_contest import CONTEST, RIVAL

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from megtrim.checks.check import DeviceIdentity
 from megtrim.experiments.contest import PerformanceStatus
+from megtrim.perf.nights.change_points import make_series
 from megtrim.perf.nights.history import HistoryRun, MeasuredCommit, dump_run, parse_run
 from megtrim.perf.nights.night import NightFacts, add_history, make_runs
-from megtrim.perf.nights.series import make_series
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from unit.verdict.examples import RESNET, facts

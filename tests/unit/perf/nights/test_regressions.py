@@ -20,7 +20,7 @@ from megtrim.perf.nights.regressions import (
     list_slower,
     plan_actions,
 )
-from megtrim.perf.rows.model import Performance, PerformanceRow, Row, TrimmingRow
+from megtrim.perf.rows import Performance, PerformanceRow, Row, TrimmingRow
 from megtrim.perf.times import Answer, Reference
 from support.history_entries import make_row, make_run
 from unit.verdict.examples import RESNET, TUNED

@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 
 from megtrim.experiments.contest import PerformanceStatus
-from megtrim.perf.nights.change_points import Pattern
+from megtrim.perf.nights.change_points import Pattern, make_series
 from megtrim.perf.nights.history import HistoryRun
-from megtrim.perf.nights.series import make_series
 from support.history_entries import SCENARIO, make_lost_row, make_row, make_run
 
 

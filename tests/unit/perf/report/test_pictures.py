@@ -14,7 +14,7 @@ from megtrim.perf.report.pictures import (
     size_speed_pictures,
     time_pictures,
 )
-from megtrim.perf.rows.model import Performance
+from megtrim.perf.rows import Performance
 from megtrim.report import html
 from megtrim.verdict.join import join
 from unit.report.test_html import Page

@@ -14,7 +14,7 @@ from megtrim.perf.report.regression_issue import (
     read_record,
     render_issue,
 )
-from megtrim.perf.rows.model import Row
+from megtrim.perf.rows import Row
 from megtrim.perf.times import SamplesLeftOut
 from unit.report.test_comment_rendered import inert
 from unit.verdict.examples import HOSTILE, RESNET

@@ -17,7 +17,7 @@ from megtrim.perf.report.tables import (
     time_with_interval,
     urgency,
 )
-from megtrim.perf.rows.model import Performance
+from megtrim.perf.rows import Performance
 from megtrim.perf.times import Answer, ratio_with_interval
 from megtrim.report import comment, html, junit, table
 from megtrim.verdict.join import join

@@ -18,7 +18,7 @@ from megtrim.checks.statuses import ScenarioStatus, VerdictKind
 from megtrim.experiments.contest import ContestResult, PerformanceStatus, Sample
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.perf.results import PerfResult
+from megtrim.perf.plan import PerfResult
 from megtrim.proof.neighbours.model import (
     NeighbourLevel,
     NeighbourOutcome,

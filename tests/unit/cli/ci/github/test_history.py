@@ -12,7 +12,7 @@ from megtrim.build_spec import Origin
 from megtrim.history.branch import DataBranch
 from megtrim.history.folder import append_to_folder
 from megtrim.perf.nights.history import RUN_FILES
-from megtrim.perf.rows.model import HistorySeries
+from megtrim.perf.rows import HistorySeries
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.history import SIZE_FILES
 from megtrim.util.process import ProcessRunner

@@ -8,7 +8,7 @@ import pytest
 from megtrim.checks.statuses import CheckStatus
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
-from megtrim.perf.rows.model import ChangePoint, HistoryPoint, check_status, status_of
+from megtrim.perf.rows import ChangePoint, HistoryPoint, check_status, status_of
 from megtrim.perf.times import Answer, Reference
 from megtrim.util.errors import InputError
 from megtrim.verdict.join import join

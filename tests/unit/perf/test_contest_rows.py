@@ -7,13 +7,13 @@ import pytest
 
 from megtrim.checks.invocation import Invocation
 from megtrim.experiments.contest import ContestResult, Criterion, Mark, PerformanceStatus
-from megtrim.perf.results import PerfResult
-from megtrim.perf.rows.model import Performance
-from megtrim.perf.rows.rows import (
+from megtrim.perf.outcomes import (
     ContestOutcome,
     make_performance,
     show_again,
 )
+from megtrim.perf.plan import PerfResult
+from megtrim.perf.rows import Performance
 from megtrim.perf.times import Reference
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from unit.evidence.support import SCENARIO, contest, contest_result, samples

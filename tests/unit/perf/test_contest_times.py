@@ -13,7 +13,7 @@ from megtrim.experiments.contest import (
     Sample,
 )
 from megtrim.experiments.experiment import TimeStage
-from megtrim.perf.rows.contest_times import (
+from megtrim.perf.comparison import (
     compare_sides,
     count_left_out,
     find_p_value,

@@ -8,15 +8,14 @@ import pytest
 from megtrim.chain.session import Session
 from megtrim.checks.check import DeviceIdentity
 from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatus
-from megtrim.perf.plan import perf_tasks
-from megtrim.perf.results import PerfResult
-from megtrim.perf.rows.model import Performance
-from megtrim.perf.rows.outcomes import list_measuring_devices, summarize_performance
+from megtrim.perf.outcomes import list_measuring_devices, summarize_performance
+from megtrim.perf.plan import PerfResult, perf_tasks
+from megtrim.perf.rows import Performance
 from megtrim.perf.times import Reference
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from unit.experiments.test_contest import CONTEST
 from unit.perf.measuring.test_contest_plan import CONFIG, open_session
-from unit.perf.rows.test_contest_times import make_result
+from unit.perf.test_contest_times import make_result
 from unit.trim.stages.built import finish
 
 SMALL = CONFIG.replace(

@@ -1,1 +1,0 @@
-"""One row of times for each scenario, and its checks."""
