@@ -190,7 +190,7 @@ def test_without_crash_ids_the_truth_is_among_the_candidates(
     """All of them share one instruction; for a region, its function is the candidate."""
     plain, numbered = trims
     planted = [*plant_in_plain(plain.program, numbered.program)]
-    called = [each for each in planted if each.truth in plain.program.left_out.names]
+    called = [each for each in planted if each.truth in plain.program.left_out]
     assert len(called) >= _PLANTED
     assert len(called) < len(planted)
 

@@ -127,7 +127,7 @@ def _plant_functions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterato
                 if twin.size_bytes == caller.size_bytes and place and numbered.is_trap(place):
                     truth = _truth_at(place, numbered)
                     # Region traps are functions of builds with crash ids alone.
-                    if truth in plain.left_out.names:
+                    if truth in plain.left_out:
                         yield PlantedCrash(site=site, truth=truth)
 
 
@@ -181,7 +181,7 @@ def _truth_at(address: int, program: TrimmedProgram) -> str:
         number = (int.from_bytes(code[:4], "little") >> 5 & 0xFFFF) - _FIRST_BRK
     else:
         number = int.from_bytes(code[3:], "little") if code[:3] == _UD1 else -1
-    names = program.left_out.names
+    names = program.left_out
     name = names[number] if 0 <= number < len(names) else ""
     return _region_of(name) or name
 

@@ -272,15 +272,14 @@ def _left_out_at(
 ) -> tuple[list[CrashCandidate], tuple[str, ...]]:
     """Return what may have been left out at a trap, and why it is not only one."""
     here = [each.name for each in program.table.at(address)]
-    dropped = {*program.left_out.names}
+    dropped = {*program.left_out}
     gone = sorted({*here} & dropped)
     regions = [name for name in here if name not in dropped and _region_of(name)]
     if any(map(is_stub, here)) and not gone:
-        gone = list(program.left_out.names)
+        gone = list(program.left_out)
     why: tuple[str, ...] = (_FOLDED,) if len(gone) + len(regions) > 1 else ()
     if len(gone) > 1 and not program.crash_ids:
-        reached = {*program.left_out.reachable}
-        gone, why = [name for name in gone if name in reached] or gone, (_SHARED,)
+        why = (_SHARED,)
     found = [_function(name) for name in (*gone, *regions)]
     if found and not all(is_stub(each) or each in dropped or each in regions for each in here):
         why = (*why, _KEPT_ALIKE)

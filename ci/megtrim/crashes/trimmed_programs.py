@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from megtrim.build_spec import Link
 from megtrim.chain.filenames import KEEP_SET_FILE
-from megtrim.chain.graph import FUNCTIONS, HEADER, LINKED, REDUCED, REGION, Stage, task_name
+from megtrim.chain.graph import FUNCTIONS, HEADER, REDUCED, REGION, Stage, task_name
 from megtrim.chain.result_content import content_of
 from megtrim.chain.store import StageFolder, Store, made_by_another
-from megtrim.crashes.program import LeftOutFunctions, TrimmedProgram, list_left_out, read_unfolded
+from megtrim.crashes.program import TrimmedProgram
 from megtrim.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.functions.linker_script import STUB, is_stub
 from megtrim.regions.header import LEFT_OUT
@@ -22,7 +20,6 @@ from megtrim.trim.results import (
     FunctionsKeepSetResult,
     HeaderResult,
     ReduceResult,
-    UnfoldedLinksResult,
 )
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
@@ -48,10 +45,7 @@ def read_newest(store: Store) -> FinishedTrim:
         raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
     names = [each.removeprefix(_BINARIES) for each in reduced.files if each.startswith(_BINARIES)]
     builds = (reduced, *_find_base(reduced, store))
-    found = {
-        name: read_program(name, builds, _find_unfolded(name, reduced, store), keep)
-        for name in sorted(names)
-    }
+    found = {name: read_program(name, builds, keep) for name in sorted(names)}
     return finish_trim(found, keep, shown=str(reduced.path))
 
 
@@ -102,33 +96,21 @@ def _find_base(reduced: StageFolder, store: Store) -> Iterator[StageFolder]:
         yield base
 
 
-def read_program(
-    name: str, builds: Sequence[StageFolder], linked: StageFolder | None, keep: KeepSet
-) -> TrimmedProgram | None:
+def read_program(name: str, builds: Sequence[StageFolder], keep: KeepSet) -> TrimmedProgram | None:
     """Return None if it has no twin with symbols.
 
-    The first of the ``builds`` is the trim, others may have twins of what it took from them;
-    ``linked`` has the unfolded link. None: it is not here, so it is not known what refers to what.
+    The first of the ``builds`` is the trim, others may have twins of what it took from them.
     """
     table = _read_twin(name, builds)
     if table is None:
         return None
-    reduced = builds[0]
-    made = make_program(
-        name, read_linked(reduced.file(f"{_BINARIES}{name}")), table, LeftOutFunctions(), keep
-    )
-    names = linking.read_dropped(reduced, name)
-    if names is None:
-        return made
-    if linked is None:
-        return replace(made, left_out=list_left_out(names))
-    place = linked.file(linking.locate_unstripped(Link.UNFOLDED, name))
-    unfolded, pointers = read_unfolded(read_linked(place), source=str(place))
-    return replace(made, left_out=list_left_out(names, unfolded, pointers))
+    shipped = read_linked(builds[0].file(f"{_BINARIES}{name}"))
+    dropped = tuple(sorted(linking.read_dropped(builds[0], name) or ()))
+    return make_program(name, shipped, table, dropped, keep)
 
 
 def make_program(
-    name: str, shipped: bytes, table: FunctionTable, left_out: LeftOutFunctions, keep: KeepSet
+    name: str, shipped: bytes, table: FunctionTable, left_out: tuple[str, ...], keep: KeepSet
 ) -> TrimmedProgram:
     return TrimmedProgram(
         name=name,
@@ -148,18 +130,6 @@ def _read_twin(name: str, builds: Sequence[StageFolder]) -> FunctionTable | None
             except InputError:
                 continue  # stripped by the linker, or of a machine that megtrim cannot read
     return None
-
-
-def _find_unfolded(name: str, reduced: StageFolder, store: Store) -> StageFolder | None:
-    return store.previous(
-        Stage.FUNCTIONS,
-        UnfoldedLinksResult,
-        task_name(LINKED),
-        fits=lambda folder: (
-            folder.result_as(UnfoldedLinksResult).links.get(name)
-            == reduced.inputs.get(f"link {name}")
-        ),
-    )
 
 
 def _has_crash_ids(table: FunctionTable) -> bool:

@@ -248,11 +248,11 @@ def _compare_left_out(
             if count:
                 yield f"{path} is missing, and functions of {name} were left out"
             continue
-        left_out, sha256 = parse_left_out(_text(folder, path), source=path)
+        names, sha256 = parse_left_out(_text(folder, path), source=path)
         if sha256 != each.sha256:
             yield f"{path} is of another build than {RELEASE_FILE} describes"
-        if len(left_out.names) != count:
-            yield f"{path} lists {len(left_out.names)} functions, {RELEASE_FILE} says {count}"
+        if len(names) != count:
+            yield f"{path} lists {len(names)} functions, {RELEASE_FILE} says {count}"
 
 
 def _compare_aar(

@@ -10,7 +10,6 @@ from megtrim.build.engines.checkout import Checkout
 from megtrim.build_spec import EngineLibrary, Linkage
 from megtrim.chain.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.chain.graph import (
-    LINKED,
     REDUCED,
     REGION,
     REPORT,
@@ -284,7 +283,7 @@ def _collect_left_out(session: Session, contents: ReleaseContents) -> Iterator[R
     builds = [done[each] for each in (REDUCED, REGION) if each in done]
     sha256 = {each.name: each.sha256 for each in contents.artifacts}
     for each in contents.functions:
-        program = read_program(each.artifact, builds, done.get(LINKED), keep)
+        program = read_program(each.artifact, builds, keep)
         if program is not None:
             text = dump_left_out(program.left_out, program_sha256=sha256[each.artifact])
             yield from_text(locate_left_out(each.artifact), text)

@@ -16,7 +16,7 @@ from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import Stage, keep_task
 from megtrim.chain.session import Session
 from megtrim.checks.statuses import CheckStatus
-from megtrim.crashes.program import LeftOutFunctions, TrimmedProgram, parse_left_out
+from megtrim.crashes.program import TrimmedProgram, parse_left_out
 from megtrim.crashes.trimmed_programs import FinishedTrim, finish_trim, make_program
 from megtrim.elf.symbol_table import read_linked, read_table
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
@@ -207,10 +207,10 @@ def _read_program(folder: Path, artifact: ReleaseArtifact, keep: KeepSet) -> Tri
     return make_program(artifact.name, shipped, table, _read_left_out(folder, artifact.name), keep)
 
 
-def _read_left_out(folder: Path, name: str) -> LeftOutFunctions:
+def _read_left_out(folder: Path, name: str) -> tuple[str, ...]:
     path = locate_left_out(name)
     if not (folder / path).is_file():
-        return LeftOutFunctions()
+        return ()
     text = read_text(
         folder / path, most_bytes=LARGEST_DOCUMENT, expected="a part of a release", shown=path
     )

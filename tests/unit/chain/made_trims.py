@@ -12,10 +12,8 @@ from megtrim.chain.store import Store
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim.builds import links as linking
 from megtrim.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
-from megtrim.trim.results import UnfoldedLinksResult as Unfolded
 from megtrim.util.files import sha256_file
-from unit.crashes.made_programs import UNFOLDED, WHOLE, folded, numbered
-from unit.functions.made_links import linked
+from unit.crashes.made_programs import folded, numbered
 from unit.trim.stages.results import BUILD
 from unit.trim.stages.support import keep_set
 
@@ -55,10 +53,6 @@ def trim_by_functions(
     keep = dump_keep_set(keep_set(1)).encode()
     kept = leave(store, "functions/keepset", FunctionsKeepSetResult(functions=2), {
         KEEP_SET_FILE: keep
-    })  # fmt: skip
-    whole = linked(UNFOLDED, code=WHOLE)
-    leave(store, "functions/linked", Unfolded(links={TARGET: LINK}), {
-        f"links/unfolded/{TARGET}": whole
     })  # fmt: skip
     files = {f"bin/{TARGET}": program, f"dropped-{TARGET}.txt": b"_Z5firstv\n_Z6secondi\n"}
     files |= more or {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
-from megtrim.crashes.program import TrimmedProgram, list_left_out, read_unfolded
+from megtrim.crashes.program import TrimmedProgram
 from megtrim.elf.symbol_table import parse_table
 from megtrim.functions.linker_script import STUB
 from unit.functions.made_links import CODE_AT, Symbol, linked
@@ -40,11 +40,6 @@ FOLDED = (
     *(symbol("_Z5staysv", 0), symbol("_Z5otherv", 16), symbol(STUB, 32, 4)),
     *(symbol(name, 32, 4) for name in (FIRST, SECOND, UNUSED)),
 )
-WHOLE = words(bl(0, 32), bl(4, 48), BRK, *[NOP] * 5, *[NOP] * 12)
-UNFOLDED = (
-    *(symbol("_Z5staysv", 0), symbol("_Z5otherv", 16)),
-    *(symbol(FIRST, 32), symbol(SECOND, 48), symbol(UNUSED, 64)),
-)
 
 
 def program(*, name: str = "app", fixed: bool = False, **changes: object) -> TrimmedProgram:
@@ -54,22 +49,10 @@ def program(*, name: str = "app", fixed: bool = False, **changes: object) -> Tri
         name=name,
         shipped=data,
         table=parse_table(data, source=name),
+        left_out=(FIRST, SECOND, UNUSED),
         trims_regions=False,
     )
-    return with_left_out(replace(made, **changes))  # type: ignore[arg-type]
-
-
-def with_left_out(
-    made: TrimmedProgram,
-    unfolded: bytes | None = None,
-    *,
-    pointers: frozenset[int] | None = frozenset(),
-) -> TrimmedProgram:
-    """Return the program with what was left out; ``unfolded``: the link that has all of it."""
-    data = linked(UNFOLDED, code=WHOLE) if unfolded is None else unfolded
-    code, _ = read_unfolded(data, source="unfolded")
-    names = (FIRST, SECOND, UNUSED)
-    return replace(made, left_out=list_left_out(names, code, pointers))
+    return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def folded(*, fixed: bool = False) -> bytes:

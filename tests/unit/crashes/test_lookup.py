@@ -21,6 +21,7 @@ from megtrim.elf.symbol_table import Function, FunctionTable
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, folded, numbered, program
 from unit.crashes.reports import tombstone
 
+SHARED = ["first()", "second(int)", "unused()"]
 DEBUG_ID = "0302010005040706" + ID[16:32]
 """As Breakpad writes it."""
 
@@ -75,10 +76,10 @@ def test_without_a_build_id_nothing_is_certain() -> None:
 
 
 def test_a_shared_stub() -> None:
-    """Whatever remaining code or data refers to is a candidate; the stack shows who called it."""
+    """Each may be what was called; the stack shows from where."""
     finding = found(program(), STUB_AT, STAYS + 4)
 
-    assert (finding.cause, names(finding)) == (CrashCause.CANDIDATES, ["first()", "second(int)"])
+    assert (finding.cause, names(finding)) == (CrashCause.CANDIDATES, SHARED)
     assert "share one instruction" in finding.why_several[0]
     assert finding.stack == ("_Z5staysv",)
 
@@ -281,7 +282,7 @@ def test_an_address_may_be_of_any_program() -> None:
 
     finding = look_up(parse_address(hex(STUB_AT)), programs)
     assert (finding.cause, finding.program) == (CrashCause.CANDIDATES, "app, libapp.so")
-    assert names(finding) == ["first()", "second(int)"]
+    assert names(finding) == SHARED
     assert "does not name the file" in finding.why_several[0]
 
 

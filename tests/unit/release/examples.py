@@ -212,7 +212,7 @@ def write_release(
         size_bytes=len(made.shipped),
         plain_bytes=None,
     )
-    count = len(made.left_out.names)
+    count = len(made.left_out)
     functions = (FunctionsUse(artifact=NAME, held=count + 2, kept=2),) if count else ()
     said = replace(contents(), artifacts=(artifact,), functions=functions)
     text = dump_left_out(made.left_out, program_sha256=sha256) if left_out is None else left_out

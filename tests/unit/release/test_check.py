@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
-from megtrim.crashes.program import LeftOutFunctions, dump_left_out
+from megtrim.crashes.program import dump_left_out
 from megtrim.evidence.evidence import dump_set, parse_set
 from megtrim.release.check import add_proofs, check_release, clean_proofs, expect_whole
 from megtrim.release.contents import (
@@ -416,7 +416,7 @@ def test_an_aar_of_a_release_that_can_have_none_is_named(tmp_path: Path) -> None
             "symbols/app.left-out.json is of another build than release.json describes",
         ),
         (
-            dump_left_out(LeftOutFunctions(), program_sha256="0" * 64),
+            dump_left_out((), program_sha256="0" * 64),
             "symbols/app.left-out.json lists 0 functions, release.json says 3",
         ),
     ],
@@ -427,7 +427,7 @@ def test_a_list_of_something_else(left_out: str, problem: str, tmp_path: Path) -
 
 
 def test_a_list_of_no_program(tmp_path: Path) -> None:
-    text = dump_left_out(LeftOutFunctions(), program_sha256="0" * 64)
+    text = dump_left_out((), program_sha256="0" * 64)
     folder = write(tmp_path / "r", documents(more={"symbols/old.left-out.json": text}))
 
     assert problems(folder) == (

@@ -12,7 +12,7 @@ import pytest
 from megtrim.chain.session import Session
 from megtrim.checks.check import Check, DeviceIdentity
 from megtrim.checks.statuses import CheckKind, CheckStatus, decide
-from megtrim.crashes.program import LeftOutFunctions, TrimmedProgram
+from megtrim.crashes.program import TrimmedProgram
 from megtrim.evidence.evidence import parse_set
 from megtrim.release.archive import write_folder
 from megtrim.release.check import ReleaseCheck, check_release, clean_proofs
@@ -323,10 +323,10 @@ def test_it_is_what_the_results_have(make: Callable[[], TrimmedProgram], tmp_pat
 
 
 def test_without_the_list_regions_alone_were_trimmed(tmp_path: Path) -> None:
-    made = replace(program(), left_out=LeftOutFunctions())
+    made = replace(program(), left_out=())
     (found,) = read_release(write_release(tmp_path / "r", made, left_out=""), shown="r").programs
 
-    assert found.left_out == LeftOutFunctions()
+    assert found.left_out == ()
 
 
 def test_without_symbols(tmp_path: Path) -> None:
