@@ -30,7 +30,8 @@ from megtrim.devices.device import Timeouts
 from megtrim.trim.runs.execution import RunSpec, run_on
 from megtrim.util.process import Command, ProcessRunner
 from virtual_phone.adb_server import connect, private_server
-from virtual_phone.manager import PhoneRequest, run_phone
+from virtual_phone.manager import run_phone
+from virtual_phone.spec import PhoneSpec
 from virtual_phone.system import rootfs
 
 PAYLOAD_BYTES = 10_000_000
@@ -112,7 +113,7 @@ def phone(processes: ProcessRunner, serial: str) -> Iterator[tuple[ProcessRunner
         yield processes, serial
         return
     files = rootfs.provide(processes)
-    wish = PhoneRequest(name=f"benchmark-{os.getpid()}")
+    wish = PhoneSpec(name=f"benchmark-{os.getpid()}")
     with run_phone(processes, files.path, wish) as made, private_server(processes) as server:
         connect(processes, server, made.serial)
         yield ProcessRunner({**processes.env, **server.env}), made.serial

@@ -21,7 +21,8 @@ from megtrim.util.process import ProcessRunner
 from virtual_phone import manager
 from virtual_phone.adb_server import AdbServer, connect, private_server
 from virtual_phone.faults.request import ABOUT, FaultTrigger, make_request
-from virtual_phone.manager import PhoneRequest, RunningPhone
+from virtual_phone.manager import RunningPhone
+from virtual_phone.spec import PhoneSpec
 from virtual_phone.system import rootfs as roots
 
 _MIB = 1024 * 1024
@@ -111,7 +112,7 @@ Examples:
 @click.option("--property", "properties", multiple=True, metavar="KEY=VALUE", help="For getprop.")
 @click.option(
     "--android",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
     help="Folder with the system of an Android, for programs that need its loader.",
 )
 @click.option(
@@ -132,13 +133,19 @@ def start(
     folder: Path | None,
     adb_server: str | None,
     ready_file: Path | None,
+    android: str | None,
+    storage: int,
+    properties: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Run a phone until Ctrl-C. `adb connect` takes the address that is printed."""
     processes = _open_processes()
-    properties = dict(each.partition("=")[::2] for each in options.pop("properties"))
-    asked = PhoneRequest(
-        name=name, data_bytes=options.pop("storage") * _MIB, properties=properties, **options
+    asked = PhoneSpec(
+        name=name,
+        android=android or "",
+        data_bytes=storage * _MIB,
+        properties=dict(words.partition("=")[::2] for words in properties),
+        **options,
     )
     root = folder or roots.provide(processes, mirror=mirror).path
     with ExitStack() as stack:
@@ -186,7 +193,7 @@ def _announce(phone: RunningPhone, server: AdbServer | None, ready_file: Path | 
 def fault(name: str, fault: str, **more: Any) -> None:
     """Make something go wrong with a phone, or right again."""
     request = make_request(fault, **more)
-    manager.find(_open_processes(), name).control.give(request)
+    manager.find(_open_processes(), name).give(request)
 
 
 @main.command(
@@ -203,7 +210,7 @@ def list_phones() -> None:
 
 
 def _line(phone: RunningPhone) -> str:
-    status = phone.control.status()
+    status = phone.status()
     waiting = ", ".join(status["waiting"])
     return f"{phone.name}\t{phone.serial}\t{status['state']}" + (f"\t{waiting}" if waiting else "")
 

@@ -1,4 +1,4 @@
-"""Starting a virtual phone from outside, and finding those that run."""
+"""Starting a virtual phone from outside, finding those that run, and speaking with them."""
 
 from __future__ import annotations
 
@@ -7,45 +7,34 @@ import os
 import platform
 import re
 import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Background, Command, ProcessRunner
-from virtual_phone.control import ControlClient
+from virtual_phone.faults.request import FaultRequest, make_request
 from virtual_phone.owned_dirs import LOCK, is_abandoned, remove
-from virtual_phone.spec import LOG, READY, PhoneSpec
+from virtual_phone.spec import LOG, READY, SOCKET, PhoneSpec
 
 MACHINE = "aarch64"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,59}", re.ASCII)
 _START_S = 30.0
 _LOOK_S = 0.01
 _MKDIR_ATTEMPTS = 5
+_ANSWER_BYTES = 1024 * 1024
+_ANSWER_S = 20.0
 _HINT_QEMU = "on Debian: apt-get install qemu-user-static"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PhoneRequest:
-    name: str
-    cpu: str = "max"
-    """As qemu names it."""
-    host: str = "127.0.0.1"
-    port: int = 0
-    rooted: bool = False
-    data_bytes: int = 1024 * 1024 * 1024
-    boot_s: float = 2.0
-    properties: Mapping[str, str] = field(default_factory=dict)
-    android: Path | None = None
-    """Folder with the ``system`` of an Android, whose loader and C library it shows."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunningPhone:
-    """A phone that runs. ``serial`` is what ``adb connect`` takes."""
+    """``serial`` is what ``adb connect`` takes. Its socket takes a line of JSON and answers one."""
 
     name: str
     pid: int
@@ -60,38 +49,57 @@ class RunningPhone:
     def serial(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    @property
-    def control(self) -> ControlClient:
-        return ControlClient(self.folder)
+    def status(self) -> dict[str, Any]:
+        """``state``: running, frozen or dead; ``waiting``, ``happened``: faults, in order."""
+        return self._ask({"do": "status"})
+
+    def fault(self, fault: str, value: float | None = None, **more: Any) -> None:
+        self.give(make_request(fault, value=value, **more))
+
+    def give(self, request: FaultRequest) -> None:
+        """A request for now has happened when this returns."""
+        self._ask({"do": "fault", "request": asdict(request)})
+
+    def set_properties(self, values: Mapping[str, str]) -> None:
+        self._ask({"do": "properties", "values": dict(values)})
+
+    def log(self, text: str) -> None:
+        self._ask({"do": "log", "text": text})
+
+    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+                door.settimeout(_ANSWER_S)
+                door.connect(str(self.folder / SOCKET))
+                door.sendall(json.dumps(request).encode() + b"\n")
+                with door.makefile("rb") as reader:
+                    answer = json.loads(reader.readline(_ANSWER_BYTES))
+        except (OSError, ValueError) as error:
+            msg = f"the virtual phone at {self.folder} does not answer: {error}"
+            raise InfrastructureFailure(msg, hint="does it still run?") from None
+        if not isinstance(answer, dict) or "error" in answer:
+            reason = answer.get("error") if isinstance(answer, dict) else answer
+            msg = f"the virtual phone refused: {reason}"
+            raise InputError(msg)
+        return answer
 
 
 @contextmanager
-def run_phone(
-    processes: ProcessRunner, root: Path, request: PhoneRequest
-) -> Iterator[RunningPhone]:
+def run_phone(processes: ProcessRunner, root: Path, spec: PhoneSpec) -> Iterator[RunningPhone]:
     """The phone can be connected to when this yields.
 
     Raises InputError where this machine cannot run one, InfrastructureFailure where it failed.
     """
-    folder = _own_folder(processes, request.name)
+    folder = _own_folder(processes, spec.name)
     try:
-        spec = PhoneSpec(
-            name=request.name,
+        spec = replace(
+            spec,
             folder=str(folder),
             root=str(root),
             emulator=emulator(processes),
             path=processes.env.get("PATH", os.defpath),
-            cpu=request.cpu,
-            host=request.host,
-            port=request.port,
-            rooted=request.rooted,
-            data_bytes=request.data_bytes,
-            boot_s=request.boot_s,
-            properties=dict(request.properties),
-            android=str(request.android.resolve()) if request.android else "",
         )
-        log = folder / LOG
-        command = Command(argv=spec.argv(), timeout_s=_START_S, log=log)
+        command = Command(argv=spec.argv(), timeout_s=_START_S, log=folder / LOG)
         with processes.background(command) as supervisor:
             yield _when_ready(folder, supervisor)
     finally:

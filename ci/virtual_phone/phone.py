@@ -14,15 +14,15 @@ import socket
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Background, Command, ProcessRunner
-from virtual_phone.system import emulation, kernel
+from virtual_phone.spec import LOG, PhoneSpec, own_program
+from virtual_phone.system import kernel
 from virtual_phone.system import sensors as say
-from virtual_phone.system.boot import ADBD_PORT, InitProcess
-from virtual_phone.system.mounts import MountTree
+from virtual_phone.system.boot import ADBD_PORT
+from virtual_phone.system.mounts import MountTree, register_emulator
 from virtual_phone.system.sensors import Sensors
 
 _ANSWER_S = 15.0
@@ -33,46 +33,34 @@ _BURST_BYTES = 131072
 """More than the largest packet of ``lo``, or that packet would never pass."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhoneModel:
-    name: str
-    root: Path
-    emulator: str
-    cpu: str
-    rooted: bool
-    data_bytes: int
-    properties: Mapping[str, str]
-    log: Path
-    android: Path | None = None
-
-
 class Phone:
-    def __init__(self, model: PhoneModel, processes: ProcessRunner) -> None:
-        self._model = model
+    def __init__(self, spec: PhoneSpec, processes: ProcessRunner) -> None:
+        self._spec = spec
+        self._log = Path(spec.folder) / LOG
         self._processes = processes
         self._cpus = os.cpu_count() or 1
-        cpuinfo = say.cpuinfo(model.cpu, self._cpus)
-        if not model.emulator:
+        cpuinfo = say.cpuinfo(spec.cpu, self._cpus)
+        if not spec.emulator:
             cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")  # what programs run on
         self._tree = MountTree(
-            model.root,
+            Path(spec.root),
             cpuinfo=cpuinfo,
-            rooted=model.rooted,
+            rooted=spec.rooted,
             cpus=self._cpus,
-            android=model.android,
+            android=Path(spec.android) if spec.android else None,
         )
-        self._properties = dict(model.properties)
+        self._properties = dict(spec.properties)
         self._power = ExitStack()
         self._boot: Background | None = None
         self.frozen = False
-        self._body = Sensors()
+        self.body = Sensors()
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        if self._model.emulator:
-            emulation.ensure(Path(self._model.emulator))
-        self._tree.make(self._applets(), self._model.data_bytes)
-        self.show(self._body)
+        if self._spec.emulator:
+            register_emulator(Path(self._spec.emulator))
+        self._tree.make(self._applets(), self._spec.data_bytes)
+        self.show(self.body)
         try:
             self.boot()
             yield
@@ -94,8 +82,9 @@ class Phone:
             return
         self._tree.write(self._tree.own / "boot_id", f"{uuid.uuid4()}\n")
         self.report_booted(False)
-        spec = InitProcess(top=str(self._tree.top), cpu=self._model.cpu, rooted=self._model.rooted)
-        command = Command(argv=spec.argv(), timeout_s=_CALL_S, log=self._model.log)
+        rooted = "rooted" if self._spec.rooted else ""
+        argv = own_program("virtual_phone.system.boot", str(self._tree.top), self._spec.cpu, rooted)
+        command = Command(argv=argv, timeout_s=_CALL_S, log=self._log)
         self._boot = self._power.enter_context(self._processes.background(command))
         self.frozen = False
 
@@ -111,7 +100,7 @@ class Phone:
                 self.report_booted(True)
                 return
             await asyncio.sleep(_LOOK_S)
-        msg = f"virtual phone {self._model.name}: its adbd did not start; see {self._model.log}"
+        msg = f"virtual phone {self._spec.name}: its adbd did not start; see {self._log}"
         raise InfrastructureFailure(msg)
 
     def freeze(self, *, thaw: bool = False) -> None:
@@ -132,7 +121,7 @@ class Phone:
         kernel.resize(self._tree.data, max(used + left_bytes, place.f_frsize))
 
     def unfill(self) -> None:
-        kernel.resize(self._tree.data, self._model.data_bytes)
+        kernel.resize(self._tree.data, self._spec.data_bytes)
 
     def mute(self, silent: bool) -> None:
         """Cut its network without closing connections, or join it again."""
@@ -147,19 +136,15 @@ class Phone:
         self._tc("qdisc", "replace", "dev", "lo", "root", "pfifo")
 
     def show(self, body: Sensors) -> None:
-        self._body = body
+        self.body = body
         self._tree.show(body)
 
-    @property
-    def body(self) -> Sensors:
-        return self._body
-
     def report_booted(self, booted: bool) -> None:
-        model = self._model
+        spec = self._spec
         values = say.properties(
-            name=model.name,
-            cpu=model.cpu,
-            rooted=model.rooted,
+            name=spec.name,
+            cpu=spec.cpu,
+            rooted=spec.rooted,
             more=self._properties,
             booted=booted,
         )
@@ -175,15 +160,15 @@ class Phone:
 
     def _tc(self, *words: str) -> None:
         tool = shutil.which("chroot") or "/usr/sbin/chroot"
-        argv = (tool, str(self._model.root), "/usr/sbin/tc", *words)
+        argv = (tool, self._spec.root, "/usr/sbin/tc", *words)
         outcome = self._processes.run(Command(argv=argv, timeout_s=_CALL_S))
         if not outcome.ok:
-            msg = f"virtual phone {self._model.name}: tc: {outcome.stderr.strip()[-200:]}"
+            msg = f"virtual phone {self._spec.name}: tc: {outcome.stderr.strip()[-200:]}"
             raise InfrastructureFailure(msg)
 
     def _applets(self) -> tuple[str, ...]:
         tool = shutil.which("chroot") or "/usr/sbin/chroot"
-        argv = (tool, str(self._model.root), "/usr/bin/toybox")
+        argv = (tool, self._spec.root, "/usr/bin/toybox")
         return tuple(self._processes.run(Command(argv=argv, timeout_s=_CALL_S)).stdout.split())
 
     def _inhabitants(self) -> set[int]:

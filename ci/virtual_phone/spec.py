@@ -6,26 +6,35 @@ Whoever starts a phone imports this, and not the phone: that takes a moment.
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, dataclass, field
-
-from virtual_phone.system.programs import own_program
+from pathlib import Path
 
 READY = "phone.json"
 LOG = "log"
+SOCKET = "control"
+_SOURCES = str(Path(__file__).parents[1])
+_START = (
+    "import importlib, sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "importlib.import_module(sys.argv.pop(1)).main()"
+)
+
+
+def own_program(module: str, *arguments: str) -> tuple[str, ...]:
+    """Return the argv that runs a module's ``main``, wherever it was imported from.
+
+    Such a module needs the standard library alone: that starts much faster.
+    """
+    return (sys.executable, "-I", "-S", "-c", _START, _SOURCES, module, *arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhoneSpec:
-    """Which phone to be. ``emulator`` is empty where programs of the phone need none."""
+    """Which phone to be. From ``folder`` on, whoever starts it fills in."""
 
     name: str
-    folder: str
-    """Its own, for its socket and its log; removed with it."""
-    root: str
-    emulator: str
-    path: str
-    """Where its supervisor finds programs of this machine."""
     cpu: str = "max"
+    """As qemu names it."""
     host: str = "127.0.0.1"
     port: int = 0
     """On which it can be connected to; 0: any that is free."""
@@ -36,6 +45,13 @@ class PhoneSpec:
     properties: dict[str, str] = field(default_factory=dict)
     android: str = ""
     """Folder with the ``system`` of an Android; empty: programs of Android do not run."""
+    folder: str = ""
+    """Its own, for its socket and its log; removed with it."""
+    root: str = ""
+    emulator: str = ""
+    """Empty where programs of the phone need none."""
+    path: str = ""
+    """Where its supervisor finds programs of this machine."""
 
     def argv(self) -> tuple[str, ...]:
-        return own_program("virtual_phone.supervisor", json.dumps(asdict(self)), bare=True)
+        return own_program("virtual_phone.supervisor", json.dumps(asdict(self)))

@@ -17,12 +17,11 @@ from typing import Any
 
 from megtrim.util.errors import MegtrimError
 from megtrim.util.process import ProcessRunner
-from virtual_phone.control import SOCKET
 from virtual_phone.faults.request import make_request
 from virtual_phone.faults.scheduler import FaultScheduler
 from virtual_phone.owned_dirs import hold, remove
-from virtual_phone.phone import Phone, PhoneModel
-from virtual_phone.spec import LOG, READY, PhoneSpec
+from virtual_phone.phone import Phone
+from virtual_phone.spec import READY, SOCKET, PhoneSpec
 from virtual_phone.system import kernel
 
 
@@ -64,18 +63,7 @@ def enter_namespaces() -> None:
 class _Supervisor:
     def __init__(self, spec: PhoneSpec) -> None:
         self._spec = spec
-        model = PhoneModel(
-            name=spec.name,
-            root=Path(spec.root),
-            emulator=spec.emulator,
-            cpu=spec.cpu,
-            rooted=spec.rooted,
-            data_bytes=spec.data_bytes,
-            properties=spec.properties,
-            log=Path(spec.folder) / LOG,
-            android=Path(spec.android) if spec.android else None,
-        )
-        self._phone = Phone(model, ProcessRunner({"PATH": spec.path}))
+        self._phone = Phone(spec, ProcessRunner({"PATH": spec.path}))
         self._faults = FaultScheduler(self._phone, boot_s=spec.boot_s)
 
     async def run(self, door: socket.socket, control: socket.socket) -> None:

@@ -105,10 +105,10 @@ class _Bench:
         return self._noticed(request, fault, {"moment": "push", "nth": 2, "after_bytes": 1_000_000})
 
     def _noticed(self, request: RunSpec, fault: str, moment: dict[str, Any]) -> float:
-        control = self.lane.first.control
-        control.fault("reset")
-        control.fault(fault, **moment)
-        hit = Clock(lambda: bool(control.status()["happened"]))
+        phone = self.lane.first
+        phone.fault("reset")
+        phone.fault(fault, **moment)
+        hit = Clock(lambda: bool(phone.status()["happened"]))
         device = self.lane.device(self._state(), Timeouts(), spare=False)
         shown_s = hit_s = 0.0
         try:
@@ -119,7 +119,7 @@ class _Bench:
                     # The count stops before anything is mended.
                     shown_s = time.monotonic()
                     hit_s = hit.stopped() or shown_s
-                    control.fault("reset")
+                    phone.fault("reset")
         except InfrastructureFailure:
             return shown_s - hit_s
         msg = f"{fault}: no one noticed"
@@ -128,9 +128,9 @@ class _Bench:
     def recovered(self, fault: str, word: str) -> Measure:
         """Lose the link for half a minute under a job, and let no one do anything about it."""
         request = self._make_spec(10)
-        control = self.lane.first.control
-        control.fault("reset")
-        control.fault(fault, moment="run", delay_s=0.3, for_s=_LOST_S)
+        phone = self.lane.first
+        phone.fault("reset")
+        phone.fault(fault, moment="run", delay_s=0.3, for_s=_LOST_S)
         device = self.lane.device(self._state(), Timeouts(), spare=False)
         start, text = time.monotonic(), "given up"
         tries = []
@@ -150,8 +150,8 @@ class _Bench:
 
     def killed(self) -> Iterator[Measure]:
         """Interrupt a job, and kill one; see what they leave, and for how long."""
-        state, control = self._state(), self.lane.first.control
-        control.fault("reset")
+        state, phone = self._state(), self.lane.first
+        phone.fault("reset")
         with self._job(state, _LONG_TENTHS, spare=False) as job:
             self._await_program(job)
             os.kill(job.process.pid, signal.SIGINT)

@@ -104,7 +104,7 @@ class _Work:
             moment["delay_s"] = step * _STEP_S
         if not case.way.lasting and PhoneFault(case.fault) in UNDONE_BY:
             moment["for_s"] = _MENDED_AFTER_S
-        self.lane.first.control.fault(case.fault, _VALUES.get(case.fault), **moment)
+        self.lane.first.fault(case.fault, _VALUES.get(case.fault), **moment)
 
 
 def attempt(case: Case, lane: Lane, compiled: bytes, timeouts: Timeouts = SHORT) -> Seen:

@@ -18,7 +18,8 @@ from megtrim.devices.device import Timeouts
 from megtrim.devices.pool.device_pool import merge_devices
 from megtrim.util.process import Command, ProcessRunner
 from virtual_phone.adb_server import AdbServer, connect, private_server
-from virtual_phone.manager import PhoneRequest, RunningPhone, run_phone
+from virtual_phone.manager import RunningPhone, run_phone
+from virtual_phone.spec import PhoneSpec
 from virtual_phone.system import rootfs
 
 _CALL_S = 20.0
@@ -47,7 +48,7 @@ class Lane:
 
     def mend(self, timeouts: Timeouts, *, enter: bool) -> None:
         """Undo every fault, wait until the phones answer; let the next job enter if wished."""
-        self.first.control.fault("reset")
+        self.first.fault("reset")
         for phone in (self.first, self.second):
             self._await(phone)
         if enter:
@@ -81,7 +82,7 @@ class Lane:
                 argv = (self.server.adb, verb, phone.serial)
                 self.processes.run(Command(argv=argv, timeout_s=_CALL_S))
             time.sleep(_LOOK_S)
-        msg = f"{phone.name} did not come back: {phone.control.status()}"
+        msg = f"{phone.name} did not come back: {phone.status()}"
         raise AssertionError(msg)
 
 
@@ -106,7 +107,7 @@ def pool_of(
 
 
 def happened(phone: RunningPhone, fault: Fault) -> bool:
-    return any(each.split(" ")[0] == fault for each in phone.control.status()["happened"])
+    return any(each.split(" ")[0] == fault for each in phone.status()["happened"])
 
 
 class Clock:
@@ -142,9 +143,7 @@ def lane(processes: ProcessRunner, number: int, scratch: Path) -> Iterator[Lane]
     with ExitStack() as stack:
         first, second = (
             stack.enter_context(
-                run_phone(
-                    processes, files.path, PhoneRequest(name=f"{word}-{number}", boot_s=_BOOT_S)
-                )
+                run_phone(processes, files.path, PhoneSpec(name=f"{word}-{number}", boot_s=_BOOT_S))
             )
             for word in ("first", "second")
         )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from megtrim.devices.device import Device, Lease
-from megtrim.devices.pool.machine import NoUsableMachine
+from megtrim.devices.device import Device, Lease, NoUsableMachine
 from megtrim.devices.remote import crash_reports
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 from megtrim.util.errors import InfrastructureFailure

@@ -2,21 +2,240 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import shlex
+import stat
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
-from megtrim.devices.pool.machine import ConnectionState, MachineId
+from megtrim.devices.device import ConnectionState, MachineId
+from megtrim.devices.pool.leases import state_folder
 from megtrim.devices.remote import telemetry
 from megtrim.devices.remote.run_directory import RemoteMachine
-from megtrim.devices.remote.ssh_transport import PROGRAM, SshTransport
-from megtrim.devices.remote.transport import ConnectionLost, call
+from megtrim.devices.remote.transport import (
+    ConnectionLost,
+    call,
+    expect_pushed,
+    expect_transferred,
+    frame,
+    new_nonce,
+    summarize_output,
+    unframe_outcome,
+)
 from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import Command
+from megtrim.util.process import Command, CompletedCommand
 
 if TYPE_CHECKING:
+    from megtrim.config.device import DeviceSettings
     from megtrim.devices.device import DeviceSpec
     from megtrim.util.process import ProcessRunner
+
+
+PROGRAM = "ssh"
+
+_PORT = 22
+_LONGEST_SOCKET_BYTES = 90
+"""A socket's path may have 107 bytes, and ssh appends 17 to it."""
+_KEPT_S = 60
+_LEAVE_S = 10.0
+_PUT = '# megtrim:put\ncat >"$1"\n'
+_GET = '# megtrim:get\ncat "$1"\n'
+
+_COMPARE = (
+    "compare `ssh-keyscan -p {port} {host}` with /etc/ssh/ssh_host_*_key.pub on the board itself"
+)
+_CHANGED = (
+    "another machine answers, or the board was set up again: {compare}, then replace its line in"
+    " {known}"
+)
+_UNKNOWN = "this board's key is not known here: {compare}, then add the line to {known}"
+_REFUSED = (
+    "the board refuses {key}: add its public half to ~/.ssh/authorized_keys of that user there;"
+    " it must be usable without a passphrase, and readable by you alone"
+)
+_DISTRUST = (
+    (re.compile(r"has changed and you have requested|IDENTIFICATION HAS CHANGED"), _CHANGED),
+    (re.compile(r"Host key verification failed|host key is known"), _UNKNOWN),
+    (re.compile(r"Permission denied \(|Too many authentication failures"), _REFUSED),
+)
+_NO_WAY = re.compile(
+    r"No route to host|Connection (refused|timed out|reset)|Network is unreachable"
+    r"|Could not resolve hostname"
+)
+_NO_WAY_HINT = "is the board on, is `host` right, and does `ssh -p {port} {host}` reach it?"
+
+
+class SshTransport:
+    """The transport to one board. Calls share one connection, which ssh keeps for a minute."""
+
+    def __init__(
+        self, name: str, processes: ProcessRunner, settings: DeviceSettings, *, connect_s: float
+    ) -> None:
+        self.label = f"{name} ({address(settings)})"
+        self.distrusted = False
+        """One side did not trust the other's key in the last call."""
+        self._processes = processes
+        self._settings = settings
+        self._argv = (PROGRAM, *options(settings, connect_s))
+        socket = _socket(processes.env, self._argv)
+        if socket is not None:
+            self._argv = (
+                *self._argv,
+                *("-o", "ControlMaster=auto", "-o", f"ControlPersist={_KEPT_S}"),
+                *("-o", f"ControlPath={_quote_path(socket)}"),
+            )
+
+    def shell(
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float,
+        on_line: Callable[[str], None] | None = None,
+        abort: threading.Event | None = None,
+    ) -> CompletedCommand:
+        begin, end = new_nonce(), new_nonce()
+        command = Command(
+            argv=self._remote(f"echo {begin}\n{frame(script, args, end)}"),
+            timeout_s=timeout_s,
+            on_line=None if on_line is None else _program_lines(on_line, begin),
+            abort=abort,
+        )
+        outcome = self._processes.run(command)
+        before, began, stdout = outcome.stdout.partition(f"{begin}\n")
+        if began:
+            outcome = replace(outcome, stdout=stdout)
+        try:
+            outcome = unframe_outcome(outcome, end, label=self.label, script=script)
+        except ConnectionLost as failure:
+            raise self._explain_failure(failure, outcome.stderr) from None
+        self.distrusted = False
+        if began and before:
+            # It would also precede the contents of every file that is fetched.
+            shown = summarize_output(before)
+            msg = f"{self.label}: its login shell prints {shown!r} before every command"
+            hint = "let its start files (~/.bashrc and the like) print nothing without a terminal"
+            raise InfrastructureFailure(msg, hint=hint)
+        return outcome
+
+    def push(
+        self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        argv = self._remote(frame(_PUT, (target,), new_nonce()))
+        command = Command(argv=argv, timeout_s=timeout_s, stdin=source, abort=abort)
+        self._move(command, f"pushing {source.name}", expect_pushed)
+
+    def pull(
+        self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        # No frame: the output is the file. Its digest shows whether it is complete.
+        argv = self._remote(f"set -- {shlex.quote(source)}\n{_GET}")
+        command = Command(argv=argv, timeout_s=timeout_s, stdout_to=target, abort=abort)
+        self._move(command, f"pulling {source.rpartition('/')[2]}", expect_transferred)
+
+    def disconnect(self) -> None:
+        argv = (*self._argv, "-O", "exit", "--", self._settings.host)
+        self._processes.run(Command(argv=argv, timeout_s=_LEAVE_S))
+
+    def _move(self, command: Command, step: str, check: Callable[..., None]) -> None:
+        outcome = self._processes.run(command)
+        try:
+            check(outcome, label=self.label, step=step, timeout_s=command.timeout_s)
+        except ConnectionLost as failure:
+            raise self._explain_failure(failure, outcome.stderr) from None
+
+    def _remote(self, text: str) -> tuple[str, ...]:
+        # A login shell may be anything; any shell can start sh with one quoted argument.
+        return (*self._argv, "--", self._settings.host, f"exec sh -c {shlex.quote(text)}")
+
+    def _explain_failure(self, failure: ConnectionLost, output: str) -> ConnectionLost:
+        self.distrusted = any(complaint.search(output) for complaint, _ in _DISTRUST)
+        return ConnectionLost(failure.message, hint=advice(output, self._settings))
+
+
+def address(settings: DeviceSettings) -> str:
+    """As people write it, such as ``tester@10.0.0.7:2222``."""
+    user = f"{settings.user}@" if settings.user else ""
+    port = f":{settings.port}" if settings.port != _PORT else ""
+    return f"{user}{settings.host}{port}"
+
+
+def options(settings: DeviceSettings, connect_s: float) -> tuple[str, ...]:
+    """Never ask, never trust a new key, notice a dead peer."""
+    chosen = [
+        *("BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no"),
+        *(f"ConnectTimeout={max(1, round(connect_s))}", "ConnectionAttempts=1"),
+        *("ServerAliveInterval=5", "ServerAliveCountMax=3"),
+        *("ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "RequestTTY=no"),
+        *("PermitLocalCommand=no", "LogLevel=ERROR"),
+    ]
+    if settings.known_hosts is not None:
+        known = _quote_path(settings.known_hosts)
+        chosen += [f"UserKnownHostsFile={known}", "GlobalKnownHostsFile=/dev/null"]
+    if settings.key is not None:
+        chosen += [f"IdentityFile={_quote_path(settings.key)}", "IdentitiesOnly=yes"]
+    user = ("-l", settings.user) if settings.user else ()
+    quoted = (word for each in chosen for word in ("-o", each))
+    return (*quoted, "-p", str(settings.port), *user)
+
+
+def advice(output: str, settings: DeviceSettings) -> str:
+    quoted = {
+        "host": settings.host,
+        "port": settings.port,
+        "key": settings.key or "our keys",
+        "known": settings.known_hosts or "~/.ssh/known_hosts",
+    }
+    quoted["compare"] = _COMPARE.format_map(quoted)
+    for complaint, hint in _DISTRUST:
+        if complaint.search(output):
+            return hint.format_map(quoted)
+    return _NO_WAY_HINT.format_map(quoted) if _NO_WAY.search(output) else ""
+
+
+def _program_lines(tell: Callable[[str], None], begin: str) -> Callable[[str], None]:
+    begun = threading.Event()
+
+    def forward_line(line: str) -> None:
+        if begun.is_set():
+            tell(line)
+        elif line == begin:
+            begun.set()
+
+    return forward_line
+
+
+def _quote_path(path: Path) -> str:
+    # ssh splits at spaces outside quotes, and expands what follows a %.
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{text}"'
+
+
+def _socket(env: Mapping[str, str], argv: tuple[str, ...]) -> Path | None:
+    """Return None if no folder is safe.
+
+    Each set of options has its own: a connection made with one key proves nothing about another.
+    """
+    runtime = Path(env.get("XDG_RUNTIME_DIR", ""))
+    base = runtime / "megtrim" if runtime.is_absolute() else state_folder(env)
+    folder = base / f"ssh-{os.getuid()}"
+    path = folder / hashlib.sha256("\0".join(argv).encode()).hexdigest()[:16]
+    if len(os.fsencode(path)) > _LONGEST_SOCKET_BYTES:
+        return None
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    # Whoever can write to this folder could impersonate the board.
+    private = stat.S_ISDIR(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
+    return path if private and found.st_uid == os.getuid() else None
+
 
 ROOT = ".cache/megtrim-device"
 """Relative to the home folder, where a session starts."""

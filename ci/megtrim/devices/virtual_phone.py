@@ -19,8 +19,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from megtrim.devices import adb, qemu
+from megtrim.devices.adb import PORT_VARIABLE, find_adb
 from megtrim.devices.local import open_scratch
-from megtrim.devices.remote.adb_transport import PORT_VARIABLE, find_adb
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.process import GRACE_S, Background, Command, ProcessRunner
 from megtrim.util.strict_json import decode

@@ -19,14 +19,16 @@ from virtual_phone.faults.packets import (
     PacketStep,
     StreamEvent,
     Watcher,
+    packet,
     parse_head,
 )
-from virtual_phone.faults.unauthorized_stub import refuse
 from virtual_phone.system.boot import ADBD_PORT
 
 _BUFFER_BYTES = 256 * 1024
 """Small, or a slow link would seem fast until our own buffers are full."""
 _LIMIT_BYTES = 4 * 1024 * 1024
+_TOKEN = 1
+_TOKEN_BYTES = 20
 
 
 class RelayReply(Enum):
@@ -125,3 +127,20 @@ async def _first_to_end(*works: Awaitable[None]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer a greeting and every signature with a demand for another one, until the host goes.
+
+    Debian's adbd has no authentication, so the state ``unauthorized`` cannot come from it.
+    A host that has no signature left sends its public key and waits for a person: so do we.
+    """
+    while True:
+        head = parse_head(await reader.readexactly(HEAD_BYTES))
+        if head is None:
+            return
+        await reader.readexactly(head.length)
+        public_key = head.command == b"AUTH" and head.first != 2
+        if head.command in (b"CNXN", b"AUTH") and not public_key:
+            writer.write(packet(b"AUTH", _TOKEN, 0, bytes(range(_TOKEN_BYTES))))
+            await writer.drain()

@@ -1,22 +1,21 @@
 """A program: one boot of a phone. It and its adbd end together.
 
+Arguments: the phone's files, which become its /; its CPU; not empty for a root shell.
+
 Started by the supervisor, inside the phone's namespaces. Its child is the first process of a
 process namespace of its own: when that ends, so does everything that was started on the phone.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
 import sys
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from virtual_phone.system import kernel
-from virtual_phone.system.programs import own_program
 
 ADBD_PORT = 5555
 _ADBD = "/usr/lib/android-sdk/platform-tools/adbd"
@@ -31,56 +30,44 @@ _ENVIRONMENT = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InitProcess:
-    top: str
-    """The phone's files, which become its /."""
-    cpu: str
-    rooted: bool
-
-    def argv(self) -> tuple[str, ...]:
-        return own_program("virtual_phone.system.boot", json.dumps(asdict(self)), bare=True)
-
-
 def main() -> None:
-    boot = InitProcess(**json.loads(sys.argv[1]))
+    top, cpu, rooted = sys.argv[1:]
     kernel.unshare(kernel.CLONE_NEWPID | kernel.CLONE_NEWNS)
     alive, held = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(held)
-        _be_first(boot, alive)
+        _be_first(Path(top), cpu, bool(rooted), alive)
     # Gone with all that it started, before we are: what follows finds its ports and files free.
     signal.signal(signal.SIGTERM, lambda _number, _frame: os.kill(child, signal.SIGKILL))
     os.waitpid(child, 0)
 
 
-def _be_first(boot: InitProcess, alive: int) -> NoReturn:
+def _be_first(top: Path, cpu: str, rooted: bool, alive: int) -> NoReturn:
     kernel.die_with_parent(signal.SIGKILL)
     if select.select([alive], [], [], 0)[0]:
         os._exit(1)  # the parent was gone before we asked to be signalled
     os.close(alive)
-    top = Path(boot.top)
     kernel.mount("proc", top / "proc")
     kernel.bind(top / "phone" / "cpuinfo", top / "proc" / "cpuinfo")
     kernel.bind(top / "phone" / "boot_id", top / "proc/sys/kernel/random/boot_id")
     kernel.move_into(top)
     adbd = os.fork()
     if adbd == 0:
-        _be_adbd(boot)
+        _be_adbd(cpu, rooted)
     while True:
         ended, status = os.wait()
         if ended == adbd:
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def _be_adbd(boot: InitProcess) -> NoReturn:
-    if not boot.rooted:
+def _be_adbd(cpu: str, rooted: bool) -> NoReturn:
+    if not rooted:
         uid, gid = os.getuid(), os.getgid()
         kernel.unshare(kernel.CLONE_NEWUSER)
         kernel.become(_SHELL_UID, _SHELL_UID, outer_uid=uid, outer_gid=gid)
     os.setsid()
     # Python ignores this one, and what it ignores stays ignored in every program on the phone.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    os.umask(0o077 if boot.rooted else 0o002)
-    os.execve(_ADBD, ["adbd"], {**_ENVIRONMENT, "QEMU_CPU": boot.cpu})
+    os.umask(0o077 if rooted else 0o002)
+    os.execve(_ADBD, ["adbd"], {**_ENVIRONMENT, "QEMU_CPU": cpu})

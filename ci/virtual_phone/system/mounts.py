@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from megtrim.util.errors import InputError
 from virtual_phone.system import kernel
 from virtual_phone.system import sensors as say
 from virtual_phone.system.sensors import Sensors
@@ -23,6 +24,12 @@ _FROM_COREUTILS = ("sha1sum", "sha256sum")
 """Android's toybox has quick ones; those of Debian's toybox take five times as long."""
 _OF_ANDROID = ("bin/linker64", "bin/linker", "lib64", "lib")
 _LOG_BYTES = 16 * 1024 * 1024
+TABLE = Path("/proc/sys/fs/binfmt_misc")
+_QEMU = "qemu-aarch64"
+_MAGIC = r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
+_MASK = r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff"
+_FLAGS = "PF"
+"""Keep the program's own name; open the emulator now, for it is not among the phone's files."""
 
 
 class MountTree:
@@ -130,3 +137,32 @@ class MountTree:
         self.write(path, text)
         # The user of a phone that is not rooted reads these; the supervisor replaces them.
         path.chmod(0o644 if self._rooted else 0o444)
+
+
+def register_emulator(emulator: Path) -> None:
+    """Let the kernel run arm64 programs through qemu-user, for this phone alone.
+
+    Kernels from 6.7 on keep such registrations per user namespace. Where the kernel is older, one
+    that the whole machine has will do, if its emulator was opened when it was registered.
+    """
+    try:
+        kernel.mount("binfmt_misc", TABLE)
+        line = f":{_QEMU}:M::{_MAGIC}:{_MASK}:{emulator}:{_FLAGS}"
+        (TABLE / "register").write_text(line, encoding="ascii")
+    except OSError as error:
+        if not _machine_wide():
+            msg = f"virtual phone: this kernel lets only root register qemu: {error.strerror}"
+            hint = (
+                "kernels from 6.7 on do; else, as root: apt-get install qemu-user-static "
+                "binfmt-support"
+            )
+            raise InputError(msg, hint=hint) from None
+
+
+def _machine_wide() -> bool:
+    try:
+        text = (TABLE / _QEMU).read_text(encoding="ascii")
+    except OSError:
+        return False
+    lines = text.splitlines()
+    return "enabled" in lines and any(line.startswith("flags:") and "F" in line for line in lines)

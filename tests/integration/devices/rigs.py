@@ -21,8 +21,8 @@ from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support import sshd
 from virtual_phone import adb_server, manager
 from virtual_phone.adb_server import AdbServer
-from virtual_phone.control import ControlClient
-from virtual_phone.manager import PhoneRequest
+from virtual_phone.manager import RunningPhone
+from virtual_phone.spec import PhoneSpec
 
 KINDS = ("local", "qemu", "ssh", "adb", "virtual-phone")
 SYSROOT = Path("/usr/aarch64-linux-gnu")
@@ -159,7 +159,7 @@ class Maker:
         places: dict[str, str] = self._request.getfixturevalue("phone_environment")
         processes = ProcessRunner({**places, **running.env})
         phone = self._stack.enter_context(
-            manager.run_phone(processes, root, manager.PhoneRequest(name="contract"))
+            manager.run_phone(processes, root, PhoneSpec(name="contract"))
         )
         adb_server.connect(processes, running, phone.serial)
         adb = (running.adb, "-s", phone.serial)
@@ -194,19 +194,11 @@ _NUMBERS = count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectedPhone:
-    """A phone that runs, and a server that is connected to it.
+class ConnectedPhone(RunningPhone):
+    """``processes`` has an environment whose adb clients speak with the connected server."""
 
-    ``processes`` has an environment whose adb clients speak with that server.
-    """
-
-    name: str
-    serial: str
-    control: ControlClient
     server: AdbServer
     processes: ProcessRunner
-    pid: int
-    folder: Path
 
     def adb(self, *words: str, timeout_s: float = 30.0) -> CompletedCommand:
         argv = (self.server.adb, "-s", self.serial, *words)
@@ -229,18 +221,17 @@ def phone_starter(root: Path, env: dict[str, str], adb: AdbServer) -> Iterator[S
     with ExitStack() as stack:
 
         def start(**wish: Any) -> ConnectedPhone:
-            asked = PhoneRequest(**{"name": f"test-{next(_NUMBERS)}", "cpu": CPU, **wish})
+            asked = PhoneSpec(**{"name": f"test-{next(_NUMBERS)}", "cpu": CPU, **wish})
             phone = stack.enter_context(manager.run_phone(processes, root, asked))
             adb_server.connect(processes, adb, phone.serial)
             stack.callback(_disconnect, processes, adb, phone.serial)
             return ConnectedPhone(
                 name=phone.name,
-                serial=phone.serial,
-                control=phone.control,
+                pid=phone.pid,
+                port=phone.port,
+                folder=phone.folder,
                 server=adb,
                 processes=processes,
-                pid=phone.pid,
-                folder=phone.folder,
             )
 
         yield start

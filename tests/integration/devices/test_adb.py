@@ -15,8 +15,8 @@ import megtrim
 from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import adb
+from megtrim.devices.adb import find_adb
 from megtrim.devices.device import DeviceSpec, Timeouts
-from megtrim.devices.remote.adb_transport import find_adb
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Command, ProcessRunner
@@ -81,7 +81,7 @@ def test_a_phone_that_stops_for_a_while(
         run = directory.run(("p",), timeout_s=9)
         assert (run.rc, run.stdout) == (5, "on\n")
         directory.put(program("sleep 0.8; exit 6"), "q")
-        phone.control.fault("freeze", moment="run", delay_s=0.45, for_s=0.8)
+        phone.fault("freeze", moment="run", delay_s=0.45, for_s=0.8)
         assert directory.run(("q",), timeout_s=9).rc == 6
 
 
@@ -110,10 +110,10 @@ def test_a_frozen_phone_is_noticed(phone: ConnectedPhone, program: Callable[[str
         machine(phone, Timeouts()).open() as directory,
     ):
         directory.put(program("sleep 974"), "p")
-        phone.control.fault("freeze", moment="run")
+        phone.fault("freeze", moment="run")
         directory.run(("p",), timeout_s=600)
     assert time.monotonic() - began < 30
-    phone.control.fault("thaw")
+    phone.fault("thaw")
     until(lambda: machine(phone).alive(), "the phone")
     with machine(phone).open():
         assert len(left(phone)) == 1
@@ -125,7 +125,7 @@ def test_a_phone_that_dies(
     phone: ConnectedPhone, program: Callable[[str], Path], moment: str
 ) -> None:
     """At any moment it is a lost link, unless all results were there already."""
-    phone.control.fault("kill", moment=moment)
+    phone.fault("kill", moment=moment)
     results: list[bytes | None] = []
     try:
         with machine(phone).open() as directory:

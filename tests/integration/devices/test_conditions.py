@@ -9,10 +9,9 @@ import pytest
 
 from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.config.device import CoolDown, DeviceSettings
-from megtrim.devices.adb import ROOT
+from megtrim.devices.adb import ROOT, AdbTransport, find_adb
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.remote import tuning
-from megtrim.devices.remote.adb_transport import AdbTransport, find_adb
 from megtrim.devices.remote.run_directory import open_directory
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call
@@ -126,7 +125,7 @@ def test_a_cool_phone_gives_valid_times(phone: ConnectedPhone, program: Path) ->
 
 
 def test_a_phone_that_gets_hot_in_a_run_is_marked(phone: ConnectedPhone, program: Path) -> None:
-    phone.control.fault("hot", 82.0, moment="run")
+    phone.fault("hot", 82.0, moment="run")
     ran, _ = run(phone, program)
 
     assert ran.conditions is not None
@@ -135,8 +134,8 @@ def test_a_phone_that_gets_hot_in_a_run_is_marked(phone: ConnectedPhone, program
 
 
 def test_a_hot_phone_is_waited_for(phone: ConnectedPhone, program: Path) -> None:
-    phone.control.fault("hot", 82.0)
-    phone.control.fault("cool", delay_s=2.5)
+    phone.fault("hot", 82.0)
+    phone.fault("cool", delay_s=2.5)
     settings = DeviceSettings(cool_down=CoolDown.model_construct(below_c=45.0, within_s=30.0))
     ran, said = run(phone, program, settings=settings)
 
@@ -178,7 +177,7 @@ def test_what_a_killed_holder_left_is_mended_at_the_next_entry(
 
 def test_a_crash_leaves_what_the_phone_knows(phone: ConnectedPhone, program: Path) -> None:
     """Its log's words of this process, and of no other."""
-    phone.control.log("12-31 23:59:58.000     1     1 F libc    : Fatal signal 6 in tid 1\n")
+    phone.log("12-31 23:59:58.000     1     1 F libc    : Fatal signal 6 in tid 1\n")
     ran, _ = run(phone, program, "crash")
 
     lines = ran.crash.splitlines()

@@ -142,22 +142,22 @@ def test_a_frozen_phone_is_put_aside_and_a_check_restores_it(
     desk: Desk, phone: ConnectedPhone
 ) -> None:
     """When it thaws no one has to say so: a passed check is enough."""
-    phone.control.fault("freeze")
+    phone.fault("freeze")
     failed = desk.megtrim("devices", "check", "pixel")
     assert failed.rc == 3
     assert "failed  pixel: it is attached and does not answer" in failed.stdout
 
     desk.megtrim("devices", "quarantine", "pixel", "--reason", "x")
     desk.megtrim("devices", "restore", "pixel")
-    phone.control.fault("thaw")
+    phone.fault("thaw")
     until(lambda: desk.megtrim("devices", "check", "pixel").rc == 0, "a passed check")
     assert desk.state("pixel") == "free"
 
 
 def test_a_killed_phone_comes_back_by_recovery(desk: Desk, phone: ConnectedPhone) -> None:
-    phone.control.fault("kill")
+    phone.fault("kill")
     until(lambda: desk.state("pixel") in ("offline", "not found"), "the phone is away")
-    phone.control.fault("revive")
+    phone.fault("revive")
 
     recovered = desk.megtrim("devices", "recover", "pixel", timeout_s=400)
     assert recovered.rc == 0, recovered.stdout + recovered.stderr
@@ -208,13 +208,13 @@ def test_a_pool_with_a_dead_phone_delivers(
         f"name: a, kind: adb, serial: '{phone.serial}'",
         f"name: b, kind: adb, serial: '{other.serial}'",
     )
-    phone.control.fault("mute")
+    phone.fault("mute")
     program = desk.program("echo done")
 
     ran = desk.megtrim("devices", "run", "--class", "any", "--", str(program), timeout_s=400)
     assert (ran.rc, ran.stdout) == (0, "done\n"), ran.stderr
     row = desk.json("list")["devices"][0]
     assert (row["state"], row["quarantine"]["by"]) == ("quarantined", "megtrim")
-    phone.control.fault("unmute")
+    phone.fault("unmute")
     until(lambda: desk.megtrim("devices", "check", "a").rc == 0, "a passed check")
     assert desk.state("a") == "free"

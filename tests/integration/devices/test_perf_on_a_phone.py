@@ -59,11 +59,11 @@ def test_samples_of_a_hot_phone_are_left_out_of_their_row(
     team: Project, phone: ConnectedPhone
 ) -> None:
     """Other rounds take their place; the cache was searched on the phone, and read there."""
-    phone.control.fault("hot", 82.0, moment="run", nth=IN_THE_NEXT_ROW, for_s=2.0)
+    phone.fault("hot", 82.0, moment="run", nth=IN_THE_NEXT_ROW, for_s=2.0)
 
     ended = team.run("perf run", *ROUNDS, "--json")
 
-    assert phone.control.status()["happened"][0] == "hot at run"
+    assert phone.status()["happened"][0] == "hot at run"
     rows = read_rows(ended.stdout)
     assert {row["device"] for row in rows.values()} == {"pixel"}
     assert rows["baseline"]["status"] == "measured"
@@ -80,7 +80,7 @@ def test_samples_of_a_hot_phone_are_left_out_of_their_row(
 @pytest.mark.parametrize("team", ["lost"], indirect=True)
 def test_a_phone_that_is_lost_in_a_row_costs_that_row(team: Project, phone: ConnectedPhone) -> None:
     """The row says so, what was measured before is delivered. A check ends its quarantine."""
-    phone.control.fault("kill", moment="run", nth=IN_THE_NEXT_ROW)
+    phone.fault("kill", moment="run", nth=IN_THE_NEXT_ROW)
 
     ended = team.run("perf run", *ROUNDS, "--json")
 
@@ -90,7 +90,7 @@ def test_a_phone_that_is_lost_in_a_row_costs_that_row(team: Project, phone: Conn
     assert rows["fast-run-cache"]["status"] == "infrastructure"
     assert "pixel" in rows["fast-run-cache"]["reason"]
 
-    phone.control.fault("revive")
+    phone.fault("revive")
     phone.connect()
     checked = team.run("devices check", "pixel")
     assert checked.rc == 0, checked.stderr

@@ -16,8 +16,7 @@ import pytest
 
 from megtrim import devices
 from megtrim.devices import DeviceSpec, ssh
-from megtrim.devices.device import Timeouts
-from megtrim.devices.pool.machine import ConnectionState, MachineBusy, NoUsableMachine
+from megtrim.devices.device import ConnectionState, MachineBusy, NoUsableMachine, Timeouts
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.ssh import Board
 from megtrim.util.errors import InfrastructureFailure

@@ -85,12 +85,12 @@ def test_androids_programs(phone: ConnectedPhone) -> None:
     assert phone.shell("dumpsys nonsense").rc == 1
     phone.shell("log -p e -t tester it went wrong")
     assert phone.shell("logcat -d -t 1").stdout.endswith(" E tester: it went wrong\n")
-    phone.control.log("from outside")
+    phone.log("from outside")
     assert phone.shell("logcat -d | tail -n 1").stdout == "from outside\n"
     phone.shell("logcat -c")
     assert phone.shell("logcat -d").stdout == ""
     assert phone.shell("svc power stayon true").rc == 0
-    phone.control.set_properties({"ro.product.model": "Pixel 6"})
+    phone.set_properties({"ro.product.model": "Pixel 6"})
     assert phone.shell("getprop ro.product.model").stdout == "Pixel 6\n"
 
 
@@ -104,10 +104,10 @@ def test_a_rooted_phone_lets_governors_be_set(start_phone: StartPhone) -> None:
 def test_kill_and_revive(phone: ConnectedPhone) -> None:
     """A dead phone does not answer; revived, it has booted again, with its files."""
     before = phone.shell(f"echo kept > {TMP}/file; cat /proc/sys/kernel/random/boot_id").stdout
-    phone.control.fault("kill")
-    assert phone.control.status()["state"] == "dead"
+    phone.fault("kill")
+    assert phone.status()["state"] == "dead"
     assert phone.shell("echo no").stdout == ""
-    phone.control.fault("revive")
+    phone.fault("revive")
     phone.connect()
     after = phone.shell(f"cat {TMP}/file /proc/sys/kernel/random/boot_id").stdout
     assert after.startswith("kept\n")
@@ -123,50 +123,50 @@ def test_a_frozen_phone_hangs_and_goes_on(phone: ConnectedPhone) -> None:
 
     until(lambda: ticks() > 1, "the phone")
     before = ticks()
-    phone.control.fault("freeze")
-    assert phone.control.status()["state"] == "frozen"
+    phone.fault("freeze")
+    assert phone.status()["state"] == "frozen"
     assert phone.shell("echo no", timeout_s=2.0).timed_out
-    phone.control.fault("thaw")
+    phone.fault("thaw")
     # At one in 50 ms there would be 40 more.
     assert ticks() - before < 20
-    assert phone.control.status()["state"] == "running"
+    assert phone.status()["state"] == "running"
 
 
 def test_an_unplugged_phone_comes_back_by_itself(phone: ConnectedPhone) -> None:
     """After the time that was said, the server finds it again."""
-    phone.control.fault("unplug", for_s=1.0)
+    phone.fault("unplug", for_s=1.0)
     until(lambda: phone.shell("echo there").stdout != "there\n", "the phone")
     until(lambda: phone.shell("echo there").stdout == "there\n", "the phone")
 
 
 def test_a_mute_phone_is_still_called_a_device(phone: ConnectedPhone) -> None:
     """Nothing arrives, and no one is notified; then all of it does."""
-    phone.control.fault("mute")
+    phone.fault("mute")
     assert phone.shell("echo no", timeout_s=1.0).timed_out
     assert phone.adb("get-state").stdout == "device\n"
-    phone.control.fault("unmute")
+    phone.fault("unmute")
     assert phone.shell("echo yes").stdout == "yes\n"
 
 
 def test_a_full_disk(phone: ConnectedPhone, payload: Path) -> None:
     """So much is left as was said, and afterwards all of it again."""
-    phone.control.fault("disk-full", 2 * MIB)
+    phone.fault("disk-full", 2 * MIB)
     available = phone.shell("df -k /data | tail -n 1").stdout.split()[3]
     assert available == "2048"
     failed = phone.adb("push", str(payload), TMP)
     assert failed.rc != 0
     assert "No space left on device" in failed.stdout + failed.stderr
-    phone.control.fault("disk-free")
+    phone.fault("disk-free")
     assert phone.adb("push", str(payload), TMP).rc == 0
 
 
 def test_a_slow_link(phone: ConnectedPhone, payload: Path) -> None:
     """Eight MiB at 32 Mbit/s take two seconds; at full speed they do not."""
-    phone.control.fault("slow", 32_000_000)
+    phone.fault("slow", 32_000_000)
     started = time.monotonic()
     assert phone.adb("push", str(payload), TMP).rc == 0
     assert time.monotonic() - started > 1.9
-    phone.control.fault("full-speed")
+    phone.fault("full-speed")
     started = time.monotonic()
     assert phone.adb("push", str(payload), TMP).rc == 0
     assert time.monotonic() - started < 1.9
@@ -174,42 +174,42 @@ def test_a_slow_link(phone: ConnectedPhone, payload: Path) -> None:
 
 def test_heat_and_battery(phone: ConnectedPhone) -> None:
     """A hot phone says so wherever one may look, until it is cool."""
-    phone.control.fault("hot", 81.5)
-    phone.control.fault("battery", 7)
+    phone.fault("hot", 81.5)
+    phone.fault("battery", 7)
     look = "cat /sys/class/thermal/thermal_zone0/temp /sys/class/power_supply/battery/capacity"
     assert phone.shell(look).stdout == "81500\n7\n"
     assert "Thermal Status: 3\n" in phone.shell("dumpsys thermalservice").stdout
     assert "  level: 7\n" in phone.shell("dumpsys battery").stdout
-    phone.control.fault("cool")
+    phone.fault("cool")
     assert phone.shell(look).stdout == "33000\n7\n"
 
 
 def test_vanishing_in_the_midst_of_a_push(phone: ConnectedPhone, payload: Path) -> None:
     """Part of the file arrived, and the phone cannot be connected to until it is reset."""
-    phone.control.fault("vanish", after_bytes=2 * MIB)
-    assert phone.control.status()["waiting"] == ["vanish at push"]
+    phone.fault("vanish", after_bytes=2 * MIB)
+    assert phone.status()["waiting"] == ["vanish at push"]
     assert phone.adb("push", str(payload), TMP).rc != 0
-    status = phone.control.status()
+    status = phone.status()
     assert (status["state"], status["answers"]) == ("dead", "none")
     assert status["happened"] == ["vanish at push"]
-    phone.control.fault("reset")
+    phone.fault("reset")
     phone.connect()
     arrived = int(phone.shell(f"stat -c %s {TMP}/payload").stdout)
     assert 0 < arrived <= 2 * MIB
-    assert phone.control.status()["happened"] == []
+    assert phone.status()["happened"] == []
 
 
 @pytest.mark.parametrize("moment", ["run", "probe", "cleanup"])
 def test_a_fault_at_a_step(phone: ConnectedPhone, moment: str) -> None:
     """The second such step is hit before it begins, others and the first are not."""
     word = {"cleanup": "clean"}.get(moment, moment)
-    phone.control.fault("kill", moment=moment, nth=2)
+    phone.fault("kill", moment=moment, nth=2)
     assert phone.shell(f"# megtrim:{word}\necho one").stdout == "one\n"
     assert phone.shell("# megtrim:enter\necho other").stdout == "other\n"
-    assert phone.control.status()["happened"] == []
+    assert phone.status()["happened"] == []
     phone.shell(f"# megtrim:{word}\necho two > {TMP}/two")
-    assert phone.control.status()["happened"] == [f"kill at {moment}"]
-    phone.control.fault("reset")
+    assert phone.status()["happened"] == [f"kill at {moment}"]
+    phone.fault("reset")
     phone.connect()
     assert phone.shell(f"cat {TMP}/two 2>/dev/null").stdout == ""
 
@@ -219,22 +219,22 @@ def test_a_fault_in_a_pull_and_between(
 ) -> None:
     """A pull is cut where it was said; what is between two steps cuts neither."""
     phone.adb("push", str(payload), TMP)
-    phone.control.fault("kill", moment="pull", after_bytes=MIB)
+    phone.fault("kill", moment="pull", after_bytes=MIB)
     assert phone.adb("pull", f"{TMP}/payload", str(tmp_path / "back")).rc != 0
-    phone.control.fault("reset")
+    phone.fault("reset")
     phone.connect()
-    phone.control.fault("unplug", moment="between")
+    phone.fault("unplug", moment="between")
     assert phone.adb("push", str(payload), f"{TMP}/again").rc == 0
-    until(lambda: phone.control.status()["happened"] == ["unplug at between"], "the phone")
+    until(lambda: phone.status()["happened"] == ["unplug at between"], "the phone")
     assert phone.shell("echo no").stdout == ""
 
 
 def test_unauthorized_is_a_stub(phone: ConnectedPhone) -> None:
     """Adb calls it so, and the phone itself is not asked."""
-    phone.control.fault("unauthorized")
+    phone.fault("unauthorized")
     until(lambda: "unauthorized" in phone.adb("get-state").stderr, "the phone")
-    assert phone.control.status()["state"] == "running"
-    phone.control.fault("authorized")
+    assert phone.status()["state"] == "running"
+    phone.fault("authorized")
     phone.adb("disconnect", phone.serial)
     phone.connect()
     assert phone.shell("echo yes").stdout == "yes\n"
@@ -248,8 +248,8 @@ def test_reboots(start_phone: StartPhone, way: str) -> None:
     before = phone.shell(identity).stdout
     assert re.fullmatch(r"[0-9a-f-]{36}\n", before)
     phone.adb("reboot") if way == "adb" else phone.shell("reboot")
-    until(lambda: phone.control.status()["happened"] == ["reboot at now"], "the phone")
-    until(lambda: phone.control.status()["state"] == "running", "the phone")
+    until(lambda: phone.status()["happened"] == ["reboot at now"], "the phone")
+    until(lambda: phone.status()["state"] == "running", "the phone")
     phone.connect()
     until(lambda: phone.shell("getprop sys.boot_completed").stdout == "1\n", "the phone")
     assert phone.shell(identity).stdout not in ("", before)
@@ -258,7 +258,7 @@ def test_reboots(start_phone: StartPhone, way: str) -> None:
 def test_its_log_is_empty_when_all_went_well(phone: ConnectedPhone) -> None:
     """Faults that are asked for are no errors of the supervisor."""
     for fault in ("freeze", "thaw", "mute", "unmute", "unplug", "replug", "kill", "reset"):
-        phone.control.fault(fault)
+        phone.fault(fault)
     text = (phone.folder / LOG).read_text(encoding="utf-8")
     assert "Traceback" not in text
 
@@ -284,5 +284,5 @@ def test_programs_of_an_android_find_its_loader(
         assert there.adb("push", str(tmp_path / "seven"), TMP).rc == 0
         return there.shell(f"{TMP}/seven").rc
 
-    assert run_on(start_phone(android=tmp_path / "android")) == 7
+    assert run_on(start_phone(android=str(tmp_path / "android"))) == 7
     assert run_on(phone) != 7

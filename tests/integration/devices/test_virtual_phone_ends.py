@@ -17,7 +17,7 @@ from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, ProcessRunner
 from virtual_phone import manager
-from virtual_phone.manager import PhoneRequest
+from virtual_phone.spec import PhoneSpec
 
 _SOURCES = str(Path(manager.__file__).parents[1])
 _PROGRAM = (sys.executable, "-m", "virtual_phone")
@@ -96,7 +96,7 @@ def test_the_supervisor_is_killed(places: dict[str, str], own_root: Path, frozen
     """Its phone goes with it, also one that stands still; the command notices."""
     with by_hand(places, own_root) as (pid, phone, alive):
         if frozen:
-            phone.control.fault("freeze")
+            phone.fault("freeze")
         os.kill(phone.pid, signal.SIGKILL)
         wait_gone({pid, *alive})
     assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
@@ -123,7 +123,7 @@ def test_commands_of_a_person(places: dict[str, str], own_root: Path) -> None:
         processes.capture(*_PROGRAM, "fault", "mine", "kill", "--when", "push", "--after", "9")
         assert processes.capture(*_PROGRAM, "list").endswith("\trunning\tkill at push\n")
         processes.capture(*_PROGRAM, "fault", "mine", "battery", "12")
-        assert phone.control.status()["battery"] == 12
+        assert phone.status()["battery"] == 12
         for words, message in (
             (("mine", "boom"), "there is no fault 'boom'"),
             (("other", "kill"), "no virtual phone named 'other' runs here"),
@@ -144,16 +144,16 @@ def test_two_phones_share_nothing(start_phone: StartPhone) -> None:
     first, second = start_phone(), start_phone()
     first.shell("echo mine > /data/local/tmp/file")
     assert second.shell("ls /data/local/tmp").stdout == ""
-    first.control.fault("freeze")
+    first.fault("freeze")
     assert second.shell("echo on").stdout == "on\n"
-    first.control.fault("thaw")
+    first.fault("thaw")
 
 
 def test_a_root_that_is_none(places: dict[str, str], tmp_path: Path) -> None:
     """The message says what its supervisor said, and nothing is left."""
     with (
         pytest.raises(InfrastructureFailure, match="virtual phone odd did not start: "),
-        manager.run_phone(ProcessRunner(places), tmp_path, PhoneRequest(name="odd")),
+        manager.run_phone(ProcessRunner(places), tmp_path, PhoneSpec(name="odd")),
     ):
         pass
     assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
@@ -163,7 +163,7 @@ def test_a_root_that_is_none(places: dict[str, str], tmp_path: Path) -> None:
 def test_names(places: dict[str, str], tmp_path: Path, name: str) -> None:
     with (
         pytest.raises(InputError),
-        manager.run_phone(ProcessRunner(places), tmp_path, PhoneRequest(name=name)),
+        manager.run_phone(ProcessRunner(places), tmp_path, PhoneSpec(name=name)),
     ):
         pass
 

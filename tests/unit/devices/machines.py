@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from megtrim.config.device import PowerPort
-from megtrim.devices.device import DeviceSpec, Timeouts
+from megtrim.devices.device import ConnectionState, DeviceSpec, MachineId, Timeouts
 from megtrim.devices.local import Local, LocalFolder
-from megtrim.devices.pool.machine import ConnectionState, MachineId
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
 

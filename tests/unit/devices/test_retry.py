@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from megtrim.devices import Lease
-from megtrim.devices.pool.machine import NoUsableMachine
+from megtrim.devices.device import NoUsableMachine
 from megtrim.devices.retry import (
     ProgramKilled,
     expect_not_killed,

@@ -25,6 +25,7 @@ from megtrim.cli.devices.inventory import (
 )
 from megtrim.cli.echo import open_console, show, show_json
 from megtrim.devices import Lease
+from megtrim.devices.device import ConnectionState, MachineBusy
 from megtrim.devices.pool.device_pool import (
     MachineState,
     Pool,
@@ -32,7 +33,6 @@ from megtrim.devices.pool.device_pool import (
     age,
     quarantine_machine,
 )
-from megtrim.devices.pool.machine import ConnectionState, MachineBusy
 from megtrim.devices.pool.recovery import UNAUTHORIZED, Author
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.util.strict_json import encode

@@ -22,6 +22,8 @@ from megtrim.cli.session.setup import find_toolchain
 from megtrim.config.device import DeviceSettings
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices import Device, DeviceSpec, Lease, adb
+from megtrim.devices.adb import find_adb
+from megtrim.devices.device import ConnectionState
 from megtrim.devices.pool.device_pool import (
     MachineState,
     MachineStatus,
@@ -30,9 +32,7 @@ from megtrim.devices.pool.device_pool import (
     open_pool_state,
     quarantine_machine,
 )
-from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.recovery import UNAUTHORIZED
-from megtrim.devices.remote.adb_transport import find_adb
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner

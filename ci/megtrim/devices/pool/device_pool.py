@@ -13,15 +13,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from megtrim.devices.device import Device, DeviceSpec, Timeouts
-from megtrim.devices.pool.leases import Holder, Leases, name_holder, state_folder
-from megtrim.devices.pool.machine import (
+from megtrim.devices.device import (
     ConnectionState,
+    Device,
+    DeviceSpec,
     Find,
     Machine,
     MachineBusy,
     NoUsableMachine,
+    Timeouts,
 )
+from megtrim.devices.pool.leases import Holder, Leases, name_holder, state_folder
 from megtrim.devices.pool.recovery import (
     UNAUTHORIZED,
     Author,

@@ -22,7 +22,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from megtrim.devices.pool.machine import Machine, MachineId
+from megtrim.devices.device import Machine, MachineId
 from megtrim.evidence.limits import clean_line
 from megtrim.util.errors import InfrastructureFailure, InputError
 

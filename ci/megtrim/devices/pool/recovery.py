@@ -17,9 +17,8 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from megtrim.devices.device import Timeouts
+from megtrim.devices.device import ConnectionState, Machine, Timeouts
 from megtrim.devices.pool.leases import StateFile, lock_file, make_damage_error, read_saved, slug
-from megtrim.devices.pool.machine import ConnectionState, Machine
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import write_atomically
 from megtrim.util.process import ProcessRunner

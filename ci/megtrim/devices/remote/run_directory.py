@@ -21,11 +21,11 @@ from pathlib import Path
 from megtrim.devices.device import (
     LARGEST_FETCHED_BYTES,
     DeviceSpec,
+    MachineId,
     Timeouts,
     make_too_large_error,
     sort_printable_names,
 )
-from megtrim.devices.pool.machine import MachineId
 from megtrim.devices.remote import crash_reports
 from megtrim.devices.remote.scripts import (
     CLEAN_SCRIPT,

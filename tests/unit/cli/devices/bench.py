@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from megtrim.devices.device import DeviceSpec
-from megtrim.devices.pool.machine import ConnectionState
+from megtrim.devices.device import ConnectionState, DeviceSpec
 from megtrim.util.errors import InfrastructureFailure
 from unit.cli.support import Answer, Shell
 from unit.devices.machines import QUICK, FakeMachine

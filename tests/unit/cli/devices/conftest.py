@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from megtrim import devices as room
-from megtrim.devices.device import Device, DeviceSpec
+from megtrim.devices.device import Device, DeviceSpec, Machine
 from megtrim.devices.pool import device_pool
-from megtrim.devices.pool.machine import Machine
 from megtrim.util.process import ProcessRunner
 from unit.cli.devices.bench import CONFIG, Bench, Server, quick
 from unit.cli.support import Shell

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from megtrim.devices.pool.machine import ConnectionState
+from megtrim.devices.device import ConnectionState
 from unit.cli.devices.bench import Bench
 
 

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from megtrim.devices.device import utc_now
+from megtrim.devices.device import ConnectionState, utc_now
 from megtrim.devices.pool.leases import Leases, slug
-from megtrim.devices.pool.machine import ConnectionState
 from support.clock import clock_at
 from unit.cli.devices.bench import LATER, NOW, Bench
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.pool.machine import ConnectionState
+from megtrim.devices.device import ConnectionState
 from unit.cli.devices.bench import Bench
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.device import Lease
+from megtrim.devices.device import ConnectionState, Lease, Machine, MachineBusy, NoUsableMachine
 from megtrim.devices.local import Local
 from megtrim.devices.pool.device_pool import MachineState, Pool, make_pool, merge_devices
 from megtrim.devices.pool.leases import slug
-from megtrim.devices.pool.machine import ConnectionState, Machine, MachineBusy, NoUsableMachine
 from megtrim.devices.pool.recovery import UNAUTHORIZED, Author
 from megtrim.devices.retry import run_with_retries
 from megtrim.util.errors import InfrastructureFailure, InputError

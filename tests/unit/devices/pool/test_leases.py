@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.devices.device import MachineId
 from megtrim.devices.pool.leases import (
     VARIABLE,
     Holder,
@@ -23,7 +24,6 @@ from megtrim.devices.pool.leases import (
     state_folder,
     try_lock,
 )
-from megtrim.devices.pool.machine import MachineId
 from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.devices.machines import NOON, Clock, FakeMachine
 

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from megtrim.config.device import PowerPort
-from megtrim.devices.device import Timeouts
+from megtrim.devices.device import ConnectionState, Timeouts
 from megtrim.devices.pool.leases import slug
-from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.recovery import (
     UNAUTHORIZED,
     Author,

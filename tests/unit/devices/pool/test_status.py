@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.devices.device import Timeouts
+from megtrim.devices.device import ConnectionState, MachineBusy, Timeouts
 from megtrim.devices.pool.device_pool import (
     MachineState,
     MachineStatus,
@@ -17,7 +17,6 @@ from megtrim.devices.pool.device_pool import (
     open_pool_state,
 )
 from megtrim.devices.pool.leases import Holder
-from megtrim.devices.pool.machine import ConnectionState, MachineBusy
 from megtrim.devices.pool.recovery import Author, Quarantine
 from unit.devices.machines import NOON, make_spec
 

@@ -10,9 +10,13 @@ import pytest
 
 from virtual_phone.faults import relay as module
 from virtual_phone.faults.packets import HEAD_BYTES, StreamEvent, packet, parse_head
-from virtual_phone.faults.relay import Relay, RelayReply
+from virtual_phone.faults.relay import Relay, RelayReply, refuse
 from virtual_phone.faults.request import FaultTrigger
 
+GREETING = packet(b"CNXN", 1, 4096, b"host::")
+SIGNATURE = packet(b"AUTH", 2, 0, b"s" * 256)
+PUBLIC_KEY = packet(b"AUTH", 3, 0, b"key")
+OTHER = packet(b"OPEN", 1, 0, b"shell:")
 RUN = packet(b"OPEN", 1, 0, b"shell,v2,raw:# megtrim:run\n\0")
 
 
@@ -130,3 +134,43 @@ def test_the_other_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     connected(monkeypatch, none, RelayReply.NONE)
     connected(monkeypatch, stub, RelayReply.STUB)
+
+
+def answers(*packets: bytes) -> int:
+    """Return how often the host is asked to sign, until it goes."""
+    ours, theirs = socket.socketpair()
+
+    async def serve() -> None:
+        reader, writer = await asyncio.open_connection(sock=ours)
+        with pytest.raises(asyncio.IncompleteReadError):
+            await refuse(reader, writer)
+        writer.close()
+        await writer.wait_closed()
+
+    with theirs:
+        theirs.sendall(b"".join(packets))
+        theirs.shutdown(socket.SHUT_WR)
+        asyncio.run(serve())
+        rest = theirs.makefile("rb").read()
+    count = 0
+    while rest:
+        head = parse_head(rest[:HEAD_BYTES])
+        assert head is not None
+        assert (head.command, head.first, head.length) == (b"AUTH", 1, 20)
+        rest = rest[HEAD_BYTES + head.length :]
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize(
+    ("packets", "count"),
+    [
+        ((), 0),
+        ((GREETING,), 1),
+        ((GREETING, SIGNATURE, SIGNATURE), 3),
+        ((GREETING, SIGNATURE, PUBLIC_KEY), 2),
+        ((GREETING, OTHER), 1),
+    ],
+)
+def test_every_signature_is_refused(packets: tuple[bytes, ...], count: int) -> None:
+    assert answers(*packets) == count

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.util.errors import InputError
-from virtual_phone.system import emulation
+from virtual_phone.system import mounts
 
 EMULATOR = Path("/usr/bin/qemu-aarch64")
 WHOLE = "enabled\ninterpreter /usr/bin/qemu-aarch64-static\nflags: OCF\noffset 0\n"
@@ -16,7 +16,7 @@ WHOLE = "enabled\ninterpreter /usr/bin/qemu-aarch64-static\nflags: OCF\noffset 0
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in place of the kernel's table, in which nothing can be mounted."""
-    monkeypatch.setattr(emulation, "TABLE", tmp_path)
+    monkeypatch.setattr(mounts, "TABLE", tmp_path)
     return tmp_path
 
 
@@ -24,7 +24,7 @@ def test_the_emulator_is_opened_when_it_is_registered(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("virtual_phone.system.kernel.mount", lambda kind, target: None)
-    emulation.ensure(EMULATOR)
+    mounts.register_emulator(EMULATOR)
 
     line = (table / "register").read_text(encoding="ascii")
     assert line.startswith(":qemu-aarch64:M::\\x7fELF")
@@ -52,8 +52,8 @@ def test_an_older_kernel_needs_the_machines_own(
     if text is not None:
         (table / "qemu-aarch64").write_text(text, encoding="ascii")
     if usable:
-        emulation.ensure(EMULATOR)
+        mounts.register_emulator(EMULATOR)
     else:
         with pytest.raises(InputError, match="only root register qemu: Operation not") as caught:
-            emulation.ensure(EMULATOR)
+            mounts.register_emulator(EMULATOR)
         assert "qemu-user-static" in caught.value.hint
