@@ -6,6 +6,7 @@ a command leaves out is then missed.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -116,11 +117,10 @@ def _without(path: Path, keep: Callable[[str], bool]) -> str:
     before = read_keep_set(path)
     [record] = before.scenarios
     gone = next(region for region in record.regions if keep(region.tag))
-    fields = {name: getattr(record, name) for name in type(record).__slots__}
     left = tuple(each for each in record.regions if each != gone)
     after = KeepSet(
         generation=before.generation,
-        scenarios=(type(record)(**fields | {"regions": left}),),
+        scenarios=(dataclasses.replace(record, regions=left),),
         operators=before.operators,
     )
     path.write_text(dump_keep_set(after), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Whoever has a message finds it: each error that the sources raise has an entry on the page."""
+"""Each error that the sources raise has a code, and each code is of an error."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.cli.error_codes import describe_code, find_code, list_codes
 from megtrim.util import errors
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/how-to/find-a-message.md").read_text(encoding="utf-8")
 SOURCES = sorted((ROOT / "ci/megtrim").rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
 GAP = "…"
@@ -62,17 +62,7 @@ def find_messages(tree: ast.Module, kinds: set[str]) -> Iterator[str]:
                     yield from filter(None, [read_text(argument), *own])
 
 
-def list_entries(page: str) -> list[str]:
-    rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
-    return [words for row in rows for words in re.findall(r"`([^`]+)`", row)]
-
-
-def compile_words(words: str) -> re.Pattern[str]:
-    """Return the expression of the messages that have these words; a gap in them is anything."""
-    return re.compile(".*".join(map(re.escape, words.split(GAP))), re.DOTALL)
-
-
-ENTRIES = {words: compile_words(words) for words in list_entries(PAGE)}
+PAGE = (ROOT / "docs/how-to/find-a-message.md").read_text(encoding="utf-8")
 MESSAGES = sorted(
     {
         message
@@ -90,14 +80,39 @@ def test_there_are_many() -> None:
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_a_message_has_an_entry(message: str) -> None:
-    assert any(entry.search(message) for entry in ENTRIES.values())
+def test_a_message_has_a_code(message: str) -> None:
+    assert find_code(message)
 
 
-@pytest.mark.parametrize("words", ENTRIES)
-def test_an_entry_is_of_a_message(words: str) -> None:
-    assert any(ENTRIES[words].search(message) for message in MESSAGES)
+def test_words_are_of_a_message() -> None:
+    entries = [words for all_words, _ in list_codes().values() for words in all_words]
+    patterns = {words: ".*".join(map(re.escape, words.split(GAP))) for words in entries}
+
+    assert [
+        words
+        for words in entries
+        if not any(re.search(patterns[words], message, re.DOTALL) for message in MESSAGES)
+    ] == []
+    assert len(entries) == len(patterns)
 
 
-def test_a_message_without_an_entry_is_seen() -> None:
-    assert not any(entry.search("the moon is full") for entry in ENTRIES.values())
+def test_a_code_is_used_once() -> None:
+    codes = re.findall(r"^\| (MT.*?) \|", PAGE, re.MULTILINE)
+
+    assert sorted(codes) == sorted(list_codes())
+    assert len(codes) <= 150
+
+
+def test_a_message_without_a_code_is_seen() -> None:
+    assert find_code("the moon is full") == ""
+
+
+def test_the_longest_words_decide() -> None:
+    assert find_code("megtrim.yaml:3: found 7, expected text") == "MT0101"
+    assert find_code("m.mge: not a .mge model: it begins with: x") == "MT0203"
+
+
+def test_a_code_says_what_to_do() -> None:
+    assert describe_code("MT0201") == "`git lfs pull`."
+    assert "(docs/how-to/trim-functions.md)" in describe_code("MT0103")
+    assert describe_code("MT9999") == ""

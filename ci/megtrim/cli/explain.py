@@ -18,6 +18,7 @@ from megtrim.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_invocation
+from megtrim.cli.error_codes import CODE, describe_code
 from megtrim.cli.options import PATH, common
 from megtrim.cli.session.setup import open_engine
 from megtrim.config.load import LoadedConfig, load_config
@@ -56,6 +57,7 @@ _REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)
     epilog="""\b
 Examples:
   megtrim explain verdict
+  megtrim explain MT0304                        the code of an error
   megtrim explain resnet50                      a model: its scenarios and their regions
   megtrim explain resnet50/default@any          a scenario
   megtrim explain megdnn_fp32_sgemv             a tag
@@ -91,9 +93,9 @@ def explain(
 ) -> int:
     """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
-    THING is `verdict`, or a model, scenario, tag, region or function of the committed keep set.
-    Instead of THING, a crash can be looked up in the newest trim of the folder of results, or in a
-    release, which needs neither results nor configuration nor engine.
+    THING is `verdict`, the code of an error, or a model, scenario, tag, region or function of the
+    committed keep set. Instead of THING, a crash can be looked up in the newest trim of the folder
+    of results, or in a release, which needs neither results nor configuration nor engine.
     """
     if sum(each is not None for each in (thing, crash, address)) != 1:
         msg = "expected one of THING, --crash FILE and --address 0x…"
@@ -111,11 +113,20 @@ def explain(
 
 
 def _explain_thing(thing: str, options: Options) -> dict[str, Any]:
+    if CODE.fullmatch(thing):
+        return _explain_code(thing)
     loaded = load_config(options.config, engine_source=options.engine)
     if thing == "verdict":
         return _explain_verdict(_verdict(options.out))
     invocation = read_invocation(options, keep_set=loaded.config.keep_set)
     return _query_keep_set(thing, loaded, _find_trapped_scenarios(thing, options.out), invocation)
+
+
+def _explain_code(code: str) -> dict[str, Any]:
+    if not (text := describe_code(code)):
+        msg = f"there is no code {code}"
+        raise InputError(msg, hint="docs/how-to/find-a-message.md lists them all")
+    return {"code": code, "what to do": text}
 
 
 def _verdict(out: Path) -> Verdict:

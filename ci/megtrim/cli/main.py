@@ -10,6 +10,7 @@ import click
 
 from megtrim.cli.echo import complain
 from megtrim.cli.environment import describe_clock
+from megtrim.cli.error_codes import find_code
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.util.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
 from megtrim.util.printable import make_printable
@@ -240,7 +241,8 @@ def _status(arguments: list[str]) -> int:
         complain("interrupted; what is finished is kept")
         return Interrupted.exit_code
     except MegtrimError as error:
-        complain(str(error))
+        code = find_code(error.title)
+        complain(f"{error}\n  {code}: megtrim explain {code}" if code else str(error))
         return error.exit_code
     except Exception as error:
         if found := _describe_file_name(error):

@@ -96,6 +96,13 @@ def test_no_configuration_is_2(shell: Shell, verb: str) -> None:
     assert list(shell.folder.iterdir()) == []
 
 
+def test_an_error_has_a_code(shell: Shell) -> None:
+    assert entry._status(["plan"]) == 2
+    assert shell.capture.readouterr().err.endswith("\n  MT0101: megtrim explain MT0101\n")
+    assert "what to do: Change the key" in shell("explain", "MT0101").out
+    assert shell("explain", "MT0999").status == 2
+
+
 def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def findings(_processes: object) -> Iterator[object]:
         raise error

@@ -1,0 +1,42 @@
+"""Codes of errors, such as ``MT0304``: the rows of a page that people read and megtrim searches.
+
+A row has words of messages (``…`` stands for a name or number) and what to do about them.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+CODE = re.compile(r"MT\d{4}", re.ASCII)
+_ROW = re.compile(r"^\| (MT\d{4}) \| (.+?) \| (.+) \|$", re.MULTILINE)
+_LINK = re.compile(r"\[([^]]*)\]\(([^)]*)\)")
+_GAP = "…"
+_PAGE = "find-a-message.md"
+
+
+def list_codes() -> dict[str, tuple[tuple[str, ...], str]]:
+    """Return the words of messages, and what to do, by code."""
+    package = Path(__file__).parents[1]
+    page = package / _PAGE
+    if not page.is_file():
+        page = package.parents[1] / "docs/how-to" / _PAGE
+    rows = _ROW.findall(page.read_text(encoding="utf-8"))
+    return {code: (tuple(re.findall(r"`([^`]+)`", words)), text) for code, words, text in rows}
+
+
+def find_code(message: str) -> str:
+    """Return the code of a message: that of the longest words in it, or nothing."""
+    matches = (
+        (len(words.replace(_GAP, "")), code)
+        for code, (all_words, _) in list_codes().items()
+        for words in all_words
+        if re.search(".*".join(map(re.escape, words.split(_GAP))), message)
+    )
+    return max(matches, default=(0, ""))[1]
+
+
+def describe_code(code: str) -> str:
+    """Return what to do about messages of a code, in plain text; empty if there is no such code."""
+    _, text = list_codes().get(code, ((), ""))
+    return _LINK.sub(r"\1 (docs/how-to/\2)", text)
