@@ -15,7 +15,7 @@ from megtrim.config.model import Budget
 from megtrim.config.problems import ConfigError
 from megtrim.github.baselines import BaselineSource
 from megtrim.size.baseline import dump_sizes
-from megtrim.size.budgets import Measured, check
+from megtrim.size.budgets import Baseline, Measured, check
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.rows import BudgetStatus
 from megtrim.util.errors import InputError
@@ -44,7 +44,7 @@ def expect_growth_unchecked(arena: Arena, artifact: str) -> None:
     arena.start("honest")
     limit(arena, growth="1 B", max="64 MiB")
     baseline = arena.folder / "before.json"
-    baseline.write_text(dump_sizes({(artifact, "reduced"): 1}), encoding="utf-8")
+    baseline.write_text(dump_sizes(Baseline(sizes={(artifact, "reduced"): 1})), encoding="utf-8")
     arena.trim("--baseline", str(baseline))
     (check,) = (each for each in arena.verdict()["checks"] if each["kind"] == "growth")
 
@@ -116,7 +116,7 @@ def test_a_baseline_of_a_quick_trim(arena: Arena) -> None:
     arena.start("honest")
     limit(arena, growth="1 B")
 
-    expect_refused(arena, dump_sizes({(ARTIFACT, "reduced"): 10**9}, quick=True))
+    expect_refused(arena, dump_sizes(Baseline(sizes={(ARTIFACT, "reduced"): 10**9}, quick=True)))
 
 
 def test_a_baseline_of_a_fork(team: Team) -> None:

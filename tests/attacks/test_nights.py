@@ -21,6 +21,7 @@ from megtrim.perf.nights.regressions import (
     plan_actions,
 )
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import Baseline
 from megtrim.util.process import ProcessRunner
 from support.history_entries import make_row, make_run, make_sizes
 from unit.cli.ci.github.test_regressions import FAST, GOOD, SLOW, Team, open_team
@@ -111,7 +112,7 @@ def _text_of(run: Any) -> bytes:
 
 def store_sizes(team: Team, committed_at: str = "2026-11-03T02:00:00Z") -> None:
     origin = Origin(config="megtrim.yaml", commit=UNMERGED, committed_at=committed_at)
-    text = dump_sizes({("app", "reduced"): 100}, origin=origin)
+    text = dump_sizes(Baseline(sizes={("app", "reduced"): 100}, origin=origin))
     (team.shell.folder / "report").mkdir(exist_ok=True)
     (team.shell.folder / "report/sizes.json").write_text(text, encoding="utf-8")
 

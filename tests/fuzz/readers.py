@@ -43,6 +43,7 @@ from megtrim.release.documents import (
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.breakdown import break_down
+from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.history import parse_commit_sizes
@@ -170,19 +171,23 @@ READERS = (
         "sizes.json",
         (
             dump_sizes(
-                {("a", "plain"): 3, ("a", "reduced"): 2},
-                parts={
-                    ("a", "reduced"): ByteTable(least_bytes=64, components={"c": {"f": 1, "g": 1}})
-                },
-                made_from=InputPrint(
-                    made_from={"source": "0a"},
-                    sources="abcde",
-                    kept={"region 0": "abcde"},
-                    scenarios={"m/s@c": "0a"},
-                    values={"setting x": "y"},
-                ),
-                source="x",
-                quick=True,
+                Baseline(
+                    sizes={("a", "plain"): 3, ("a", "reduced"): 2},
+                    parts={
+                        ("a", "reduced"): ByteTable(
+                            least_bytes=64, components={"c": {"f": 1, "g": 1}}
+                        )
+                    },
+                    made_from=InputPrint(
+                        made_from={"source": "0a"},
+                        sources="abcde",
+                        kept={"region 0": "abcde"},
+                        scenarios={"m/s@c": "0a"},
+                        values={"setting x": "y"},
+                    ),
+                    source="x",
+                    quick=True,
+                )
             ).encode(),
         ),
         _text(lambda text: parse_sizes(text, source="s")),

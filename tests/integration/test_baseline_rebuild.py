@@ -11,6 +11,7 @@ import yaml
 
 from megtrim.github.baselines import Base
 from megtrim.size.baseline import dump_sizes, load_sizes
+from megtrim.size.budgets import Baseline
 from megtrim.size.growth.inputs import ORDERS, Cause
 from megtrim.util.process import CompletedCommand
 from megtrim.util.strict_json import dump
@@ -34,7 +35,7 @@ def checkout(folder: Path, out: Path, *, quick: bool = False) -> Project:
     left.mkdir(parents=True, exist_ok=True)
     base = Base(sha=COMMIT, branch="main", what="the merge base")
     (left / "wanted.json").write_text(dump(base), encoding="utf-8")
-    known = dump_sizes(KNOWN, source="the known", quick=quick)
+    known = dump_sizes(Baseline(sizes=KNOWN, source="the known", quick=quick))
     (left / "sizes.json").write_text(known, encoding="utf-8")
     return project
 

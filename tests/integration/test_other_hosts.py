@@ -20,6 +20,7 @@ from pytest_httpserver import HTTPServer
 from integration.conftest import MakeProject
 from megtrim.build.engines.megengine.generations import LITE
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import Baseline
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT
 from support.source_forge import SourceForge
@@ -114,7 +115,7 @@ def test_the_commands_trim_and_judge(
         "/api/v4/projects/7/jobs/artifacts/main/raw/megtrim-out/final/sizes.json",
         query_string={"job": "megtrim"},
         headers={"JOB-TOKEN": "of-the-job"},
-    ).respond_with_data(dump_sizes({("load_and_run", "reduced"): 1}))
+    ).respond_with_data(dump_sizes(Baseline(sizes={("load_and_run", "reduced"): 1})))
     server = {"CI_API_V4_URL": httpserver.url_for("/api/v4"), "CI_PROJECT_ID": "7"}
     for branch, statuses in (("none-yet", [0, 0]), ("main", [0, 1])):
         job = {**server, "CI_JOB_TOKEN": "of-the-job", "CI_DEFAULT_BRANCH": branch}

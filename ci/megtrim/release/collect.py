@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from megtrim.build.engines.checkout import Checkout
-from megtrim.build_spec import EngineLibrary, Linkage
+from megtrim.build_spec import EngineLibrary, Linkage, Origin
 from megtrim.chain.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.chain.graph import (
     REDUCED,
@@ -199,15 +200,7 @@ def _collect_sizes(folder: StageFolder) -> ReleaseFile:
     """Leave out what they are of: a release is the same in each checkout."""
     path = folder.file(SIZES_FILE)
     found = parse_sizes(path.read_text(encoding="utf-8"), source=str(path))
-    text = dump_sizes(
-        found.sizes,
-        parts=found.parts,
-        measured=found.measured,
-        made_from=found.made_from,
-        prices=found.prices,
-        quick=found.quick,
-    )
-    return from_text(SIZES_PATH, text)
+    return from_text(SIZES_PATH, dump_sizes(replace(found, source="", origin=Origin())))
 
 
 def _find_library(session: Session, contents: ReleaseContents) -> EngineLibrary | None:

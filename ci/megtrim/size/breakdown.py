@@ -11,8 +11,10 @@ import difflib
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
-from typing import NamedTuple
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
 
 from megtrim.config.measure_names import STRIPPED as WHOLE_FILE
 from megtrim.config.measure_names import Measure
@@ -21,8 +23,12 @@ from megtrim.elf.sections import NAMED, STRIPPED
 from megtrim.elf.symbol_names import fold
 from megtrim.size.attribution import Attribution, NameSources, Piece, attribute
 from megtrim.size.byte_table import ByteChange, ByteTable
+from megtrim.size.prices.price_list import PriceKind, PriceList
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
+
+if TYPE_CHECKING:
+    from megtrim.config.model import Budget
 
 _CHUNK_BYTES = 1 << 20
 _RAW_DEFLATE = -zlib.MAX_WBITS
@@ -194,8 +200,8 @@ def _join_renamed(changes: Iterable[ByteChange]) -> Iterator[ByteChange]:
 Measures = Mapping[str, int]
 
 
-def list_measures(found: Breakdown, prices: Mapping[str, int] | None = None) -> dict[str, int]:
-    """``prices``: bytes that would go with each model, by its name, if they are known."""
+def list_measures(found: Breakdown, prices: PriceList | None = None) -> dict[str, int]:
+    """``prices``: those of the file, if they are known."""
     sizes = found.sizes
     measures = {str(Measure.LOADED): sizes.memory_bytes}
     if sizes.deflated_bytes is not None:
@@ -203,8 +209,8 @@ def list_measures(found: Breakdown, prices: Mapping[str, int] | None = None) -> 
     for section, size_bytes in found.totals(View.SECTION):
         if not section.startswith("["):  # headers and padding are in no section
             measures[f"{Measure.SECTION} {section}"] = size_bytes
-    for model, size_bytes in (prices or {}).items():
-        measures[f"{Measure.MODEL} {model}"] = size_bytes
+    for model in prices.of_kind(PriceKind.MODEL) if prices else ():
+        measures[f"{Measure.MODEL} {model.name}"] = max(model.margin_bytes, 0)
     return measures
 
 
@@ -235,49 +241,27 @@ _BUDGET_HINT = (
 )
 
 
-class ExistingParts(Value):
-    sections: frozenset[str] = frozenset()
-    components: frozenset[str] = frozenset()
-    """Empty: no build has symbols."""
+def expect_part(budget: Budget, known: AbstractSet[str], more: AbstractSet[str]) -> None:
+    """Raise InputError for a section or component that neither ``known`` nor ``more`` have.
 
-    def __or__(self, other: ExistingParts) -> ExistingParts:
-        return ExistingParts(
-            sections=self.sections | other.sections, components=self.components | other.components
-        )
-
-    def expect(self, measure: str, more: ExistingParts, *, budget: str, artifact: str) -> None:
-        """Raise InputError for a section or component that neither these nor ``more`` have.
-
-        These are the parts of what was trimmed: if they have none of a kind, nothing can be said.
-        """
-        kind, _, name = measure.partition(" ")
-        known = self._list_names(kind)
-        if not known or name in (known := known | more._list_names(kind)):
-            return
-        near = difflib.get_close_matches(name, sorted(known), n=1)
-        suggestion = f" (did you mean {near[0]}?)" if near else ""
-        msg = f"the budget {budget}: no build of {artifact} has a {kind} {name}{suggestion}"
-        raise InputError(msg, hint=_BUDGET_HINT)
-
-    def _list_names(self, kind: str) -> frozenset[str]:
-        if kind == Measure.SECTION:
-            return self.sections
-        components = self.components if kind == Measure.COMPONENT else ()
-        return frozenset(_with_parents(components))
+    What is ``known`` is of what was trimmed: if it has none of a kind, nothing can be said.
+    """
+    kind, _, name = budget.measure.partition(" ")
+    prefix = f"{kind} "
+    if not any(each.startswith(prefix) for each in known) or budget.measure in known | more:
+        return
+    names = sorted(each[len(prefix) :] for each in known | more if each.startswith(prefix))
+    near = difflib.get_close_matches(name, names, n=1)
+    suggestion = f" (did you mean {near[0]}?)" if near else ""
+    found = f"no build of {budget.artifact} has a {budget.measure}{suggestion}"
+    msg = f"the budget {budget.id}: {found}"
+    raise InputError(msg, hint=_BUDGET_HINT)
 
 
-def list_parts(measures: Measures | None, table: ByteTable | None) -> ExistingParts:
-    prefix = f"{Measure.SECTION} "
-    components = frozenset(table.components) if table else frozenset()
-    return ExistingParts(
-        sections=frozenset(
-            each.removeprefix(prefix) for each in measures or () if each.startswith(prefix)
-        ),
-        components=frozenset() if are_unnamed(components) else components,
-    )
-
-
-def _with_parents(components: Iterable[str]) -> Iterator[str]:
-    for each in components:
-        words = each.split("/")
-        yield from ("/".join(words[:count]) for count in range(1, len(words) + 1))
+def list_parts(measures: Measures | None, table: ByteTable | None) -> frozenset[str]:
+    """Return the sections and components of a file, as measures; none of a stripped one."""
+    sections = {each for each in measures or () if each.startswith(f"{Measure.SECTION} ")}
+    components = table.components if table and not are_unnamed(table.components) else ()
+    paths = (PurePosixPath(each) for each in components)
+    above = {str(part) for path in paths for part in (path, *path.parents[:-1])}
+    return frozenset(sections | {f"{Measure.COMPONENT} {each}" for each in above})

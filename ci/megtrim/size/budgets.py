@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from megtrim.build_spec import Variant
+from megtrim.build_spec import Origin, Variant
 from megtrim.config.units import GrowthLimit, format_bytes
-from megtrim.size.breakdown import ExistingParts, Measures, find_measure, list_parts
+from megtrim.size.breakdown import Measures, expect_part, find_measure, list_parts
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
-from megtrim.size.prices.price_list import StoredPrice
 from megtrim.size.rows import BudgetRow, BudgetStatus, LimitKind
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
@@ -24,6 +24,7 @@ from megtrim.util.value import Value
 if TYPE_CHECKING:
     from megtrim.config.model import Budget, Waiver
 
+NO_PARTS: Mapping[str, frozenset[str]] = MappingProxyType({})
 NOTICE = timedelta(days=14)
 """A waiver that lapses within this time is announced."""
 
@@ -31,64 +32,39 @@ Sizes = Mapping[tuple[str, str], int]
 """Bytes of the stripped file by artifact and variant."""
 
 
-class Baseline(Value):
-    source: str
-    """Where the sizes are from, such as ``main, 2027-01-31``; without sizes: why there are none."""
-    sizes: Sizes
-    parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
-    made_from: InputPrint = field(default_factory=InputPrint)
-    measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
-    prices: Mapping[str, Mapping[str, StoredPrice]] = field(default_factory=dict)
-    quick: bool = False
-    config: str = ""
-    commit: str = ""
-    committed_at: str = ""
-    """What they are of, and its time in UTC; empty if that is not known."""
-    changed: bool = False
-    megtrim: str = ""
+class Measured(Value):
+    """Files, in all ways that budgets may be about."""
 
-    def growth(self, artifact: str, variant: str, size_bytes: int) -> int | None:
-        before_bytes = self.sizes.get((artifact, variant))
-        return None if before_bytes is None else size_bytes - before_bytes
+    sizes: Sizes
+    measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
+    parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
 
     def find(self, artifact: str, variant: str, measure: str) -> int | None:
         key = (artifact, variant)
         if key not in self.sizes:
             return None
-        measures, table = self.measured.get(key), self.parts.get(key)
-        return find_measure(measure, self.sizes[key], measures, table)
+        return find_measure(measure, self.sizes[key], self.measured.get(key), self.parts.get(key))
 
-
-class Measured(Value):
-    sizes: Sizes
-    measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
-    parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
-    existing: Mapping[str, ExistingParts] = field(default_factory=dict)
-    """What the untrimmed builds of an artifact have, if one of its budgets is of a part that what
-    ships does not have."""
-
-    def expect_existing(self, budget: Budget, baseline: Baseline | None) -> None:
-        """Raise InputError if a budget is of a part that no build has, nor the baseline."""
-        more = ExistingParts()
-        for source in (self, *((baseline,) if baseline else ())):
-            for key in source.sizes:
-                if key[0] == budget.artifact:
-                    more |= list_parts(source.measured.get(key), source.parts.get(key))
-        found = self.existing.get(budget.artifact, ExistingParts())
-        found.expect(budget.measure, more, budget=budget.id, artifact=budget.artifact)
-
-    def find(self, budget: Budget, variant: str) -> int:
-        """Raise InputError if the bytes are not known."""
-        key = (budget.artifact, variant)
-        if key not in self.sizes:
+    def expect(self, budget: Budget, variant: str) -> int:
+        """Return the bytes that a budget is about. Raises InputError if they are not known."""
+        if (budget.artifact, variant) not in self.sizes:
             msg = f"the budget {budget.id} names an artifact that was not built: {budget.artifact}"
             raise InputError(msg, hint="name one of the key artifacts")
-        measures, table = self.measured.get(key), self.parts.get(key)
-        found = find_measure(budget.measure, self.sizes[key], measures, table)
-        if found is None:
+        size_bytes = self.find(budget.artifact, variant, budget.measure)
+        if size_bytes is None:
             msg = f"the budget {budget.id} cannot be checked: {budget.measure} was not measured"
             raise InputError(msg, hint=_hint_measure(budget))
-        return found
+        return size_bytes
+
+
+class Baseline(Measured):
+    """Sizes that growth is measured against."""
+
+    source: str = ""
+    """Where they are from, such as ``main, 2027-01-31``; without sizes: why there are none."""
+    made_from: InputPrint = field(default_factory=InputPrint)
+    quick: bool = False
+    origin: Origin = field(default_factory=Origin)
 
 
 def _hint_measure(budget: Budget) -> str:
@@ -103,19 +79,26 @@ def check(
     baseline: Baseline | None,
     waivers: Sequence[Waiver],
     today: date,
+    existing: Mapping[str, frozenset[str]] = NO_PARTS,
 ) -> tuple[BudgetRow, ...]:
-    """A waiver counts up to and including its last day, and raises both limits of its budget."""
-    return tuple(
-        row
-        for budget in budgets
-        for row in _judge(
-            budget,
-            measured,
-            baseline,
-            [waiver for waiver in waivers if waiver.budget == budget.id],
-            today,
-        )
-    )
+    """Return a row for each limit of each budget.
+
+    A waiver counts up to and including its last day, and raises both limits of its budget.
+    ``existing``: sections and components of the untrimmed builds of an artifact, if one of its
+    budgets is of what does not ship. Raises InputError for what was not measured, or never was.
+    """
+    rows: list[BudgetRow] = []
+    for budget in budgets:
+        leave = [waiver for waiver in waivers if waiver.budget == budget.id]
+        if not measured.expect(budget, str(budget.variant)):
+            more: frozenset[str] = frozenset()
+            for source in filter(None, (measured, baseline)):
+                for key in source.sizes:
+                    if key[0] == budget.artifact:
+                        more |= list_parts(source.measured.get(key), source.parts.get(key))
+            expect_part(budget, existing.get(budget.artifact, frozenset()), more)
+        rows += _judge(budget, measured, baseline, leave, today)
+    return tuple(rows)
 
 
 def ending(waivers: Sequence[Waiver], today: date) -> tuple[str, ...]:
@@ -166,9 +149,7 @@ def _judge(
     today: date,
 ) -> Iterator[BudgetRow]:
     variant = str(budget.variant)
-    size_bytes = measured.find(budget, variant)
-    if not size_bytes:
-        measured.expect_existing(budget, baseline)
+    size_bytes = measured.expect(budget, variant)
     before = baseline.find(budget.artifact, variant, budget.measure) if baseline else None
     growth_bytes = None if before is None else size_bytes - before
     counting = [waiver for waiver in waivers if today <= waiver.expires]
@@ -204,7 +185,9 @@ def _judge(
             status=status,
         )
 
-    max_bytes = None if budget.max_size is None else _find_most(budget.max_size, budget, measured)
+    is_share = budget.max_size is not None and budget.max_size.share
+    plain_bytes = measured.expect(budget, str(Variant.PLAIN)) if is_share else 0
+    max_bytes = _bytes_of(budget.max_size, plain_bytes)
     warn_bytes = _bytes_of(budget.warn, max_bytes or 0)
     if max_bytes is not None or warn_bytes is not None:
         row = judge(LimitKind.SIZE, size_bytes, max_bytes, warn_bytes)
@@ -222,12 +205,6 @@ def _judge(
 
 def _bytes_of(limit: GrowthLimit | None, whole_bytes: int) -> int | None:
     return None if limit is None else limit.limit_bytes(whole_bytes)
-
-
-def _find_most(limit: GrowthLimit, budget: Budget, measured: Measured) -> int:
-    if not limit.share:
-        return limit.size_bytes
-    return limit.limit_bytes(measured.find(budget, str(Variant.PLAIN)))
 
 
 def _propose(budget: Budget, size_bytes: int, growth_bytes: int | None) -> int | None:

@@ -10,6 +10,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
 
 from megtrim.elf.components import are_unnamed
 from megtrim.util.value import Value
@@ -17,6 +20,8 @@ from megtrim.util.value import Value
 SMALLER = "[smaller]"
 """Label of what is too small for a row of its own."""
 LONGEST_LABEL = 160
+Label = Annotated[str, Field(max_length=LONGEST_LABEL)]
+Bytes = Annotated[int, Field(ge=0, le=2**62, strict=True)]
 _LEAST_BYTES = 64
 _MOST_BYTES = 240 * 1024
 """Of a table as a document."""
@@ -25,9 +30,11 @@ _ROW_BYTES = 20
 
 
 class ByteTable(Value):
-    least_bytes: int
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    least_bytes: Bytes
     """What has fewer bytes has no row of its own."""
-    components: Mapping[str, Mapping[str, int]]
+    components: Mapping[Label, Mapping[Label, Bytes]]
 
     def totals(self, least_bytes: int) -> Counter[tuple[str, str]]:
         """``least_bytes`` is no lower than the table's own."""

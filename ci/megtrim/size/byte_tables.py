@@ -18,6 +18,7 @@ from megtrim.elf.symbol_table import read_linked
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.breakdown import Breakdown, View, break_down
+from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable, make_table
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import variants
@@ -60,7 +61,7 @@ def leave_tables(
         sizes[name, _PLAIN] = found.sizes.file_bytes
         tables[name, _PLAIN] = make_table(found.by_component(View.SYMBOL), most_bytes=_MOST_BYTES)
     if tables:
-        text = dump_sizes(sizes, parts=tables)
+        text = dump_sizes(Baseline(sizes=sizes, parts=tables))
         (folder / BYTE_TABLES_FILE).write_text(text, encoding="utf-8")
     shutil.rmtree(folder / UNSTRIPPED, ignore_errors=True)
 

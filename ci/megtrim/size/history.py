@@ -144,11 +144,12 @@ SIZE_FILES = EntryKind(
 
 def make_commit_sizes(stored: Baseline, *, shown: str, run: int = 0) -> CommitSizes:
     """Raise InputError if sizes have no place in a history: of no commit, or of other files."""
-    if not (stored.commit and stored.committed_at and stored.config):
+    origin = stored.origin
+    if not (origin.commit and origin.committed_at and origin.config):
         msg = f"{shown}: found sizes of no commit, expected the commit, its time and configuration"
         raise InputError(msg, hint="measure a configuration that is committed")
-    if stored.changed:
-        msg = f"{shown}: found files that differ from {stored.commit[:12]}, expected the commit's"
+    if origin.changed:
+        msg = f"{shown}: found files that differ from {origin.commit[:12]}, expected the commit's"
         raise InputError(msg, hint="commit the changes, and measure again")
     artifacts: dict[str, dict[str, FileSize]] = {}
     for (artifact, variant), size_bytes in sorted(stored.sizes.items()):
@@ -160,10 +161,10 @@ def make_commit_sizes(stored: Baseline, *, shown: str, run: int = 0) -> CommitSi
         )
     try:
         return CommitSizes(
-            commit=stored.commit,
-            committed_at=stored.committed_at,
-            config=stored.config,
-            megtrim=stored.megtrim,
+            commit=origin.commit,
+            committed_at=origin.committed_at,
+            config=origin.config,
+            megtrim=origin.megtrim,
             run=run,
             quick=stored.quick,
             artifacts=artifacts,

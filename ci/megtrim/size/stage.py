@@ -18,20 +18,19 @@ from megtrim.chain.graph import (
 )
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.chain.store import StageFolder
+from megtrim.config.measure_names import Measure
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.size import byte_tables
-from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, store_prices
+from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
 from megtrim.size.breakdown import (
-    ExistingParts,
     Measures,
     View,
     compare_tables,
-    find_measure,
     list_measures,
     list_parts,
 )
-from megtrim.size.budgets import Baseline, Measured, check
+from megtrim.size.budgets import Baseline, check
 from megtrim.size.byte_table import (
     ByteChange,
     ByteMap,
@@ -46,14 +45,13 @@ from megtrim.size.growth.build_inputs import (
     read_build_inputs,
 )
 from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_causes, make_print
-from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
+from megtrim.size.prices.price_list import PriceList, compare_prices, shorten
 from megtrim.size.results import SizeResult
 from megtrim.size.rows import ArtifactSizes, VariantSize
 from megtrim.trim.builds.links import locate_named, locate_unstripped
 from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file
 from megtrim.util.strict_json import dump
-from megtrim.util.value import Value
 
 _File = tuple[str, str]
 _MOST_PRICES = 20
@@ -106,61 +104,58 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         for artifact in config.artifacts
         for variant, build in builds
     }
-    sizes = {key: elf.size_bytes for key, elf in facts.items()}
     all_prices: tuple[PriceList, ...] = ()
     if config.trim.prices:
         from megtrim.size.prices.pricing import find_prices  # with NumPy and SciPy
 
         all_prices = find_prices(session)
-    prices = tuple(shorten(each, _MOST_PRICES) for each in all_prices)
+    prices = {each.artifact: shorten(each, _MOST_PRICES) for each in all_prices}
     parts, measured = _measure(builds, session, prices)
     plain = byte_tables.read_tables(session.results.done[PLAIN])
     made_from = read_build_inputs(builds[-1][1], session)
-    text = dump_sizes(
-        sizes,
+    now = Baseline(
+        sizes={key: elf.size_bytes for key, elf in facts.items()},
         parts=parts,
         measured=measured,
         made_from=make_print(made_from),
-        prices=store_prices(prices),
         quick=session.request.options.quick,
         origin=session.request.origin,
     )
-    (folder / SIZES_FILE).write_text(text, encoding="utf-8")
+    (folder / SIZES_FILE).write_text(dump_sizes(now), encoding="utf-8")
     baseline = _baseline(session)
-    compared = baseline or Baseline(source="", sizes={})
+    before = baseline or Baseline(sizes={})
     traced = not session.request.options.committed
-    changes = compare_inputs(compared.made_from, made_from, traced=traced)
-    compare = _Comparison(
-        facts=facts,
-        parts=parts,
-        baseline=compared,
-        changes=changes,
-        prices={each.artifact: each for each in all_prices},
-    )
-    shown = {each.artifact: each for each in prices}
+    changes = compare_inputs(before.made_from, made_from, traced=traced)
+    every_price = {each.artifact: each for each in all_prices}
     return SizeResult(
         artifacts=tuple(
             ArtifactSizes(
                 name=name,
-                sizes=tuple(compare.weigh((name, variant)) for variant, _ in builds),
-                prices=shown.get(name),
+                sizes=tuple(
+                    _weigh(
+                        (name, variant),
+                        facts[name, variant],
+                        now,
+                        before,
+                        changes,
+                        every_price.get(name),
+                    )
+                    for variant, _ in builds
+                ),
+                prices=prices.get(name),
                 byte_map=_map_bytes(name, builds[-1][0], parts, plain),
             )
             for name in config.artifacts
         ),
         budgets=check(
             config.budgets,
-            Measured(
-                sizes=sizes,
-                measured=measured,
-                parts=parts,
-                existing=_find_existing(builds, session, measured, parts, plain),
-            ),
+            now,
             baseline,
             config.waivers,
             session.request.today,
+            _find_existing(builds, session, now, plain),
         ),
-        baseline=compared.source,
+        baseline=before.source,
         causes=changes.causes,
         notes=describe_causes(changes),
     )
@@ -179,30 +174,24 @@ def _map_bytes(
 
 
 def _measure(
-    builds: list[tuple[str, StageFolder]], session: Session, prices: tuple[PriceList, ...]
+    builds: list[tuple[str, StageFolder]], session: Session, prices: Mapping[str, PriceList]
 ) -> tuple[dict[_File, ByteTable], dict[_File, Measures]]:
     """Others than what ships are measured only if a budget is about that."""
     parts: dict[_File, ByteTable] = {}
     measured: dict[_File, Measures] = {}
     *_, (shipped, _) = builds
     asked = _list_asked(session)
-    models = {
-        each.artifact: {
-            price.name: max(price.margin_bytes, 0) for price in each.of_kind(PriceKind.MODEL)
-        }
-        for each in prices
-    }
     for variant, build in builds:
         for artifact in session.request.config.artifacts:
             key = (artifact, variant)
             if variant != shipped and key not in asked:
                 continue
-            named_copy = locate_named(build, artifact) if variant == shipped else ""
-            named = build.file(named_copy) if named_copy else None
+            named = locate_named(build, artifact) if variant == shipped else ""
+            copy = build.file(named) if named else None
             try:
-                found = byte_tables.break_down_file(binary(build, artifact), named, deflate=True)
-                measured[key] = list_measures(found, models.get(artifact) if named_copy else None)
-                if named_copy:
+                found = byte_tables.break_down_file(binary(build, artifact), copy, deflate=True)
+                measured[key] = list_measures(found, prices.get(artifact) if named else None)
+                if named:
                     parts[key] = make_table(found.by_component(View.SYMBOL))
             except InputError as error:
                 # A size that is within its budget does not depend on what its bytes are.
@@ -214,64 +203,59 @@ def _measure(
 def _find_existing(
     builds: list[tuple[str, StageFolder]],
     session: Session,
-    measured: dict[_File, Measures],
-    parts: dict[_File, ByteTable],
+    now: Baseline,
     plain: Mapping[str, ByteTable],
-) -> dict[str, ExistingParts]:
-    """What is left out of a file may still be in the one that it was trimmed from."""
-    found: dict[str, ExistingParts] = {}
+) -> dict[str, frozenset[str]]:
+    """Return what the builds have of each artifact that is without a part that a budget is of.
+
+    What is left out of a file may still be in the one that it was trimmed from.
+    """
+    existing: dict[str, frozenset[str]] = {}
     for budget in session.request.config.budgets:
-        key = (budget.artifact, str(budget.variant))
-        missing = budget.measure and not find_measure(
-            budget.measure, 1, measured.get(key), parts.get(key)
-        )
-        if missing and (budget.section or budget.component):
-            if budget.artifact not in found:
-                found[budget.artifact] = _list_existing(
-                    budget.artifact, builds, measured, plain.get(budget.artifact), session
-                )
-            if budget.component and not found[budget.artifact].components:
-                msg = f"the budget {budget.id} is of nothing that {budget.artifact} has"
-                why = "whether it ever had it is not known: its plain build has no symbols"
-                session.services.console.warn(f"{msg}; {why}")
-    return found
+        artifact = budget.artifact
+        if not (budget.section or budget.component):
+            continue
+        if now.find(artifact, str(budget.variant), budget.measure):
+            continue
+        if artifact not in existing:
+            existing[artifact] = _list_existing(artifact, builds, now, plain.get(artifact), session)
+        known = any(each.startswith(Measure.COMPONENT) for each in existing[artifact])
+        if budget.component and not known:
+            msg = f"the budget {budget.id} is of nothing that {artifact} has"
+            why = "whether it ever had it is not known: its plain build has no symbols"
+            session.services.console.warn(f"{msg}; {why}")
+    return existing
 
 
 def _list_existing(
     artifact: str,
     builds: list[tuple[str, StageFolder]],
-    measured: Mapping[_File, Measures],
+    now: Baseline,
     plain: ByteTable | None,
     session: Session,
-) -> ExistingParts:
+) -> frozenset[str]:
     """Components are known only if the plain program has symbols.
 
     The region build may well not have one that its regions took.
     """
-    known = [measures for (name, _), measures in measured.items() if name == artifact]
-    files = [
-        (binary(build, artifact), "")
-        for variant, build in builds
-        if (artifact, variant) not in measured and _has(build, artifact)
-    ]
+    existing = list_parts(None, plain)
+    files = []
+    for variant, build in builds:
+        if measures := now.measured.get((artifact, variant)):
+            existing |= list_parts(measures, None)
+        elif f"bin/{artifact}" in build.files:
+            files.append((binary(build, artifact), False))
     if plain is None and trims_plain_build(session.request.config):
-        unfolded = session.results.done[LINKED].file(locate_unstripped(Link.UNFOLDED, artifact))
-        files.append((unfolded, artifact))
-    found = list_parts(None, plain)
-    for measures in known:
-        found |= list_parts(measures, None)
+        linked = session.results.done[LINKED]
+        files.append((linked.file(locate_unstripped(Link.UNFOLDED, artifact)), True))
     for path, named in files:
         try:
-            parts = byte_tables.break_down_file(path, None)
+            found = byte_tables.break_down_file(path, None)
         except InputError:
             continue  # of a machine that megtrim cannot read: it shows no parts
-        table = make_table(parts.by_component(View.SYMBOL)) if named else None
-        found |= list_parts(list_measures(parts), table)
-    return found
-
-
-def _has(build: StageFolder, artifact: str) -> bool:
-    return f"bin/{artifact}" in build.files
+        table = make_table(found.by_component(View.SYMBOL)) if named else None
+        existing |= list_parts(list_measures(found), table)
+    return existing
 
 
 def _list_asked(session: Session) -> set[_File]:
@@ -284,39 +268,36 @@ def _list_asked(session: Session) -> set[_File]:
     return asked
 
 
-class _Comparison(Value):
-    facts: Mapping[_File, ElfFacts]
-    parts: Mapping[_File, ByteTable]
-    baseline: Baseline
-    changes: InputChanges
-    prices: Mapping[str, PriceList]
-
-    def weigh(self, key: _File) -> VariantSize:
-        """What came in is of the one that ships."""
-        artifact, variant = key
-        elf, table, before = self.facts[key], self.parts.get(key), self.baseline.parts.get(key)
-        components: tuple[ByteChange, ...] = ()
-        symbols: tuple[ByteChange, ...] = ()
-        if before and table:
-            components = compare_tables(before, table, View.COMPONENT)
-            symbols = compare_tables(before, table, View.SYMBOL)
-        growth_bytes = self.baseline.growth(*key, elf.size_bytes)
-        prices = self.prices.get(artifact)
-        ships = variant == Variant.REDUCED
-        former = self.baseline.prices.get(artifact, {})
-        return VariantSize(
-            variant=variant,
-            size_bytes=elf.size_bytes,
-            share=elf.size_bytes / self.facts[artifact, str(Variant.PLAIN)].size_bytes,
-            growth_bytes=growth_bytes,
-            sections=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
-            components=list_largest(components, _MOST_CHANGES),
-            symbols=list_largest(symbols, _MOST_CHANGES),
-            arrivals=find_arrivals(self.changes, growth_bytes, symbols, prices)
-            if ships
-            else NO_ARRIVALS,
-            price_changes=compare_prices(former, prices) if ships and prices else (),
-        )
+def _weigh(
+    key: _File,
+    elf: ElfFacts,
+    now: Baseline,
+    before: Baseline,
+    changes: InputChanges,
+    prices: PriceList | None,
+) -> VariantSize:
+    """Return a file with what grew in it; what came in is of the one that ships."""
+    former, table = before.parts.get(key), now.parts.get(key)
+    components: tuple[ByteChange, ...] = ()
+    symbols: tuple[ByteChange, ...] = ()
+    if former and table:
+        components = compare_tables(former, table, View.COMPONENT)
+        symbols = compare_tables(former, table, View.SYMBOL)
+    growth_bytes = elf.size_bytes - before.sizes[key] if key in before.sizes else None
+    ships = key[1] == Variant.REDUCED
+    arrivals = find_arrivals(changes, growth_bytes, symbols, prices) if ships else NO_ARRIVALS
+    models = before.measured.get(key, {})
+    return VariantSize(
+        variant=key[1],
+        size_bytes=elf.size_bytes,
+        share=elf.size_bytes / now.sizes[key[0], str(Variant.PLAIN)],
+        growth_bytes=growth_bytes,
+        sections=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
+        components=list_largest(components, _MOST_CHANGES),
+        symbols=list_largest(symbols, _MOST_CHANGES),
+        arrivals=arrivals,
+        price_changes=compare_prices(models, prices) if ships and prices else (),
+    )
 
 
 def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
@@ -344,8 +325,8 @@ def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
 
 def _load_baseline(chosen: tuple[Path, str], request: TrimRequest) -> Baseline:
     path, shown = chosen
-    found, origin = load_sizes(path, shown=shown), request.origin
-    config = origin.config if origin.commit else ""
+    config = request.origin.config if request.origin.commit else ""
+    found = load_sizes(path, shown=shown)
     return expect_same_kind(found, quick=request.options.quick, shown=shown, config=config)
 
 

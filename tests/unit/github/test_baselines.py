@@ -31,6 +31,7 @@ from megtrim.github.baselines import (
 )
 from megtrim.github.event import Event, PullRequest
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import Baseline
 from megtrim.util.errors import InfrastructureFailure, InputError
 from support.github_double import GithubDouble
 from support.github_state import Repository, zipped
@@ -61,7 +62,10 @@ def archive(
     *,
     quick: bool = False,
 ) -> dict[str, bytes | str]:
-    return {"sizes.json": dump_sizes(sizes, quick=quick), "evidence.json": dump_set(proofs)}
+    return {
+        "sizes.json": dump_sizes(Baseline(sizes=sizes, quick=quick)),
+        "evidence.json": dump_set(proofs),
+    }
 
 
 @dataclass(slots=True)
@@ -301,7 +305,7 @@ def test_without_any_there_is_none(team: Team) -> None:
         (
             {
                 "sizes.json": dump_sizes(
-                    SIZES, origin=Origin(config="linux/m.yaml", commit="1" * 40)
+                    Baseline(sizes=SIZES, origin=Origin(config="linux/m.yaml", commit="1" * 40))
                 )
             },
             {"config": "android/m.yaml"},
@@ -328,7 +332,7 @@ def test_one_that_cannot_be_used_is_as_good_as_none(
     team.store(content)
 
     none = team.find(**asked)
-    fitting = {"sizes.json": dump_sizes(SIZES, quick=bool(asked.get("quick")))}
+    fitting = {"sizes.json": dump_sizes(Baseline(sizes=SIZES, quick=bool(asked.get("quick"))))}
     team.store(fitting, of="later")
     known = team.find(**asked)
 
@@ -342,7 +346,7 @@ def test_one_that_cannot_be_used_is_as_good_as_none(
 
 def test_a_configuration_may_be_written_in_several_ways(team: Team) -> None:
     origin = Origin(config="linux/megtrim.yaml", commit=team.base)
-    team.store({"sizes.json": dump_sizes(SIZES, origin=origin)})
+    team.store({"sizes.json": dump_sizes(Baseline(sizes=SIZES, origin=origin))})
 
     assert team.find(config="./linux/megtrim.yaml").stored.sizes == SIZES
 
@@ -378,7 +382,7 @@ def test_sizes_without_usable_proofs_are_used(
     team: Team, proofs: dict[str, str], reported: list[str]
 ) -> None:
     """Devices then prove everything again; only what is broken, or older, is worth a warning."""
-    files = {"sizes.json": dump_sizes(SIZES), **proofs}
+    files = {"sizes.json": dump_sizes(Baseline(sizes=SIZES)), **proofs}
     team.repository.artifact(team.repository.run(team.base), files)
 
     found = team.find()

@@ -31,6 +31,7 @@ from megtrim.release.contents import (
 )
 from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS, dump_checksums, seal
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import Baseline
 from megtrim.trim.usage import FunctionsUse
 from megtrim.util.files import sha256_file
 from megtrim.util.process import ProcessRunner
@@ -282,7 +283,9 @@ def make_session(
               (("resnet18-s", "m.mge"), ("mobilenet-s", "d.npy"))}  # fmt: skip
     finish(made, HEADER, {"keepset.json": keep_set(verdict, models=models)})
     finish(made, REDUCED, bins)
-    sizes = dump_sizes({("load_and_run", "reduced"): 7}, origin=Origin(project=str(folder)))
+    sizes = dump_sizes(
+        Baseline(sizes={("load_and_run", "reduced"): 7}, origin=Origin(project=str(folder)))
+    )
     finish(made, SIZE, {"sizes.json": sizes})
     finish(made, VERDICT, {"verdict.json": to_json(verdict)})
     finish(made, REPORT, {"index.html": "<p>took 3 s", "report.md": "took 3 s"})

@@ -16,9 +16,9 @@ from megtrim.release.check import check_release
 from megtrim.release.collect import collect_export, collect_release, list_stage_keys
 from megtrim.release.contents import AAR_PATH, parse_contents
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
-from megtrim.size.prices.price_list import StoredPrice
 from megtrim.util.console import Console
 from megtrim.util.errors import InputError
 from megtrim.verdict.join import join
@@ -64,13 +64,14 @@ def measure(origin: Origin) -> str:
     """Return sizes of a program with all that may be known of it."""
     file = ("load_and_run", "reduced")
     return dump_sizes(
-        {file: 7},
-        parts={file: ByteTable(least_bytes=64, components={"runtime": {"main": 7}})},
-        measured={file: {"deflated": 5}},
-        made_from=InputPrint(made_from={"flags": "a1"}),
-        prices={"load_and_run": {"resnet18-s": StoredPrice(margin_bytes=2, alone_bytes=6)}},
-        quick=True,
-        origin=origin,
+        Baseline(
+            sizes={file: 7},
+            parts={file: ByteTable(least_bytes=64, components={"runtime": {"main": 7}})},
+            measured={file: {"deflated": 5}},
+            made_from=InputPrint(made_from={"flags": "a1"}),
+            quick=True,
+            origin=origin,
+        )
     )
 
 

@@ -7,21 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.config.model import Budget
 from megtrim.size.attribution import NameSources
 from megtrim.size.breakdown import (
     Breakdown,
     ByteRow,
-    ExistingParts,
     FileSizes,
     View,
     break_down,
     compare_breakdowns,
     compare_tables,
+    expect_part,
     find_measure,
     list_measures,
     list_parts,
 )
 from megtrim.size.byte_table import SMALLER, ByteTable
+from megtrim.size.prices.price_list import Price, PriceKind, PriceList
 from megtrim.util.errors import InputError
 from unit.size.made_files import break_down_engine
 
@@ -172,7 +174,12 @@ def test_the_measures_of_a_file() -> None:
     found = Breakdown(sizes=SIZES, rows=ROWS)
 
     assert list_measures(found) == {"loaded": 80, "deflated": 30, "section .text": 40}
-    assert list_measures(found, {"resnet50": 7})["model resnet50"] == 7
+    prices = (
+        Price(kind=PriceKind.MODEL, name="resnet50", margin_bytes=7),
+        Price(kind=PriceKind.OPERATOR, name="Conv", margin_bytes=1),
+    )
+    priced = list_measures(found, PriceList(artifact="lar", size_bytes=9, prices=prices))
+    assert priced == list_measures(found) | {"model resnet50": 7}
 
 
 @pytest.mark.parametrize(
@@ -201,17 +208,18 @@ def test_what_was_not_measured_is_not_0_bytes() -> None:
     assert find_measure("component code", 90, {}, UNNAMED) == 9
 
 
-KNOWN = ExistingParts(
-    sections=frozenset({".text"}), components=frozenset({"kernels/x86/conv_bias", "runtime"})
+KNOWN = list_parts(
+    {"section .text": 4, "loaded": 9},
+    ByteTable(least_bytes=64, components={"kernels/x86/conv_bias": {"f": 1}, "runtime": {"g": 1}}),
 )
+MORE = frozenset({"section .relr.dyn", "component operators"})
 
 
-MORE = ExistingParts(sections=frozenset({".relr.dyn"}), components=frozenset({"operators"}))
-
-
-def expect(measure: str, known: ExistingParts = KNOWN) -> None:
+def expect(measure: str, known: frozenset[str] = KNOWN) -> None:
     """Expect a measure of an artifact."""
-    known.expect(measure, MORE, budget=f"lar {measure}", artifact="lar")
+    kind, _, name = measure.partition(" ")
+    keys = {kind: name} if name else {"size": kind}
+    expect_part(Budget.model_validate({"artifact": "lar", "max": 1, **keys}), known, MORE)
 
 
 @pytest.mark.parametrize(
@@ -244,18 +252,7 @@ def test_what_no_build_has_is_refused(measure: str, near: str) -> None:
 
 def test_without_symbols_no_component_is_refused() -> None:
     """What a stripped program had cannot be seen, whatever what ships still has."""
-    stripped = list_parts(
-        {"section .text": 4, "loaded": 9}, ByteTable(least_bytes=64, components={})
-    )
+    stripped = list_parts({"section .text": 4, "loaded": 9}, UNNAMED)
 
-    assert stripped == ExistingParts(sections=frozenset({".text"}))
+    assert stripped == {"section .text"}
     expect("component kernels/x86", stripped)
-
-
-def test_the_parts_of_two_builds_are_one_list() -> None:
-    table = ByteTable(least_bytes=64, components={"operators": {"f": 1}, "padding": {"p": 1}})
-
-    found = list_parts(None, table) | list_parts({"section .data": 1}, None)
-
-    assert (*found.sections,) == (".data",)
-    assert found.components == {"operators", "padding"}

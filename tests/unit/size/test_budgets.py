@@ -5,7 +5,6 @@ from datetime import date
 import pytest
 
 from megtrim.config.model import Budget, Waiver
-from megtrim.size.breakdown import ExistingParts
 from megtrim.size.budgets import Baseline, Measured, check, ending, warn_early
 from megtrim.size.rows import BudgetRow, BudgetStatus, LimitKind
 from megtrim.util.errors import InputError
@@ -171,40 +170,36 @@ def test_a_budget_of_a_section() -> None:
     assert [failed.status, waived.status] == [FAIL, PASS]
 
 
-def check_section(name: str, measured: Measured, baseline: Baseline | None = None) -> BudgetRow:
-    (row,) = check([budget(section=name, max="8 B")], measured, baseline, (), TODAY)
+def check_section(name: str, baseline: Baseline | None = None) -> BudgetRow:
+    measured = Measured(sizes={LAR: 100}, measured={LAR: {"section .text": 60}})
+    known = {"load_and_run": frozenset({"section .text", "section .tdata"})}
+    one = budget(section=name, max="8 B")
+    (row,) = check([one], measured, baseline, (), TODAY, known)
     return row
 
 
 def test_a_budget_of_a_section_that_never_was_is_refused() -> None:
     """It would pass for ever; one that another build of this artifact has is gone, and passes."""
-    known = {"load_and_run": ExistingParts(sections=frozenset({".text", ".tdata"}))}
-    sections = {LAR: {"section .text": 60}}
-    measured = Measured(sizes={LAR: 100}, measured=sections, existing=known)
-
     with pytest.raises(InputError) as caught:
-        check_section(".txt", measured)
+        check_section(".txt")
 
     assert caught.value.message == (
         "the budget load_and_run section .txt: no build of load_and_run has a section .txt "
         "(did you mean .text?)"
     )
     assert caught.value.hint
-    assert check_section(".tdata", measured).status is PASS
+    assert check_section(".tdata").status is PASS
 
 
 def test_a_section_that_the_baseline_has_was_there() -> None:
-    plain = {"load_and_run": ExistingParts(sections=frozenset({".text"}))}
-    sections = {LAR: {"section .text": 60}}
-    measured = Measured(sizes={LAR: 100}, measured=sections, existing=plain)
     before = {"section .eh_frame": 7}
-    mine = Baseline(source="main", sizes={LAR: 90}, measured={LAR: before})
+    mine = Baseline(sizes={LAR: 90}, measured={LAR: before})
     other = ("other", "reduced")
-    theirs = Baseline(source="main", sizes={LAR: 90, other: 9}, measured={other: before})
+    theirs = Baseline(sizes={LAR: 90, other: 9}, measured={other: before})
 
-    assert check_section(".eh_frame", measured, mine).used_bytes == 0
+    assert check_section(".eh_frame", mine).used_bytes == 0
     with pytest.raises(InputError):
-        check_section(".eh_frame", measured, theirs)
+        check_section(".eh_frame", theirs)
 
 
 def test_a_baseline_that_does_not_measure_a_part_is_none() -> None:

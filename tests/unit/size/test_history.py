@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.build_spec import Origin
 from megtrim.config.model import Budget
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
@@ -122,7 +125,6 @@ def test_a_budget_is_shown_with_what_it_leaves() -> None:
 
 SIZES = make_sizes(3, 1000, kernels=400)
 STORED = Baseline(
-    source="",
     sizes={("app", "reduced"): 100, ("app", "plain"): 900},
     measured={("app", "reduced"): {"loaded": 120, "deflated": 50}},
     parts={
@@ -135,10 +137,12 @@ STORED = Baseline(
             },
         )
     },
-    config="megtrim.yaml#arm64",
-    commit="c" * 40,
-    committed_at="2026-11-03T02:00:00Z",
-    megtrim="1.2.3",
+    origin=Origin(
+        config="megtrim.yaml#arm64",
+        commit="c" * 40,
+        committed_at="2026-11-03T02:00:00Z",
+        megtrim="1.2.3",
+    ),
 )
 
 
@@ -184,19 +188,21 @@ def test_many_components_are_one_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "expected"),
+    ("origin", "sizes", "expected"),
     [
-        (replace(STORED, commit=""), "sizes of no commit"),
-        (replace(STORED, committed_at=""), "sizes of no commit"),
-        (replace(STORED, config=""), "sizes of no commit"),
-        (replace(STORED, changed=True), "differ from cccccccccccc"),
-        (replace(STORED, sizes={}), "found 0 files"),
-        (replace(STORED, commit="main"), "expected a commit"),
-        (replace(STORED, committed_at="yesterday"), "expected a time"),
+        ({"commit": ""}, STORED.sizes, "sizes of no commit"),
+        ({"committed_at": ""}, STORED.sizes, "sizes of no commit"),
+        ({"config": ""}, STORED.sizes, "sizes of no commit"),
+        ({"changed": True}, STORED.sizes, "differ from cccccccccccc"),
+        ({"committed_at": "2026-02-30T02:00:00Z"}, STORED.sizes, "expected a time"),
+        ({}, {}, "found 0 files"),
     ],
 )
-def test_what_has_no_place_is_refused(stored: Baseline, expected: str) -> None:
+def test_what_has_no_place_is_refused(
+    origin: dict[str, Any], sizes: Mapping[tuple[str, str], int], expected: str
+) -> None:
     """It would be a point at no commit, or at a wrong one."""
+    stored = replace(STORED, origin=replace(STORED.origin, **origin), sizes=sizes)
     with pytest.raises(InputError, match=expected) as caught:
         make_commit_sizes(stored, shown="runs/7/sizes.json")
     assert caught.value.message.startswith("runs/7/sizes.json: ")

@@ -14,9 +14,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
 
 from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.regions.keepset import model_of
+from megtrim.size.byte_table import Label
 from megtrim.util.value import Value
 from megtrim.util.wording import count
 
@@ -111,16 +115,22 @@ class BuildInputs(Value):
         return digest_causes({**self.values, **named})
 
 
+Name = Annotated[str, Field(max_length=4096)]
+_Prints = Annotated[str, Field(pattern=rf"^(?:[A-Za-z0-9_-]{{{PRINT_LENGTH}}})*$")]
+
+
 class InputPrint(Value):
-    made_from: Mapping[str, str] = field(default_factory=dict)
-    sources: str = ""
-    kept: Mapping[str, str] = field(default_factory=dict)
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    made_from: Mapping[Label, Label] = field(default_factory=dict)
+    sources: _Prints = ""
+    kept: Mapping[Label, _Prints] = field(default_factory=dict)
     """By what it is, and the indices of the scenarios that need it: the prints of what is kept.
 
     ``function 0,2``, for example."""
-    scenarios: Mapping[str, str] = field(default_factory=dict)
+    scenarios: Mapping[Name, Label] = field(default_factory=dict)
     """A digest of each scenario, sorted by id: indices count these."""
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[Name, Label] = field(default_factory=dict)
     """Settings and versions by label; long ones are digests."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
+from megtrim.config.measure_names import Measure
 from megtrim.elf.symbol_names import fold
 from megtrim.size.byte_table import tidy
 from megtrim.util.strict_json import SignedInt
@@ -71,33 +72,29 @@ def shorten(prices: PriceList, most: int) -> PriceList:
     return replace(prices, prices=tuple(found))
 
 
-class StoredPrice(Value):
-    margin_bytes: SignedInt
-    alone_bytes: int
-
-
 class PriceChange(Value):
     """A model whose price at the margin is not what it was."""
 
     model: str
-    before_bytes: SignedInt
-    after_bytes: SignedInt
+    before_bytes: int
+    after_bytes: int
 
     @property
     def growth_bytes(self) -> int:
         return self.after_bytes - self.before_bytes
 
 
-def compare_prices(before: Mapping[str, StoredPrice], prices: PriceList) -> tuple[PriceChange, ...]:
-    """Return models that were there before and cost another price, the largest change first."""
+def compare_prices(before: Mapping[str, int], prices: PriceList) -> tuple[PriceChange, ...]:
+    """Return models that were there before and cost another price, the largest change first.
+
+    ``before`` are the measures of the former file.
+    """
     changes = (
         PriceChange(
-            model=each.name,
-            before_bytes=before[each.name].margin_bytes,
-            after_bytes=each.margin_bytes,
+            model=each.name, before_bytes=before[name], after_bytes=max(each.margin_bytes, 0)
         )
         for each in prices.of_kind(PriceKind.MODEL)
-        if each.name in before
+        if (name := f"{Measure.MODEL} {each.name}") in before
     )
     found = [each for each in changes if each.growth_bytes]
     return tuple(sorted(found, key=lambda each: (-abs(each.growth_bytes), each.model)))

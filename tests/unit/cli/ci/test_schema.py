@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from megtrim.cli.ci.schema import NAMES, make_schema, name_file
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import Baseline
 from megtrim.verdict.model import to_json
 from unit.cli.support import Shell
 from unit.verdict import examples
@@ -107,8 +108,9 @@ def test_a_verdict_fits_its_schema(make: Any) -> None:
 
 def test_sizes_fit_their_schema() -> None:
     sizes = {("load_and_run", "reduced"): 5, ("load_and_run", "plain"): 9}
-    full = json.loads(dump_sizes(sizes))
+    full = json.loads(dump_sizes(Baseline(sizes=sizes)))
 
     assert find_errors("sizes.json", full) == []
-    assert find_errors("sizes.json", json.loads(dump_sizes({}, source="none", quick=True))) == []
+    none = dump_sizes(Baseline(sizes={}, source="none", quick=True))
+    assert find_errors("sizes.json", json.loads(none)) == []
     assert find_errors("sizes.json", full | {"artifacts": {"load_and_run": {"plain": -1}}})

@@ -10,6 +10,7 @@ from megtrim.build_spec import Origin
 from megtrim.cli.ci.schema import make_schema
 from megtrim.history.folder import append_to_folder
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import Baseline
 from support.clock import clock_at
 from support.history_entries import make_sizes
 from unit.cli.support import Shell
@@ -24,7 +25,7 @@ def store(shell: Shell, run: int, size_bytes: int) -> None:
     )
     folder = shell.folder / "runs" / str(run)
     folder.mkdir(parents=True)
-    text = dump_sizes({("app", "reduced"): size_bytes}, origin=origin)
+    text = dump_sizes(Baseline(sizes={("app", "reduced"): size_bytes}, origin=origin))
     (folder / "sizes.json").write_text(text, encoding="utf-8")
 
 
@@ -111,7 +112,9 @@ def test_json_has_a_schema(shell: Shell) -> None:
 
 
 def test_what_says_no_commit_is_left_out(shell: Shell) -> None:
-    (shell.folder / "sizes.json").write_text(dump_sizes({("app", "reduced"): 1}), encoding="utf-8")
+    (shell.folder / "sizes.json").write_text(
+        dump_sizes(Baseline(sizes={("app", "reduced"): 1})), encoding="utf-8"
+    )
 
     answer = shell("size", "history", "sizes.json")
 

@@ -17,7 +17,6 @@ from megtrim.size.prices.price_list import (
     Price,
     PriceKind,
     PriceList,
-    StoredPrice,
     compare_prices,
     shorten,
     sort_prices,
@@ -174,10 +173,7 @@ def test_models_of_before_may_cost_another_price() -> None:
         size_bytes=9,
         prices=tuple(make_price(PriceKind.MODEL, *row) for row in margins.items()),
     )
-    before = {
-        name: StoredPrice(margin_bytes=n, alone_bytes=20)
-        for name, n in {"vgg": 7, "mobile": 6, "quant": 7, "gone": 3}.items()
-    }
+    before = {"model vgg": 7, "model mobile": 6, "model quant": 7, "model gone": 3, "loaded": 5}
 
     found = compare_prices(before, made)
 

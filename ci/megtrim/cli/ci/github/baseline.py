@@ -130,7 +130,7 @@ def rebuild_baseline(options: Options) -> int:
         found, source = known, f"{known.source}; {base.what} cannot be rebuilt ({reason})"
         how = BaselineSource.LAST_KNOWN if known.sizes else BaselineSource.NONE
     shown = one_line(source, most=490)
-    commit = base.sha if how is BaselineSource.REBUILT else found.commit
+    commit = base.sha if how is BaselineSource.REBUILT else found.origin.commit
     _write_sizes(found, folder, source=shown, quick=known.quick, commit=commit)
     write_output(open_processes().env, "how", how)
     show(f"baseline: {source}")
@@ -170,14 +170,5 @@ def _measure_variants(options: Options) -> Baseline:
 
 
 def _write_sizes(found: Baseline, folder: Path, *, source: str, quick: bool, commit: str) -> None:
-    text = dump_sizes(
-        found.sizes,
-        parts=found.parts,
-        measured=found.measured,
-        made_from=found.made_from,
-        prices=found.prices,
-        source=source,
-        quick=quick,
-        origin=Origin(commit=commit),
-    )
-    write_atomically(folder / SIZES_FILE, text)
+    left = replace(found, source=source, quick=quick, origin=Origin(commit=commit))
+    write_atomically(folder / SIZES_FILE, dump_sizes(left))

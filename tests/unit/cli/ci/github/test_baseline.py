@@ -13,7 +13,6 @@ from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
-from megtrim.size.prices.price_list import StoredPrice
 from megtrim.util.errors import InfrastructureFailure, Interrupted, ProductFailure
 from unit.cli.ci.github.job import Job
 from unit.cli.support import Answer
@@ -30,7 +29,6 @@ def parts(size_bytes: int) -> dict[tuple[str, str], ByteTable]:
 
 
 MEASURED = Baseline(source="", sizes=REBUILT, parts=parts(150), made_from=MADE_FROM)
-PRICES = {"load_and_run": {"vgg": StoredPrice(margin_bytes=70, alone_bytes=90)}}
 EMPTY = EvidenceSet(entries=())
 
 
@@ -39,7 +37,7 @@ def find(job: Job) -> Answer:
 
 
 def store(job: Job, *, sha: str = "") -> None:
-    sizes = dump_sizes(SIZES, parts=parts(100), made_from=MADE_FROM, prices=PRICES)
+    sizes = dump_sizes(Baseline(sizes=SIZES, parts=parts(100), made_from=MADE_FROM))
     files = {"sizes.json": sizes, "evidence.json": dump_set(EMPTY)}
     run = job.repository.run(sha or job.base)
     job.repository.artifact(run, files)
@@ -58,7 +56,6 @@ def test_a_stored_baseline_is_written(job: Job) -> None:
     assert job.outputs() == {"how": "merge-base", "rebuild": ""}
     left = load_sizes(job.baseline() / "sizes.json", shown="")
     assert (left.sizes, left.parts, left.made_from) == (SIZES, parts(100), MADE_FROM)
-    assert left.prices == PRICES
     assert source(job).startswith(f"main at {job.base[:12]}, the merge base, stored ")
     assert answer.out == f"baseline: {source(job)}\n"
     assert load_proofs(job.baseline() / "evidence.json") == EMPTY

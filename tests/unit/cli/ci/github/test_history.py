@@ -14,6 +14,7 @@ from megtrim.history.folder import append_to_folder
 from megtrim.perf.nights.history import RUN_FILES
 from megtrim.perf.rows import HistorySeries
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import Baseline
 from megtrim.size.history import SIZE_FILES
 from megtrim.util.process import ProcessRunner
 from megtrim.verdict.join import join
@@ -153,7 +154,7 @@ def test_a_damaged_history_costs_itself_alone(team: Team) -> None:
 def store_sizes(team: Team, *, commit: str = "", config: str = "megtrim.yaml") -> None:
     commit = commit or team.repository.heads["main"]
     origin = Origin(config=config, commit=commit, committed_at="2026-11-03T02:00:00Z")
-    text = dump_sizes({("app", "reduced"): 100}, origin=origin)
+    text = dump_sizes(Baseline(sizes={("app", "reduced"): 100}, origin=origin))
     (team.shell.folder / "baseline").mkdir(exist_ok=True)
     (team.shell.folder / "baseline/sizes.json").write_text(text, encoding="utf-8")
 
@@ -181,7 +182,7 @@ def test_sizes_without_a_place_leave_the_history_as_it_is(team: Team) -> None:
     """There may be none at all; those of no commit are named. Neither fails the run."""
     assert push_sizes(team).out == "this run stored no sizes: the history stays as it is\n"
     store_sizes(team)
-    text = dump_sizes({("app", "reduced"): 1})
+    text = dump_sizes(Baseline(sizes={("app", "reduced"): 1}))
     (team.shell.folder / "baseline/sizes.json").write_text(text, encoding="utf-8")
 
     answer = push_sizes(team)
