@@ -82,21 +82,18 @@ def _find_mistakes(
         lambda: expect_known_options(loaded, engine),
         lambda: expect_known_folders(loaded, (engine.checkout, *applications.values())),
     )
-    found = [error for each in checks if (error := _try(each))]
+    found = [*_try(*checks)]
     yield from found
     if found:
         return  # a file that is wrong can be compared with nothing
-    later: list[Callable[[], object]] = [
-        lambda: warnings.extend(expect_runnable_models(loaded, engine))
-    ]
+    yield from _try(lambda: warnings.extend(expect_runnable_models(loaded, engine)))
     if committed_keepset.digest_committed(loaded):
-        later.append(lambda: committed_keepset.expect_fitting(loaded, engine))
-    yield from (error for each in later if (error := _try(each)))
+        yield from _try(lambda: committed_keepset.expect_fitting(loaded, engine))
 
 
-def _try(check_one: Callable[[], object]) -> InputError | None:
-    try:
-        check_one()
-    except InputError as error:
-        return error
-    return None
+def _try(*checks: Callable[[], object]) -> Iterator[InputError]:
+    for check_one in checks:
+        try:
+            check_one()
+        except InputError as error:
+            yield error

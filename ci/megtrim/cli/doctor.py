@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from functools import partial
 from typing import Protocol
 
@@ -13,8 +11,9 @@ import click
 
 from megtrim.build import toolchains
 from megtrim.build.images.docker import DockerClient
-from megtrim.cli.echo import show
+from megtrim.cli.echo import show, show_json
 from megtrim.cli.environment import open_processes
+from megtrim.cli.options import json_option
 from megtrim.config.model import ToolchainConfig
 from megtrim.devices import adb, qemu, ssh, virtual_phone
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
@@ -48,7 +47,7 @@ Example:
   megtrim doctor
 """
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@json_option
 def doctor(as_json: bool) -> int:
     """Show what this machine has, what is missing, and how to get it.
 
@@ -57,11 +56,12 @@ def doctor(as_json: bool) -> int:
     processes = open_processes()
     findings = tuple(_findings(processes))
     if as_json:
-        show(json.dumps([asdict(finding) for finding in findings], indent=1))
+        show_json(findings)
     else:
         for finding in findings:
             show(f"{'ok     ' if finding.there else 'missing'} {finding.what}: {finding.text}")
-    return EXIT_PASS if _can_build(findings) else InputError.exit_code
+    can_build = any(each.there for each in findings if each.what.startswith("toolchain"))
+    return EXIT_PASS if can_build else InputError.exit_code
 
 
 def _findings(processes: ProcessRunner) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
     for name in ("cmake", "ninja"):
         yield _try(name, partial(processes.build_tool, name))
     for kind in toolchains.KINDS:
-        yield _try(f"toolchain {kind}", partial(_version, kind, processes))
+        yield _try(f"toolchain {kind}", partial(_find_version, kind, processes))
     emulator = qemu.program(processes)
     yield Finding(
         what="device qemu",
@@ -82,19 +82,16 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
         missing = room.missing(processes)
         text = missing or room.describe_tools(processes)
         yield Finding(what=f"device {kind}", there=not missing, text=text)
-    yield _try("docker, for toolchain.image", partial(_daemon, processes))
+    daemon = DockerClient(processes)
+    yield _try("docker, for toolchain.image", lambda: f"daemon {daemon.version()}")
     for name, why in (("git", "commit and changes of an engine"), ("ccache", "quicker rebuilds")):
         found = processes.which(name)
         text = found or f"optional, for {why}; on Debian: apt-get install {name}"
         yield Finding(what=name, there=found is not None, text=text)
 
 
-def _version(kind: str, processes: ProcessRunner) -> str:
+def _find_version(kind: str, processes: ProcessRunner) -> str:
     return toolchains.KINDS[kind](ToolchainConfig(), processes.for_builds()).version
-
-
-def _daemon(processes: ProcessRunner) -> str:
-    return f"daemon {DockerClient(processes).version()}"
 
 
 def _try(what: str, look: Callable[[], str]) -> Finding:
@@ -102,7 +99,3 @@ def _try(what: str, look: Callable[[], str]) -> Finding:
         return Finding(what=what, there=True, text=look())
     except (InputError, InfrastructureFailure) as error:
         return Finding(what=what, there=False, text=f"{error.message}; {error.hint}")
-
-
-def _can_build(findings: tuple[Finding, ...]) -> bool:
-    return any(f.there for f in findings if f.what.startswith("toolchain"))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,17 @@ from megtrim.chain.graph import Stage
 from megtrim.chain.store import Store, made_by_another
 from megtrim.checks.check import Check
 from megtrim.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_for_keep_set
-from megtrim.checks.statuses import ScenarioStatus
-from megtrim.cli.echo import show
+from megtrim.checks.statuses import CheckStatus, ScenarioStatus
+from megtrim.cli.echo import show, show_json
 from megtrim.cli.environment import open_processes, read_invocation
 from megtrim.cli.error_codes import CODE, describe_code
-from megtrim.cli.options import PATH, common
+from megtrim.cli.options import PATH, common, json_option
 from megtrim.cli.session.setup import open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.model import Config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.crashes.lookup import (
     CandidateKind,
-    CrashCandidate,
     CrashCause,
     CrashFinding,
     keep_lines,
@@ -38,7 +36,7 @@ from megtrim.crashes.lookup import (
 from megtrim.crashes.report import MAX_REPORT_BYTES, CrashReport, parse_address, parse_report
 from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
 from megtrim.elf.symbol_names import readable, without_arguments
-from megtrim.regions.keepset import KeepSet, ScenarioRecord, model_of
+from megtrim.regions.keepset import ScenarioRecord, model_of
 from megtrim.regions.keepset_files import find_files, read_folder
 from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
@@ -69,7 +67,7 @@ Examples:
 """
 )
 @common
-@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
+@json_option
 @click.option(
     "--crash",
     type=PATH,
@@ -103,12 +101,17 @@ def explain(
     if thing is not None and release is not None:
         msg = "a release is asked about crashes alone: --release needs --crash or --address"
         raise click.UsageError(msg)
-    facts = (
-        _explain_crash(_read_report(crash, address), options, release)
-        if thing is None
-        else _explain_thing(thing, options)
-    )
-    show(json.dumps(facts, indent=1) if options.as_json else "\n".join(_lines(facts)))
+    if thing is not None:
+        facts = _explain_thing(thing, options)
+    elif crash is None:
+        facts = _explain_crash(parse_address(address or ""), options, release)
+    else:
+        data = read_bytes(crash, most_bytes=MAX_REPORT_BYTES, expected="the report of a crash")
+        facts = _explain_crash(parse_report(data, source=str(crash)), options, release)
+    if options.as_json:
+        show_json(facts)
+    else:
+        show("\n".join(_lines(facts)))
     return EXIT_PASS
 
 
@@ -143,18 +146,15 @@ def _verdict(out: Path) -> Verdict:
 
 
 def _explain_verdict(verdict: Verdict) -> dict[str, Any]:
-    checks = {check.id: _check(check) for check in verdict.checks}
-    return {"verdict": verdict.verdict.value, "headline": verdict.headline, "checks": checks}
+    checks = {check.id: _describe_check(check) for check in verdict.checks}
+    return {"verdict": verdict.verdict, "headline": verdict.headline, "checks": checks}
 
 
-def _check(check: Check) -> dict[str, Any]:
-    facts = {
-        "status": check.status.value,
-        "text": check.text,
-        "where": f"{check.file}:{check.line}",
-    }
-    more = {"detail": check.detail, "hint": check.hint, "reproduce": check.reproduce}
-    return facts | {label: text for label, text in more.items() if text and check.status != "pass"}
+def _describe_check(check: Check) -> dict[str, Any]:
+    facts = {"status": check.status, "text": check.text, "where": f"{check.file}:{check.line}"}
+    if check.status is not CheckStatus.PASS:
+        facts |= {"detail": check.detail, "hint": check.hint, "reproduce": check.reproduce}
+    return facts
 
 
 def _find_trapped_scenarios(thing: str, out: Path) -> tuple[str, ...]:
@@ -182,29 +182,37 @@ def _query_keep_set(
         raise InputError(msg, hint="make it", command=("trim",))
     keep = read_folder(loaded.resolve(path), shown=str(path))
     needed = keep.regions()
-    scenarios = [s for s in keep.scenarios if thing in (s.id, s.id.split("/")[0])]
-    if scenarios:
-        return {scenario.id: _scenario(scenario.id, keep) for scenario in scenarios}
-    regions = [region for region in needed if thing in (region.tag, str(region))]
+    records = [each for each in keep.scenarios if thing in (each.id, model_of(each.id))]
+    if records:
+        return {record.id: _describe_scenario(record, needed) for record in records}
     functions = {
-        name: {"function": readable(name), "needed by": list(users)}
+        name: {"function": readable(name), "needed by": users}
         for name, users in keep.functions().items()
         if thing in (name, readable(name), *without_arguments(readable(name)))
     }
     if functions:
         return functions
+    regions = [region for region in needed if thing in (region.tag, str(region))]
     names = NameTable(open_engine(loaded, open_processes()).texts())
-    if not (regions or trapped) and keep.functions() and not _REGION.fullmatch(thing):
+    if regions:
+        return {
+            str(region): {
+                "meaning": names.meaning(region),
+                "needed by": needed[region],
+                "source": _list_places(region, names),
+            }
+            for region in regions
+        }
+    if not trapped and keep.functions() and not _REGION.fullmatch(thing):
         msg = f"no scenario runs a function {thing!r}, by {path}"
         raise InputError(msg, hint="the engine or trim.keep may keep it anyway")
-    if not regions:
-        return {thing: _stranger(thing, path, names, trapped, invocation)}
-    return {str(region): _region(region, needed[region], names) for region in regions}
+    return {thing: _stranger(thing, path, names, trapped, invocation)}
 
 
-def _scenario(wanted: str, keep: KeepSet) -> dict[str, Any]:
-    record = next(record for record in keep.scenarios if record.id == wanted)
-    alone = [str(region) for region, scenarios in keep.regions().items() if scenarios == (wanted,)]
+def _describe_scenario(
+    record: ScenarioRecord, needed: Mapping[Region, tuple[str, ...]]
+) -> dict[str, Any]:
+    alone = [str(region) for region, scenarios in needed.items() if scenarios == (record.id,)]
     return {
         "arguments": " ".join(record.arguments),
         "model": f"sha256 {record.model_sha256}",
@@ -215,12 +223,8 @@ def _scenario(wanted: str, keep: KeepSet) -> dict[str, Any]:
     }
 
 
-def _region(region: Region, scenarios: tuple[str, ...], names: NameTable) -> dict[str, Any]:
-    return {
-        "meaning": names.meaning(region),
-        "needed by": list(scenarios),
-        "source": [f"{file}:{line}" for file, line in names.places(region)],
-    }
+def _list_places(region: Region, names: NameTable) -> list[str]:
+    return [f"{file}:{line}" for file, line in names.places(region)]
 
 
 def _stranger(
@@ -228,7 +232,7 @@ def _stranger(
 ) -> dict[str, Any]:
     known = _REGION.fullmatch(thing) is not None
     region = Region.parse(thing if "<" in thing else f"{thing}<>") if known else None
-    places = names.places(region) if region else ()
+    places = _list_places(region, names) if region else []
     if not places and not trapped:
         what = f"model, scenario, tag, region or function {thing!r}"
         msg = f"{path} and the engine's source know no {what}"
@@ -239,7 +243,7 @@ def _stranger(
         facts["what to do"] = suggest_for_keep_set(invocation)
     if region and places:
         facts["meaning"] = names.meaning(region)
-        facts["source"] = [f"{file}:{line}" for file, line in places]
+        facts["source"] = places
     return facts
 
 
@@ -248,7 +252,7 @@ def _lines(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
         if isinstance(value, dict):
             yield f"{indent}{label}"
             yield from _lines(value, indent + "  ")
-        elif isinstance(value, list):
+        elif isinstance(value, list | tuple):
             more = f" (the first {_LISTED})" if len(value) > _LISTED else ""
             yield f"{indent}{label}: {len(value)}{more}"
             yield from (f"{indent}  {item}" for item in value[:_LISTED])
@@ -270,14 +274,14 @@ def _explain_crash(report: CrashReport, options: Options, release: Path | None) 
     if release is not None:
         with open_release(release) as folder:
             made = read_release(folder, shown=str(release))
-        return render(look_up(report, made.programs, made.nameless), made, None, None)
+        return _render(look_up(report, made.programs, made.nameless), made, None, None)
     config = load_config(options.config, engine_source=options.engine).config
     invocation = read_invocation(options, keep_set=config.keep_set)
     made = read_newest(Store(options.out.absolute()))
-    return render(look_up(report, made.programs, made.nameless), made, invocation, config)
+    return _render(look_up(report, made.programs, made.nameless), made, invocation, config)
 
 
-def render(
+def _render(
     finding: CrashFinding, made: FinishedTrim, invocation: Invocation | None, config: Config | None
 ) -> dict[str, Any]:
     """Return the facts as people and programs read them; empty ones are not shown.
@@ -296,7 +300,12 @@ def render(
     doubts = {"why it is not certain": list(finding.why_several)} if finding.why_several else {}
     if innocent:
         return facts | doubts
-    facts["candidates"] = [_describe(each) for each in finding.candidates]
+    facts["candidates"] = [
+        f"a region of {found.name}"
+        if found.kind is CandidateKind.REGION_WITHIN
+        else f"the {found.kind} {found.name}"
+        for found in finding.candidates
+    ]
     facts |= doubts
     if finding.stack:
         facts["called from"] = [read_name(each) for each in finding.stack]
@@ -309,18 +318,6 @@ def render(
     if lines := keep_lines(finding):
         facts["or lines that keep it"] = list(lines)
     return facts
-
-
-def _read_report(crash: Path | None, address: str | None) -> CrashReport:
-    if crash is None:
-        return parse_address(address or "")
-    data = read_bytes(crash, most_bytes=MAX_REPORT_BYTES, expected="the report of a crash")
-    return parse_report(data, source=str(crash))
-
-
-def _describe(each: CrashCandidate) -> str:
-    what = "a region of" if each.kind is CandidateKind.REGION_WITHIN else f"the {each.kind}"
-    return f"{what} {each.name}"
 
 
 def _command(record: ScenarioRecord, invocation: Invocation, config: Config | None) -> str:

@@ -6,7 +6,7 @@ Importing all verbs takes seconds, which ``megtrim --help`` and ``megtrim ci gat
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -73,29 +73,7 @@ class LazyGroup(click.Group):
                 ]
             )
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb of a call; an error names the groups that have one of that name."""
-        root = ctx.find_root()
-        if args[0] not in self.members and isinstance(root.command, click.Group):
-            calls = [f"`{call}`" for call in _find_calls(args[0], root.command, root.command_path)]
-            if calls:
-                msg = f"No such command '{args[0]}'. Did you mean {' or '.join(calls)}?"
-                raise click.UsageError(msg, ctx)
-        return super().resolve_command(ctx, args)
-
 
 def _import(place: str) -> click.Command:
     command: click.Command = pkgutil.resolve_name(f"megtrim.cli.{place}")
     return command
-
-
-def _find_calls(name: str, group: click.Group, path: str) -> Iterator[str]:
-    context = click.Context(group)
-    for verb in group.list_commands(context):
-        if verb == name:
-            yield f"{path} {verb}"
-        command = group.get_command(context, verb)
-        if isinstance(command, click.Group):
-            yield from _find_calls(name, command, f"{path} {verb}")

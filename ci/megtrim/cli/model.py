@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 
 import click
 
-from megtrim.cli.echo import show
-from megtrim.cli.options import PATH
+from megtrim.cli.echo import show, show_json
+from megtrim.cli.options import PATH, json_option
 from megtrim.models.facts import describe
 from megtrim.models.reader import read_model
 from megtrim.util.errors import EXIT_PASS
 from megtrim.util.files import sha256_file
+from megtrim.util.strict_json import encode
 
 
 @click.group()
@@ -29,13 +28,13 @@ Example:
 """,
 )
 @click.argument("file", type=PATH)
-@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
+@json_option
 def show_model(file: Path, as_json: bool) -> int:
     """Print a model's hashes, inputs, outputs, data types and operators."""
     facts = read_model(file)
     digest = sha256_file(file)
     if as_json:
-        show(json.dumps({"sha256": digest, **dataclasses.asdict(facts)}, indent=1))
+        show_json({"sha256": digest, **encode(facts)})
     else:
         show(describe(facts, sha256=digest))
     return EXIT_PASS

@@ -1,4 +1,4 @@
-"""Groups of verbs: what is imported, and what a verb of another group is answered."""
+"""Groups of verbs: what is imported when."""
 
 from __future__ import annotations
 
@@ -13,28 +13,7 @@ from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main
 from megtrim.util.process import Command, ProcessRunner
 from megtrim.verdict.model import to_json
-from unit.cli.support import Shell
 from unit.verdict.examples import passing
-
-MOVED = {
-    **{name: f"stage {name}" for name in ("build", "profile", "header", "reduce")},
-    **{name: f"stage {name}" for name in ("functions", "verdict")},
-    **{name: f"ci {name}" for name in ("gate", "evidence", "github", "schema")},
-    **{f"stage {name}": name for name in ("verify", "size", "report")},
-    "publish": "ci github publish",
-    "recover": "devices recover",
-}
-
-
-@pytest.mark.parametrize(("words", "found"), MOVED.items())
-def test_a_verb_of_another_group_is_named(shell: Shell, words: str, found: str) -> None:
-    answer = shell(*words.split(), "report", "--config", "megtrim.yaml")
-
-    assert (answer.status, answer.out) == (2, "")
-    name = words.rsplit(maxsplit=1)[-1]
-    assert f"Error: No such command '{name}'. Did you mean `" in answer.err
-    assert f"`megtrim {found}`" in answer.err
-
 
 GROUP = LazyGroup(
     "tool",

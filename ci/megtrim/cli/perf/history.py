@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 import click
 
-from megtrim.cli.echo import show
+from megtrim.cli.echo import show, show_json
 from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import HistorySelector, history_options, parse_day, warn_unreadable
+from megtrim.cli.options import PATH, json_option
 from megtrim.history.entries import History
 from megtrim.history.folder import read_entry_file, read_folder
 from megtrim.perf.nights.change_points import DatedChange, Direction, Pattern, Series, make_series
@@ -28,7 +27,6 @@ from megtrim.perf.nights.history import (
 from megtrim.render.formatting import align_columns
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.input_files import decode
-from megtrim.util.strict_json import encode
 from megtrim.util.wording import count
 
 _COMMIT_DIGITS = 12
@@ -46,7 +44,7 @@ Examples:
     "--since", callback=parse_day, metavar="DATE", help="Only runs of this day and later."
 )
 @click.option("--scenario", default="", metavar="ID", help="Only this scenario.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@json_option
 def history(selector: HistorySelector, since: date | None, scenario: str, as_json: bool) -> int:
     """Print each series of nights: its last time, and its changes, or whether it drifts.
 
@@ -55,16 +53,12 @@ def history(selector: HistorySelector, since: date | None, scenario: str, as_jso
     """
     found = selector.read(RUN_FILES, since)
     series = make_series(found.entries, scenario=scenario)
-    show(json.dumps(_as_json(found, series), indent=1) if as_json else _text(found, series))
+    if as_json:
+        runs = [run.id for run in found.entries]
+        show_json({"runs": runs, "unreadable": found.unreadable, "series": series})
+    else:
+        show(_text(found, series))
     return EXIT_PASS
-
-
-def _as_json(found: History[HistoryRun], series: tuple[Series, ...]) -> dict[str, object]:
-    return {
-        "runs": [run.id for run in found.entries],
-        "unreadable": encode(found.unreadable),
-        "series": encode(series),
-    }
 
 
 def _text(found: History[HistoryRun], series: tuple[Series, ...]) -> str:
@@ -104,7 +98,6 @@ def _describe(dated: DatedChange) -> str:
     return f"{size}, {days}: {good.commit[:_COMMIT_DIGITS]}..{bad.commit[:_COMMIT_DIGITS]}"
 
 
-_SHORTEST_COMMIT = 7
 _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)
 
 
@@ -121,33 +114,26 @@ def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
     if path.is_dir():
         found = read_folder(path, RUN_FILES).until(read_now())
         warn_unreadable(found)
-        return _newest(found.entries, text)
+        if not found.entries:
+            msg = f"{text}: found no run in this folder, expected a history"
+            raise InputError(msg)
+        newest = found.entries[-1].commit.sha
+        return tuple(run for run in found.entries if run.commit.sha == newest)
     if path.exists():
         return (load_run(path),)
     runs = selector.read(RUN_FILES).entries
     chosen = tuple(run for run in runs if run.id == text)
     if not chosen and _COMMIT.fullmatch(text):
         chosen = tuple(run for run in runs if run.commit.sha.startswith(text))
-        _expect_one_commit(text, chosen)
-    if not chosen:
-        msg = f"{text}: found no such run, commit, file or folder"
-        hint = f"`megtrim perf history` lists runs; a commit has {_SHORTEST_COMMIT} digits or more"
-        raise InputError(msg, hint=hint)
-    return chosen
-
-
-def _newest(runs: Sequence[HistoryRun], text: str) -> tuple[HistoryRun, ...]:
-    if not runs:
-        msg = f"{text}: found no run in this folder, expected a history"
-        raise InputError(msg)
-    return tuple(run for run in runs if run.commit.sha == runs[-1].commit.sha)
-
-
-def _expect_one_commit(text: str, runs: Sequence[HistoryRun]) -> None:
-    commits = sorted({run.commit.sha for run in runs})
+    commits = {run.commit.sha for run in chosen}
     if len(commits) > 1:
         msg = f"{text}: found {len(commits)} commits that begin so, expected one"
         raise InputError(msg, hint="give more digits")
+    if not chosen:
+        msg = f"{text}: found no such run, commit, file or folder"
+        hint = "`megtrim perf history` lists runs; a commit has 7 digits or more"
+        raise InputError(msg, hint=hint)
+    return chosen
 
 
 @click.command(
@@ -157,9 +143,7 @@ Examples:
   megtrim perf append runs/*.json --branch perf-history
 """
 )
-@click.argument(
-    "files", nargs=-1, metavar="FILE...", required=True, type=click.Path(path_type=Path)
-)
+@click.argument("files", nargs=-1, metavar="FILE...", required=True, type=PATH)
 @history_options
 def append(selector: HistorySelector, files: tuple[Path, ...]) -> int:
     """Add runs to the history, each as a file of its own. Runs that it has are left as they are.
@@ -186,7 +170,7 @@ Examples:
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @history_options
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@json_option
 def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -> int:
     """Print times of B over those of A, with intervals.
 
@@ -195,7 +179,10 @@ def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -
     known without the samples of both runs.
     """
     found = compare_runs(choose_runs(first, selector), choose_runs(second, selector))
-    show(json.dumps(encode(found), indent=1) if as_json else _show_ratios(found))
+    if as_json:
+        show_json(found)
+    else:
+        show(_show_ratios(found))
     return EXIT_PASS
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,8 +10,9 @@ from typing import Any
 
 import click
 
-from megtrim.cli.echo import complain, show
+from megtrim.cli.echo import complain, show, show_json
 from megtrim.cli.environment import open_processes
+from megtrim.cli.options import PATH, engine_option, json_option
 from megtrim.cli.session.setup import find_toolchain, open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices.cpu import read_cpu_features
@@ -30,10 +30,10 @@ from megtrim.experiments.table import BASELINE, find_experiments
 from megtrim.load_and_run.dialects import LITE
 from megtrim.models.reader import read_model
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.util.strict_json import encode
 from megtrim.util.value import Value
 
 DEFAULT_CONFIG = Path("megtrim.yaml")
-_PATH = click.Path(path_type=Path)
 
 
 @click.command(
@@ -46,17 +46,16 @@ Examples:
 """,
 )
 @click.option(
-    *("--config", "-c"), type=_PATH, help="The configuration. [default: megtrim.yaml, if any]"
+    *("--config", "-c"), type=PATH, help="The configuration. [default: megtrim.yaml, if any]"
 )
-@click.option("--engine", type=_PATH, help="Engine checkout to use instead of engine.source.")
+@engine_option
 @click.option(
-    "--experiment",
-    "names",
+    *("--experiment", "names"),
     multiple=True,
     metavar="NAME",
     help="Only the experiment of this name; repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with commands.")
+@json_option
 def list_experiments(
     config: Path | None, engine: Path | None, names: tuple[str, ...], as_json: bool
 ) -> int:
@@ -70,8 +69,7 @@ def list_experiments(
         config = DEFAULT_CONFIG
     found = look_around(config, engine)
     if as_json:
-        rows = [_row(each, found) for each in experiments]
-        show(json.dumps({"experiments": rows}, indent=1, ensure_ascii=False))
+        show_json({"experiments": [_row(each, found) for each in experiments]})
         return EXIT_PASS
     width = max(len(each.name) for each in experiments)
     for each in experiments:
@@ -82,6 +80,9 @@ def list_experiments(
 
 
 def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]:
+    answers = {model: why or "can run" for model, why in _reasons(experiment, found).items()}
+    if len({*answers.values()}) == 1:
+        answers = {"here": next(iter(answers.values()))}
     pairs = [
         ("row", experiment.row),
         ("needs", ", ".join(describe_needs(experiment))),
@@ -89,7 +90,7 @@ def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]
         ("processes", _describe_processes(experiment)),
         ("makes", ", ".join(experiment.makes)),
         ("changes", describe_effects(experiment)),
-        *_answers(experiment, found),
+        *answers.items(),
     ]
     lines = [f"{experiment.name:<{width}}  {experiment.title}"]
     return lines + [f"    {label}: {text}" for label, text in pairs if text]
@@ -103,48 +104,24 @@ def _describe_processes(experiment: Experiment) -> str:
     return f"{FEWEST_ROUNDS} to {ContestBudget().rounds}, and as many of the baseline"
 
 
-def _answers(experiment: Experiment, found: Surroundings) -> list[tuple[str, str]]:
-    """Return whether it can run, once if that is the same for all models."""
-    reasons = _reasons(experiment, found)
-    texts = {reason or "can run" for reason in reasons.values()}
-    if len(texts) == 1:
-        return [("here", texts.pop())]
-    return [(model, reason or "can run") for model, reason in reasons.items()]
-
-
 def _reasons(experiment: Experiment, found: Surroundings) -> Mapping[str, str | None]:
     return {model: why_not(experiment, each) for model, each in found.situations.items()}
 
 
 def _row(experiment: Experiment, found: Surroundings) -> dict[str, Any]:
-    needs, tolerance = experiment.needs, experiment.tolerance
     commands = show_commands(
         experiment,
         dialect=found.usual.dialect,
         backend=choose_backend(experiment, found.usual),
         architecture=found.usual.architecture,
     )
-    return {
-        "name": experiment.name,
-        "row": experiment.row,
-        "title": experiment.title,
-        "needs": {
-            "backends": list(needs.backends),
-            "architectures": list(needs.architectures),
-            "cpu_features": list(needs.cpu_features),
-            "data_types": list(needs.data_types),
-        },
+    row: dict[str, Any] = encode(experiment)
+    return row | {
         "processes": _describe_processes(experiment),
-        "steps": [
-            {"text": describe_step(step), "measured": step.measured, "warmups": step.warmups}
-            for step in experiment.steps
-        ],
-        "commands": [list(words) for words in commands],
-        "makes": list(experiment.makes),
-        "tolerance": {"absolute": tolerance.absolute, "relative": tolerance.relative},
-        "slower": list(experiment.slower),
-        "faster": list(experiment.faster),
-        "why_not": dict(_reasons(experiment, found)),
+        "steps": [describe_step(step) for step in experiment.steps],
+        "commands": commands,
+        "makes": experiment.makes,
+        "why_not": _reasons(experiment, found),
     }
 
 
@@ -181,15 +158,12 @@ def look_around(config: Path | None, engine_source: Path | None) -> Surroundings
     for model in loaded.config.models:
         data_type = None
         try:
-            data_type = _read_data_type(loaded.resolve(model.file), shown=str(model.file))
+            facts = read_model(loaded.resolve(model.file), shown=str(model.file))
+            data_type = find_data_type(facts.dtypes)
         except InputError as problem:
             notes.append(f"the data type of {model.name} is not known: {problem.message}")
         situations[model.name] = replace(usual, data_type=data_type)
     return Surroundings(usual=usual, situations=situations, notes=tuple(notes))
-
-
-def _read_data_type(model: Path, *, shown: str) -> DataType | None:
-    return find_data_type(read_model(model, shown=shown).dtypes)
 
 
 def _find_features(loaded: LoadedConfig, machine: str | None) -> frozenset[str] | None:

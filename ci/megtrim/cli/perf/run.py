@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +12,19 @@ from megtrim import stages
 from megtrim.chain.graph import Stage
 from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
-from megtrim.cli.options import base_options, committed_option, common, device_option, json_option
+from megtrim.cli.options import (
+    PATH,
+    again_option,
+    base_options,
+    committed_option,
+    common,
+    device_option,
+    json_option,
+)
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.cli.stage import show_results
 from megtrim.config.device import EMULATED
+from megtrim.config.model import Config
 from megtrim.config.performance import PerfConfig
 from megtrim.config.problems import closest
 from megtrim.config.scenarios import Scenario, all_scenarios
@@ -83,13 +92,13 @@ Examples:
 )
 @click.option(
     *("--evidence", "folders"),
-    type=click.Path(path_type=Path),
+    type=PATH,
     multiple=True,
     metavar="DIR",
     help="Evidence with times from device jobs, to use as it is; nothing is measured here; "
     "repeatable.",
 )
-@click.option("--again", is_flag=True, help="Measure again what is up to date.")
+@again_option
 @emulated_option
 @json_option
 def run(
@@ -128,16 +137,13 @@ def run(
 
 
 def _take_times(session: Session, folders: tuple[Path, ...]) -> Session:
-    brought, problems = read_times(folders, config=session.request.invocation.config)
+    request = session.request
+    brought, problems = read_times(folders, config=request.invocation.config)
     for problem in problems:
         session.services.console.warn(problem)
-    judge = TimesJudge(
-        brought=brought,
-        devices=list_runners(session.request),
-        pending=None,
-        today=session.request.today,
-    )
-    return replace(session, request=replace(session.request, timed=judge))
+    devices = list_runners(request)
+    judge = TimesJudge(brought=brought, devices=devices, pending=None, today=request.today)
+    return replace(session, request=replace(request, timed=judge))
 
 
 def _narrow(
@@ -146,13 +152,11 @@ def _narrow(
     loaded = session.request.loaded
     asked = ask(loaded.config.perf, experiments, rounds)
     if scenarios:
-        every = tuple(all_scenarios(loaded.config))
         for name in scenarios:
-            _expect_scenario(name, every)
+            find_scenarios(name, loaded.config)
         asked = asked.model_copy(update={"scenarios": scenarios, "classes": ()})
     config = loaded.config.model_copy(update={"perf": asked})
-    request = replace(session.request, loaded=replace(loaded, config=config))
-    return replace(session, request=request)
+    return replace(session, request=replace(session.request, loaded=replace(loaded, config=config)))
 
 
 def ask(perf: PerfConfig, experiments: tuple[str, ...], rounds: int | None) -> PerfConfig:
@@ -169,9 +173,12 @@ def ask(perf: PerfConfig, experiments: tuple[str, ...], rounds: int | None) -> P
     return perf
 
 
-def _expect_scenario(name: str, every: Sequence[Scenario]) -> None:
-    if not any(name in each.names for each in every):
-        known = [each.id for each in every]
-        msg = f"--scenario: found {name[:80]!r}, expected one of {', '.join(known)}"
-        likely = closest(name, known)
+def find_scenarios(text: str, config: Config) -> tuple[Scenario, ...]:
+    every = tuple(all_scenarios(config))
+    found = tuple(scenario for scenario in every if text in scenario.names)
+    if not found:
+        known = [scenario.id for scenario in every]
+        msg = f"scenario: found {text[:80]!r}, expected one of {', '.join(known)}"
+        likely = closest(text, known)
         raise InputError(msg, hint=f"did you mean {likely}?" if likely else "")
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -13,15 +12,14 @@ from megtrim import stages
 from megtrim.chain.graph import PLAIN, with_dependencies
 from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
-from megtrim.cli.echo import show
+from megtrim.cli.echo import show, show_json
 from megtrim.cli.options import common, device_option, json_option
-from megtrim.cli.perf.run import emulated_option, expect_real_devices
+from megtrim.cli.perf.run import emulated_option, expect_real_devices, find_scenarios
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.config_id import split
 from megtrim.config.edit import render_item
 from megtrim.config.load import load_config
-from megtrim.config.problems import closest
-from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.config.scenarios import Scenario
 from megtrim.config.units import parse_duration
 from megtrim.experiments.listing import describe_step
 from megtrim.experiments.table import find_experiments
@@ -103,7 +101,7 @@ def tune_flags(
         tuned = make_tuned(experiment, chosen, situation, own, loaded, name, toolchain=toolchain)
     if options.as_json:
         facts = {"scenario": chosen.id, "winner": winner or None, **encode(result.search)}
-        show(json.dumps(facts | {"yaml": dict(tuned.item) if tuned else None}, indent=1))
+        show_json(facts | {"yaml": dict(tuned.item) if tuned else None})
     else:
         show("\n".join(describe_search(chosen.id, result.search)))
         if tuned:
@@ -142,13 +140,7 @@ def _describe_heat(heat: Heat) -> str:
 
 
 def choose_scenario(text: str, session: Session) -> Scenario:
-    every = tuple(all_scenarios(session.request.config))
-    found = [each for each in every if text in each.names]
-    known = [each.id for each in every]
-    if not found:
-        msg = f"found {text[:80]!r}, expected one of {', '.join(known)}"
-        likely = closest(text, known)
-        raise InputError(msg, hint=f"did you mean {likely}?" if likely else "")
+    found = find_scenarios(text, session.request.config)
     if len(found) > 1:
         msg = f"{text} has several CPU classes: {', '.join(each.id for each in found)}"
         raise InputError(msg, hint="name one of these; each class may have other fastest flags")
@@ -175,18 +167,15 @@ def keep_winner(
             path.write_bytes(data)
     write_atomically(file, content.decode())
     try:
-        _expect_found(config, str(tuned.item["name"]), file)
+        models = load_config(config).config.models
+        names = {model.name for model in models}
+        names |= {scenario.name for model in models for scenario in model.scenarios}
+        if tuned.item["name"] not in names:
+            msg = f"{file}: the pattern that finds its siblings does not find it"
+            raise InputError(msg, hint=f"choose another name with --name, or edit {config}")
     except InputError:
         if before is None:
             file.unlink()
         else:
             write_atomically(file, before)
         raise
-
-
-def _expect_found(config: Path, name: str, file: Path) -> None:
-    models = load_config(config).config.models
-    scenarios = {each.name for model in models for each in model.scenarios}
-    if name not in {each.name for each in models} | scenarios:
-        msg = f"{file}: the pattern that finds its siblings does not find it"
-        raise InputError(msg, hint=f"choose another name with --name, or edit {config}")

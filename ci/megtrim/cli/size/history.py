@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -11,9 +10,10 @@ import click
 
 from megtrim.build_spec import Variant
 from megtrim.chain.filenames import SIZES_FILE
-from megtrim.cli.echo import open_console, show
+from megtrim.cli.echo import open_console, show, show_json
 from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import HistorySelector, history_options, parse_day, warn_unreadable
+from megtrim.cli.options import PATH, json_option
 from megtrim.config.config_id import is_inside, split
 from megtrim.config.load import load_config
 from megtrim.config.model import Budget
@@ -31,7 +31,6 @@ from megtrim.size.history import (
     make_trends,
 )
 from megtrim.util.errors import EXIT_PASS, InputError
-from megtrim.util.strict_json import encode
 from megtrim.util.wording import count
 
 _COMMIT_DIGITS = 12
@@ -50,7 +49,7 @@ Examples:
   megtrim size history runs --variant plain --json
 """
 )
-@click.argument("files", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, metavar="[PATH]...", type=PATH)
 @history_options
 @click.option(
     "--since", callback=parse_day, metavar="DATE", help="Only commits of this day and later."
@@ -76,7 +75,7 @@ Examples:
     show_default=True,
     help="Commits that the table shows; 0: all. What is summed up is of all.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print all points as JSON.")
+@json_option
 def history(
     selector: HistorySelector,
     files: tuple[Path, ...],
@@ -98,8 +97,7 @@ def history(
     budgets = {each: _read_budgets(selector.repository, each) for each in sorted(configs)}
     trends = make_trends(stored.entries, variant=variant, measure=measure, budgets=budgets)
     if as_json:
-        found = SizeHistory(trends=trends, unreadable=stored.unreadable)
-        show(json.dumps(encode(found), indent=1))
+        show_json(SizeHistory(trends=trends, unreadable=stored.unreadable))
         return EXIT_PASS
     what = f"{variant} {measure}".strip()
     shown = ("\n".join(_draw(each, last)) for each in trends)
@@ -187,21 +185,16 @@ def load_commit_sizes(paths: Iterable[Path]) -> tuple[CommitSizes, ...]:
     What has no place in a history, such as the sizes of no commit, is left out with a warning.
     Raises InputError for a file that cannot be read, and for a folder without any.
     """
-    console = open_console(quiet=False)
     found: list[CommitSizes] = []
-    for path in _list_files(paths):
-        stored = load_sizes(path, shown=str(path))
-        try:
-            found.append(make_commit_sizes(stored, shown=str(path)))
-        except InputError as error:
-            console.warn(f"left out: {error.message}")
-    return tuple(found)
-
-
-def _list_files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
-        found = sorted(path.rglob(SIZES_FILE)) if path.is_dir() else [path]
-        if not found:
+        files = sorted(path.rglob(SIZES_FILE)) if path.is_dir() else [path]
+        if not files:
             msg = f"{path}: found no {SIZES_FILE} in this folder, expected at least one"
             raise InputError(msg, hint="download the artifacts that runs stored into it")
-        yield from found
+        for file in files:
+            stored = load_sizes(file, shown=str(file))
+            try:
+                found.append(make_commit_sizes(stored, shown=str(file)))
+            except InputError as error:
+                open_console().warn(f"left out: {error.message}")
+    return tuple(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 
@@ -21,14 +20,14 @@ from megtrim.chain.graph import (
 from megtrim.chain.session import Session
 from megtrim.chain.store import made_by_another
 from megtrim.checks.invocation import Options
-from megtrim.cli.echo import show
-from megtrim.cli.options import committed_option, common, quick_option
+from megtrim.cli.echo import show, show_json
+from megtrim.cli.options import committed_option, common, json_option, quick_option
 from megtrim.cli.session.setup import open_session
 from megtrim.cli.size.show import draw_table, top_option
 from megtrim.elf.symbol_names import fold, shorten
 from megtrim.render.formatting import align_columns, group_digits
 from megtrim.render.markup import one_line
-from megtrim.size.prices.price_list import Price, PriceKind, PriceList
+from megtrim.size.prices.price_list import Price, PriceKind
 from megtrim.size.prices.pricing import PricedArtifact, make_price_list, open_artifacts
 from megtrim.size.references import read_links as references
 from megtrim.size.references.left_out import (
@@ -42,9 +41,11 @@ from megtrim.size.references.left_out import (
 from megtrim.size.references.linked_file import LinkedFile
 from megtrim.size.references.read_links import ReferencesResult
 from megtrim.util.errors import EXIT_PASS, InputError
-from megtrim.util.strict_json import encode
 from megtrim.util.value import Value
 
+program_option = click.option(
+    "--program", metavar="NAME", help="The program; without, the first that is trimmed."
+)
 _HINT = "trim first: its results are what is asked about"
 
 
@@ -117,7 +118,7 @@ Examples:
 @committed_option
 @quick_option
 @top_option
-@click.option("--program", metavar="NAME", help="The program; without, the first that is trimmed.")
+@program_option
 @click.option(
     "--by",
     type=click.Choice(_VIEWS),
@@ -128,7 +129,7 @@ Examples:
 @click.option(
     "--match", default="", metavar="TEXT", help="Only what has TEXT in its name, in any case."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
+@json_option
 def left_out(options: Options, program: str | None, by: str, match: str, top: int) -> int:
     """Show what the trim left out of a program, with its bytes.
 
@@ -138,9 +139,14 @@ def left_out(options: Options, program: str | None, by: str, match: str, top: in
     """
     trim = open_trim(options)
     name, rows = _compare(program, trim)
-    chosen = [row for row in rows if _is_asked(match, row.symbol, row.component)]
+    chosen = [
+        row for row in rows if match.casefold() in f"{row.symbol}\n{row.component}".casefold()
+    ]
     document = LeftOutDocument(program=name, left_out=tuple(_group(chosen, by)))
-    show(json.dumps(encode(document), indent=1) if options.as_json else _draw(document, by, top))
+    if options.as_json:
+        show_json(document)
+    else:
+        show(_draw(document, by, top))
     return EXIT_PASS
 
 
@@ -150,10 +156,6 @@ def _compare(program: str | None, trim: TrimResults) -> tuple[str, tuple[LeftOut
         dropped = references.read_dropped(name, trim.session)
         return name, list_left_out(TrimmedGraph(base=base.graph, dropped=dropped))
     return name, compare_graphs(base.graph, trim.read(SHIPPED_REFERENCES, name)[1].graph)
-
-
-def _is_asked(match: str, *names: str) -> bool:
-    return any(match.casefold() in name.casefold() for name in names)
 
 
 def _group(rows: Sequence[LeftOutRow], view: str) -> list[LeftOutRow]:
@@ -208,8 +210,8 @@ Examples:
     multiple=True,
     help="A table of these; repeatable. By default: model, operator and function.",
 )
-@click.option("--program", metavar="NAME", help="The program; without, the first that is trimmed.")
-@click.option("--json", "as_json", is_flag=True, help="Print all prices as JSON.")
+@program_option
+@json_option
 def prices(options: Options, top: int, by: tuple[str, ...], program: str | None) -> int:
     """Show what each model, scenario, operator and function costs.
 
@@ -222,29 +224,21 @@ def prices(options: Options, top: int, by: tuple[str, ...], program: str | None)
     with its own bytes, and with all that would go with it.
     """
     found = make_price_list(open_trim(options).open_priced(program))
-    kinds = tuple(map(PriceKind, by)) or _BRIEFLY
-    show(
-        _dump_prices(found)
-        if options.as_json
-        else "\n\n".join(_draw_price_lists(found, kinds, top))
-    )
+    if options.as_json:
+        show_json(
+            {
+                "version": 2,
+                "program": found.artifact,
+                "size_bytes": found.size_bytes,
+                "prices": {kind: found.of_kind(kind) for kind in PriceKind},
+            }
+        )
+        return EXIT_PASS
+    show(f"{found.artifact}: {group_digits(found.size_bytes)} bytes")
+    for kind in tuple(map(PriceKind, by)) or _BRIEFLY:
+        if rows := found.of_kind(kind):
+            show(f"\n{_draw_prices(kind, rows, top)}")
     return EXIT_PASS
-
-
-def _dump_prices(found: PriceList) -> str:
-    data = {
-        "version": 2,
-        "program": found.artifact,
-        "size_bytes": found.size_bytes,
-        "prices": {kind.value: encode(found.of_kind(kind)) for kind in PriceKind},
-    }
-    return json.dumps(data, indent=1)
-
-
-def _draw_price_lists(found: PriceList, kinds: Sequence[PriceKind], top: int) -> list[str]:
-    tables = ((kind, found.of_kind(kind)) for kind in kinds)
-    size = f"{found.artifact}: {group_digits(found.size_bytes)} bytes"
-    return [size, *(_draw_prices(kind, rows, top) for kind, rows in tables if rows)]
 
 
 def _draw_prices(kind: PriceKind, rows: Sequence[Price], top: int) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from megtrim.cli.echo import show
+from megtrim.cli.echo import show, show_json
+from megtrim.cli.options import PATH, json_option
 from megtrim.config.units import format_bytes
 from megtrim.functions.link_map import read_map
 from megtrim.render.formatting import align_columns, group_digits
@@ -33,8 +32,6 @@ _SIZES = (
     (".text", "text_bytes"),
     ("stripped and deflated", "deflated_bytes"),
 )
-
-FILE = click.Path(path_type=Path)
 
 top_option = click.option(
     "--top",
@@ -99,7 +96,7 @@ def _read(path: Path) -> bytes:
     return read_bytes(path, most_bytes=_MOST_BYTES, expected=_EXPECTED)
 
 
-def as_data(sizes: FileSizes) -> dict[str, Any]:
+def _as_data(sizes: FileSizes) -> dict[str, Any]:
     return {field: getattr(sizes, field) for _, field in _SIZES}
 
 
@@ -115,9 +112,9 @@ Examples:
   megtrim size show app/libmegengine.so --twin build/libmegengine.so --json
 """,
 )
-@click.argument("file", type=FILE)
-@click.option("--map", "link_map", type=FILE, help="The linker's map, which names the sources.")
-@click.option("--twin", type=FILE, help="The same file before it was stripped.")
+@click.argument("file", type=PATH)
+@click.option("--map", "link_map", type=PATH, help="The linker's map, which names the sources.")
+@click.option("--twin", type=PATH, help="The same file before it was stripped.")
 @click.option(
     "--by",
     type=click.Choice([each.value for each in View]),
@@ -126,7 +123,7 @@ Examples:
 )
 @top_option
 @deflate_option
-@click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
+@json_option
 def show_file(
     file: Path,
     link_map: Path | None,
@@ -144,13 +141,12 @@ def show_file(
     """
     found = read_breakdown(file, link_map, twin, deflate=deflate)
     views = tuple(map(View, by))
-    show(_data(found, views or tuple(View)) if as_json else _text(found, views or _BRIEFLY, top))
+    if as_json:
+        tables = {view: dict(found.totals(view)) for view in views or View}
+        show_json({"version": 1, "sizes": _as_data(found.sizes), "bytes_by": tables})
+    else:
+        show(_text(found, views or _BRIEFLY, top))
     return EXIT_PASS
-
-
-def _data(found: Breakdown, views: Sequence[View]) -> str:
-    tables = {view.value: dict(found.totals(view)) for view in views}
-    return json.dumps({"version": 1, "sizes": as_data(found.sizes), "bytes_by": tables}, indent=1)
 
 
 def _text(found: Breakdown, views: Sequence[View], top: int) -> str:
@@ -191,15 +187,15 @@ Examples:
   megtrim size diff old.so new.so --map-a old.map --map-b new.map --top 40
 """
 )
-@click.argument("first", metavar="A", type=FILE)
-@click.argument("second", metavar="B", type=FILE)
-@click.option("--map-a", type=FILE, help="The linker's map of A.")
-@click.option("--map-b", type=FILE, help="The linker's map of B.")
-@click.option("--twin-a", type=FILE, help="A before it was stripped.")
-@click.option("--twin-b", type=FILE, help="B before it was stripped.")
+@click.argument("first", metavar="A", type=PATH)
+@click.argument("second", metavar="B", type=PATH)
+@click.option("--map-a", type=PATH, help="The linker's map of A.")
+@click.option("--map-b", type=PATH, help="The linker's map of B.")
+@click.option("--twin-a", type=PATH, help="A before it was stripped.")
+@click.option("--twin-b", type=PATH, help="B before it was stripped.")
 @top_option
 @deflate_option
-@click.option("--json", "as_json", is_flag=True, help="Print all changes as JSON.")
+@json_option
 def diff(
     first: Path,
     second: Path,
@@ -219,17 +215,13 @@ def diff(
     """
     before = read_breakdown(first, map_a, twin_a, deflate=deflate)
     after = read_breakdown(second, map_b, twin_b, deflate=deflate)
-    show(_dump_changes(before, after) if as_json else _draw_changes(before, after, top))
+    if as_json:
+        sizes = {"before": _as_data(before.sizes), "after": _as_data(after.sizes)}
+        changes = {view: compare_breakdowns(before, after, view) for view in _BRIEFLY}
+        show_json({"version": 1, "sizes": sizes, "changes_by": changes})
+    else:
+        show(_draw_changes(before, after, top))
     return EXIT_PASS
-
-
-def _dump_changes(before: Breakdown, after: Breakdown) -> str:
-    changes = {
-        view.value: [dataclasses.asdict(each) for each in compare_breakdowns(before, after, view)]
-        for view in (View.SECTION, View.COMPONENT, View.SYMBOL)
-    }
-    sizes = {"before": as_data(before.sizes), "after": as_data(after.sizes)}
-    return json.dumps({"version": 1, "sizes": sizes, "changes_by": changes}, indent=1)
 
 
 def _draw_changes(before: Breakdown, after: Breakdown, top: int) -> str:

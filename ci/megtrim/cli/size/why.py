@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,10 +11,10 @@ import click
 
 from megtrim.chain.graph import PLAIN, REDUCED, SHIPPED_REFERENCES, trims_functions
 from megtrim.checks.invocation import Options
-from megtrim.cli.echo import show
-from megtrim.cli.options import committed_option, common, quick_option
-from megtrim.cli.size.left_out import TrimResults, choose_program, open_trim
-from megtrim.cli.size.show import FILE, top_option
+from megtrim.cli.echo import show, show_json
+from megtrim.cli.options import PATH, committed_option, common, json_option, quick_option
+from megtrim.cli.size.left_out import TrimResults, choose_program, open_trim, program_option
+from megtrim.cli.size.show import top_option
 from megtrim.elf.symbol_names import fold, iter_spellings, shorten
 from megtrim.elf.symbol_table import read_linked
 from megtrim.functions.link_map import read_map
@@ -26,7 +25,7 @@ from megtrim.render.formatting import align_columns, group_digits
 from megtrim.render.markup import one_line
 from megtrim.size.references import read_links as references
 from megtrim.size.references import search
-from megtrim.size.references.graph import Explanation, ReferenceGraph, explain
+from megtrim.size.references.graph import ReferenceGraph, explain
 from megtrim.size.references.linked_file import LinkedFile, read_graph
 from megtrim.size.references.search import Match
 from megtrim.trim.keepset_usage import list_held_regions
@@ -55,10 +54,10 @@ Examples:
 @committed_option
 @quick_option
 @top_option
-@click.option("--program", metavar="NAME", help="The program; without, the first that is trimmed.")
-@click.option("--file", type=FILE, help="Look in this file, whatever made it; no configuration.")
-@click.option("--map", "link_map", type=FILE, help="The linker's map of that file.")
-@click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON.")
+@program_option
+@click.option("--file", type=PATH, help="Look in this file, whatever made it; no configuration.")
+@click.option("--map", "link_map", type=PATH, help="The linker's map of that file.")
+@json_option
 @click.argument("thing")
 def why(
     options: Options,
@@ -87,18 +86,30 @@ def why(
         trim = open_trim(options, (PLAIN, REDUCED))
         kept = explain_kept(thing, program, trim)
         if kept is not None:
-            lines = "\n".join(map(_make_line, iter_kept_lines(kept, top)))
-            show(json.dumps({"version": 2} | kept, indent=1) if options.as_json else lines)
-            return EXIT_PASS
+            return _show_facts(kept, iter_kept_lines(kept, top), options)
         name, found = trim.read(SHIPPED_REFERENCES, program)
     matches = search.find_matches(thing, found.graph)
     if not matches:
         raise _make_error(thing, name, trim)
     if len(matches) > 1:
-        facts = _list_matches(thing, matches, found.graph)
+        sizes = (int(found.graph.sizes[list(match.parts)].sum()) for match in matches)
+        rows = [
+            {"name": match.label, "size_bytes": size_bytes}
+            for match, size_bytes in zip(matches, sizes, strict=True)
+        ]
+        facts = {"asked": thing, "matches": rows}
     else:
         facts = _explain(name, matches[0], found, trim)
-    show(json.dumps({"version": 2} | facts, indent=1) if options.as_json else _draw(facts, top))
+    return _show_facts(facts, _lines(facts, top), options)
+
+
+def _show_facts(facts: dict[str, Any], lines: Iterator[str], options: Options) -> int:
+    if options.as_json:
+        show_json({"version": 2} | facts)
+    else:
+        for line in lines:  # as a terminal can show it, with its indentation
+            text = line.lstrip(" ")
+            show(" " * (len(line) - len(text)) + one_line(text))
     return EXIT_PASS
 
 
@@ -114,21 +125,13 @@ def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
     return InputError(msg, hint="`megtrim size show FILE --by symbol` lists what a file has")
 
 
-def _list_matches(thing: str, matches: Sequence[Match], graph: ReferenceGraph) -> dict[str, Any]:
-    rows = [
-        {"name": each.label, "size_bytes": int(graph.sizes[list(each.parts)].sum())}
-        for each in matches
-    ]
-    return {"asked": thing, "matches": rows}
-
-
 def _explain(
     name: str, match: Match, found: LinkedFile, trim: TrimResults | None
 ) -> dict[str, Any]:
     graph = found.graph
     why_there = explain(match.parts, graph)
     largest = max(match.parts, key=lambda number: (int(graph.sizes[number]), -number))
-    facts: dict[str, Any] = {
+    return {
         "program": name,
         "kind": match.kind.value,
         "name": match.label,
@@ -140,14 +143,9 @@ def _explain(
         "root": why_there.root,
         "referrers": [_describe(each, graph) for each in why_there.referrers],
         "retained_bytes": why_there.retained_bytes,
-        "retained": _list_retained(why_there, graph),
+        "retained": [_describe(each, graph) for each in why_there.retained],
         "exact": found.exact,
     }
-    return facts
-
-
-def _list_retained(why_there: Explanation, graph: ReferenceGraph) -> list[dict[str, Any]]:
-    return [_describe(each, graph) for each in why_there.retained]
 
 
 def _describe(number: int, graph: ReferenceGraph) -> dict[str, Any]:
@@ -173,15 +171,6 @@ def _find_rule(
         {"rule": reason.rule.value, "by": list(reason.by), "functions": count}
         for reason, count in kept.count_reasons(functions)
     ]
-
-
-def _draw(facts: dict[str, Any], top: int) -> str:
-    return "\n".join(map(_make_line, _lines(facts, top)))
-
-
-def _make_line(line: str) -> str:
-    text = line.lstrip(" ")
-    return " " * (len(line) - len(text)) + one_line(text)
 
 
 def _lines(facts: dict[str, Any], top: int) -> Iterator[str]:
@@ -225,13 +214,10 @@ def _draw_chain(facts: dict[str, Any]) -> Iterator[str]:
     if not chain:
         yield f"  {facts['root']}"
         return
-    yield f"  the shortest chain of references{_of_largest(facts)}:"
+    of_largest = " to the largest" if len(facts["parts"]) > 1 else ""
+    yield f"  the shortest chain of references{of_largest}:"
     yield f"    {_shorten(chain[0])} ({facts['root']})"
     yield from (f"    -> {_shorten(each)}" for each in chain[1:])
-
-
-def _of_largest(facts: dict[str, Any]) -> str:
-    return " to the largest" if len(facts["parts"]) > 1 else ""
 
 
 def _table(rows: Sequence[dict[str, Any]], top: int) -> Iterator[str]:
