@@ -139,13 +139,6 @@ def test_what_is_not_up_to_date_is_not_asked(trimmed: Project) -> None:
     assert "is not up to date" in ended.stderr
 
 
-def test_what_was_left_out_has_its_bytes(trimmed: Project) -> None:
-    rows = _ask(trimmed, "left-out", "--by", "symbol")["left_out"]
-
-    assert all(each["base_bytes"] - each["kept_bytes"] == each["left_out_bytes"] for each in rows)
-    assert sum(each["left_out_bytes"] for each in rows) > 4096
-
-
 def test_a_region_says_why_it_is_there(trimmed: Project) -> None:
     """The scenario that ran it, and its place; its tag has those that were left out, too."""
     (record,) = read_keep_set(_keep_set(trimmed)).scenarios

@@ -93,14 +93,13 @@ LITERAL = {(name, found) for name, tree in TREES.items() for found in find_liter
 HINTED = {(name, complete(each)) for name, tree in TREES.items() for each in find_hinted(tree)}
 VERBS = {verb for tree in TREES.values() for verb in find_repeated(tree)}
 REPEATED = {
-    *(EVERYTHING.again(verb) for verb in VERBS - {"probe", "size left-out"}),
+    *(EVERYTHING.again(verb) for verb in VERBS - {"probe"}),
     *(EVERYTHING.again(stage.verb) for stage in {*Stage} - UNPRINTED),
     *(
         replace(EVERYTHING, committed=False, quick=True).again(stage.verb)
         for stage in {*Stage} - UNPRINTED - {Stage.PERF}
     ),
     replace(EVERYTHING, traces=("a", "b"), committed=False).again("stage build"),
-    replace(EVERYTHING, device="").again("size left-out", "--match", "a", "--program", "b"),
     EVERYTHING.again("probe", "--input", "a=b", "--application", "app", "model", "--", "--cpu"),
     *(EVERYTHING.verify("m/s@any"), EVERYTHING.accept(), complete(ACCEPT)),
     f"{show_again(EVERYTHING, 'm/s@any', 'nchw44', emulated=True)} --base ../megtrim-base-out",

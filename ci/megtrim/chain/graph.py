@@ -81,8 +81,6 @@ VERDICT = f"{Stage.VERDICT}/verdict"
 REPORT = f"{Stage.REPORT}/report"
 SHIPPED_REFERENCES = f"{Stage.REFERENCES}/shipped"
 """The program that ships, linked with its relocations."""
-BASE_REFERENCES = f"{Stage.REFERENCES}/base"
-"""What it was trimmed from, linked likewise."""
 PROFILE_REFERENCES = f"{Stage.REFERENCES}/{Variant.PROFILE}"
 """The profile build, linked likewise: its code names regions."""
 
@@ -204,10 +202,9 @@ def on_demand(config: Config) -> tuple[Task, ...]:
     named = (replace(linked, name=task_name(NAMED)),) if trims_functions(config) else ()
     before = LINKED if trims_functions(config) else PLAIN
     needs = (*linked.needs, before, REDUCED)
-    links = (SHIPPED_REFERENCES, BASE_REFERENCES)
     return (
         *named,
-        *(Task(stage=Stage.REFERENCES, name=task_name(each), needs=needs) for each in links),
+        Task(stage=Stage.REFERENCES, name=task_name(SHIPPED_REFERENCES), needs=needs),
         Task(stage=Stage.REFERENCES, name=task_name(PROFILE_REFERENCES), needs=(PROFILE,)),
     )
 

@@ -129,12 +129,8 @@ def stage() -> None:
             "size.why:why",
             "Show why THING is in the trimmed program, what it costs, and what would go with it.",
         ),
-        "left-out": (
-            "size.left_out:left_out",
-            "Show what the trim left out of a program, with its bytes.",
-        ),
         "prices": (
-            "size.left_out:prices",
+            "size.why:prices",
             "Show what each model, scenario, operator and function costs.",
         ),
     },
@@ -152,7 +148,7 @@ def size() -> None:
     """Measure the artifacts and compare them with their budgets.
 
     `show` and `diff` show what the bytes of any file are; they take none of the options, which are
-    those of a call without a verb. `why`, `left-out` and `prices` ask a finished trim.
+    those of a call without a verb. `why` and `prices` ask a finished trim.
     """
 
 

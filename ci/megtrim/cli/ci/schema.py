@@ -12,7 +12,6 @@ from megtrim.cli.echo import show
 from megtrim.cli.stage import RESULTS_VERSION, make_results_schema
 from megtrim.config.json_schema import DIALECT, make_item_schema, make_json_schema
 from megtrim.size import baseline, history
-from megtrim.size.references import left_out
 from megtrim.util.errors import EXIT_PASS
 from megtrim.util.strict_json import make_schemas
 from megtrim.verdict import conclusion, model
@@ -32,10 +31,6 @@ _MADE: Mapping[str, tuple[int, Callable[[], dict[str, Any]]]] = {
     "verdict.json": (conclusion.VERSION, lambda: _of_document(model.Verdict)),
     "sizes.json": (baseline.VERSION, lambda: _of_document(baseline.SizesDocument)),
     "size-history": (history.VERSION, lambda: _of_document(history.SizeHistory)),
-    "left-out": (
-        left_out.VERSION,
-        lambda: _of_document(left_out.LeftOutDocument),
-    ),
     "results": (RESULTS_VERSION, make_results_schema),
 }
 NAMES = tuple(_MADE)
@@ -68,8 +63,8 @@ def schema(name: str) -> int:
     """Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.
 
     NAME may be megtrim.yaml; model or scenario, a file that holds one; verdict.json; sizes.json;
-    size-history, what `megtrim size history --json` prints; left-out, what `megtrim size left-out
-    --json` prints; or results, what --json of a stage prints.
+    size-history, what `megtrim size history --json` prints; or results, what --json of a stage
+    prints.
     """
     show(json.dumps(make_schema(name), indent=1))
     return EXIT_PASS

@@ -24,7 +24,7 @@ from megtrim.experiments.commands import (
     why_not,
 )
 from megtrim.experiments.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
-from megtrim.experiments.experiment import DataType, Experiment
+from megtrim.experiments.experiment import Experiment
 from megtrim.experiments.listing import describe_effects, describe_step, show_commands
 from megtrim.experiments.table import BASELINE, find_experiments
 from megtrim.load_and_run.dialects import LITE

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
 import click
 
 from megtrim.build_spec import Variant
-from megtrim.chain.filenames import SIZES_FILE
 from megtrim.cli.echo import open_console, show, show_json
-from megtrim.cli.environment import read_now
-from megtrim.cli.history_options import HistorySelector, history_options, parse_day, warn_unreadable
-from megtrim.cli.options import PATH, json_option
+from megtrim.cli.history_options import HistorySelector, history_options, parse_day
+from megtrim.cli.options import json_option
 from megtrim.config.config_id import is_inside, split
 from megtrim.config.load import load_config
 from megtrim.config.model import Budget
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.history.entries import History
 from megtrim.render.formatting import align_columns, group_digits
-from megtrim.size.baseline import load_sizes
 from megtrim.size.history import (
     SIZE_FILES,
-    CommitSizes,
     SizeHistory,
     SizePoint,
     SizeTrend,
-    make_commit_sizes,
     make_trends,
 )
 from megtrim.util.errors import EXIT_PASS, InputError
@@ -40,16 +34,12 @@ _MOST_BARS = 60
 
 @click.command(
     epilog="""\b
-Files of earlier runs: gh run download --name megtrim-baseline --dir runs/1234 1234
-
-\b
 Examples:
   megtrim size history --branch perf-history
   megtrim size history --branch perf-history --since 2026-10-01 --measure deflated
-  megtrim size history runs --variant plain --json
+  megtrim size history --variant plain --json
 """
 )
-@click.argument("files", nargs=-1, metavar="[PATH]...", type=PATH)
 @history_options
 @click.option(
     "--since", callback=parse_day, metavar="DATE", help="Only commits of this day and later."
@@ -78,7 +68,6 @@ Examples:
 @json_option
 def history(
     selector: HistorySelector,
-    files: tuple[Path, ...],
     since: date | None,
     variant: str,
     measure: str,
@@ -87,12 +76,10 @@ def history(
 ) -> int:
     """Print the size of each artifact at each commit, and what changed it most.
 
-    The sizes are those of the history, a folder or a branch. PATH is a sizes.json in its place,
-    such as runs of the default branch store in megtrim-baseline, or a folder with some at any
-    depth; with --branch, both count. Each configuration has a table of its own; a commit counts
-    once in each. Budgets are those of the configurations in the checkout, if it has them.
+    The sizes are those of the history, a folder or a branch. Each configuration has a table of its
+    own. Budgets are those of the configurations in the checkout, if it has them.
     """
-    stored = _read(selector, files, since)
+    stored = selector.read(SIZE_FILES, since)
     configs = {each.config for each in stored.entries}
     budgets = {each: _read_budgets(selector.repository, each) for each in sorted(configs)}
     trends = make_trends(stored.entries, variant=variant, measure=measure, budgets=budgets)
@@ -103,21 +90,6 @@ def history(
     shown = ("\n".join(_draw(each, last)) for each in trends)
     show("\n\n".join(shown) or f"found no size of {what} in {count(len(stored.entries), 'commit')}")
     return EXIT_PASS
-
-
-def _read(
-    selector: HistorySelector, files: Sequence[Path], since: date | None
-) -> History[CommitSizes]:
-    oldest = "" if since is None else since.isoformat()
-    loaded = tuple(each for each in load_commit_sizes(files) if each.committed_at >= oldest)
-    given = History(entries=loaded).until(read_now())
-    warn_unreadable(given)
-    if files and not selector.branch:
-        return given
-    found = selector.read(SIZE_FILES, since)
-    return History(entries=(*found.entries, *given.entries)).add(
-        (*found.unreadable, *given.unreadable)
-    )
 
 
 def _read_budgets(repository: Path, config: str) -> tuple[Budget, ...]:
@@ -177,24 +149,3 @@ def _draw_bars(sizes: Sequence[int]) -> str:
     low, high = min(shown), max(shown)
     highest, span = len(_BARS) - 1, high - low or 1
     return "".join(_BARS[(each - low) * highest // span] for each in shown)
-
-
-def load_commit_sizes(paths: Iterable[Path]) -> tuple[CommitSizes, ...]:
-    """Read files, and folders that have some at any depth.
-
-    What has no place in a history, such as the sizes of no commit, is left out with a warning.
-    Raises InputError for a file that cannot be read, and for a folder without any.
-    """
-    found: list[CommitSizes] = []
-    for path in paths:
-        files = sorted(path.rglob(SIZES_FILE)) if path.is_dir() else [path]
-        if not files:
-            msg = f"{path}: found no {SIZES_FILE} in this folder, expected at least one"
-            raise InputError(msg, hint="download the artifacts that runs stored into it")
-        for file in files:
-            stored = load_sizes(file, shown=str(file))
-            try:
-                found.append(make_commit_sizes(stored, shown=str(file)))
-            except InputError as error:
-                open_console().warn(f"left out: {error.message}")
-    return tuple(found)

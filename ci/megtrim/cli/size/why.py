@@ -1,19 +1,30 @@
-"""``megtrim size why``: why something is in a program, and what would go with it."""
+"""``megtrim size why`` and ``prices``: why something is in a program, and what it costs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
 
-from megtrim.chain.graph import PLAIN, REDUCED, SHIPPED_REFERENCES, trims_functions
+from megtrim import stages
+from megtrim.chain.graph import (
+    PLAIN,
+    PROFILE,
+    PROFILE_REFERENCES,
+    REDUCED,
+    SHIPPED_REFERENCES,
+    trims_functions,
+    with_dependencies,
+)
+from megtrim.chain.session import Session
+from megtrim.chain.store import made_by_another
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show, show_json
 from megtrim.cli.options import PATH, committed_option, common, json_option, quick_option
-from megtrim.cli.size.left_out import TrimResults, choose_program, open_trim, program_option
+from megtrim.cli.session.setup import open_session
 from megtrim.cli.size.show import top_option
 from megtrim.elf.symbol_names import fold, iter_spellings, shorten
 from megtrim.elf.symbol_table import read_linked
@@ -23,18 +34,82 @@ from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
 from megtrim.render.formatting import align_columns, group_digits
 from megtrim.render.markup import one_line
+from megtrim.size.prices.price_list import Price, PriceKind
+from megtrim.size.prices.pricing import PricedArtifact, make_price_list, open_artifacts
 from megtrim.size.references import read_links as references
 from megtrim.size.references import search
 from megtrim.size.references.graph import ReferenceGraph, explain
 from megtrim.size.references.linked_file import LinkedFile, read_graph
+from megtrim.size.references.read_links import ReferencesResult
 from megtrim.size.references.search import Match
 from megtrim.trim.keepset_usage import list_held_regions
 from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.value import Value
 
 _GUESSED = "the file holds no relocations of its link: some references are missed, some are none"
 
 _MOST_RULES = 50
 """Functions of a match whose rules are looked up."""
+
+
+program_option = click.option(
+    "--program", metavar="NAME", help="The program; without, the first that is trimmed."
+)
+_HINT = "trim first: its results are what is asked about"
+
+
+class TrimResults(Value):
+    session: Session
+
+    def read(self, task_id: str, program: str | None) -> tuple[str, LinkedFile]:
+        """Return a program's name and its graph, of the links of a task.
+
+        They are made now if they are not there yet. ``program``: None for the first. Raises
+        InputError for a program that is not one of them.
+        """
+        made = self.session.results.expect(task_id)
+        chosen = choose_program(program, made.result_as(ReferencesResult).programs)
+        self.session.services.console.note(f"reading what refers to what in {chosen}")
+        return chosen, references.read_program(chosen, made)
+
+    def open_priced(self, program: str | None) -> PricedArtifact:
+        """Return the program that is priced, with the links that show what refers to what.
+
+        Raises InputError for a program that is not one of them.
+        """
+        results = self.session.results
+        results.expect(SHIPPED_REFERENCES)
+        if PROFILE in results.done:
+            results.obtain(PROFILE_REFERENCES)
+        names: list[str] = []
+        for each in open_artifacts(self.session):  # each is a graph of its own
+            if not program or each.name == program:
+                return each
+            names.append(each.name)
+        raise _explain_unknown(program or "", names)
+
+
+def choose_program(program: str | None, names: Collection[str]) -> str:
+    chosen = program or next(iter(names), "")
+    if chosen not in names:
+        raise _explain_unknown(chosen, names)
+    return chosen
+
+
+def _explain_unknown(program: str, names: Collection[str]) -> InputError:
+    return InputError(f"--program: found {program!r}, expected one of {', '.join(names)}")
+
+
+def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResults:
+    session = open_session(options)
+    for step in stages.plan(with_dependencies(needs, session.request.tasks), session):
+        if step.why == stages.OTHER_VERSION:
+            raise made_by_another(options.out)
+        if step.state is not stages.TaskState.DONE:
+            msg = f"{options.out}: {step.task} is not up to date: {step.why}"
+            again = session.request.invocation.again("trim")
+            raise InputError(msg, hint=f"{_HINT}: {again}")
+    return TrimResults(session=stages.able(session))
 
 
 @click.command(
@@ -115,12 +190,9 @@ def _show_facts(facts: dict[str, Any], lines: Iterator[str], options: Options) -
 
 def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
     dropped = references.read_dropped(name, trim.session) if trim else ()
-    found = [each for each in dropped if thing in iter_spellings(each)]
-    if trim and found:
+    if any(thing in iter_spellings(each) for each in dropped):
         msg = f"{thing} was left out of {name}: no scenario runs it"
-        words = ("--by", "symbol", "--match", fold(found[0]), "--program", name)
-        again = trim.session.request.invocation.again("size left-out", *words)
-        return InputError(msg, hint=f"its bytes: {again}")
+        return InputError(msg, hint="`megtrim size diff` shows the bytes of what was left out")
     msg = f"{name} has nothing that is called {thing!r}"
     return InputError(msg, hint="`megtrim size show FILE --by symbol` lists what a file has")
 
@@ -306,3 +378,77 @@ def _list_regions(rows: Sequence[dict[str, str]], top: int) -> Iterator[str]:
     yield from (f"  {one_line(row['meaning'] or row['name'])}" for row in rows[:top])
     if len(rows) > top:
         yield f"  [{group_digits(len(rows) - top)} others]"
+
+
+_BRIEFLY = (PriceKind.MODEL, PriceKind.OPERATOR, PriceKind.FUNCTION)
+
+
+@click.command(
+    "prices",
+    epilog="""\b
+Examples:
+  megtrim size prices
+  megtrim size prices --by scenario
+  megtrim size prices --by function --top 40
+""",
+)
+@common
+@committed_option
+@quick_option
+@top_option
+@click.option(
+    "--by",
+    type=click.Choice([kind.value for kind in PriceKind]),
+    multiple=True,
+    help="A table of these; repeatable. By default: model, operator and function.",
+)
+@program_option
+@json_option
+def prices(options: Options, top: int, by: tuple[str, ...], program: str | None) -> int:
+    """Show what each model, scenario, operator and function costs.
+
+    A price is what would go from the trimmed program if the thing left and all others stayed. What
+    several share is in the price of none. A model also has a size alone: of a program trimmed for
+    it only. Prices are attributed, by what refers to what, in seconds.
+
+    The trimmed program is linked once more for it, and so is the profile build, which shows where
+    regions are; without a profile build, the code of regions is in no price. A function is shown
+    with its own bytes, and with all that would go with it.
+    """
+    found = make_price_list(open_trim(options).open_priced(program))
+    if options.as_json:
+        show_json(
+            {
+                "version": 2,
+                "program": found.artifact,
+                "size_bytes": found.size_bytes,
+                "prices": {kind: found.of_kind(kind) for kind in PriceKind},
+            }
+        )
+        return EXIT_PASS
+    show(f"{found.artifact}: {group_digits(found.size_bytes)} bytes")
+    for kind in tuple(map(PriceKind, by)) or _BRIEFLY:
+        if rows := found.of_kind(kind):
+            show(f"\n{_draw_prices(kind, rows, top)}")
+    return EXIT_PASS
+
+
+def _draw_prices(kind: PriceKind, rows: Sequence[Price], top: int) -> str:
+    columns: dict[str, list[int | None]] = {
+        "own": [price.own_bytes for price in rows],
+        "bytes": [price.margin_bytes for price in rows],
+        "alone": [price.alone_bytes for price in rows],
+    }
+    shown = [name for name, sizes in columns.items() if any(size is not None for size in sizes)]
+    lines = [
+        (_label(price), *(group_digits(columns[name][at] or 0) for name in shown))
+        for at, price in enumerate(rows[:top])
+    ]
+    if rows[top:]:
+        lines.append((f"[{group_digits(len(rows) - top)} others]", *("" for _ in shown)))
+    return "\n".join(align_columns((kind.value, *shown), lines, (kind.value,)))
+
+
+def _label(price: Price) -> str:
+    """Return a name as a terminal shows it: names are from files of others."""
+    return one_line(fold(price.name) if price.kind is PriceKind.FUNCTION else price.name)

@@ -8,7 +8,6 @@ import pytest
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.build_spec import BuildSpec, Link, LinkSpec, Variant
 from megtrim.chain.graph import (
-    BASE_REFERENCES,
     HEADER,
     PLAIN,
     PROFILE,
@@ -62,7 +61,6 @@ def _task(task_id: str) -> Task:
     ("task_id", "variant"),
     [
         (SHIPPED_REFERENCES, Variant.REDUCED),
-        (BASE_REFERENCES, Variant.PLAIN),
         (PROFILE_REFERENCES, Variant.PROFILE),
     ],
 )
@@ -88,7 +86,5 @@ def test_a_program_is_linked_as_it_was_with_its_relocations(
 
 def test_a_link_is_made_again_if_what_it_is_of_changed(now: Session) -> None:
     shipped = references.inputs(_task(SHIPPED_REFERENCES), now)
-    base = references.inputs(_task(BASE_REFERENCES), now)
 
     assert shipped == {"linked again": content_of(now.results.done[REDUCED])}
-    assert base == {"linked again": content_of(now.results.done[PLAIN])}
