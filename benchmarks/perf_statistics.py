@@ -39,7 +39,6 @@ from perf_processes import CPUS, Program, calibrate_engine, compile_work
 from scipy import stats
 
 from megtrim.experiments.contest import Criterion, Sample, SamplingPlan
-from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.comparison import Pair, compare_at_looks, match_pairs
 from megtrim.perf.measuring.timing_runs import plan_turns
 from megtrim.perf.times import Answer, RatioResult
@@ -106,8 +105,8 @@ def record(rounds: int) -> None:
             with background(load=load):
                 turns = plan_turns(["a", "b"], rounds, cpus=CPUS, seed=1)
                 samples = [program.run(turn, slower=0) for turn in turns]
-            pairs = match_pairs(samples, "a", "b", TimeStage.INFERENCE)
-            blocks[name] = [[round(p.first_ms, 4), round(p.second_ms, 4)] for p in pairs]
+            pairs = match_pairs(samples, "a", "b")
+            blocks[name] = [[round(time_ms, 4) for time_ms in pair] for pair in pairs]
     document["load_average_at_end"] = os.getloadavg()
     DATA.parent.mkdir(exist_ok=True)
     DATA.write_text(json.dumps(document) + "\n", "utf-8")
@@ -117,7 +116,7 @@ def resample(draws: int, *, coin: int) -> None:
     """Print the shares of answers; one coin turns so many rounds."""
     document = json.loads(DATA.read_text("utf-8"))
     for name, recorded in document["blocks"].items():
-        rounds = [Pair(first_ms=a, second_ms=b) for a, b in recorded]
+        rounds = [(first, second) for first, second in recorded]
         click.echo(f"{name}: {len(rounds)} rounds, {spread(rounds)}")
         for percent in (0, 3, 5):
             generator = random.Random(percent)
@@ -137,10 +136,8 @@ def draw(rounds: list[Pair], percent: float, generator: random.Random, coin: int
     for number, pair in enumerate(chosen):
         if number % coin == 0:
             turned = generator.random() < 0.5
-        first, second = pair.first_ms, pair.second_ms
-        if turned:
-            first, second = second, first
-        drawn.append(Pair(first_ms=first, second_ms=second * (1 + percent / 100)))
+        first, second = pair[::-1] if turned else pair
+        drawn.append((first, second * (1 + percent / 100)))
     return drawn
 
 
@@ -171,7 +168,7 @@ def make_pairs(
     )
     first, second = np.exp(noise * spread_percent / 100)
     slowed = second * (1 + percent / 100)
-    return [Pair(first_ms=a, second_ms=b) for a, b in zip(first, slowed, strict=True)]
+    return list(zip(first, slowed, strict=True))
 
 
 def compare_live(count: int, slower: float, argv: tuple[str, ...], *, load: bool) -> None:
@@ -180,15 +177,11 @@ def compare_live(count: int, slower: float, argv: tuple[str, ...], *, load: bool
     with open_program as program, background(load=load):
         found = [run_comparison(program, slower, seed=number) for number in range(count)]
     planted = 1 + slower / 100
-    rounds = [
-        Pair(first_ms=pair.first_ms, second_ms=pair.second_ms / planted)
-        for _, pairs in found
-        for pair in pairs
-    ]
+    rounds = [(first, second / planted) for _, pairs in found for first, second in pairs]
     label = f"live, +{slower}%, {'loaded' if load else 'no load of ours'}"
     click.echo(f"{label}: {len(rounds)} rounds, {spread(rounds)}")
     print_shares(label, [result for result, _ in found])
-    ratio = median(pair.second_ms / pair.first_ms for _, pairs in found for pair in pairs)
+    ratio = median(second / first for _, pairs in found for first, second in pairs)
     click.echo(f"{label}: median ratio of all rounds {ratio:.4f}")
 
 
@@ -202,7 +195,7 @@ def run_comparison(program: Program, slower: float, *, seed: int) -> tuple[Ratio
             program.run(turn, slower / 100 if turn.contestant == "b" else 0)
             for turn in turns[len(samples) : 2 * look]
         ]
-        pairs = match_pairs(samples, "a", "b", TimeStage.INFERENCE)
+        pairs = match_pairs(samples, "a", "b")
         result = compare_at_looks(pairs, CRITERION, PLAN)
         if result and result.exceeds is not Answer.INCONCLUSIVE:
             break
@@ -212,9 +205,9 @@ def run_comparison(program: Program, slower: float, *, seed: int) -> tuple[Ratio
 
 def spread(rounds: list[Pair]) -> str:
     """Describe how processes differ."""
-    times = [time for pair in rounds for time in (pair.first_ms, pair.second_ms)]
+    times = [time for pair in rounds for time in pair]
     low, _, high = quantiles(times, n=4)
-    logs = [math.log(pair.second_ms / pair.first_ms) for pair in rounds]
+    logs = [math.log(second / first) for first, second in rounds]
     return (
         f"between processes: standard deviation {float(stats.variation(times)):.1%} of the mean, "
         f"interquartile range {(high - low) / median(times):.1%} of the median; "

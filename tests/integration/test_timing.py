@@ -99,7 +99,7 @@ def hold(
 
 
 def compare(contest: Contest, result: ContestResult) -> RatioResult:
-    pairs = match_pairs(result.samples, BASELINE, RIVAL, TimeStage.INFERENCE)
+    pairs = match_pairs(result.samples, BASELINE, RIVAL)
     seen = compare_at_looks(pairs, contest.criterion, contest.budget.plan)
     assert seen is not None
     return seen

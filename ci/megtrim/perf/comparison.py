@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from megtrim.experiments.contest import (
     Contest,
@@ -28,7 +28,6 @@ from megtrim.experiments.contest import (
 )
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.times import Answer, RatioResult, Reference, SamplesLeftOut, StageTime
-from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ MARGIN = 3.0
 An answer of no that promised to be within one threshold would need intervals far shorter than it.
 """
 
+Pair: TypeAlias = tuple[float, float]
+"""The medians of two processes of one round, in milliseconds."""
 _CONFIDENCE = 0.95
 _FALSE_SHARE = 0.05
 """Share of false calls among all rows of a verdict that are called different."""
@@ -52,17 +53,10 @@ _MARKED: Mapping[Mark, str] = {
 }
 
 
-class Pair(Value):
-    """The medians of two processes of one round, in milliseconds."""
-
-    first_ms: float
-    second_ms: float
-
-
-def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: TimeStage) -> list[Pair]:
+def match_pairs(samples: Iterable[Sample], first: str, second: str) -> list[Pair]:
     times: dict[tuple[int, str], float] = {}
     for sample in samples:
-        time_ms = sample.time_ms(stage)
+        time_ms = sample.time_ms(TimeStage.INFERENCE)
         if not sample.counts or time_ms is None:
             continue
         key = (sample.round_number, sample.contestant)
@@ -72,7 +66,7 @@ def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: TimeS
         times[key] = time_ms
     rounds = sorted({number for number, _ in times})
     return [
-        Pair(first_ms=times[number, first], second_ms=times[number, second])
+        (times[number, first], times[number, second])
         for number in rounds
         if (number, first) in times and (number, second) in times
     ]
@@ -96,21 +90,21 @@ def compare(
     if not pairs:
         msg = "a comparison takes at least one pair"
         raise ValueError(msg)
-    first = np.array([pair.first_ms for pair in pairs])
-    second = np.array([pair.second_ms for pair in pairs])
+    first, second = np.array(pairs).T
     logs = np.log(second / first)
     center, lower, upper = (math.exp(x) for x in estimate_shift(logs, level))
     _, lowest, highest = (math.exp(x) for x in estimate_shift(logs, 2 * level))
     typical_ms = float(np.median(first))
     floor = criterion.floor_ms / typical_ms
     excludes_one = not lower <= 1 <= upper
-    exceeds = _exceeds(
-        lowest,
-        highest,
-        threshold=max(criterion.threshold, floor),
-        margin=max(MARGIN * criterion.threshold, floor),
-        different=excludes_one,
-    )
+    threshold = 1 + max(criterion.threshold, floor)
+    margin = 1 + max(MARGIN * criterion.threshold, floor)
+    exceeds = Answer.INCONCLUSIVE
+    # The way back from slower is its inverse.
+    if excludes_one and (lowest > threshold or highest < 1 / threshold):
+        exceeds = Answer.YES
+    elif 1 / margin <= lowest and highest <= margin:
+        exceeds = Answer.NO
     found = excludes_one and typical_ms * abs(center - 1) >= criterion.floor_ms
     return RatioResult(
         against=against,
@@ -164,7 +158,7 @@ def sequential_p_value(pairs: Sequence[Pair], plan: SamplingPlan) -> float:
     import numpy as np
     import scipy
 
-    logs = np.log([pair.second_ms / pair.first_ms for pair in pairs])
+    logs = np.log([second / first for first, second in pairs])
     reached = [count for count in plan.looks if count <= len(logs)]
     values = [float(scipy.stats.wilcoxon(logs[:count]).pvalue) for count in reached]
     return min(1.0, len(plan.looks) * min(values, default=1.0))
@@ -225,16 +219,6 @@ def _p_value(count: int, rank_sum: int) -> float:
     return float(scipy.stats.wilcoxon(values, method="exact").pvalue)
 
 
-def _exceeds(
-    lower: float, upper: float, *, threshold: float, margin: float, different: bool
-) -> Answer:
-    if different and (lower > 1 + threshold or upper < 1 / (1 + threshold)):
-        return Answer.YES
-    if 1 / (1 + margin) <= lower and upper <= 1 + margin:
-        return Answer.NO
-    return Answer.INCONCLUSIVE
-
-
 def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime, ...]:
     mine = [each for each in result.samples if each.contestant == contestant and each.counts]
     found = {
@@ -286,15 +270,16 @@ def describe_left_out(samples: Sequence[Sample]) -> str:
 def _pairs_of(contest: Contest, result: ContestResult) -> Sequence[Pair]:
     if contest.rival is None:
         return ()
-    names = contest.reference.name, contest.rival.name
-    return match_pairs(result.samples, *names, TimeStage.INFERENCE)
+    return match_pairs(result.samples, contest.reference.name, contest.rival.name)
 
 
 def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bool) -> StageTime:
     import scipy
 
     median_ms = statistics.median(times_ms)
-    low, high = _interval(times_ms)
+    # By the ranks of the times; NaN where they are too few.
+    test = scipy.stats.quantile_test(times_ms, q=0, p=0.5)
+    low, high = map(float, test.confidence_interval(_CONFIDENCE))
     return StageTime(
         stage=stage,
         median_ms=median_ms,
@@ -304,12 +289,3 @@ def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bo
         spread=float(scipy.stats.median_abs_deviation(times_ms, scale="normal")) / median_ms,
         by_run_length=by_run_length,
     )
-
-
-def _interval(times_ms: Sequence[float]) -> tuple[float, float]:
-    import numpy as np
-    import scipy
-
-    test = scipy.stats.quantile_test(np.asarray(times_ms), q=0, p=0.5)
-    interval = test.confidence_interval(_CONFIDENCE)
-    return float(interval.low), float(interval.high)

@@ -46,10 +46,6 @@ from megtrim.trim.runs.scenario_runs import scenario_of
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.util.value import Value
 
-_STATUS = {
-    PerformanceStatus.FAILED: PerformanceStatus.FAILED,
-    PerformanceStatus.WRONG_OUTPUTS: PerformanceStatus.WRONG_OUTPUTS,
-}
 _WORST_FIRST = (
     PerformanceStatus.WRONG_OUTPUTS,
     PerformanceStatus.FAILED,
@@ -84,10 +80,6 @@ class ContestOutcome(Value):
         return self.subject.removeprefix(SINCE_PREFIX)
 
     @property
-    def variant(self) -> str:
-        return self.subject.removeprefix(TRIMMING_PREFIX)
-
-    @property
     def held(self) -> tuple[Contest, ContestResult] | None:
         found = self.result
         if found is None or found.contest is None or found.measured is None:
@@ -115,7 +107,13 @@ def make_performance(
     criterion: Criterion,
     inconclusive: Literal["fail", "warn"],
 ) -> Performance:
-    adjusted = _adjust(outcomes)
+    adjusted = adjust_p_values(
+        {
+            _key(each): find_p_value(*each.held)
+            for each in outcomes
+            if each.held is not None and each.held[0].rival is not None
+        }
+    )
     since = {
         (each.scenario, each.experiment): each
         for each in outcomes
@@ -147,16 +145,6 @@ def status_of_failure(failure: MegtrimError | None) -> PerformanceStatus:
     return PerformanceStatus.INFRASTRUCTURE if infrastructure else PerformanceStatus.FAILED
 
 
-def _adjust(outcomes: Iterable[ContestOutcome]) -> dict[str, float]:
-    return adjust_p_values(
-        {
-            _key(each): find_p_value(*each.held)
-            for each in outcomes
-            if each.held is not None and each.held[0].rival is not None
-        }
-    )
-
-
 def _key(outcome: ContestOutcome) -> str:
     return f"{outcome.scenario} {outcome.subject}"
 
@@ -165,7 +153,8 @@ def _read(
     outcome: ContestOutcome, adjusted: Mapping[str, float], against: Reference
 ) -> ContestReading:
     if outcome.result is None:
-        return _read_failure(outcome.failure)
+        reason = outcome.failure.title if outcome.failure else NOT_HELD
+        return ContestReading(status=status_of_failure(outcome.failure), reason=reason)
     if outcome.held is None:
         return ContestReading(status=PerformanceStatus.SKIPPED, reason=outcome.result.skipped)
     return read_contest(*outcome.held, against, adjusted_p=adjusted.get(_key(outcome)))
@@ -180,7 +169,7 @@ def read_contest(
 ) -> ContestReading:
     """``adjusted_p``: for all rows of a verdict, None: it is alone."""
     if measured.status is not PerformanceStatus.MEASURED:
-        return ContestReading(status=_STATUS[measured.status], reason=measured.reason)
+        return ContestReading(status=measured.status, reason=measured.reason)
     about = contest.rival or contest.reference
     times = summarize_stages(measured, about.name)
     if adjusted_p is None:
@@ -200,11 +189,6 @@ def read_contest(
     )
 
 
-def _read_failure(failure: MegtrimError | None) -> ContestReading:
-    reason = failure.title if failure else NOT_HELD
-    return ContestReading(status=status_of_failure(failure), reason=reason)
-
-
 def _row(
     outcome: ContestOutcome, since: ContestOutcome | None, adjusted: Mapping[str, float]
 ) -> PerformanceRow:
@@ -222,8 +206,13 @@ def _row(
             reason = (read.reason or compared.reason) if open_ else ""
         else:
             missing = f"not compared with {since.base}: {compared.reason}"
-            status, reason, notes = _leave_open(status, missing, compared.status)
-            conditions += notes
+            asked = compared.status is not PerformanceStatus.SKIPPED
+            if asked and status is PerformanceStatus.MEASURED:
+                # What was asked for and lost leaves the answer open, which is no pass.
+                status, reason = PerformanceStatus.INCONCLUSIVE, missing
+            else:
+                reason = ""
+                conditions += (missing,)
     return PerformanceRow(
         scenario=outcome.scenario,
         cpu_class=outcome.cpu_class,
@@ -239,17 +228,6 @@ def _row(
         time_s=measured.time_s if measured else 0.0,
         reproduce=outcome.reproduce,
     )
-
-
-def _leave_open(
-    status: PerformanceStatus, missing: str, compared: PerformanceStatus
-) -> tuple[PerformanceStatus, str, tuple[str, ...]]:
-    """A comparison with the base that was asked for and lost leaves the answer open, which is no
-    pass; one that cannot be made is a note.
-    """
-    if status is PerformanceStatus.MEASURED and compared is not PerformanceStatus.SKIPPED:
-        return PerformanceStatus.INCONCLUSIVE, missing, ()
-    return status, "", (missing,)
 
 
 def _trimming_rows(
@@ -281,7 +259,7 @@ def _variants(
     outcomes: Sequence[ContestOutcome], read: Sequence[ContestReading]
 ) -> Iterator[VariantTime]:
     sizes = outcomes[0].sizes
-    names = (str(Variant.PLAIN), *(each.variant for each in outcomes))
+    names = (str(Variant.PLAIN), *(each.subject.removeprefix(TRIMMING_PREFIX) for each in outcomes))
     plain = ContestReading(
         status=PerformanceStatus.MEASURED,
         times=next((each.reference for each in read if each.reference), ()),
@@ -325,17 +303,14 @@ def list_measuring_devices(tasks: Iterable[str], session: Session) -> Iterator[D
 
 
 def list_program_sizes(artifact: str, session: Session) -> dict[str, int]:
-    builds = ((str(Variant.PLAIN), PLAIN), *list_trimmed(session.request.config))
-    sizes = {variant: _artifacts(task, session) for variant, task in builds}
-    return {variant: held[artifact] for variant, held in sizes.items() if artifact in held}
-
-
-def _artifacts(task: str, session: Session) -> Mapping[str, int]:
-    if task not in session.results.done:
-        return {}
-    done = session.results.done[task]
-    found = done.result_as(BuildResult) if task == PLAIN else done.result_as(ReduceResult)
-    return found.build.artifacts
+    sizes = {}
+    for variant, task in ((str(Variant.PLAIN), PLAIN), *list_trimmed(session.request.config)):
+        if task in session.results.done:
+            done = session.results.done[task]
+            result = done.result_as(BuildResult) if task == PLAIN else done.result_as(ReduceResult)
+            if artifact in result.build.artifacts:
+                sizes[variant] = result.build.artifacts[artifact]
+    return sizes
 
 
 def _find_outcome(task: Task, session: Session) -> ContestOutcome:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
 from itertools import pairwise
-from typing import Annotated, Literal, assert_never
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -22,12 +21,12 @@ from megtrim.config.problems import Place
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.experiments.table import EXPERIMENTS
+from megtrim.history.entries import parse_time
 from megtrim.perf.times import (
     RatioResult,
     Reference,
     SamplesLeftOut,
     StageTime,
-    expect_interval,
     ratio_with_interval,
 )
 from megtrim.util.value import Value
@@ -42,6 +41,13 @@ STATUS_WORDS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.WRONG_OUTPUTS: "wrong outputs",
 }
 
+_CHECK_STATUS: Mapping[PerformanceStatus, CheckStatus] = {
+    PerformanceStatus.MEASURED: CheckStatus.PASS,
+    PerformanceStatus.SKIPPED: CheckStatus.SKIPPED,
+    PerformanceStatus.INFRASTRUCTURE: CheckStatus.INFRASTRUCTURE,
+}
+"""Whatever is not here is a failure."""
+_DAY = len("2026-11-23")
 _HINTS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.REGRESSED: (
         "look at the changes between the two programs; perf.threshold allows a change "
@@ -61,6 +67,7 @@ _SEARCHES = (
     "each of its processes searches, so they are few: measure an experiment that searches once "
     "and then reads a cache or a dumped model"
 )
+_SEARCHING = {each.name for each in EXPERIMENTS if each.measured.searches}
 
 
 class VariantTime(Value):
@@ -132,17 +139,20 @@ class TrimmingRow(_MeasuredRow):
 Row = PerformanceRow | TrimmingRow
 
 
-class HistoryPoint(Value):
-    date: str
-    """As 2026-11-23."""
+class Point(Value):
+    """One night of a series."""
+
+    run: str
     commit: str
-    median_ms: float
-    lower_ms: float
-    upper_ms: float
+    measured_at: str
+    time: StageTime
 
     def __post_init__(self) -> None:
-        _expect_date(self.date)
-        expect_interval(self.date, self.lower_ms, self.median_ms, self.upper_ms)
+        parse_time("measured_at", self.measured_at)
+
+    @property
+    def date(self) -> str:
+        return self.measured_at[:_DAY]
 
 
 class ChangePoint(Value):
@@ -151,7 +161,7 @@ class ChangePoint(Value):
     """New level over old: above 1 is slower."""
 
     def __post_init__(self) -> None:
-        _expect_date(self.date)
+        parse_time("date", f"{self.date}T00:00:00Z")
 
 
 class HistorySeries(Value):
@@ -160,7 +170,7 @@ class HistorySeries(Value):
     scenario: str
     cpu_class: Annotated[str, Field(alias="class")]
     experiment: str
-    points: tuple[HistoryPoint, ...]
+    points: tuple[Point, ...]
     changes: tuple[ChangePoint, ...] = ()
 
     def __post_init__(self) -> None:
@@ -198,21 +208,9 @@ def status_of(ratios: Iterable[RatioResult]) -> PerformanceStatus:
 
 
 def check_status(status: PerformanceStatus, inconclusive: Literal["fail", "warn"]) -> CheckStatus:
-    match status:
-        case PerformanceStatus.MEASURED:
-            return CheckStatus.PASS
-        case PerformanceStatus.SKIPPED:
-            return CheckStatus.SKIPPED
-        case PerformanceStatus.INFRASTRUCTURE:
-            return CheckStatus.INFRASTRUCTURE
-        case PerformanceStatus.INCONCLUSIVE:
-            return CheckStatus.FAIL if inconclusive == "fail" else CheckStatus.INCONCLUSIVE
-        case (
-            PerformanceStatus.FAILED | PerformanceStatus.REGRESSED | PerformanceStatus.WRONG_OUTPUTS
-        ):
-            return CheckStatus.FAIL
-        case _:
-            assert_never(status)
+    if status is PerformanceStatus.INCONCLUSIVE:
+        return CheckStatus.FAIL if inconclusive == "fail" else CheckStatus.INCONCLUSIVE
+    return _CHECK_STATUS.get(status, CheckStatus.FAIL)
 
 
 def _expect_status(row: Row) -> None:
@@ -230,16 +228,6 @@ def _expect_status(row: Row) -> None:
     left_open = status is PerformanceStatus.INCONCLUSIVE and reason
     if status is not decided and not (left_open and decided is PerformanceStatus.MEASURED):
         msg = f"performance: {row.subject}: its status is {status}, its ratios say {decided}"
-        raise ValueError(msg)
-
-
-def _expect_date(text: str) -> None:
-    try:
-        fits = date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        fits = False
-    if not fits:
-        msg = f"history: found {text[:40]!r}, expected a date such as 2026-03-04"
         raise ValueError(msg)
 
 
@@ -271,6 +259,8 @@ def performance_checks(
         place = places.get(row.scenario, start)
         status = check_status(row.status, performance.inconclusive)
         urgent = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
+        searching = isinstance(row, PerformanceRow) and row.experiment in _SEARCHING
+        unproven = row.status is PerformanceStatus.INCONCLUSIVE
         yield Check(
             id=f"{CheckKind.LATENCY}:{row.subject}",
             kind=CheckKind.LATENCY,
@@ -278,20 +268,12 @@ def performance_checks(
             status=status,
             text=_text(row),
             detail="\n".join(_detail(row)) if urgent else "",
-            hint=_find_hint(row),
+            hint=_SEARCHES if searching and unproven else _HINTS.get(row.status, ""),
             time_s=row.time_s,
             file=place.file,
             line=place.line,
             reproduce=row.reproduce,
         )
-
-
-def _find_hint(row: Row) -> str:
-    if row.status is PerformanceStatus.INCONCLUSIVE and isinstance(row, PerformanceRow):
-        searching = (each.name for each in EXPERIMENTS if each.measured.searches)
-        if row.experiment in searching:
-            return _SEARCHES
-    return _HINTS.get(row.status, "")
 
 
 def summarize(performance: Performance) -> str:

@@ -34,18 +34,15 @@ from megtrim.perf.measuring.contest_plan import look_at, measure_task, plan_cont
 from megtrim.perf.measuring.timing_runs import ContestRuns
 from megtrim.perf.outcomes import ContestReading, read_contest
 from megtrim.perf.plan import make_experiment_task
-from megtrim.perf.times import Answer, RatioResult, Reference
+from megtrim.perf.times import Answer, Reference
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.util.input_files import read_bytes
 from megtrim.util.value import Value
 
 
-class Heat(Value):
+class Heat(ContestReading):
     experiment: str
     rounds: int
-    status: PerformanceStatus
-    reason: str
-    ratio: RatioResult | None
 
 
 class Search(Value):
@@ -113,13 +110,7 @@ def tune(scenario: Scenario, session: Session, *, budget_s: float) -> TuneResult
             reading = read_contest(contest, measured, Reference.BASELINE)
         seen = f"ratio {reading.ratio.ratio:.3f}" if reading.ratio else reading.reason
         say(f"    tune  {name}: {seen}")
-        return Heat(
-            experiment=name,
-            rounds=budget.rounds,
-            status=reading.status,
-            reason=reading.reason,
-            ratio=reading.ratio,
-        )
+        return Heat(experiment=name, rounds=budget.rounds, **vars(reading))
 
     names = [each.name for each in list_candidates(look_at(scenario, session))]
     search = find_fastest(names, hold, goes_on=lambda: time.monotonic() < ends_s)

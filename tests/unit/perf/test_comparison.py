@@ -16,7 +16,6 @@ from megtrim.experiments.contest import (
     Sample,
     SamplingPlan,
 )
-from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.comparison import (
     Pair,
     adjust_p_values,
@@ -31,18 +30,16 @@ from megtrim.perf.times import Answer
 
 PLAN = SamplingPlan(looks=(16, 40))
 TIMES = st.floats(min_value=1, max_value=100)
-PAIRS = st.lists(
-    st.builds(lambda a, b: Pair(first_ms=a, second_ms=b), TIMES, TIMES), min_size=8, max_size=30
-)
+PAIRS = st.lists(st.tuples(TIMES, TIMES), min_size=8, max_size=30)
 
 
 def noisy_pairs(ratio: float, spread: float = 0.005, count: int = 40, seed: int = 3) -> list[Pair]:
     """Make pairs of known ratio and spread."""
     generator = random.Random(seed)
     return [
-        Pair(
-            first_ms=10 * math.exp(generator.gauss(0, spread)),
-            second_ms=10 * ratio * math.exp(generator.gauss(0, spread)),
+        (
+            10 * math.exp(generator.gauss(0, spread)),
+            10 * ratio * math.exp(generator.gauss(0, spread)),
         )
         for _ in range(count)
     ]
@@ -74,7 +71,7 @@ def test_the_interval_inverts_the_test(count: int, level: float, seed: int) -> N
 
 @given(PAIRS, st.sampled_from([0.25, 2.0, 1024.0]))
 def test_scale_changes_no_answer(pairs: list[Pair], scale: float) -> None:
-    scaled = [Pair(first_ms=p.first_ms * scale, second_ms=p.second_ms * scale) for p in pairs]
+    scaled = [(first * scale, second * scale) for first, second in pairs]
     before = compare(pairs, Criterion(), level=0.05)
     after = compare(scaled, Criterion(), level=0.05)
     assert (before.ratio, before.different, before.exceeds) == (
@@ -94,7 +91,7 @@ def test_the_order_of_pairs_does_not_matter(pairs: list[Pair], shuffler: random.
 
 @given(PAIRS, st.floats(min_value=1.01, max_value=2))
 def test_a_slower_second_never_lowers_the_interval(pairs: list[Pair], factor: float) -> None:
-    slowed = [Pair(first_ms=p.first_ms, second_ms=p.second_ms * factor) for p in pairs]
+    slowed = [(first, second * factor) for first, second in pairs]
     before = compare(pairs, Criterion(), level=0.05)
     after = compare(slowed, Criterion(), level=0.05)
     assert after.ratio > before.ratio
@@ -176,18 +173,16 @@ def test_few_pairs_give_no_interval() -> None:
 
 
 def test_a_marked_sample_drops_its_pair() -> None:
-    expected = [
-        p for n, p in enumerate(match_pairs(samples(), "a", "b", TimeStage.INFERENCE)) if n != 2
-    ]
+    expected = [p for n, p in enumerate(match_pairs(samples(), "a", "b")) if n != 2]
     marked = samples(mark_round=2)
-    assert match_pairs(marked, "a", "b", TimeStage.INFERENCE) == expected
-    assert match_pairs(marked[::-1], "a", "b", TimeStage.INFERENCE) == expected
+    assert match_pairs(marked, "a", "b") == expected
+    assert match_pairs(marked[::-1], "a", "b") == expected
 
 
 def test_a_round_has_one_sample_of_a_contestant() -> None:
     """A repeated sample is refused instead of replacing the first."""
     with pytest.raises(ValueError, match="two samples of a in round 0"):
-        match_pairs([*samples(), samples()[0]], "a", "b", TimeStage.INFERENCE)
+        match_pairs([*samples(), samples()[0]], "a", "b")
 
 
 def test_the_p_value_of_a_clear_change_survives_its_looks() -> None:
@@ -227,7 +222,7 @@ def test_what_a_place_costs_makes_no_difference() -> None:
             costs = (1.1 if turn.cpus != last else 1.0) * (1 + 0.001 * turn.round_number**2)
             times.setdefault(turn.round_number, {})[turn.contestant] = 10 * costs
             last = turn.cpus
-        pairs = [Pair(first_ms=each["a"], second_ms=each["b"]) for each in times.values()]
+        pairs = [(each["a"], each["b"]) for each in times.values()]
         called += compare(pairs, Criterion(), level=0.02).different is Answer.YES
     assert called <= 12  # of 300, at 2%: 6; more than 12 in 1 of 100 seeds
 

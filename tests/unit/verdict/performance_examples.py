@@ -9,10 +9,10 @@ from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.rows import (
     ChangePoint,
-    HistoryPoint,
     HistorySeries,
     Performance,
     PerformanceRow,
+    Point,
     TrimmingRow,
     VariantTime,
 )
@@ -172,12 +172,11 @@ def nights(count: int = 60, *, step: float = 1.05, gap: range = range(20, 24)) -
             continue
         median_ms = (5.2 if number < change else 5.2 * step) * (1 + 0.004 * ((number * 7) % 5 - 2))
         points.append(
-            HistoryPoint(
-                date=(first + timedelta(days=number)).isoformat(),
+            Point(
+                run=str(number),
+                measured_at=f"{first + timedelta(days=number)}T02:00:00Z",
                 commit=f"{number:012x}",
-                median_ms=median_ms,
-                lower_ms=median_ms * 0.99,
-                upper_ms=median_ms * 1.01,
+                time=time_of(TimeStage.INFERENCE, median_ms, width=0.01),
             )
         )
     day = (first + timedelta(days=change)).isoformat()

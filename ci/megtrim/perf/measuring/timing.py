@@ -11,7 +11,7 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -24,7 +24,6 @@ from megtrim.experiments.contest import (
     PerformanceStatus,
     Sample,
 )
-from megtrim.experiments.experiment import TimeStage
 from megtrim.load_and_run.dump import compare, parse_dump, refusal
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import Tolerance
@@ -44,7 +43,6 @@ from megtrim.perf.measuring.timing_runs import (
 from megtrim.perf.times import Answer
 from megtrim.util.console import SparseLines, show_time
 from megtrim.util.errors import InputError
-from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 _TIMED_MS = 200.0
@@ -56,11 +54,6 @@ _MOST_BY_LENGTH = 100_000
 _SPARE = 1.5
 """Rounds for each that counts, so that some may be marked."""
 _MOST_CONDITIONS = 8
-
-
-class _Lengths(Value):
-    short: int
-    long: int | None = None
 
 
 def measure(
@@ -83,8 +76,7 @@ def measure(
             timeout_s=contest.timeout_s,
             environment=contest.environment,
         )
-        session = _Measurement(contest, runs, cpus=directory.cpus(), began_s=began_s, say=say)
-        result = session.measure()
+        result = _Measurement(contest, runs, directory.cpus(), began_s, say).measure()
         keep(runs)
         return result
 
@@ -94,7 +86,6 @@ class _Measurement:
         self,
         contest: Contest,
         runs: ContestRuns,
-        *,
         cpus: Sequence[int],
         began_s: float,
         say: Callable[[str], None],
@@ -108,26 +99,25 @@ class _Measurement:
         self._samples: list[Sample] = []
         self._conditions: dict[str, None] = {}
         self._outputs = ""
-        self._lengths = _Lengths(short=1)
+        self._lengths: tuple[int, ...] = (1,)
+        """How many iterations a process makes; two numbers where nothing is logged."""
 
     def measure(self) -> ContestResult:
         if any(contestant.searches for _, contestant in self._contest.sides):
             rounds = self._contest.budget.rounds
             self._lines.say_now(f"    time  a search in each process, so {rounds} rounds at most")
+        status, reason = PerformanceStatus.MEASURED, ""
         try:
             self._check_outputs()
             self._choose_lengths()
             self._take_samples()
         except ContestEnded as ended:
-            return self._result(ended.status, ended.message)
-        return self._result(PerformanceStatus.MEASURED, "")
-
-    def _result(self, status: PerformanceStatus, reason: str) -> ContestResult:
+            status, reason = ended.status, ended.message
         return ContestResult(
             status=status,
             reason=reason,
             samples=tuple(self._samples),
-            by_run_length=self._lengths.long is not None,
+            by_run_length=len(self._lengths) > 1,
             outputs=self._outputs,
             conditions=tuple(self._conditions),
             time_s=time.monotonic() - self._began_s,
@@ -155,9 +145,10 @@ class _Measurement:
             self._lengths = self._find_lengths()
             return
         least = max(each.commands[-1].iterations for _, each in sides)
-        self._lengths = _Lengths(short=max(least, count_iterations(max(known))))
+        iteration_ms = max(*known, _TIMED_MS / _MOST_ITERATIONS)
+        self._lengths = (max(least, math.ceil(_TIMED_MS / iteration_ms)),)
 
-    def _find_lengths(self) -> _Lengths:
+    def _find_lengths(self) -> tuple[int, int]:
         side, contestant = self._contest.sides[0]
         count, short_s = 10, self._runs.run_measured(side, contestant, iterations=1).wall_s
         while count < _MOST_BY_LENGTH:
@@ -167,7 +158,7 @@ class _Measurement:
             # At least twice as many, and no more than ten times, whatever a short run said.
             factor = _LENGTH_S / more_s if more_s > 0 else 10.0
             count = math.ceil(count * min(max(1.2 * factor, 2.0), 10.0))
-        return _Lengths(short=1, long=count)
+        return 1, count
 
     def _take_samples(self) -> None:
         budget, sides = self._contest.budget, self._contest.sides
@@ -200,19 +191,16 @@ class _Measurement:
                 cpus=turn.cpus,
                 padding_bytes=turn.padding_bytes,
             )
-            for count in (self._lengths.short, self._lengths.long)
-            if count is not None
+            for count in self._lengths
         ]
         for run in made:
             self._note_conditions(run)
         lengths, other_load = self._lengths, self._contest.criterion.other_load
-        if lengths.long is not None:
-            return make_sample_by_length(
-                turn, (made[0], made[1]), lengths.short, lengths.long, other_load=other_load
-            )
+        if len(lengths) > 1:
+            return make_sample_by_length(turn, made, lengths, other_load=other_load)
         warmups = contestant.commands[-1].step.warmups
         return make_sample(
-            turn, made[0], iterations=lengths.short, warmups=warmups, other_load=other_load
+            turn, made[0], iterations=lengths[0], warmups=warmups, other_load=other_load
         )
 
     def _note_conditions(self, run: ProgramRun) -> None:
@@ -232,12 +220,8 @@ class _Measurement:
             head = describe_rounds(rounds, counting, wanted)
             self._lines.say(f"{head}{self._estimate_left(rounds, wanted - counting)}")
             return counting >= wanted
-        pairs = match_pairs(
-            self._samples,
-            self._contest.reference.name,
-            self._contest.rival.name,
-            TimeStage.INFERENCE,
-        )
+        names = self._contest.reference.name, self._contest.rival.name
+        pairs = match_pairs(self._samples, *names)
         plan = self._contest.budget.plan
         head = describe_rounds(rounds, len(pairs), wanted)
         left = self._estimate_left(rounds, wanted - len(pairs))
@@ -271,19 +255,11 @@ def read_iteration_ms(contestant: Contestant, run: ProgramRun) -> float | None:
     """None if the program logs nothing. Raises ContestEnded for a damaged log."""
     command = contestant.commands[-1]
     try:
-        log = read_times(
-            run,
-            source=contestant.name,
-            iterations=command.iterations,
-            warmups=command.step.warmups,
-        )
+        counts = {"iterations": command.iterations, "warmups": command.step.warmups}
+        log = read_times(run, source=contestant.name, **counts)
     except DamagedLog as damage:
         raise ContestEnded(PerformanceStatus.FAILED, damage.message) from None
     return None if log is None else statistics.median(log.iterations_ms)
-
-
-def count_iterations(iteration_ms: float) -> int:
-    return math.ceil(_TIMED_MS / max(iteration_ms, _TIMED_MS / _MOST_ITERATIONS))
 
 
 def compare_in_order(
@@ -293,24 +269,18 @@ def compare_in_order(
     if len(expected) != len(found):
         msg = f"{len(found)} outputs, expected {len(expected)}"
         raise ContestEnded(PerformanceStatus.WRONG_OUTPUTS, msg)
-    for problem in _differences(expected, found, tolerance):
-        raise ContestEnded(PerformanceStatus.WRONG_OUTPUTS, problem)
-    counted = count(len(found), "output")
-    return f"{counted} equal" + ("" if tolerance.is_exact else f" within {tolerance}")
-
-
-def _differences(
-    expected: Sequence[bytes], found: Sequence[bytes], tolerance: Tolerance
-) -> Iterator[str]:
     for place, (first, second) in enumerate(zip(expected, found, strict=True)):
-        name = f"output {place}"
+        name, problem = f"output {place}", ""
         try:
             wanted = parse_dump(first, name=name, source=f"{name} of the reference")
             got = parse_dump(second, name=name, source=f"{name} of the rival")
         except InputError as error:
-            yield error.message
-            continue
+            raise ContestEnded(PerformanceStatus.WRONG_OUTPUTS, error.message) from None
         if unfit := refusal(wanted, tolerance):
-            yield f"{unfit}: that proves nothing"
+            problem = f"{unfit}: that proves nothing"
         elif not (compared := compare(wanted, got, tolerance)).equal:
-            yield f"{name}: {compared.text}"
+            problem = f"{name}: {compared.text}"
+        if problem:
+            raise ContestEnded(PerformanceStatus.WRONG_OUTPUTS, problem)
+    counted = count(len(found), "output")
+    return f"{counted} equal" + ("" if tolerance.is_exact else f" within {tolerance}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.devices import RunDirectory, relocation_support
@@ -33,7 +34,8 @@ from megtrim.util.value import Value
 _PADDING = "MEGTRIM_PADDING"
 _RUN_OF_OUTPUT = re.compile(r"run(?P<run>\d{1,9})-var(?P<id>\d{1,9})", re.ASCII)
 _LONGEST_REASON = 300
-
+_SHORTEST_MS = 0.0005
+"""What a log shows as 0.000."""
 LARGEST_PADDING_BYTES = 4096
 """One page: the size of the environment moves the stack within it."""
 
@@ -92,7 +94,12 @@ class ContestRuns:
         for command in contestant.commands[:-1]:
             self._run(side, contestant, command)
             if command.step.cache is CacheUse.WRITES:
-                self._keep_cache(side, contestant)
+                data = self._directory.get(self._files.names_of(side).algo_cache)
+                if data is None:
+                    msg = f"{contestant.name}: the search left no algorithm cache"
+                    raise ContestEnded(PerformanceStatus.FAILED, msg)
+                self._caches[side] = self._scratch / f"{side}.cache"
+                self._caches[side].write_bytes(data)
 
     def run_measured(
         self,
@@ -116,7 +123,20 @@ class ContestRuns:
         folder = f"outputs{self._dumps}"
         self._directory.make(folder)
         self._run(side, contestant, make_dumping(contestant.commands[-1], folder))
-        return tuple(self._fetch_outputs(folder, contestant))
+        matches = [
+            match
+            for name in self._directory.names(folder)
+            if (match := _RUN_OF_OUTPUT.fullmatch(name))
+        ]
+        # Earlier ones were warm-ups.
+        last = max((int(match["run"]) for match in matches), default=0)
+        of_last = {int(match["id"]): match[0] for match in matches if int(match["run"]) == last}
+        outputs = [self._directory.get(f"{folder}/{of_last[place]}") for place in sorted(of_last)]
+        found = tuple(data for data in outputs if data is not None)
+        if not found or len(found) < len(outputs):
+            msg = f"{contestant.name}: it dumped no output"
+            raise ContestEnded(PerformanceStatus.FAILED, msg)
+        return found
 
     def read_made(self, side: str) -> tuple[bytes | None, bytes | None]:
         cache = self._caches.get(side)
@@ -124,31 +144,6 @@ class ContestRuns:
             self._directory.get(self._files.names_of(side).dumped_model),
             None if cache is None else cache.read_bytes(),
         )
-
-    def _fetch_outputs(self, folder: str, contestant: Contestant) -> list[bytes]:
-        matches = [
-            match
-            for name in self._directory.names(folder)
-            if (match := _RUN_OF_OUTPUT.fullmatch(name))
-        ]
-        last = max((int(match["run"]) for match in matches), default=0)
-        of_last = [match for match in matches if int(match["run"]) == last]
-        found = [
-            self._directory.get(f"{folder}/{match[0]}")
-            for match in sorted(of_last, key=lambda each: int(each["id"]))
-        ]
-        if not found or None in found:
-            msg = f"{contestant.name}: it dumped no output"
-            raise ContestEnded(PerformanceStatus.FAILED, msg)
-        return [data for data in found if data is not None]
-
-    def _keep_cache(self, side: str, contestant: Contestant) -> None:
-        data = self._directory.get(self._files.names_of(side).algo_cache)
-        if data is None:
-            msg = f"{contestant.name}: the search left no algorithm cache"
-            raise ContestEnded(PerformanceStatus.FAILED, msg)
-        self._caches[side] = self._scratch / f"{side}.cache"
-        self._caches[side].write_bytes(data)
 
     def _run(
         self,
@@ -162,35 +157,18 @@ class ContestRuns:
     ) -> ProgramRun:
         if command.step.cache is CacheUse.READS:
             self._directory.put(self._caches[side], self._files.names_of(side).algo_cache)
-        return self._finish(contestant.name, (*command.argv, *more), env=env, cpus=cpus)
-
-    def _finish(
-        self,
-        name: str,
-        argv: tuple[str, ...],
-        *,
-        env: Mapping[str, str] | None = None,
-        cpus: tuple[int, ...] = (),
-    ) -> ProgramRun:
-        given = {**self._environment, **(env or {})}
+        argv, given = (*command.argv, *more), {**self._environment, **(env or {})}
         run = self._directory.run(argv, timeout_s=self._timeout_s, env=given, cpus=cpus)
         self.program_time_s += run.wall_s
         relocation_support.expect_loaded(self._machine, run)
         expect_not_killed(self._machine, run)
-        if ending(run) is not RunOutcome.PASSED:
-            raise ContestEnded(PerformanceStatus.FAILED, self._describe_failure(name, run))
-        return run
-
-    def _describe_failure(self, name: str, run: ProgramRun) -> str:
-        if run.timed_out:
-            return f"{name}: it did not end within {self._timeout_s:g} s"
+        if ending(run) is RunOutcome.PASSED:
+            return run
         said = error_message(run.stderr) or error_message(run.stdout)
-        ended = f"{name}: it ended with {run.rc} ({ending(run)})"
-        return f"{ended}: {said}" if said else ended
-
-
-_SHORTEST_MS = 0.0005
-"""What a log shows as 0.000."""
+        ended = f"it ended with {run.rc} ({ending(run)})" + f": {said}" * bool(said)
+        if run.timed_out:
+            ended = f"it did not end within {self._timeout_s:g} s"
+        raise ContestEnded(PerformanceStatus.FAILED, f"{contestant.name}: {ended}")
 
 
 def read_times(run: ProgramRun, *, source: str, iterations: int, warmups: int) -> TimingLog | None:
@@ -206,53 +184,42 @@ def make_sample(
 
     ``other_load``: the share of the CPUs above which other programs disturb it.
     """
-    marks = list_marks([run], other_load=other_load)
+    sample = _make_marked(turn, [run], other_load)
     try:
         log = read_times(run, source=turn.contestant, iterations=iterations, warmups=warmups)
     except DamagedLog:
         log = None
     if log is None:
-        return _make(turn, marks=(*marks, Mark.DAMAGED_LOG))
-    return _make(
-        turn,
+        return replace(sample, marks=(*sample.marks, Mark.DAMAGED_LOG))
+    return replace(
+        sample,
         prepare_ms=next(iter(_lengthen(log.prepare_ms)), None),
         warm_ups_ms=_lengthen(log.warmups_ms),
         iterations_ms=_lengthen(log.iterations_ms),
-        marks=marks,
     )
 
 
 def make_sample_by_length(
-    turn: Turn, runs: tuple[ProgramRun, ProgramRun], short: int, long: int, *, other_load: float
+    turn: Turn, runs: Sequence[ProgramRun], lengths: Sequence[int], *, other_load: float
 ) -> Sample:
-    took_ms = 1000 * (runs[1].wall_s - runs[0].wall_s) / (long - short)
-    marks = list_marks(runs, other_load=other_load)
-    return _make(turn, iterations_ms=(took_ms,) if took_ms > 0 else (), marks=marks)
+    took_ms = 1000 * (runs[1].wall_s - runs[0].wall_s) / (lengths[1] - lengths[0])
+    sample = _make_marked(turn, runs, other_load)
+    return replace(sample, iterations_ms=(took_ms,)) if took_ms > 0 else sample
 
 
-def _make(
-    turn: Turn,
-    *,
-    prepare_ms: float | None = None,
-    warm_ups_ms: tuple[float, ...] = (),
-    iterations_ms: tuple[float, ...] = (),
-    marks: tuple[Mark, ...],
-) -> Sample:
+def _make_marked(turn: Turn, runs: Sequence[ProgramRun], other_load: float) -> Sample:
     return Sample(
         contestant=turn.contestant,
         round_number=turn.round_number,
         position=turn.position,
-        prepare_ms=prepare_ms,
-        warm_ups_ms=warm_ups_ms,
-        iterations_ms=iterations_ms,
-        marks=marks,
+        marks=list_marks(runs, other_load=other_load),
     )
 
 
-def list_marks(runs: Iterable[ProgramRun], *, other_load: float) -> tuple[Mark, ...]:
-    every = tuple(runs)
-    found = {mark for run in every if run.conditions for mark in _marks_of(run.conditions)}
-    found |= {Mark.BUSY for run in every if was_busy(run, other_load)}
+def list_marks(runs: Sequence[ProgramRun], *, other_load: float) -> tuple[Mark, ...]:
+    disturbed = [run.conditions for run in runs if run.conditions and run.conditions.invalid]
+    found = {_choose_mark(conditions) for conditions in disturbed}
+    found |= {Mark.BUSY for run in runs if was_busy(run, other_load)}
     return tuple(mark for mark in Mark if mark in found)
 
 
@@ -260,13 +227,11 @@ def was_busy(run: ProgramRun, other_load: float) -> bool:
     return run.other_load is not None and run.other_load > other_load
 
 
-def _marks_of(conditions: Conditions) -> tuple[Mark, ...]:
-    if not conditions.invalid:
-        return ()
+def _choose_mark(conditions: Conditions) -> Mark:
     low = conditions.before.low_battery or conditions.after.low_battery
     throttled = conditions.before.throttled or conditions.after.throttled
     # A temperature that was not reached, or a governor that changed, is a clock rate like any.
-    return (Mark.LOW_BATTERY,) if low and not throttled else (Mark.THROTTLED,)
+    return Mark.LOW_BATTERY if low and not throttled else Mark.THROTTLED
 
 
 def _lengthen(times_ms: Iterable[float]) -> tuple[float, ...]:
@@ -307,15 +272,11 @@ def plan_turns(
             round_number=number,
             position=position,
             contestant=in_order[index],
-            cpus=_choose_cpus(cpus, width, number),
+            cpus=()
+            if len(cpus) <= width
+            else tuple(sorted(cpus[(number + step) % len(cpus)] for step in range(width))),
             padding_bytes=int(generator.integers(LARGEST_PADDING_BYTES)),
         )
         for number in range(rounds)
         for position, index in enumerate(generator.permutation(len(in_order)))
     ]
-
-
-def _choose_cpus(cpus: Sequence[int], width: int, number: int) -> tuple[int, ...]:
-    if len(cpus) <= width:
-        return ()
-    return tuple(sorted(cpus[(number + step) % len(cpus)] for step in range(width)))

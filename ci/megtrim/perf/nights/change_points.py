@@ -29,7 +29,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.history import HistoryRun
-from megtrim.perf.times import StageTime
+from megtrim.perf.rows import Point
 from megtrim.util.value import Value
 
 if TYPE_CHECKING:
@@ -302,13 +302,6 @@ class SeriesKey:
         return f"{self.scenario} {self.contestant} {self.stage}"
 
 
-class Point(Value):
-    run: str
-    commit: str
-    measured_at: str
-    time: StageTime
-
-
 class DatedChange(Value):
     change: Change
     last_good: Point
@@ -346,26 +339,26 @@ def make_series(runs: Sequence[HistoryRun], *, scenario: str = "") -> tuple[Seri
                     run=run.id, commit=run.commit.sha, measured_at=run.measured_at, time=time
                 )
                 points.setdefault(key, []).append(point)
-    return tuple(
-        _make_one(key, points[key], names[key.device], _predecessor(key, points))
-        for key in sorted(points)
-    )
-
-
-def _make_one(key: SeriesKey, points: Sequence[Point], name: str, follows: str) -> Series:
-    findings = find_changes([point.time.median_ms for point in points])
-    dated = tuple(
-        DatedChange(change=each, last_good=points[each.last_good], first_bad=points[each.first_bad])
-        for each in findings.changes
-    )
-    return Series(
-        key=key,
-        device_name=name,
-        points=tuple(points),
-        findings=findings,
-        changes=dated,
-        follows=follows,
-    )
+    found = []
+    for key in sorted(points):
+        nights = points[key]
+        findings = find_changes([point.time.median_ms for point in nights])
+        changes = tuple(
+            DatedChange(
+                change=one, last_good=nights[one.last_good], first_bad=nights[one.first_bad]
+            )
+            for one in findings.changes
+        )
+        series = Series(
+            key=key,
+            device_name=names[key.device],
+            points=tuple(nights),
+            findings=findings,
+            changes=changes,
+            follows=_predecessor(key, points),
+        )
+        found.append(series)
+    return tuple(found)
 
 
 def _predecessor(key: SeriesKey, points: dict[SeriesKey, list[Point]]) -> str:

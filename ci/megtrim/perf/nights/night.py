@@ -22,7 +22,6 @@ from megtrim.perf.nights.history import (
 )
 from megtrim.perf.rows import (
     ChangePoint,
-    HistoryPoint,
     HistorySeries,
     PerformanceRow,
     Row,
@@ -34,7 +33,6 @@ from megtrim.verdict.model import Verdict
 
 _LONGEST_LINE = 250
 _MOST_LEFT_OUT = 20
-_DAY = 10
 _NO_TIME = "none of its samples count"
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
@@ -116,19 +114,10 @@ def _make_row(row: Row, contestant: str, times: tuple[StageTime, ...]) -> Histor
 
 def _show(series: Series, cpu_class: str) -> HistorySeries:
     """Return one point for each day, the last of it."""
-    points = {
-        each.measured_at[:_DAY]: HistoryPoint(
-            date=each.measured_at[:_DAY],
-            commit=each.commit,
-            median_ms=each.time.median_ms,
-            lower_ms=each.time.lower_ms,
-            upper_ms=each.time.upper_ms or each.time.median_ms,
-        )
-        for each in sorted(series.points, key=lambda each: each.measured_at)
-    }
+    in_order = sorted(series.points, key=lambda point: point.measured_at)
+    points = {point.date: point for point in in_order}
     changes = {
-        series.points[each.change.first].measured_at[:_DAY]: each.change.ratio
-        for each in series.changes
+        series.points[dated.change.first].date: dated.change.ratio for dated in series.changes
     }
     return HistorySeries(
         scenario=series.key.scenario,

@@ -19,9 +19,9 @@ from itertools import accumulate
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.history.entries import parse_time
-from megtrim.perf.nights.change_points import Direction, Point, Series, make_series
+from megtrim.perf.nights.change_points import Direction, Series, make_series
 from megtrim.perf.nights.history import HistoryRun
-from megtrim.perf.rows import Performance, PerformanceRow, Row, TrimmingRow
+from megtrim.perf.rows import Performance, PerformanceRow, Point, Row, TrimmingRow
 from megtrim.perf.times import RatioResult, Reference
 from megtrim.util.value import Value
 

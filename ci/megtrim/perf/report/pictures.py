@@ -22,10 +22,10 @@ from megtrim.perf.report.tables import (
 )
 from megtrim.perf.rows import (
     ChangePoint,
-    HistoryPoint,
     HistorySeries,
     Performance,
     PerformanceRow,
+    Point,
     TrimmingRow,
     VariantTime,
 )
@@ -80,12 +80,20 @@ def time_pictures(performance: Performance) -> tuple[TimePicture, ...]:
 
 
 def _draw_times(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture | None:
-    timed = list(_select_timed(rows))
+    # The time of a wrong result is no time of this model.
+    timed = [
+        (row, time)
+        for row in rows
+        if row.status.has_times and (time := find_time(row, TimeStage.INFERENCE)) is not None
+    ]
     if not timed:
         return None
     shown = timed[:MOST_BARS]
     baseline = next((time for row, time in timed if row.experiment == _BASELINE), None)
-    scale = _choose_scale([time for _, time in shown], baseline)
+    longest = max(_find_upper(time) for _, time in shown)
+    if baseline is not None and baseline.median_ms > 0:
+        longest = min(longest, _LONGEST_OF_BASELINE * baseline.median_ms)
+    scale = from_zero(longest)
     notes = []
     if len(timed) > len(shown):
         notes.append(f"{len(timed) - len(shown)} more are in the table")
@@ -94,26 +102,10 @@ def _draw_times(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture 
     return TimePicture(
         title=one_line(scenario),
         bars=tuple(_draw_bar(row, time, scale) for row, time in shown),
-        ticks=tuple(_list_time_ticks(scale)),
+        ticks=tuple(_list_ticks(scale, _TIME_TICKS, "ms")),
         baseline=scale.x(baseline.median_ms) if baseline else "",
         note="; ".join(notes),
     )
-
-
-def _select_timed(rows: tuple[PerformanceRow, ...]) -> Iterator[tuple[PerformanceRow, StageTime]]:
-    for row in rows:
-        time = find_time(row, TimeStage.INFERENCE)
-        # The time of a wrong result is no time of this model.
-        if time is not None and row.status.has_times:
-            yield row, time
-
-
-def _choose_scale(times: list[StageTime], baseline: StageTime | None) -> Scale:
-    ends = [each.median_ms if each.upper_ms is None else each.upper_ms for each in times]
-    longest = max(ends)
-    if baseline is not None and baseline.median_ms > 0:
-        longest = min(longest, _LONGEST_OF_BASELINE * baseline.median_ms)
-    return from_zero(longest)
 
 
 def _draw_bar(row: PerformanceRow, time: StageTime, scale: Scale) -> TimeBar:
@@ -134,10 +126,15 @@ def _draw_bar(row: PerformanceRow, time: StageTime, scale: Scale) -> TimeBar:
     )
 
 
-def _list_time_ticks(scale: Scale) -> Iterator[Tick]:
-    for value in round_values(scale, _TIME_TICKS):
-        part = scale.part(value)
-        yield Tick(position=scale.x(value), text=f"{short_number(value)} ms", anchor=anchor(part))
+def _list_ticks(scale: Scale, most: int, unit: str) -> Iterator[Tick]:
+    for value in round_values(scale, most):
+        text = f"{short_number(value)} {unit}"
+        yield Tick(position=scale.x(value), text=text, anchor=anchor(scale.part(value)))
+
+
+def _list_heights(times: Scale, most: int, height: float) -> Iterator[Tick]:
+    for value in round_values(times, most):
+        yield Tick(position=times.y(value, height), text=short_number(value), anchor="end")
 
 
 HISTORY_HEIGHT = 170.0
@@ -188,7 +185,8 @@ def _draw_history(series: HistorySeries) -> HistoryPicture:
     points = series.points[-MOST_NIGHTS:]
     first, last = _day(points[0].date), _day(points[-1].date)
     nights = Scale(low=first - _EDGE, high=last + _EDGE)
-    times = around(min(each.lower_ms for each in points), max(each.upper_ms for each in points))
+    lowest = min(point.time.lower_ms for point in points)
+    times = around(lowest, max(_find_upper(point.time) for point in points))
     changes = [each for each in series.changes if first <= _day(each.date) <= last]
     missing = last - first + 1 - len(points)
     return HistoryPicture(
@@ -199,10 +197,7 @@ def _draw_history(series: HistorySeries) -> HistoryPicture:
         nights=tuple(_mark_night(each, nights, times) for each in points),
         lines=tuple(_join_nights(points, nights, times)),
         changes=tuple(_mark_changes(changes[-_MOST_CHANGES:], nights)),
-        times=tuple(
-            Tick(position=times.y(value, HISTORY_HEIGHT), text=short_number(value), anchor="end")
-            for value in round_values(times, _HISTORY_TICKS)
-        ),
+        times=tuple(_list_heights(times, _HISTORY_TICKS, HISTORY_HEIGHT)),
         first=points[0].date,
         last=points[-1].date,
     )
@@ -212,35 +207,34 @@ def _day(text: str) -> int:
     return date.fromisoformat(text).toordinal()
 
 
-def _describe_nights(points: Sequence[HistoryPoint], missing: int, changes: int) -> str:
-    lowest = milliseconds(min(each.median_ms for each in points))
-    highest = milliseconds(max(each.median_ms for each in points))
+def _describe_nights(points: Sequence[Point], missing: int, changes: int) -> str:
+    medians = [point.time.median_ms for point in points]
+    lowest, highest = milliseconds(min(medians)), milliseconds(max(medians))
     nights = count(len(points), "night")
     changed = count(changes, "change")
     return f"{nights}, {missing} missing, medians from {lowest} to {highest} ms, {changed}"
 
 
-def _mark_night(point: HistoryPoint, nights: Scale, times: Scale) -> NightMark:
-    interval = f"{milliseconds(point.lower_ms)} to {milliseconds(point.upper_ms)}"
+def _mark_night(point: Point, nights: Scale, times: Scale) -> NightMark:
     commit = one_line(point.commit, limit=_LONGEST_COMMIT * 4)[:_LONGEST_COMMIT]
     at = f" at {commit}" if commit else ""
     return NightMark(
         x=nights.x(_day(point.date)),
-        y=times.y(point.median_ms, HISTORY_HEIGHT),
-        lower=times.y(point.lower_ms, HISTORY_HEIGHT),
-        upper=times.y(point.upper_ms, HISTORY_HEIGHT),
-        text=f"{point.date}{at}: {milliseconds(point.median_ms)} ms ({interval})",
+        y=times.y(point.time.median_ms, HISTORY_HEIGHT),
+        lower=times.y(point.time.lower_ms, HISTORY_HEIGHT),
+        upper=times.y(_find_upper(point.time), HISTORY_HEIGHT),
+        text=f"{point.date}{at}: {time_with_interval(point.time)} ms",
     )
 
 
-def _join_nights(points: Sequence[HistoryPoint], nights: Scale, times: Scale) -> Iterator[Join]:
+def _join_nights(points: Sequence[Point], nights: Scale, times: Scale) -> Iterator[Join]:
     for before, after in pairwise(points):
         if _day(after.date) - _day(before.date) == 1:
             yield Join(
                 x1=nights.x(_day(before.date)),
-                y1=times.y(before.median_ms, HISTORY_HEIGHT),
+                y1=times.y(before.time.median_ms, HISTORY_HEIGHT),
                 x2=nights.x(_day(after.date)),
-                y2=times.y(after.median_ms, HISTORY_HEIGHT),
+                y2=times.y(after.time.median_ms, HISTORY_HEIGHT),
             )
 
 
@@ -299,6 +293,7 @@ def _draw_size_speed(row: TrimmingRow) -> SizeSpeedPicture | None:
     if not timed:
         return None
     sizes = from_zero(max(each.size_bytes for each, _ in timed))
+    mebibytes = Scale(low=0.0, high=sizes.high / 2**20)
     times = from_zero(max(_find_upper(time) for _, time in timed) * 1.12)
     return SizeSpeedPicture(
         title=one_line(row.scenario),
@@ -306,11 +301,8 @@ def _draw_size_speed(row: TrimmingRow) -> SizeSpeedPicture | None:
         text="; ".join(_describe_variant(each, time) for each, time in timed),
         height=f"{_SIZE_HEIGHT:.0f}",
         points=tuple(_mark_variants(timed, sizes, times)),
-        sizes=tuple(_list_size_ticks(sizes)),
-        times=tuple(
-            Tick(position=times.y(value, _SIZE_HEIGHT), text=short_number(value), anchor="end")
-            for value in round_values(times, _SIZE_TICKS)
-        ),
+        sizes=tuple(_list_ticks(mebibytes, _SIZE_TICKS, "MiB")),
+        times=tuple(_list_heights(times, _SIZE_TICKS, _SIZE_HEIGHT)),
     )
 
 
@@ -354,11 +346,3 @@ def _place_label(part: float, top: float, taken: Sequence[tuple[float, float]]) 
         if not any(near):
             return place
     return places[-1]
-
-
-def _list_size_ticks(sizes: Scale) -> Iterator[Tick]:
-    mebibytes = Scale(low=0.0, high=sizes.high / 2**20)
-    for value in round_values(mebibytes, _SIZE_TICKS):
-        part = mebibytes.part(value)
-        text = f"{short_number(value)} MiB"
-        yield Tick(position=mebibytes.x(value), text=text, anchor=anchor(part))

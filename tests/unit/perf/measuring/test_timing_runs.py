@@ -188,7 +188,7 @@ def test_two_lengths_give_the_time_between_them(
 ) -> None:
     """A longer run that did not take longer says nothing."""
     runs = (make_run(wall_s=walls_s[0]), make_run(wall_s=walls_s[1], conditions=THROTTLED))
-    sample = make_sample_by_length(TURN, runs, 1, 101, other_load=0.5)
+    sample = make_sample_by_length(TURN, runs, (1, 101), other_load=0.5)
 
     assert sample.iterations_ms == pytest.approx(expected_ms)
     assert sample.marks == (Mark.THROTTLED,)
@@ -233,7 +233,7 @@ def test_a_busy_machine_marks_a_sample(
     run = make_run(LOG.text(), other_load=found)
 
     assert make_sample(TURN, run, iterations=2, warmups=2, other_load=limit).marks == marks
-    by_length = make_sample_by_length(TURN, (make_run(), run), 1, 101, other_load=limit)
+    by_length = make_sample_by_length(TURN, (make_run(), run), (1, 101), other_load=limit)
     assert by_length.marks == marks
     throttled = make_run(conditions=THROTTLED)
     assert list_marks([throttled, run], other_load=limit) == (Mark.THROTTLED, *marks)

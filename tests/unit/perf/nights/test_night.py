@@ -127,7 +127,7 @@ def test_the_report_shows_all_nights() -> None:
     (series,) = shown.performance.history
     assert (series.scenario, series.experiment) == (RESNET, "baseline")
     assert [each.date for each in series.points] == ["2026-03-01", "2026-03-02", "2026-03-04"]
-    assert [each.median_ms for each in series.points] == [5.1, 5.2, 5.4]
+    assert [each.time.median_ms for each in series.points] == [5.1, 5.2, 5.4]
     assert parse_verdict(to_json(shown), source="v") == shown
 
 
@@ -138,7 +138,7 @@ def test_two_runs_of_a_day_are_one_point() -> None:
 
     assert shown.performance is not None
     (series,) = shown.performance.history
-    assert [each.median_ms for each in series.points] == [7.0]
+    assert [each.time.median_ms for each in series.points] == [7.0]
 
 
 def test_a_change_point_is_shown() -> None:
