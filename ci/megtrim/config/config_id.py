@@ -34,7 +34,6 @@ def split(config: str) -> tuple[str, str]:
 
 
 def choose(file: str, toolchain: str) -> str:
-    """Return the name of a file's configuration for one of its toolchains."""
     return f"{file}#{toolchain}"
 
 
@@ -60,7 +59,6 @@ def id_of(config: str) -> str:
 
 
 def is_inside(config: str) -> bool:
-    """Tell whether a path stays inside the repository from whose top it is."""
     path = PurePosixPath(config)
     return not path.is_absolute() and ".." not in path.parts
 

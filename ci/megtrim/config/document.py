@@ -42,7 +42,6 @@ def sections(data: Section, key: str, path: KeyPath = ()) -> Iterator[tuple[KeyP
 
 
 def scenario_names(data: Section) -> list[str]:
-    """Return the names of all scenarios as ``MODEL/SCENARIO``."""
     return [
         f"{model.get('name')}/{scenario.get('name')}"
         for path, model in sections(data, "models")
@@ -130,7 +129,6 @@ class Document(Value):
     of threads: where that is."""
 
     def file_of(self, path: KeyPath) -> str:
-        """Return the file that a key is in, as messages name it."""
         item = nearest_item(self.files, path)
         return self.file if item is None else self.name_of(self.files[item])
 
@@ -233,15 +231,12 @@ def _follow(
 
 
 class _Refusal(Exception):
-    """A file that cannot be read any further: its line, what was found, what was expected."""
-
     def __init__(self, line: int, found: str, expected: str) -> None:
         super().__init__(line, found, expected)
         self.line, self.found, self.expected = line, found, expected
 
 
 def parse_document(raw: bytes, *, file: str) -> Document:
-    """Read one YAML mapping; ``file`` is what messages call it."""
     try:
         return _parse(raw, file)
     except _Refusal as error:
@@ -328,7 +323,6 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self.lines: dict[KeyPath, int] = {}
         self.repeated: dict[yaml.Node, Problem] = {}
-        """Keys that a mapping holds twice."""
         self._file = file
         self._values = 0
 

@@ -51,7 +51,6 @@ def append_item(raw: bytes, path: KeyPath, item: Mapping[str, object], *, file: 
 
 
 def _read(raw: bytes, file: str) -> object:
-    """Return what a document says; None if it says nothing that can be read."""
     try:
         return parse_document(raw, file=file).data
     except InputError:
@@ -59,12 +58,10 @@ def _read(raw: bytes, file: str) -> object:
 
 
 def render_item(item: Mapping[str, object]) -> str:
-    """Return the lines of an item, without indentation."""
     return _render([_plain(item)])
 
 
 def render_document(item: Mapping[str, object]) -> str:
-    """Return an item as a file of its own."""
     return _render(_plain(item))
 
 

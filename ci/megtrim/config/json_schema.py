@@ -82,7 +82,6 @@ def _close_mappings(value: object) -> None:
 
 
 def _has(key: str) -> Schema:
-    """Return the schema of a section that holds a key with a value."""
     return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
 
 
@@ -179,4 +178,3 @@ _RULES: Mapping[str, tuple[Schema, ...]] = {
     "ToolchainConfig": tuple(_toolchain_rules()),
     "TrimConfig": tuple(_trim_rules()),
 }
-"""What the parser checks across the keys of a section."""

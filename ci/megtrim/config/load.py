@@ -77,8 +77,6 @@ def _list_files(config: Config) -> Iterator[tuple[KeyPath, Path]]:
 
 
 class LoadedConfig(Value):
-    """A configuration without mistakes, and where it came from."""
-
     config: Config
     path: Path
     """The file as it was given, for messages."""
@@ -100,17 +98,14 @@ class LoadedConfig(Value):
         return self.folder / path
 
     def line(self, *path: str | int) -> int:
-        """Return the line of a key such as ``("models", 0, "file")``, or of what is around it."""
         return nearest_line(self.lines, path)
 
     def place(self, *path: str | int) -> Place:
-        """Return the file and line of a key, or of what is around it."""
         item = nearest_item(self.files, path)
         name = self.path.name if item is None else self.files[item]
         return Place(file=name, line=self.line(*path))
 
     def source(self, *path: str | int) -> tuple[Path, KeyPath]:
-        """Return the file that a key is in, and where it is there."""
         item = nearest_item(self.files, path) or ()
         within = written_path(self.written, path)
         return self.path.parent / self.place(*path).file, within[len(item) :]

@@ -16,8 +16,6 @@ STRIPPED = ""
 
 
 class Measure(StrEnum):
-    """The kinds of measure besides the stripped file."""
-
     LOADED = "loaded"
     DEFLATED = "deflated"
     SECTION = "section"
@@ -37,6 +35,5 @@ def name_measure(
 
 
 def name_budget(artifact: str, variant: str, measure: str) -> str:
-    """Return the name of a budget in a waiver."""
     build = artifact if variant == Variant.REDUCED else f"{artifact}/{variant}"
     return f"{build} {measure}" if measure else build

@@ -23,23 +23,17 @@ _EXAMPLE = "`boards: [{name: rock-5, host: rock-5.lan}]`"
 
 
 class OwnedBoard(BoardAccess):
-    """A board that jobs may log in to."""
-
     name: Name
     """The name that configurations give the device."""
     host: HostName
 
 
 class OwnedPhone(ConfigSection):
-    """A phone whose power jobs may switch."""
-
     serial: Serial
     power: PowerPort
 
 
 class OwnedDevices(ConfigSection):
-    """The boards and phones of a machine."""
-
     boards: tuple[OwnedBoard, ...] = Field(default=(), max_length=1000)
     phones: tuple[OwnedPhone, ...] = Field(default=(), max_length=1000)
 

@@ -59,7 +59,6 @@ class ConfigError(InputError):
 
 
 def show(value: object) -> str:
-    """Describe a value in a few words."""
     match value:
         case None:
             return "nothing"

@@ -338,7 +338,6 @@ def _check_toolchain(config: Config, _document: Document) -> Mistakes:
 
 
 def _check_trim(config: Config, _document: Document) -> Mistakes:
-    """Yield keys that have no effect next to another one."""
     trim = config.trim
     if trim.crash_ids and trim.layout == "upstream":
         found = "true next to layout: upstream, whose regions trap as the engine's header says"
@@ -354,7 +353,6 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
 
 
 def _check_switches(config: Config, _document: Document) -> Mistakes:
-    """Yield switches that contradict minimum_size, and options that are set in two places."""
     switches = config.trim.switches
     on = [each for each in MINIMUM_SIZE if getattr(switches, each) is True]
     off = ", ".join(f"{each}: false" for each in MINIMUM_SIZE if each not in on)
@@ -390,7 +388,6 @@ def _is_without_exceptions(trim: TrimConfig) -> bool:
 
 
 def _check_budgets(config: Config, document: Document) -> Mistakes:
-    """Yield budgets of nothing, twice, or without a limit, and waivers of no budget."""
     places = [((("budgets", i)), each) for i, each in enumerate(config.budgets)]
     artifacts = [((*path, "artifact"), each.artifact) for path, each in places]
     yield from _find_unknown(artifacts, config.artifacts)
@@ -407,7 +404,6 @@ def _check_budgets(config: Config, document: Document) -> Mistakes:
 
 
 def _check_measure(path: KeyPath, budget: Budget) -> Mistakes:
-    """Yield measures that contradict each other, and components that there cannot be."""
     parts = [key for key in PARTS if getattr(budget, key) is not None]
     for key in parts[1:]:
         yield Mistake((*path, key), f"{key} next to {parts[0]}", _ONE_BUDGET)
@@ -426,8 +422,6 @@ def _check_measure(path: KeyPath, budget: Budget) -> Mistakes:
 
 
 def _check_limits(document: Document, path: KeyPath, budget: Budget) -> Mistakes:
-    """Yield budgets without a limit, and limits that are of nothing or never reached."""
-
     def show_written(key: str) -> str:
         return show(document.value((*path, key)))
 
@@ -463,7 +457,6 @@ def _check_limits(document: Document, path: KeyPath, budget: Budget) -> Mistakes
 
 
 def _check_perf(config: Config, document: Document) -> Mistakes:
-    """Yield names that nothing has, names given twice, and two places for one history."""
     perf = config.perf
     scenarios = [f"{m.name}/{s.name}" for m in config.models for s in m.scenarios]
     known = {

@@ -13,8 +13,6 @@ from megtrim.util.value import Value
 
 
 class Scenario(Value):
-    """One scenario on one CPU class."""
-
     id: str
     model: ModelConfig
     settings: ScenarioConfig
@@ -34,12 +32,10 @@ class Scenario(Value):
 
 
 def scenario_id(model: str, scenario: str, cpu_class: str) -> str:
-    """Return ``MODEL/SCENARIO@CLASS``."""
     return f"{model}/{scenario}@{cpu_class}"
 
 
 def all_scenarios(config: Config) -> Iterator[Scenario]:
-    """Yield every model x scenario x class of ``config``, in its order."""
     classes = {each.name: each for each in config.classes}
     for model_index, model in enumerate(config.models):
         for scenario_index, settings in enumerate(model.scenarios):

@@ -126,8 +126,6 @@ class Kit(Value):
 
 
 class Provision(Value):
-    """What a job needs for a toolchain."""
-
     packages: str = ""
     recipe: str = ""
     """The kit's recipe of an image, where the configuration does not name one by digest."""
@@ -149,7 +147,6 @@ class Callers(Value):
 
 
 def name_check(config: str) -> str:
-    """Return the check of a pull request that a team requires."""
     return f"size{_of(config)} / verdict"
 
 
@@ -190,7 +187,6 @@ def workflows(callers: Callers) -> dict[str, str]:
 
 
 def check_kit(kit: Kit) -> None:
-    """Raise InputError for a name of the kit, a commit or a version that is none."""
     for name, value in asdict(kit).items():
         _expect_plain(name, value)
 
@@ -208,7 +204,6 @@ def _list_given(config: str, packages: str, recipe: str) -> str:
 
 
 def _list_size_jobs(callers: Callers) -> Iterator[dict[str, str]]:
-    """Yield what the size check's job of each toolchain has of its own."""
     for name, provision in callers.toolchains.items():
         config = f'"{choose(callers.config, name)}"'
         given = _list_given(config, provision.packages, provision.recipe)
@@ -218,7 +213,6 @@ def _list_size_jobs(callers: Callers) -> Iterator[dict[str, str]]:
 
 
 def _legs(callers: Callers) -> dict[str, str]:
-    """Return what differs where each job has a leg for each toolchain."""
     entries = []
     for name, provision in callers.toolchains.items():
         _expect_plain("config", choose(callers.config, name))

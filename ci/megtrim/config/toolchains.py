@@ -53,7 +53,6 @@ def choose_toolchain(document: Document, chosen: str) -> Document:
 
 
 def _keep_own(document: Document, chosen: str) -> Document:
-    """Return the document without what is for other toolchains."""
     given = {key for key in LIMITED if document.data.get(key)}
     left = _filter(document, [(key,) for key in LIMITED], chosen)
     models = [at for at, _ in sections(left.data, "models")]
@@ -120,7 +119,6 @@ def _put_in_place(document: Document, chosen: str) -> Document:
 
 
 def _keep_set(data: Section, chosen: str) -> object:
-    """Return the folder that the toolchain has in the keep set's."""
     whole = data.get("keep_set")
     if whole is None:
         whole = Config.model_fields["keep_set"].default

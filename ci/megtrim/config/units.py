@@ -72,7 +72,6 @@ def _text_pattern(*alternatives: str) -> str:
 
 
 def _with_units(units: Iterable[str], number: str = f"{_WHOLE}(?:{_PART})?") -> str:
-    """Return the expression of a number with one of these units; the empty one: with none."""
     named = "|".join(sorted(filter(None, units), key=lambda unit: (-len(unit), unit)))
     return rf"{number}[ ]?(?:{named}){'?' if '' in units else ''}"
 
@@ -156,8 +155,6 @@ def parse_share(value: object) -> float:
 
 
 class GrowthLimit(Value):
-    """The largest growth of a file."""
-
     size_bytes: int = 0
     share: float = 0.0
     """Share of the former size, in place of bytes; 0: bytes."""
@@ -166,7 +163,6 @@ class GrowthLimit(Value):
         return f"{100 * self.share:g}%" if self.share else f"{self.size_bytes} B"
 
     def limit_bytes(self, former_bytes: int) -> int:
-        """Return the bytes by which a file of that size may grow."""
         return round(self.share * former_bytes) if self.share else self.size_bytes
 
 

@@ -74,7 +74,6 @@ def strict_pattern(pattern: str) -> str:
 
 
 def make_value_error(what: str) -> PydanticCustomError:
-    """Return the error of a value that is not ``what``."""
     return PydanticCustomError(EXPECTED, "{what}", {"what": what})
 
 
@@ -102,7 +101,6 @@ class Form:
         return self.make_schema()
 
     def make_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of such a value."""
         text = {"pattern": strict_pattern(self.pattern), "maxLength": self.longest}
         if self.numbers is None:
             return {"type": "string", **text}
@@ -151,7 +149,6 @@ def _below_one(value: object) -> object:
 
 
 def _describe_number(bounds: dict[str, Any], pattern: str) -> WithJsonSchema:
-    """Return the schema of a number, or of a text that YAML does not take for one."""
     return WithJsonSchema(
         {"type": ["number", "string"], **bounds, "pattern": strict_pattern(pattern)}
     )
@@ -167,8 +164,6 @@ def read_whole(value: object, *, least: int, most: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number within bounds."""
-
     least: int
     most: int
     also: str = ""

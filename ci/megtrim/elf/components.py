@@ -97,7 +97,6 @@ _KNOWN = re.compile(
 
 
 def list_components() -> tuple[str, ...]:
-    """Return the components that stand at the top, in alphabetical order."""
     named = {component.partition("/")[0] for component, _ in (*_FILES, *_NAMES)}
     return tuple(sorted({*named, OTHER, *_UNNAMED}))
 
@@ -108,12 +107,10 @@ def is_component(name: str) -> bool:
 
 
 def is_unnamed(component: str) -> bool:
-    """Return whether a component is that of bytes that nothing names, by what they are for."""
     return component in _UNNAMED
 
 
 def are_unnamed(components: Iterable[str]) -> bool:
-    """Return whether nothing names any of these bytes."""
     return all(map(is_unnamed, components))
 
 
@@ -138,7 +135,6 @@ def _of_symbol(symbol: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _of_scope(scope: str) -> str:
-    """Return the component of namespaces and classes, or of a name that has none of these."""
     return next((_name(row, found) for row, each in _BY_NAME if (found := each.match(scope))), "")
 
 

@@ -18,7 +18,6 @@ from megtrim.util.errors import InputError
 
 ELF_MAGIC = b"\x7fELF"
 DAMAGE = (struct.error, ValueError, IndexError, OverflowError)
-"""Errors of a damaged file."""
 ARM = 40
 MACHINES = {3: "i686", ARM: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 """As ``uname -m`` prints them."""
@@ -27,7 +26,6 @@ PROGBITS, SYMBOL_TABLE, STRINGS, NO_BITS, DYNAMIC_SYMBOLS, INDICES = 1, 2, 3, 8,
 LOADED, DYNAMIC, LOADER, NOTES = 1, 2, 3, 4
 """Kinds of segments: what is loaded into memory, what it needs, the path of the loader, notes."""
 EXECUTABLE = 1
-"""Bit of a segment's flags."""
 REBUILD = "build or fetch the file again"
 WITH_BUILD_ID, NO_BUILD_ID = "-Wl,--build-id=sha1", "-Wl,--build-id=none"
 """The compiler's flags for a build id that depends on nothing but the content, and for none."""
@@ -69,13 +67,10 @@ class PlacedSection(NamedTuple):
 
     @property
     def in_memory(self) -> bool:
-        """Return whether the running program has it."""
         return bool(self.flags & ALLOCATED)
 
 
 class Segment(NamedTuple):
-    """One part of a linked file that its loader reads."""
-
     kind: int
     flags: int
     offset: int
@@ -88,8 +83,6 @@ class Segment(NamedTuple):
 
 
 class PlacedSymbol(NamedTuple):
-    """One name of a place in a section."""
-
     name: str
     section: int
     start: int
@@ -132,8 +125,6 @@ _WIDTHS = {
 
 
 class ElfHeader:
-    """What the header of an ELF file says, and its segments."""
-
     def __init__(self, data: bytes) -> None:
         if data[:4] != ELF_MAGIC or data[5:6] != b"\x01" or data[4] not in _WIDTHS:
             msg = "not a little-endian ELF file"
@@ -144,7 +135,6 @@ class ElfHeader:
         self._kind, self.machine, _, self.entry, segments, self._table, *rest = fields
         _, _, _, count, *self._sections = rest
         self.is_wide = data[4] == _WIDE
-        """Whether its addresses have 64 bits."""
         entries = self._part(segments, count * words.segment.size)
         self.segments = tuple(
             Segment(*(each[at] for at in words.segment_fields))
@@ -160,8 +150,6 @@ class ElfHeader:
 
 
 class ElfLayout(ElfHeader):
-    """The parts of one ELF file."""
-
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
         self.relocatable = self._kind == _RELOCATABLE
@@ -188,7 +176,6 @@ class ElfLayout(ElfHeader):
 
     @property
     def section_header_bytes(self) -> int:
-        """Return the size of a section's header."""
         return self._words.section.size
 
     def find_table(self, kind: int) -> PlacedSection | None:
@@ -201,11 +188,9 @@ class ElfLayout(ElfHeader):
         return self._iter_placed(table)
 
     def dynamic_symbols(self) -> Iterator[PlacedSymbol]:
-        """Yield the names that other files can use."""
         return self._iter_placed(self.find_table(DYNAMIC_SYMBOLS))
 
     def content(self, section: PlacedSection) -> bytes:
-        """Return a section's bytes in the file."""
         return self._part(section.offset, section.file_bytes)
 
     def at_address(self, address: int, size_bytes: int) -> bytes:
@@ -273,14 +258,11 @@ class ElfLayout(ElfHeader):
 
 
 class _Names:
-    """A string table."""
-
     def __init__(self, strings: bytes, file_bytes: int) -> None:
         self._strings = strings
         self._left_bytes = _MOST_NAMES * file_bytes
 
     def at(self, start: int) -> str:
-        """Return the name that begins at ``start``."""
         end = self._strings.index(b"\0", start, start + MAX_NAME + 1)
         self._left_bytes -= end - start
         if self._left_bytes < 0:
@@ -298,7 +280,6 @@ def make_damage_error(
 
 
 def segments(data: bytes, *, source: str) -> tuple[Segment, ...]:
-    """Return all segments of a linked file. Raises InputError naming ``source``."""
     try:
         return ElfHeader(data).segments
     except DAMAGE as error:

@@ -70,7 +70,6 @@ class Needs(Value):
 
     @property
     def loader_name(self) -> str:
-        """Return the loader's name next to the program."""
         return PurePosixPath(self.loader).name
 
     @property
@@ -128,7 +127,6 @@ class _Search(Value):
     companions: Mapping[str, Path]
 
     def closure(self) -> Iterator[tuple[str, Path]]:
-        """Yield name and file of every library that must be installed, each once."""
         waiting = [(name, "") for name in self.links.needed]
         seen: set[str] = set()
         while waiting:
@@ -152,7 +150,6 @@ class _Search(Value):
             waiting += ((each, name) for each in (own.needed if own else ()))
 
     def find(self, name: str, first: tuple[PurePosixPath, ...] = ()) -> Path | None:
-        """Return the library of that name and of the program's machine in the sysroot."""
         if self.sysroot is None:
             return None
         triplets = _TRIPLETS.get(MACHINES.get(self.links.machine, ""), ())
@@ -196,7 +193,6 @@ def _inside(sysroot: Path, name: PurePosixPath) -> Path | None:
 
 
 def _read(path: Path) -> _Links | None:
-    """Return the loader and libraries that a file names; None if it is not an ELF file."""
     expected = "a program or library"
     return _parse(read_bytes(path, most_bytes=_MOST_BYTES, expected=expected), str(path))
 
@@ -227,7 +223,6 @@ def _read_loader(data: bytes, segment: Segment) -> str:
 
 
 def _read_needed(data: bytes, dynamic: Segment, header: ElfHeader) -> tuple[str, ...]:
-    """Return the names of the libraries that a dynamic segment lists."""
     table, offsets = None, []
     entry = struct.Struct("<QQ" if header.is_wide else "<II")
     for number in range(min(_MOST_ENTRIES, dynamic.size_bytes // entry.size)):
@@ -252,7 +247,6 @@ def _read_needed(data: bytes, dynamic: Segment, header: ElfHeader) -> tuple[str,
 
 
 def _find_offset(address: int, segments: Sequence[Segment]) -> int | None:
-    """Return the file offset of an address of the running program."""
     for each in segments:
         if each.kind == LOADED and each.address <= address < each.address + each.size_bytes:
             return each.offset + address - each.address
@@ -281,16 +275,12 @@ def _missing(program: Path, name: str, by: str, sysroot: Path) -> InputError:
 
 
 class RuntimeLink(Enum):
-    """Where a library has its C++ runtime from."""
-
     SHARED = "the one of the whole app"
     HIDDEN = "one of its own, or none, which no other code can call"
     EXPORTED = "one of its own, which other code may call by mistake"
 
 
 class CxxRuntime(Value):
-    """The C++ runtime of a library."""
-
     link: RuntimeLink
     exported: tuple[str, ...] = ()
     """Functions of the runtime that it exports, sorted."""

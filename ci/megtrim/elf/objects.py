@@ -23,8 +23,6 @@ _INDICES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED")
 
 
 class MemberKind(Enum):
-    """What a member of an archive is for."""
-
     FILE = auto()
     INDEX = auto()
     """Which member defines which symbol."""
@@ -39,12 +37,10 @@ class ArchiveMember(NamedTuple):
     kind: MemberKind
     header: int
     start: int
-    """Offset of its content."""
     end: int
 
 
 def iter_members(data: bytes | memoryview) -> Iterator[ArchiveMember]:
-    """Yield every member of an archive, in order."""
     if data[: len(ARCHIVE_MAGIC)] != ARCHIVE_MAGIC:
         msg = "not an archive, or a thin one"
         raise ValueError(msg)
@@ -107,7 +103,6 @@ class Section(NamedTuple):
     name_at: int
     """See ``Object.name``."""
     header: int
-    """Offset of its header."""
     kind: int
     flags: int
     start: int
@@ -117,11 +112,8 @@ class Section(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """One symbol that is defined in a section."""
-
     name: bytes
     entry: int
-    """Offset of its entry in the symbol table."""
     kind: int
     section: int
     address: int
@@ -129,10 +121,7 @@ class Symbol(NamedTuple):
 
 
 class Relocation(NamedTuple):
-    """One place that the linker fills in."""
-
     entry: int
-    """Offset of its entry."""
     address: int
     """Offset of what it fills in, from the first byte of its section."""
     kind: int
@@ -141,8 +130,6 @@ class Relocation(NamedTuple):
 
 
 class Object:
-    """The parts of one object; symbols and relocations are read on demand."""
-
     def __init__(self, data: memoryview) -> None:
         fields = _HEADER.unpack_from(data)
         _, width, order, kind, self.machine, _, table, _, _, _, entry, count, names = fields
@@ -188,7 +175,6 @@ class Object:
         return _part(self._data, section.start, section.size_bytes)
 
     def symbols(self) -> dict[int, Symbol]:
-        """Return every symbol that is defined in a section, by its number."""
         table = next((each for each in self.sections if each.kind == SYMBOLS), None)
         if table is None:
             return {}
@@ -213,7 +199,6 @@ class Object:
         return found
 
     def relocations(self, section: Section) -> Iterator[Relocation]:
-        """Yield the relocations of one relocation section."""
         for at, raw in enumerate(_ADDEND.iter_unpack(self.content(section))):
             address, kind, symbol, addend = raw
             yield Relocation(section.start + at * _ADDEND.size, address, kind, symbol, addend)

@@ -98,7 +98,6 @@ def _list_tables(layout: ElfLayout) -> Iterator[PlacedSection]:
 
 
 def join_references(parts: Sequence[References]) -> References:
-    """Return all of these, in this order."""
     if not parts:
         nothing = np.zeros(0, dtype=np.int64)
         return References(nothing, nothing)
@@ -199,7 +198,6 @@ _WITHIN = 6
 
 
 def read_code(layout: ElfLayout) -> References:
-    """Return the place of each instruction that refers to an address, and that address."""
     how = {_AARCH64: _read_aarch64, _X86_64: _read_x86_64}.get(layout.machine)
     return join_references(
         [
@@ -273,18 +271,13 @@ _LETTERS_AT = 9
 
 
 class UnwindEntry(NamedTuple):
-    """One entry of the table."""
-
     function: int
-    """Address."""
     size_bytes: int
     refers_to: tuple[int, ...]
     """Addresses of its table of exceptions, and of the routine or the place that names it."""
 
 
 class _Common(NamedTuple):
-    """What several entries have in common."""
-
     function: int
     """How an entry encodes the address of its function."""
     exceptions: int
@@ -301,8 +294,6 @@ def iter_entries(layout: ElfLayout) -> Iterator[UnwindEntry]:
 
 
 class _Table:
-    """One section with such entries."""
-
     def __init__(self, layout: ElfLayout, section: PlacedSection) -> None:
         self._content = layout.content(section)
         self._address = section.address

@@ -53,9 +53,7 @@ class Purpose(StrEnum):
 
 
 STRIPPED = frozenset({Purpose.SYMBOLS, Purpose.DEBUG})
-"""What a stripped file does not have."""
 NAMED = frozenset({Purpose.CODE, Purpose.CONSTANTS, Purpose.DATA})
-"""What symbols name, part by part."""
 
 _NOTE, _DYNAMIC = 7, 6
 _DEBUG = (".debug_", ".zdebug_")
@@ -71,7 +69,6 @@ _BY_NAME = (
 
 
 def find_purpose(section: PlacedSection, layout: ElfLayout) -> Purpose:
-    """Return what a section's bytes are for, by its kind, name and flags."""
     if section.kind in {SYMBOL_TABLE, INDICES}:
         return Purpose.SYMBOLS
     if section.kind == STRINGS and section is layout.symbol_names:
@@ -104,8 +101,6 @@ class Group(StrEnum):
 
 
 class ElfFacts(Value):
-    """One program or shared library."""
-
     size_bytes: int
     machine: str
     """As ``uname -m`` prints it, or ELF's number if megtrim does not build for it."""
@@ -142,7 +137,6 @@ def parse_elf(data: bytes, *, source: str) -> ElfFacts:
 
 
 def read_elf(path: Path) -> ElfFacts:
-    """Read the program at ``path``. Raises InputError."""
     expected = "a built program or shared library"
     data = read_bytes(path, most_bytes=_MAX_FILE_BYTES, expected=expected)
     return parse_elf(data, source=str(path))

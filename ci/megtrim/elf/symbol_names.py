@@ -56,7 +56,6 @@ _MAX_READABLE = 1 << 20
 
 
 def is_linkable(name: str) -> bool:
-    """Return whether ``name`` can be quoted in a linker script."""
     return len(name) <= MAX_NAME and _NAME.fullmatch(name) is not None
 
 
@@ -69,7 +68,6 @@ def is_local_name(name: str) -> bool:
 
 
 def identifiers(names: Iterable[str]) -> frozenset[str]:
-    """Return the identifiers that linkage names are made of."""
     return frozenset(word for name in names for word in _words(name))
 
 
@@ -155,7 +153,6 @@ def find_literal_word(text: str) -> str:
 
 
 def brief(name: str) -> str:
-    """Return the readable name for lists; if it is long, without the content of its brackets."""
     return shorten(readable(name))
 
 
@@ -184,7 +181,6 @@ def fold_if_possible(name: str) -> str:
 
 
 def _fold(text: str) -> str:
-    """Return ``text`` without what its brackets hold."""
     shown, depth = [], 0
     for part in _MARK.split(text):
         if part in _OPENING:

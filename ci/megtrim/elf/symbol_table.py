@@ -46,10 +46,7 @@ _HINT = "expected a program or shared library as the linker wrote it, not stripp
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One name of one function."""
-
     name: str
-    """The linkage name."""
     address: int
     size_bytes: int
     """0 if it is not recorded: stubs, and functions written in assembler."""
@@ -58,8 +55,6 @@ class Function:
 
 
 class FunctionTable(Value):
-    """All functions of one linked file."""
-
     machine: str
     """``aarch64`` or ``x86_64``."""
     entry: int
@@ -85,7 +80,6 @@ class FunctionTable(Value):
         object.__setattr__(self, "_reach", tuple(accumulate(ends, max)))
 
     def at(self, address: int) -> tuple[Function, ...]:
-        """Return the functions that contain ``address``, with all their names."""
         found = []
         at = bisect_right(self._starts, address) - 1
         while at >= 0 and self._reach[at] > address:
@@ -135,12 +129,10 @@ def link_identity(program_sha256: str, table: FunctionTable, groups: Iterable[st
 
 
 def read_linked(path: Path) -> bytes:
-    """Read the bytes of a linked file. Raises InputError."""
     return read_bytes(path, most_bytes=_MAX_FILE_BYTES, expected="a linked file", hint=_HINT)
 
 
 def read_table(path: Path) -> FunctionTable:
-    """Read the linked file at ``path``. Raises InputError, as :func:`parse_table` does."""
     return parse_table(read_linked(path), source=str(path))
 
 
@@ -205,7 +197,6 @@ def _count_registrations(layout: ElfLayout) -> int:
 def _list_functions(
     symbols: PlacedSection, layout: ElfLayout
 ) -> tuple[tuple[Function, ...], frozenset[str], frozenset[str]]:
-    """Return the functions, the names of ifuncs, and the names that are also data."""
     found, ifuncs, data = [], set(), set()
     for name, info, place, address, size in layout.entries(symbols):
         kind = info & 15

@@ -20,8 +20,6 @@ class UnknownFormat(InputError):
 
 
 class Variable(Value):
-    """An input or an output of a model."""
-
     name: str
     dtype: str
     """Name of the data type (``Float32``); empty if the file does not contain it."""
@@ -30,15 +28,11 @@ class Variable(Value):
 
 
 class Parameters(Value):
-    """Number and size of the tensors whose values are in the file."""
-
     tensors: int
     size_bytes: int
 
 
 class ModelFacts(Value):
-    """Everything that trimming needs to know about one model file."""
-
     format: str
     """``mge v1``, ``mge v2``, or the name of another reader's format."""
     engine_version: str

@@ -44,7 +44,6 @@ class Buffer:
         raise InputError(msg, hint="fetch or dump the model again; an encrypted one needs its key")
 
     def read(self, kind: struct.Struct, at: int) -> int:
-        """Return the number of ``kind`` at ``at``."""
         self.need(at, kind.size)
         number: int = kind.unpack_from(self._data, at)[0]
         return number
@@ -68,7 +67,6 @@ class Buffer:
         return at + distance
 
     def string(self, at: int) -> str:
-        """Return the string at ``at``."""
         size = self.read(_U32, at)
         if size > MAX_STRING_BYTES:
             self.fail(at, f"a string of {size} bytes")
@@ -83,7 +81,6 @@ class Buffer:
         return at + 4, count
 
     def root(self, at: int, identifier: bytes) -> Table:
-        """Return the root table of the object that begins at ``at``."""
         found = self._data[at + 4 : at + 8]
         if found != identifier:
             self.fail(at + 4, f"identifier {found!r}, expected {identifier!r}")
@@ -106,7 +103,6 @@ class Table:
         buffer.parts += (at, self._fields)
 
     def fail(self, found: str) -> NoReturn:
-        """Raise the InputError of a damaged file, naming this table's place."""
         self._buffer.fail(self.at, found)
 
     def _field(self, index: int) -> int:
@@ -118,7 +114,6 @@ class Table:
         return self.at + distance if distance else 0
 
     def has(self, index: int) -> bool:
-        """Return whether the table has the field."""
         return self._field(index) != 0
 
     def _number(self, index: int, kind: struct.Struct) -> int:
@@ -126,29 +121,23 @@ class Table:
         return self._buffer.read(kind, at) if at else 0
 
     def u8(self, index: int) -> int:
-        """Return an 8-bit number, 0 if it is missing."""
         return self._number(index, _U8)
 
     def u32(self, index: int) -> int:
-        """Return a 32-bit number, 0 if it is missing."""
         return self._number(index, _U32)
 
     def u64(self, index: int) -> int:
-        """Return a 64-bit number, 0 if it is missing."""
         return self._number(index, _U64)
 
     def string(self, index: int) -> str:
-        """Return a string, empty if it is missing."""
         at = self._field(index)
         return self._buffer.string(self._buffer.follow(at)) if at else ""
 
     def table(self, index: int) -> Table | None:
-        """Return the table of a field, None if it is missing."""
         at = self._field(index)
         return Table(self._buffer, self._buffer.follow(at)) if at else None
 
     def size(self, index: int, item_bytes: int) -> int:
-        """Return the number of items of a vector, 0 if it is missing."""
         return self.vector(index, item_bytes)[1]
 
     def vector(self, index: int, item_bytes: int) -> tuple[int, int]:

@@ -105,7 +105,6 @@ _V2 = _Schema(
 
 
 def is_mge(data: bytes) -> bool:
-    """Return whether the bytes begin like one of the two formats."""
     start = _graph_start(data)
     return data[start : start + 4] in _V1_MAGICS or data[start + 8 : start + 12] == _V2_IDENTIFIER
 
@@ -166,8 +165,6 @@ def _read_sized_buffer(data: bytes, at: int, source: str) -> Buffer:
 
 @dataclass(slots=True)
 class _Found:
-    """What was found so far while the operators are read."""
-
     operators: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
     dtypes: set[str] = field(default_factory=set)

@@ -60,8 +60,6 @@ Needed = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class OperatorNeeds(Value):
-    """The needs of all models together."""
-
     hashes: tuple[tuple[int, tuple[str, ...]], ...]
     """Graph hashes, each with the models that have it, both sorted."""
     dtypes: Needed
@@ -79,7 +77,6 @@ class OperatorNeeds(Value):
 
 
 def strip_version(name: str) -> str:
-    """Return an operator's name without its version suffix (``V`` and digits at the end)."""
     return _VERSION.sub("", name)
 
 
@@ -130,7 +127,6 @@ def merge(models: Sequence[tuple[str, OperatorInfo]]) -> OperatorNeeds:
 
 
 def select_needs(needs: OperatorNeeds, model: str) -> OperatorNeeds:
-    """Return what one of the models needs."""
     return OperatorNeeds(
         hashes=_select(needs.hashes, model),
         dtypes=_select(needs.dtypes, model),
@@ -140,7 +136,6 @@ def select_needs(needs: OperatorNeeds, model: str) -> OperatorNeeds:
 
 
 def unite_needs(every: Iterable[OperatorNeeds]) -> OperatorNeeds:
-    """Return what all models need together, each given alone or with others."""
     parts = tuple(every)
     return OperatorNeeds(
         hashes=_unite(needs.hashes for needs in parts),
@@ -225,7 +220,6 @@ class _Place:
 
 
 def _objects(text: str, source: str) -> Iterator[tuple[object, int]]:
-    """Yield each top-level object with its offset."""
     decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=expect_finite)
     at = _skip_space(text, 0)
     count = 0

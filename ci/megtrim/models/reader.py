@@ -54,7 +54,6 @@ class _Operator(Value):
 
 
 def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
-    """Parse a model's bytes. Raises InputError naming ``source``."""
     reader = _Reader(data, source)
     if len(data) > MAX_BYTES:
         reader.refuse(f"has {len(data)} bytes, at most {MAX_BYTES} are read")
@@ -230,7 +229,6 @@ def digest_model_graph(path: Path, sha256: str) -> str | None:
 
 
 def read_model(path: Path, *, shown: str = "") -> ModelFacts:
-    """Read the model file at ``path``; ``shown`` is its name in messages, by default its path."""
     data = read_bytes(path, most_bytes=MAX_MODEL_BYTES, expected=_EXPECTED, shown=shown)
     return parse_model(data, source=shown or str(path))
 
@@ -282,7 +280,6 @@ def _merge_infos(infos: Sequence[OperatorInfo]) -> OperatorInfo:
 
 
 def load_operator_json(path: Path, *, shown: str) -> tuple[OperatorInfo, ...]:
-    """Read an operator JSON; ``shown`` is its name in messages. Raises InputError."""
     expected = "an operator JSON that the engine's dump wrote"
     data = read_bytes(path, most_bytes=MAX_JSON_BYTES, expected=expected, shown=shown)
     return parse_operator_json(data, source=shown)

@@ -232,8 +232,6 @@ ELEMWISE_MODES: tuple[str, ...] = tuple(_MODES.split())
 
 @dataclass(frozen=True, slots=True)
 class OperatorType:
-    """A class of operators."""
-
     name: str
     dtypes: tuple[str, ...]
     """Data types that it always uses, whatever its inputs are."""
@@ -249,7 +247,6 @@ def _read_table() -> dict[str, OperatorType]:
 
 
 REGISTERED: dict[str, OperatorType] = _read_table()
-"""Operator types by registered name, as in the engine's source."""
 
 
 def _strip_version(name: str) -> str:
@@ -273,7 +270,6 @@ _BY_ID = {
 
 
 def by_name(name: str) -> OperatorType | None:
-    """Return the class of an operator by its registered name, in any version."""
     return _BY_NAME.get(_strip_version(name))
 
 

@@ -61,12 +61,10 @@ _READ_BY_TOOLS = re.compile(
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a scenario may set a variable of this name."""
     return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
 
 
 def is_value(text: str) -> bool:
-    """Tell whether a variable may have this value: one line, perhaps an empty one."""
     return len(text) <= LONGEST_VALUE and _CONTROL.search(text) is None
 
 

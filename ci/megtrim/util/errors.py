@@ -104,13 +104,10 @@ class InfrastructureFailure(MegtrimError):
 
 
 class Interrupted(MegtrimError):
-    """A person stopped the run."""
-
     exit_code = 130
 
 
 def room_hint(error: OSError) -> str:
-    """Return a hint for a file that cannot be written."""
     other = "choose another folder with --out"
     return f"free some space, or {other}" if error.errno in NO_ROOM else other
 
@@ -120,5 +117,4 @@ SEVERITY: tuple[int, ...] = (130, EXIT_BUG, 2, 1, 3)
 
 
 def worst_exit_code(codes: list[int]) -> int:
-    """Return the exit status of a chain whose stages exited with ``codes``."""
     return next((code for code in SEVERITY if code in codes), EXIT_PASS)

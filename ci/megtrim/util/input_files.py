@@ -81,7 +81,6 @@ def open_plain_file(
 def read_bytes(
     path: Path, *, most_bytes: int, expected: str, shown: str = "", hint: str = ""
 ) -> bytes:
-    """Return a plain file's bytes, ``most_bytes`` at most. Raises InputError."""
     shown = shown or str(path)
     with open_plain_file(
         path, expected=expected, shown=shown, hint=hint, most_bytes=most_bytes

@@ -27,8 +27,6 @@ _LARGEST_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class KnownDigests:
-    """A digest, and the metadata of the file that had it."""
-
     sha256: str
     size_bytes: int
     inode: int
@@ -37,7 +35,6 @@ class KnownDigests:
 
 
 def is_known(path: Path, known: KnownDigests) -> bool:
-    """Return whether a file's metadata is the same as when its digest was taken."""
     return _stat_file(path, known.sha256) == known
 
 
@@ -83,7 +80,6 @@ def load_text(path: Path) -> str:
 
 
 def _stat_file(path: Path, sha256: str) -> KnownDigests | None:
-    """Return a plain file's metadata; None for anything else."""
     try:
         facts = path.lstat()
     except (OSError, ValueError):

@@ -12,7 +12,6 @@ from typing import Any, NoReturn, TypeVar
 from megtrim.util.errors import InputError
 
 LARGEST_DOCUMENT = 64 * 1024 * 1024
-"""Characters of a document that is still read."""
 LONGEST_SHOWN = 60
 _MOST_KEYS = 10_000
 """Of one object. pydantic reports every key that it does not know, each with its own cost."""
@@ -77,6 +76,5 @@ def _make_mismatch_error(value: object, expected: str, *, path: str) -> InputErr
 
 
 def show(value: object) -> str:
-    """Return a value as messages show it."""
     shown = repr(value)
     return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}…"

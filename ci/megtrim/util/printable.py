@@ -16,7 +16,6 @@ _COMMAND = re.compile(r"^(\s*):(?=:)|##(?=\w*\[)", re.MULTILINE)
 
 
 def make_printable(text: str) -> str:
-    """Return ``text``, which may have several lines."""
     return _COMMAND.sub(_break, _SUSPECT.sub(_escape, text))
 
 

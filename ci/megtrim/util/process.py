@@ -96,7 +96,6 @@ class ProcessRunner:
     """Starts programs with one base environment, which the command line reads once."""
 
     where = "this machine"
-    """Name of the host in messages."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.env = dict(env)
@@ -108,7 +107,6 @@ class ProcessRunner:
         return runner
 
     def which(self, name: str) -> str | None:
-        """Return a program's full path, or None."""
         return shutil.which(name, path=self.env.get("PATH", ""))
 
     def build_tool(self, name: str) -> str:
@@ -225,8 +223,6 @@ class ProcessRunner:
 
 
 class Background:
-    """A program that runs in the background."""
-
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child
         self.pid = child.pid

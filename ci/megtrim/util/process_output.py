@@ -81,5 +81,4 @@ class Stream:
         self._thread.join(seconds)
 
     def text(self) -> str:
-        """Return the output so far; bytes that are not UTF-8 are replaced."""
         return (bytes(self._head) + bytes(self._tail)).decode("utf-8", "replace")

@@ -143,7 +143,6 @@ def show_path(path: tuple[str | int, ...], start: str = "") -> str:
 
 @cache
 def _keys(kind: type) -> tuple[tuple[str, str], ...]:
-    """Return the name and the JSON key of each field of a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in dataclasses.fields(kind)]
     return tuple((name, _alias(hints[name]) or name) for name in names)

@@ -14,6 +14,5 @@ class Value:
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls) -> None:
-        """Make the class a dataclass."""
         super().__init_subclass__()
         dataclass(frozen=True, kw_only=True)(cls)
