@@ -8,9 +8,9 @@ from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
+from megtrim.util.wording import COMMIT_DIGEST
 
 UNSTRIPPED = "unstripped"
 """Folder for what ships, as it was before it was stripped."""

@@ -13,7 +13,7 @@ import click
 
 from megtrim.cli.environment import is_in_job
 from megtrim.util.console import CLEAR_LINE, Console
-from megtrim.util.printable import make_printable
+from megtrim.util.wording import make_printable
 
 
 def show(text: str) -> None:

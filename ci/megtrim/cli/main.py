@@ -13,7 +13,7 @@ from megtrim.cli.environment import describe_clock
 from megtrim.cli.error_codes import find_code
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.util.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
-from megtrim.util.printable import make_printable
+from megtrim.util.wording import make_printable
 
 _CRASH_FILE = Path("megtrim-crash.md")
 

@@ -8,14 +8,13 @@ are booleans, and dates stay text.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
@@ -23,35 +22,6 @@ from megtrim.config.problems import ConfigError, KeyPath, Problem
 from megtrim.util.input_files import expect_merged
 from megtrim.util.strict_json import show_path
 from megtrim.util.value import Value
-
-Section = Mapping[str, object]
-Placed = tuple[KeyPath, object]
-
-
-def items(data: Section, key: str, path: KeyPath = ()) -> Iterator[Placed]:
-    """Yield what the list at ``key`` holds, each with its path; nothing if it is not a list."""
-    value = data.get(key)
-    for index, item in enumerate(value if isinstance(value, list) else []):
-        yield (*path, key, index), item
-
-
-def sections(data: Section, key: str, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Section]]:
-    for item_path, item in items(data, key, path):
-        if isinstance(item, dict):
-            yield item_path, item
-
-
-def scenario_names(data: Section) -> list[str]:
-    return [
-        f"{model.get('name')}/{scenario.get('name')}"
-        for path, model in sections(data, "models")
-        for _, scenario in sections(model, "scenarios", path)
-    ]
-
-
-def class_names(data: Section) -> list[str]:
-    return [str(each.get("name")) for _, each in sections(data, "classes")]
-
 
 LARGEST_FILE_BYTES = 1024 * 1024
 DEEPEST = 24
@@ -107,55 +77,57 @@ _SYNTAX = (
 )
 """What PyYAML says, and in words for people who edit megtrim.yaml: what was found and expected."""
 
-Items = Sequence[tuple[int, Any]]
-"""The new items of a list, each with the index of the one that it was or is made of."""
 
-_Value = TypeVar("_Value")
+class SourceMark(Value):
+    """Where something is written; from ``path[root:]`` on within a file of its own."""
+
+    file: str
+    """Relative to the folder of megtrim.yaml; empty: megtrim.yaml itself."""
+    line: int
+    path: KeyPath
+    root: int = 0
+
+
+class MarkedDict(dict[str, Any]):
+    """A mapping that knows where each of its keys is written."""
+
+    def __init__(self, values: Mapping[str, object], marks: Mapping[str, SourceMark]) -> None:
+        super().__init__(values)
+        self.marks = dict(marks)
+
+    def replace(
+        self, values: Mapping[str, object], marks: Mapping[str, SourceMark] | None = None
+    ) -> MarkedDict:
+        return MarkedDict({**self, **values}, {**self.marks, **(marks or {})})
+
+    def replace_items(self, key: str, make: Callable[[Any], Iterable[object]]) -> MarkedDict:
+        """Return it with what ``make`` makes of each item of a list, in that item's place."""
+        items = self.get(key)
+        return self.replace({key: items.remake(make)}) if isinstance(items, MarkedList) else self
+
+
+class MarkedList(list[Any]):
+    """A list that knows where each of its items is written."""
+
+    def __init__(self, values: Iterable[object], marks: Iterable[SourceMark]) -> None:
+        super().__init__(values)
+        self.marks = list(marks)
+
+    def remake(self, make: Callable[[Any], Iterable[object]]) -> MarkedList:
+        made = [(new, m) for old, m in zip(self, self.marks, strict=True) for new in make(old)]
+        return MarkedList((new for new, _ in made), (mark for _, mark in made))
 
 
 class Document(Value):
-    """A mapping, the lines of its keys, and the keys that it holds twice."""
+    """A mapping, where it is written, and the keys that it holds twice."""
 
     file: str
-    data: dict[str, object]
-    lines: Mapping[KeyPath, int]
+    """As messages name it."""
+    data: MarkedDict
+    root: SourceMark
     repeated: tuple[Problem, ...]
     sha256: str
     """Of the bytes of the file, or of all files."""
-    files: Mapping[KeyPath, str] = field(default_factory=dict)
-    """Items that are files of their own, with their names relative to the folder of this one."""
-    written: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
-    """Of what stands elsewhere in its file, such as scenarios that were written as one with a list
-    of threads: where that is."""
-
-    def file_of(self, path: KeyPath) -> str:
-        item = nearest_item(self.files, path)
-        return self.file if item is None else self.name_of(self.files[item])
-
-    def name_of(self, name: str) -> str:
-        """Return the name of a file that is given relative to the folder of this one."""
-        return posixpath.normpath(PurePath(self.file).parent / name)
-
-    def with_items(self, lists: Mapping[KeyPath, Items]) -> Document:
-        """Return the document with other items in some lists, none of which is in another.
-
-        Lines, files and places in the file follow the items.
-        """
-        if not lists:
-            return self
-        data = copy.deepcopy(self.data)
-        written: dict[KeyPath, KeyPath] = {}
-        for at, items in lists.items():
-            _value_at(data, at)[:] = [value for _, value in items]
-            for new, (old, _) in enumerate(items):
-                written[*at, new] = written_path(self.written, (*at, old))
-        return replace(
-            self,
-            data=data,
-            lines=_follow(self.lines, lists),
-            files=_follow(self.files, lists),
-            written=_follow(self.written, lists) | written,
-        )
 
     def value(self, path: KeyPath) -> object:
         """Return what is written at a path; None if nothing is."""
@@ -169,65 +141,47 @@ class Document(Value):
                 return None
         return value
 
+    def find_mark(self, path: KeyPath) -> SourceMark:
+        """Return where a key is written, with the file and line of what is around one that is not.
+
+        Its path is that in the file: before lists are read in full and a toolchain is chosen.
+        """
+        mark, written = self._walk(path)
+        return replace(mark, path=(*mark.path, *path[written:]))
+
     def nearest(self, path: KeyPath) -> KeyPath:
         """Return a path, or that of what is around it if nothing is written there."""
-        while path not in self.lines:
-            path = path[:-1]
-        return path
+        return path[: self._walk(path)[1]]
+
+    def _walk(self, path: KeyPath) -> tuple[SourceMark, int]:
+        """Return the mark of the last part of a path that is written, and how many parts are."""
+        value: Any = self.data
+        mark = self.root
+        for at, part in enumerate(path):
+            marks = getattr(value, "marks", {})
+            known = marks if isinstance(marks, dict) else range(len(marks))
+            if part not in known:
+                return mark, at
+            mark, value = marks[part], value[part]
+        return mark, len(path)
+
+    def file_of(self, path: KeyPath) -> str:
+        return self.show_file(self.find_mark(path).file)
+
+    def show_file(self, name: str) -> str:
+        """Return the name in messages of a file that is relative to the folder of this one."""
+        return posixpath.normpath(PurePath(self.file).parent / name) if name else self.file
 
     def problem(self, path: KeyPath, found: str, expected: str, suggestion: str = "") -> Problem:
+        mark = self.find_mark(path)
         return Problem(
-            file=self.file_of(path),
-            line=self.lines[self.nearest(path)],
-            key=show_path(written_path(self.written, path)),
+            file=self.show_file(mark.file),
+            line=mark.line,
+            key=show_path(mark.path),
             found=found,
             expected=expected,
             suggestion=suggestion,
         )
-
-
-def nearest_line(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
-    while path not in lines:
-        path = path[:-1]
-    return lines[path]
-
-
-def nearest_item(files: Mapping[KeyPath, object], path: KeyPath) -> KeyPath | None:
-    """Return the item with a file of its own that a key is in; None: the key is in the main one."""
-    while path and path not in files:
-        path = path[:-1]
-    return path or None
-
-
-def written_path(written: Mapping[KeyPath, KeyPath], path: KeyPath) -> KeyPath:
-    """Return the path that a key has in its file, before lists are read and a toolchain chosen."""
-    item = nearest_item(written, path)
-    return path if item is None else (*written[item], *path[len(item) :])
-
-
-def _value_at(data: Any, path: KeyPath) -> Any:
-    for part in path:
-        data = data[part]
-    return data
-
-
-def _follow(
-    values: Mapping[KeyPath, _Value], lists: Mapping[KeyPath, Items]
-) -> dict[KeyPath, _Value]:
-    """Return what is known by path with the paths that items have in their new lists."""
-    lengths = {len(at) for at in lists}
-    found: dict[KeyPath, _Value] = {}
-    of_item: dict[KeyPath, list[tuple[KeyPath, _Value]]] = {}
-    for path, value in values.items():
-        inside = next((n for n in lengths if len(path) > n and path[:n] in lists), None)
-        if inside is None:
-            found[path] = value
-        else:
-            of_item.setdefault(path[: inside + 1], []).append((path[inside + 1 :], value))
-    for at, items in lists.items():
-        for new, (old, _) in enumerate(items):
-            found |= {(*at, new, *rest): value for rest, value in of_item.get((*at, old), ())}
-    return found
 
 
 class _Refusal(Exception):
@@ -236,9 +190,10 @@ class _Refusal(Exception):
         self.line, self.found, self.expected = line, found, expected
 
 
-def parse_document(raw: bytes, *, file: str) -> Document:
+def parse_document(raw: bytes, *, file: str, place: SourceMark | None = None) -> Document:
+    """Read one YAML mapping; ``file`` is what messages call it, ``place`` where it is an item."""
     try:
-        return _parse(raw, file)
+        return _parse(raw, file, place or SourceMark(file="", line=0, path=()))
     except _Refusal as error:
         problem = Problem(
             file=file, line=error.line, key="", found=error.found, expected=error.expected
@@ -246,7 +201,7 @@ def parse_document(raw: bytes, *, file: str) -> Document:
         raise ConfigError([problem]) from None
 
 
-def _parse(raw: bytes, file: str) -> Document:
+def _parse(raw: bytes, file: str, place: SourceMark) -> Document:
     if len(raw) > LARGEST_FILE_BYTES:
         raise _Refusal(0, "a file of more than 1 MiB", "a configuration, which is short")
     try:
@@ -259,17 +214,17 @@ def _parse(raw: bytes, file: str) -> Document:
     root = _compose(text)
     if root is None:
         raise _Refusal(1, "an empty file", _MAPPING_EXPECTED)
-    reader = _Reader(file)
+    reader = _Reader(file, place)
     data = reader.read(root, ())
     if data is None:
         raise _Refusal(_line(root), "an empty file", _MAPPING_EXPECTED)
-    if not isinstance(data, dict):
+    if not isinstance(data, MarkedDict):
         found = "a list" if isinstance(data, list) else "text without keys"
         raise _Refusal(_line(root), found, _MAPPING_EXPECTED)
     return Document(
         file=file,
         data=data,
-        lines={(): _line(root), **reader.lines},
+        root=reader.mark(root, ()),
         repeated=tuple(reader.repeated.values()),
         sha256=hashlib.sha256(raw).hexdigest(),
     )
@@ -318,23 +273,32 @@ def _compose(text: str) -> yaml.Node | None:
 
 
 class _Reader:
-    """Turns nodes into plain data, and collects the lines of keys and items by path."""
+    """Turns nodes into plain data with marks."""
 
-    def __init__(self, file: str) -> None:
-        self.lines: dict[KeyPath, int] = {}
+    def __init__(self, file: str, place: SourceMark) -> None:
         self.repeated: dict[yaml.Node, Problem] = {}
         self._file = file
+        self._place = place
         self._values = 0
+
+    def mark(self, node: yaml.Node, path: KeyPath) -> SourceMark:
+        start = self._place.path
+        return replace(self._place, line=_line(node), path=(*start, *path), root=len(start))
 
     def read(self, node: yaml.Node, path: KeyPath) -> object:
         """Return the value of a node. An alias is read as often as it stands there."""
         self._count(node, path)
         if isinstance(node, yaml.SequenceNode):
-            return [self._item(item, (*path, i)) for i, item in enumerate(node.value)]
+            return MarkedList(
+                [self.read(item, (*path, i)) for i, item in enumerate(node.value)],
+                [self.mark(item, (*path, i)) for i, item in enumerate(node.value)],
+            )
         if isinstance(node, yaml.MappingNode):
             entries = self._entries(node, path)
-            self.lines |= {(*path, key): _line(name) for key, (name, _) in entries.items()}
-            return {key: self.read(value, (*path, key)) for key, (_, value) in entries.items()}
+            return MarkedDict(
+                {key: self.read(value, (*path, key)) for key, (_, value) in entries.items()},
+                {key: self.mark(name, (*path, key)) for key, (name, _) in entries.items()},
+            )
         return _read_scalar(node)
 
     def _note_repeated(self, name: yaml.Node, path: KeyPath, first: int) -> None:
@@ -352,10 +316,6 @@ class _Reader:
         _expect_few(self._values, _line(node))
         if len(path) > DEEPEST:  # an alias of what is around it has no end
             raise _Refusal(_line(node), "lists or mappings nested too deep", "fewer levels")
-
-    def _item(self, node: yaml.Node, path: KeyPath) -> object:
-        self.lines[path] = _line(node)
-        return self.read(node, path)
 
     def _entries(self, mapping: yaml.Node, path: KeyPath) -> dict[str, tuple[yaml.Node, yaml.Node]]:
         """Return the nodes of a mapping's keys and values; its own win over merged ones."""

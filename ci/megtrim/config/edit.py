@@ -7,6 +7,7 @@ the error, to be added by hand.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,20 +59,17 @@ def _read(raw: bytes, file: str) -> object:
 
 
 def render_item(item: Mapping[str, object]) -> str:
-    return _render([_plain(item)])
+    return _render([item])
 
 
 def render_document(item: Mapping[str, object]) -> str:
-    return _render(_plain(item))
-
-
-def _plain(item: Mapping[str, object]) -> object:
-    return yaml.safe_load(yaml.safe_dump(dict(item), sort_keys=False, allow_unicode=True))
+    return _render(item)
 
 
 def _render(value: object) -> str:
+    plain = json.loads(json.dumps(value))  # without anchors, which equal parts would have
     return yaml.safe_dump(
-        value, sort_keys=False, allow_unicode=True, default_flow_style=None, width=_WIDEST
+        plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=_WIDEST
     )
 
 

@@ -1,29 +1,46 @@
-"""Lists with a file for each item: a pattern such as ``megtrim/models/*.yaml`` in their place.
+"""A document as it is checked: read in full, and as one of its toolchains sees it.
 
-``models`` and a model's ``scenarios`` may be such a pattern, relative to megtrim.yaml. Each file
-that it finds is one item, as it would be in the list. So two branches that each add a model or a
-scenario change no common line. Paths in these files are relative to megtrim.yaml, too.
+``models`` and a model's ``scenarios`` may be a pattern such as ``megtrim/models/*.yaml``, relative
+to megtrim.yaml. Each file that it finds is one item, as it would be in the list, so two branches
+that each add one change no common line. Paths in these files are relative to megtrim.yaml, too; of
+a pattern that begins with ``../``, which several configurations share, to the folder that it climbs
+to.
 
-Configurations in several folders share files by a pattern that begins with ``../``. Paths in those
-files are relative to the folder that it climbs to, so that they mean the same for all of them.
+Of a file with several toolchains, the chosen entry stands in the place of ``toolchain``, and with
+it its own ``trim`` and ``baseline``; what is for other toolchains alone is left out; the keep set
+has a folder of the toolchain's name.
 """
 
 from __future__ import annotations
 
-import copy
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
-from megtrim.config.document import LARGEST_FILE_BYTES, Document, parse_document, sections
-from megtrim.config.problems import KeyPath
+from megtrim.config.config_id import choose
+from megtrim.config.document import (
+    LARGEST_FILE_BYTES,
+    Document,
+    MarkedDict,
+    MarkedList,
+    SourceMark,
+    parse_document,
+)
+from megtrim.config.model import Config, NamedToolchain, ToolchainConfig
+from megtrim.config.problems import ConfigError, KeyPath, Problem, closest, listing, show
+from megtrim.config.references import LIMITED
 from megtrim.config.value_types import MOST_ITEMS, MOST_LISTED, MOST_THREADS, read_whole
 from megtrim.util.input_files import read_bytes
-from megtrim.util.value import Value
 
-_KEY = "threads"
+_FILES = ("file", "algo_cache", "strip_info", "also")
+_OF_ITS_OWN = tuple(
+    key
+    for key in NamedToolchain.model_fields
+    if key not in ToolchainConfig.model_fields and key in Config.model_fields
+)
+"""Keys of the file that a toolchain may have itself."""
 
 
 def expand_threads(document: Document) -> Document:
@@ -31,28 +48,28 @@ def expand_threads(document: Document) -> Document:
 
     A list that holds anything else stays, and is reported with all other mistakes.
     """
-    full: dict[KeyPath, list[tuple[int, Any]]] = {}
-    for path, model in sections(document.data, "models"):
-        scenarios = model.get("scenarios")
-        if not isinstance(scenarios, list):
-            continue
-        each = [(old, one) for old, scenario in enumerate(scenarios) for one in _expand(scenario)]
-        if [one for _, one in each] != scenarios:
-            full[*path, "scenarios"] = each
-    return document.with_items(full)
+
+    def expand(model: object) -> Iterator[object]:
+        if isinstance(model, MarkedDict):
+            yield model.replace_items("scenarios", _expand)
+        else:
+            yield model
+
+    return replace(document, data=document.data.replace_items("models", expand))
 
 
-def _expand(scenario: Any) -> Iterator[Any]:
+def _expand(scenario: Any) -> Iterator[object]:
     numbers = _read_numbers(scenario)
     if not numbers:
         yield scenario
     for number in numbers:
-        yield scenario | {"name": f"{scenario['name']}-threads-{number}", _KEY: number}
+        name = f"{scenario['name']}-threads-{number}"
+        yield scenario.replace({"name": name, "threads": number})
 
 
 def _read_numbers(scenario: Any) -> list[int]:
     """Return the numbers of a list of threads; none if there is no list, or a wrong one."""
-    listed = scenario.get(_KEY) if isinstance(scenario, dict) else None
+    listed = scenario.get("threads") if isinstance(scenario, dict) else None
     if not isinstance(listed, list) or not isinstance(scenario.get("name"), str):
         return []
     numbers = [read_whole(each, least=1, most=MOST_THREADS) for each in listed]
@@ -61,46 +78,51 @@ def _read_numbers(scenario: Any) -> list[int]:
     return known if fits else []
 
 
-_UP = ".."
-_FILES = ("file", "algo_cache")
-_LISTS_OF_FILES = ("strip_info", "also")
-
-
 def read_items(document: Document, folder: Path) -> Document:
     """Return the document with the items of files in the place of patterns. Raises InputError."""
-    data = copy.deepcopy(document.data)
-    whole = _fill(replace(document, data=data), data, (), "models", folder)
+    items = _Items(document, folder)
+    data = items.fill(document.data, (), "models")
     models = data.get("models")
-    for index, model in enumerate(models if isinstance(models, list) else ()):
-        if isinstance(model, dict):
-            whole = _fill(whole, model, ("models", index), "scenarios", folder)
-    return whole
+    if isinstance(models, MarkedList):
+        filled = [
+            items.fill(each, ("models", at), "scenarios") if isinstance(each, MarkedDict) else each
+            for at, each in enumerate(models)
+        ]
+        data = data.replace({"models": MarkedList(filled, models.marks)})
+    if len(items.digests) == 1:
+        return document
+    digest = hashlib.sha256(" ".join(items.digests).encode()).hexdigest()
+    return replace(document, data=data, repeated=tuple(items.repeated), sha256=digest)
 
 
-def _fill(
-    document: Document, section: dict[str, Any], path: KeyPath, key: str, folder: Path
-) -> Document:
-    pattern = section.get(key)
-    names = _glob(folder, pattern) if isinstance(pattern, str) else []
-    if not 0 < len(names) <= MOST_ITEMS:
-        return document  # a list, or a pattern that stays, and is reported with all other mistakes
-    items = [_read(document, name, folder) for name in names]
-    climbed = climb(str(pattern))
-    section[key] = [_rebase(item.document.data, climbed) for item in items]
-    lines, files, repeated = {**document.lines}, {**document.files}, [*document.repeated]
-    for index, item in enumerate(items):
-        place = (*path, key, index)
-        lines |= {(*place, *inner): line for inner, line in item.document.lines.items()}
-        files[place] = item.name
-        repeated += item.document.repeated
-    digests = [document.sha256, *(item.document.sha256 for item in items)]
-    return replace(
-        document,
-        lines=lines,
-        files=files,
-        repeated=tuple(repeated),
-        sha256=hashlib.sha256(" ".join(digests).encode()).hexdigest(),
-    )
+class _Items:
+    """Reads the files of items, and keeps what the whole document needs of each."""
+
+    def __init__(self, document: Document, folder: Path) -> None:
+        self.digests = [document.sha256]
+        self.repeated: list[Problem] = [*document.repeated]
+        self._document = document
+        self._folder = folder
+
+    def fill(self, section: MarkedDict, path: KeyPath, key: str) -> MarkedDict:
+        pattern = section.get(key)
+        names = _glob(self._folder, pattern) if isinstance(pattern, str) else []
+        if not 0 < len(names) <= MOST_ITEMS:
+            return section  # a list, or a pattern that is reported with all other mistakes
+        climbed = climb(str(pattern))
+        items = [self._read(name, (*path, key, at)) for at, name in enumerate(names)]
+        values = (_rebase(item.data, climbed) for item in items)
+        return section.replace({key: MarkedList(values, (item.root for item in items))})
+
+    def _read(self, name: str, path: KeyPath) -> Document:
+        shown = self._document.show_file(name)
+        expected = "a part of megtrim.yaml"
+        file = self._folder / name
+        raw = read_bytes(file, most_bytes=LARGEST_FILE_BYTES, expected=expected, shown=shown)
+        item = parse_document(raw, file=shown, place=SourceMark(file=name, line=0, path=path))
+        self.digests.append(item.sha256)
+        self.repeated += item.repeated
+        return item
 
 
 def _glob(folder: Path, pattern: str) -> list[str]:
@@ -115,41 +137,130 @@ def _glob(folder: Path, pattern: str) -> list[str]:
 def climb(pattern: str) -> PurePosixPath:
     """Return the leading ``..`` of a pattern, the folder that paths in its files begin at."""
     parts = PurePosixPath(pattern).parts
-    ups = next((number for number, part in enumerate(parts) if part != _UP), len(parts))
+    ups = next((number for number, part in enumerate(parts) if part != ".."), len(parts))
     return PurePosixPath(*parts[:ups])
 
 
-def _rebase(item: Mapping[str, Any], base: PurePosixPath) -> dict[str, Any]:
+def _rebase(item: MarkedDict, base: PurePosixPath) -> MarkedDict:
     """Return a model or a scenario with its paths as megtrim.yaml has to write them."""
 
     def rebase(value: object) -> object:
-        if isinstance(value, list):
-            return [rebase(each) for each in value]
+        if isinstance(value, MarkedList):
+            return value.remake(lambda each: [rebase(each)])
         return str(base / value) if isinstance(value, str) and value.strip() else value
 
     if not base.parts:
-        return {**item}
-    own = {key: rebase(item[key]) for key in (*_FILES, *_LISTS_OF_FILES) if key in item}
+        return item
+    own = {key: rebase(item[key]) for key in _FILES if key in item}
     inputs, scenarios = item.get("inputs"), item.get("scenarios")
-    if isinstance(inputs, dict):
-        own["inputs"] = {name: rebase(value) for name, value in inputs.items()}
+    if isinstance(inputs, MarkedDict):
+        own["inputs"] = inputs.replace({name: rebase(value) for name, value in inputs.items()})
     if isinstance(scenarios, str):
         own["scenarios"] = rebase(scenarios)
-    if isinstance(scenarios, list):
-        own["scenarios"] = [
-            _rebase(each, base) if isinstance(each, dict) else each for each in scenarios
-        ]
-    return {**item, **own}
-
-
-class _Item(Value):
-    name: str
-    document: Document
-
-
-def _read(document: Document, name: str, folder: Path) -> _Item:
-    shown = document.name_of(name)
-    raw = read_bytes(
-        folder / name, most_bytes=LARGEST_FILE_BYTES, expected="a part of megtrim.yaml", shown=shown
+    whole = item.replace(own)
+    return whole.replace_items(
+        "scenarios", lambda each: [_rebase(each, base) if isinstance(each, MarkedDict) else each]
     )
-    return _Item(name=name, document=parse_document(raw, file=shown))
+
+
+def toolchain_names(document: Document) -> tuple[str, ...]:
+    """Return the names of the file's toolchains, in its order; none if it has one toolchain."""
+    entries = document.data.get("toolchains")
+    named = (
+        entry.get("name")
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict)
+    )
+    return tuple(name for name in named if isinstance(name, str))
+
+
+def choose_toolchain(document: Document, chosen: str) -> Document:
+    """Return the document as a toolchain sees it. Raises ConfigError if there is no such one.
+
+    A file with several has to be used with one of them, which ``chosen`` names; else it is empty.
+    """
+    names = toolchain_names(document)
+    if chosen and document.data.get("toolchains") is None:
+        found, expected = f"no toolchains, of which {show(chosen)} was chosen", "--config FILE"
+        raise ConfigError([document.problem((), found, f"{expected}, without #{chosen}")])
+    if not names:
+        return document  # it has one, or a list that is reported with all other mistakes
+    key = ("toolchains",)
+    if not chosen:
+        ways = listing(choose(document.file, name) for name in names)
+        raise ConfigError([document.problem(key, "no choice of one", f"--config {ways}")])
+    if chosen not in names:
+        likely = closest(chosen, names)
+        raise ConfigError([document.problem(key, f"no {show(chosen)}", listing(names), likely)])
+    return replace(document, data=_put_in_place(_keep_own(document.data, chosen), chosen))
+
+
+def _keep_own(whole: MarkedDict, chosen: str) -> MarkedDict:
+    def keep(item: MarkedDict) -> Iterator[MarkedDict]:
+        if _is_of(item, chosen):
+            yield item.replace_items("scenarios", keep)
+
+    left = whole
+    for key in LIMITED:
+        left = left.replace_items(key, keep)
+    # As if they had been left out, but for models, which a configuration needs.
+    for key in LIMITED:
+        left = left if key == "models" else _without_empty(left, key)
+    if perf := left.get("perf"):
+        classes = {*_class_names(whole)} - {*_class_names(left)}
+        scenarios = {*_scenario_names(whole)} - {*_scenario_names(left)}
+        perf = _drop_names(_drop_names(perf, "classes", classes), "scenarios", scenarios)
+        left = left.replace({"perf": perf})
+    return left
+
+
+def _drop_names(perf: MarkedDict, key: str, names: set[str]) -> MarkedDict:
+    def keep(name: str) -> Iterator[str]:
+        if name not in names:
+            yield name
+
+    return _without_empty(perf.replace_items(key, keep), key)
+
+
+def _without_empty(section: MarkedDict, key: str) -> MarkedDict:
+    if section.get(key) != []:
+        return section
+    return MarkedDict({k: v for k, v in section.items() if k != key}, section.marks)
+
+
+def _scenario_names(data: MarkedDict) -> Iterable[str]:
+    return (f"{m['name']}/{s['name']}" for m in data["models"] for s in m["scenarios"])
+
+
+def _class_names(data: MarkedDict) -> Iterable[str]:
+    return (each["name"] for each in data.get("classes") or ())
+
+
+def _is_of(item: MarkedDict, chosen: str) -> bool:
+    """Tell whether an item is for a toolchain; a model is if any of its scenarios is."""
+    named = item.get("toolchains")
+    if named and chosen not in named:
+        return False
+    inside = item.get("scenarios")
+    return not inside or any(_is_of(each, chosen) for each in inside)
+
+
+def _put_in_place(data: MarkedDict, chosen: str) -> MarkedDict:
+    """Return the document with the chosen toolchain's keys as keys of the file."""
+    entries = data["toolchains"]
+    at = next(at for at, each in enumerate(entries) if each.get("name") == chosen)
+    entry, mark = entries[at], entries.marks[at]
+    compiler = {key: value for key, value in entry.items() if key in ToolchainConfig.model_fields}
+    own = [key for key in _OF_ITS_OWN if entry.get(key) is not None]
+    values = {"toolchain": MarkedDict(compiler, entry.marks), "keep_set": _keep_set(data, chosen)}
+    return data.replace(
+        values | {key: entry[key] for key in own},
+        {"toolchain": mark} | {key: entry.marks[key] for key in own},
+    )
+
+
+def _keep_set(data: MarkedDict, chosen: str) -> str:
+    whole = data.get("keep_set")
+    if whole is None:
+        whole = Config.model_fields["keep_set"].default
+    return f"{whole}/{chosen}"

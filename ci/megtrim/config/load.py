@@ -1,39 +1,57 @@
 """The entry point of this room: takes the path of a megtrim.yaml, returns a checked value.
 
-Reads that file, and those of its items, and looks which of the files that they name exist; writes
-nothing, starts nothing.
+Reads that file, those of its items, and what the owner of a machine says of its devices: how jobs
+log in to them, whose power they switch. A job's bundle comes from a pull request, which must not
+choose any of this.
 """
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from megtrim.config.config_id import split
-from megtrim.config.document import (
-    LARGEST_FILE_BYTES,
-    Document,
-    nearest_item,
-    nearest_line,
-    parse_document,
-    written_path,
-)
-from megtrim.config.items import expand_threads, read_items
+from megtrim.config.device import BoardAccess, DeviceSettings, PowerPort, is_on_runner
+from megtrim.config.document import LARGEST_FILE_BYTES, Document, MarkedDict, parse_document
+from megtrim.config.items import choose_toolchain, expand_threads, read_items, toolchain_names
 from megtrim.config.model import Config
-from megtrim.config.problems import ConfigError, KeyPath, Place, Problem, show
-from megtrim.config.pydantic_messages import problems_of
+from megtrim.config.problems import ConfigError, KeyPath, Place, Problem, closest, listing, show
 from megtrim.config.references import COMPILED, find_problems, find_toolchain_problems
-from megtrim.config.scenarios import runners_alone, without_device
-from megtrim.config.toolchains import choose_toolchain, toolchain_names
+from megtrim.config.scenarios import all_scenarios, runners_alone, without_device
+from megtrim.config.value_types import EXPECTED, ConfigSection, HostName, Name, Serial
 from megtrim.util.errors import InputError
-from megtrim.util.input_files import FOLDER, kind_at, read_bytes
+from megtrim.util.input_files import FOLDER, MISSING, kind_at, read_bytes
 from megtrim.util.strict_json import show_path
 from megtrim.util.value import Value
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+BOARDS_VARIABLE = "MEGTRIM_BOARDS"
+_EXAMPLE = "`boards: [{name: rock-5, host: rock-5.lan}]`"
+_MAPPING = "a mapping (key: value)"
+
+_EXPECTED: Mapping[str, str] = {
+    "string_type": "text (in quotes where it looks like something else)",
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "greater_than_equal": "{ge:g} or more",
+    "less_than": "less than {lt:g}",
+    "finite_number": "a number that is not infinite",
+    "less_than_equal": "{le:g} or less",
+    "tuple_type": "a list",
+    "too_short": "at least one entry (or the key left out, where it may be)",
+    "model_type": _MAPPING,
+    "dict_type": _MAPPING,
+    EXPECTED: "{what}",
+}
 
 
 def find_missing_files(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
@@ -82,40 +100,45 @@ class LoadedConfig(Value):
     """The file as it was given, for messages."""
     folder: Path
     """The folder that paths in the configuration are relative to; absolute."""
-    lines: Mapping[KeyPath, int]
-    sha256: str
-    """Of the file's bytes, and of its items' files."""
+    document: Document
     warnings: tuple[str, ...]
     """Lines such as ``FILE:LINE: what may surprise``."""
-    files: Mapping[KeyPath, str] = field(default_factory=dict)
-    """Models and scenarios that are files of their own, relative to the folder."""
     models_pattern: str = ""
     """Of the files of the models; empty: they are a list."""
-    written: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
-    """As in a document: where what stands elsewhere in its file is written."""
+
+    @property
+    def sha256(self) -> str:
+        """Of the file's bytes, and of its items' files."""
+        return self.document.sha256
+
+    @property
+    def item_files(self) -> tuple[str, ...]:
+        """Files of models and scenarios, relative to the folder, sorted."""
+        paths: list[KeyPath] = [each.path for each in all_scenarios(self.config)]
+        places = (self.place(*each) for path in paths for each in (path, path[:2]))
+        return tuple(sorted({each.file for each in places} - {self.path.name}))
 
     def resolve(self, path: Path) -> Path:
         return self.folder / path
 
     def line(self, *path: str | int) -> int:
-        return nearest_line(self.lines, path)
+        return self.document.find_mark(path).line
 
     def place(self, *path: str | int) -> Place:
-        item = nearest_item(self.files, path)
-        name = self.path.name if item is None else self.files[item]
-        return Place(file=name, line=self.line(*path))
+        mark = self.document.find_mark(path)
+        return Place(file=mark.file or self.path.name, line=mark.line)
 
     def source(self, *path: str | int) -> tuple[Path, KeyPath]:
-        item = nearest_item(self.files, path) or ()
-        within = written_path(self.written, path)
-        return self.path.parent / self.place(*path).file, within[len(item) :]
+        """Return the file that a key is in, and where it is there."""
+        mark = self.document.find_mark(path)
+        return self.path.parent / (mark.file or self.path.name), mark.path[mark.root :]
 
     def is_shared(self, *path: str | int) -> bool:
         """Return whether a key is in a file that other configurations may use, too."""
         return self.place(*path).file.startswith("../")
 
     def show_key(self, *path: str | int) -> str:
-        return show_path(written_path(self.written, path))
+        return show_path(self.document.find_mark(path).path)
 
     def where(self, *path: str | int) -> str:
         """Return ``FILE:LINE`` of a key, for messages."""
@@ -160,12 +183,9 @@ def load_config(
         config=config,
         path=path,
         folder=folder,
-        lines=document.lines,
-        sha256=document.sha256,
+        document=document,
         warnings=_warnings(config, document),
-        files=document.files,
         models_pattern=pattern if isinstance(pattern, str) else "",
-        written=document.written,
     )
 
 
@@ -199,33 +219,134 @@ def _load_bytes(path: Path) -> bytes:
 
 def _with_source(document: Document, source: Path) -> Document:
     engine = document.data.get("engine")
-    if not isinstance(engine, dict):
+    if not isinstance(engine, MarkedDict):
         return document
-    return replace(document, data=document.data | {"engine": engine | {"source": str(source)}})
+    whole = document.data.replace({"engine": engine.replace({"source": str(source)})})
+    return replace(document, data=whole)
 
 
 def _quick(document: Document) -> Document:
-    trim = document.data.get("trim", {})
-    if not isinstance(trim, dict):
+    trim = document.data.get("trim", MarkedDict({}, {}))
+    if not isinstance(trim, MarkedDict):
         return document
     # Keys of a reduced build have no effect on it, but are no mistake in the file.
     left = {key: value for key, value in trim.items() if key not in COMPILED}
-    quick = {"level": "function", "base": "plain"}
-    return replace(document, data=document.data | {"trim": left | quick})
+    quick = MarkedDict(left | {"level": "function", "base": "plain"}, trim.marks)
+    return replace(document, data=document.data.replace({"trim": quick}))
 
 
 def _warnings(config: Config, document: Document) -> tuple[str, ...]:
     unserved = tuple(
-        f"{document.file_of(each.path)}:{nearest_line(document.lines, each.path)}: "
-        f"{each.id}: no device is "
-        f"of class {each.cpu_class.name}, so this stays unverified"
+        f"{document.file_of(each.path)}:{document.find_mark(each.path).line}: {each.id}: no device "
+        f"is of class {each.cpu_class.name}, so this stays unverified"
         for each in without_device(config)
     )
     unplayed = tuple(
-        f"{document.file}:{nearest_line(document.lines, ('classes', index))}: class {each.name}: "
+        f"{document.file}:{document.find_mark(('classes', index)).line}: class {each.name}: "
         "without its runner, an emulated CPU with every feature takes its place, which may choose "
         "other kernels; set its qemu_cpu"
         for index, each in runners_alone(config)
         if each.qemu_cpu is None
     )
     return (*unserved, *unplayed)
+
+
+def problems_of(
+    error: ValidationError, document: Document, model: type[BaseModel]
+) -> Iterator[Problem]:
+    """Yield what is wrong with a ``model``, each with the line of its key."""
+    for details in error.errors(include_url=False):
+        # A list with nothing but wrong entries counts as empty, too; its entries are reported.
+        if details["type"] != "too_short" or not details["input"]:
+            yield _problem(details, document, model)
+
+
+def _problem(details: ErrorDetails, document: Document, model: type[BaseModel]) -> Problem:
+    path: KeyPath = details["loc"]
+    kind = details["type"]
+    if kind == "missing":
+        return document.problem(path, "nothing", "this key, which has no default")
+    # A single path counts as a list of one, and a wrong key is reported below its section.
+    path = document.nearest(path)
+    if kind == "extra_forbidden":
+        keys = _keys(model, path[:-1])
+        return document.problem(path, "an unknown key", listing(keys), closest(path[-1], keys))
+    context = details.get("ctx", {})
+    found = show(details["input"])
+    if kind in ("literal_error", "enum"):
+        choices = re.findall(r"'([^']*)'", context["expected"]) or [context["expected"]]
+        return document.problem(path, found, listing(choices), closest(details["input"], choices))
+    return document.problem(path, found, _EXPECTED[kind].format(**context))
+
+
+def _keys(section: type[BaseModel], path: KeyPath) -> list[str]:
+    for part in path:
+        if isinstance(part, str):
+            section = next(
+                _section(field.annotation)
+                for name, field in section.model_fields.items()
+                if (field.alias or name) == part
+            )
+    return [field.alias or name for name, field in section.model_fields.items()]
+
+
+def _section(annotation: Any) -> type[BaseModel]:
+    """Return the section inside ``tuple[Section, ...]`` or ``Section``."""
+    candidates = (annotation, *get_args(annotation))
+    return next(
+        each for each in candidates if isinstance(each, type) and issubclass(each, BaseModel)
+    )
+
+
+class OwnedBoard(BoardAccess):
+    name: Name
+    """The name that configurations give the device."""
+    host: HostName
+
+
+class OwnedPhone(ConfigSection):
+    serial: Serial
+    power: PowerPort
+
+
+class OwnedDevices(ConfigSection):
+    boards: tuple[OwnedBoard, ...] = Field(default=(), max_length=1000)
+    phones: tuple[OwnedPhone, ...] = Field(default=(), max_length=1000)
+
+    def settle(self, name: str, kind: str, asked: DeviceSettings) -> DeviceSettings:
+        """Return a device's settings with what its owner says, whatever a pull request does."""
+        if kind != "ssh":
+            powers = {phone.serial: phone.power for phone in self.phones}
+            return asked.model_copy(update={"power": powers.get(asked.serial)})
+        for board in self.boards:
+            if board.name == name:
+                own = {key: value for key, value in board if key != "name"}
+                return asked.model_copy(update=own)
+        msg = f"device {name}: this machine's owner names no such board"
+        raise InputError(msg, hint=f"{BOARDS_VARIABLE} names a file with its boards: {_EXAMPLE}")
+
+
+def load_owned_devices(path: str) -> OwnedDevices:
+    """Read the owner's file; without one, jobs may use no board. Raises InputError."""
+    if not path or kind_at(Path(path)) == MISSING:
+        return OwnedDevices()
+    expected = f"a file with this machine's boards, such as {_EXAMPLE}"
+    raw = read_bytes(
+        Path(path), most_bytes=LARGEST_FILE_BYTES, expected=expected, shown=BOARDS_VARIABLE
+    )
+    document = parse_document(raw, file=path)
+    try:
+        owned = OwnedDevices.model_validate(document.data)
+    except ValidationError as error:
+        problems = [*problems_of(error, document, OwnedDevices), *document.repeated]
+        raise ConfigError(problems) from None
+    problems = [*document.repeated]
+    for index, board in enumerate(owned.boards):
+        problems += [
+            document.problem(("boards", index, key), str(file), "a path: /... or ~/...")
+            for key, file in board
+            if isinstance(file, Path) and not is_on_runner(str(file))
+        ]
+    if problems:
+        raise ConfigError(problems)
+    return owned

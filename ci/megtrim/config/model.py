@@ -15,8 +15,8 @@ from pydantic import Field, StrictBool, model_validator
 
 from megtrim.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch, Variant
 from megtrim.config.device import DeviceConfig
-from megtrim.config.measure_names import name_budget, name_measure
 from megtrim.config.performance import PerfConfig
+from megtrim.config.units import name_budget, name_measure
 from megtrim.config.value_types import (
     AbsoluteTolerance,
     Argument,
@@ -346,7 +346,7 @@ class Budget(ConfigSection):
 
     @property
     def measure(self) -> str:
-        """What is measured, as :mod:`megtrim.config.measure_names` names it; empty: the stripped
+        """What is measured, as :mod:`megtrim.config.units` names it; empty: the stripped
         file.
         """
         return name_measure(

@@ -132,7 +132,7 @@ def _find_repeated(document: Document, names: Names, expected: str = "each name 
         if name in first:
             there = document.file_of(first[name])
             other = "" if there == document.file_of(path) else f" of {there}"
-            line = document.lines[document.nearest(first[name])]
+            line = document.find_mark(first[name]).line
             found = f"{show(name)} a second time (the first is on line {line}{other})"
             yield Mistake(path, found, expected)
         first.setdefault(name, path)

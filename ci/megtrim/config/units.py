@@ -1,16 +1,21 @@
-"""Sizes and durations as people write them, and sizes as people read them.
+"""Sizes and durations as people write and read them, and the names of what budgets measure.
 
-Pure: text in, numbers out. Sizes are whole bytes, durations are seconds, percentages are
-fractions. What cannot be read is an :class:`~megtrim.util.errors.InputError` that says what was
-expected.
+Pure. Sizes are whole bytes, durations are seconds, percentages are fractions. What cannot be read
+is an :class:`~megtrim.util.errors.InputError` that says what was expected.
+
+A measure is one text: ``deflated``, ``section .text``, ``component kernels/x86``; the empty one is
+the stripped file. The first word says which kind it is, so a component that is called like a
+section is still another one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from enum import StrEnum
 from fractions import Fraction
 
+from megtrim.build_spec import Variant
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
@@ -25,6 +30,8 @@ MILLISECONDS_EXPECTED = "a short time such as 0.05 ms or 20 us"
 
 GROUPED = r"[0-9]{1,3}(?:,[0-9]{3}){1,6}|[0-9]{1,3}(?:_[0-9]{3}){1,6}"
 """A number with its thousands apart, as a regular expression."""
+STRIPPED = ""
+"""The measure that every file has."""
 LARGEST_BYTES = 2**60
 LARGEST_DURATION_S = 3660 * 86_400
 
@@ -188,3 +195,27 @@ def parse_milliseconds(value: object) -> float:
 def format_duration(duration_s: float) -> str:
     """Write seconds so that :func:`parse_duration` reads the same: ``600 s``, ``0.5 s``."""
     return f"{duration_s:.9f}".rstrip("0").rstrip(".") + " s"
+
+
+class Measure(StrEnum):
+    LOADED = "loaded"
+    DEFLATED = "deflated"
+    SECTION = "section"
+    COMPONENT = "component"
+    MODEL = "model"
+
+
+def name_measure(
+    size: str, *, section: str | None = None, component: str | None = None, model: str | None = None
+) -> str:
+    """Return the measure that a budget's keys say; of several kinds of part, the first."""
+    parts = ((Measure.SECTION, section), (Measure.COMPONENT, component), (Measure.MODEL, model))
+    for kind, name in parts:
+        if name is not None:
+            return f"{kind} {name}"
+    return size if size in (Measure.LOADED, Measure.DEFLATED) else STRIPPED
+
+
+def name_budget(artifact: str, variant: str, measure: str) -> str:
+    build = artifact if variant == Variant.REDUCED else f"{artifact}/{variant}"
+    return f"{build} {measure}" if measure else build

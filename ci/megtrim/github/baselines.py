@@ -30,10 +30,10 @@ from megtrim.github.event import Event
 from megtrim.github.runner import one_line
 from megtrim.size.baseline import expect_same_kind, load_sizes
 from megtrim.size.budgets import Baseline
-from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import cannot_write
 from megtrim.util.value import Value
+from megtrim.util.wording import COMMIT_DIGEST
 
 _MOST_TRIES = 5
 """Number of artifacts that are opened before the search is given up."""

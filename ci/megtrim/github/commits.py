@@ -9,8 +9,8 @@ from urllib.parse import quote
 from megtrim.github.api import Api, NotFound, text_at
 from megtrim.github.runner import one_line
 from megtrim.perf.nights.history import MeasuredCommit
-from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.wording import COMMIT_DIGEST
 
 _TIME = re.compile(r"[0-9]{4}(?:-[0-9]{2}){2}T(?:[0-9]{2}:){2}[0-9]{2}Z", re.ASCII)
 _MOST_REWRITES = 4

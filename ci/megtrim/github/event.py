@@ -24,11 +24,11 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from megtrim.github.runner import one_line
-from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import read_bytes
 from megtrim.util.strict_json import show_path
 from megtrim.util.value import Value
+from megtrim.util.wording import COMMIT_DIGEST
 
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 """GitHub's own payloads end at 25 MB."""

@@ -15,12 +15,12 @@ from datetime import date
 from pathlib import Path
 
 from megtrim.history.entries import Entry, EntryKind, History, HistoryEntry, UnreadableFile
-from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import read_bytes
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
+from megtrim.util.wording import COMMIT_DIGEST
 
 _TIMEOUT_S = 300.0
 _MOST_TRIES = 20

@@ -230,13 +230,12 @@ def add(loaded: LoadedConfig, tuned: TunedScenario) -> tuple[Path, bytes]:
     """Return the file that gets the entry, and its content then. Raises InputError where it
     cannot be added.
     """
+    file, within = loaded.source(*tuned.sibling)
     if loaded.is_shared(*tuned.sibling):
-        file, _ = loaded.source(*tuned.sibling)
         msg = f"{file}: other configurations may use this file, too, so nothing is added next to it"
         raise InputError(msg, hint="leave out --write, and add by hand what is printed")
-    if tuned.sibling in loaded.files:
-        other, _ = loaded.source(*tuned.sibling)
-        file = other.with_name(f"{tuned.item['name']}.yaml")
+    if not within:
+        file = file.with_name(f"{tuned.item['name']}.yaml")
         if file.exists():
             msg = f"{file} exists already"
             raise InputError(msg, hint="choose another name with --name, or remove that file")

@@ -247,7 +247,7 @@ def _from_checkout(path: str, checkout: Checkout, name: str) -> Iterator[Release
 def _collect_configuration(session: Session) -> Iterator[ReleaseFile]:
     loaded = session.request.loaded
     yield from_path(f"{CONFIGURATION}/megtrim.yaml", loaded.path)
-    for name in sorted({*loaded.files.values()}):
+    for name in loaded.item_files:
         if ".." not in PurePosixPath(name).parts:
             yield from_path(f"{CONFIGURATION}/{name}", loaded.folder / name)
 

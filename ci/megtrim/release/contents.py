@@ -25,9 +25,9 @@ from megtrim.checks.statuses import (
 from megtrim.config.config_id import NAME_PATTERN
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.trim.usage import FunctionsUse, TrimChoice
-from megtrim.util.printable import make_printable
 from megtrim.util.strict_json import dump, encode, load
 from megtrim.util.value import Value
+from megtrim.util.wording import make_printable
 from megtrim.verdict.model import Verdict
 
 VERSION = 1

@@ -34,8 +34,8 @@ from megtrim.release.contents import (
 from megtrim.release.pages import render_readme
 from megtrim.util.errors import InputError
 from megtrim.util.json_text import read
-from megtrim.util.printable import make_printable
 from megtrim.util.strict_json import dump
+from megtrim.util.wording import make_printable
 
 CHECKSUMS_FILE = "SHA256SUMS"
 BILL_FILE = "sbom.cdx.json"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from megtrim.util.printable import replace_invisible
+from megtrim.util.wording import replace_invisible
 
 # Whole escape sequences are removed: without ESC, their rest would remain as text.
 _ESCAPES = re.compile(

@@ -16,8 +16,8 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from megtrim.config.measure_names import STRIPPED as WHOLE_FILE
-from megtrim.config.measure_names import Measure
+from megtrim.config.units import STRIPPED as WHOLE_FILE
+from megtrim.config.units import Measure
 from megtrim.elf.components import are_unnamed, find_component, is_unnamed
 from megtrim.elf.sections import NAMED, STRIPPED
 from megtrim.elf.symbol_names import fold

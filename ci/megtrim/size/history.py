@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from megtrim.build_spec import Variant
-from megtrim.config.measure_names import STRIPPED, Measure
+from megtrim.config.units import STRIPPED, Measure
 from megtrim.history.entries import (
     EntryKind,
     UnreadableFile,
@@ -25,10 +25,10 @@ from megtrim.history.entries import (
 from megtrim.size.breakdown import find_measure
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import SMALLER, ByteTable
-from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import SignedInt
 from megtrim.util.value import Value
+from megtrim.util.wording import COMMIT_DIGEST
 
 if TYPE_CHECKING:
     from megtrim.config.model import Budget
@@ -50,7 +50,7 @@ _HINT = "expected sizes as the workflow `size history` adds them, unchanged"
 class FileSize(Value):
     size_bytes: Annotated[int, Field(alias="bytes")]
     measures: Mapping[str, int]
-    """Its other sizes, by measure (:mod:`~megtrim.config.measure_names`), as far as known."""
+    """Its other sizes, by measure (:mod:`~megtrim.config.units`), as far as known."""
     components: Mapping[str, int]
     """They add up to the file; empty if they are not known."""
 

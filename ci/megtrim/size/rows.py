@@ -14,9 +14,8 @@ from megtrim.build_spec import Variant
 from megtrim.checks.check import Check
 from megtrim.checks.invocation import Invocation, suggest_for_budget
 from megtrim.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
-from megtrim.config.measure_names import name_budget
 from megtrim.config.problems import Place
-from megtrim.config.units import format_bytes, format_growth
+from megtrim.config.units import format_bytes, format_growth, name_budget
 from megtrim.size.byte_table import ByteChange, ByteMap
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.prices.price_list import PriceChange, PriceList

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from megtrim.util.printable import make_printable
+from megtrim.util.wording import make_printable
 
 CLEAR_LINE = "\r\x1b[2K"
 _TERMINAL_PERIOD_S = 0.2

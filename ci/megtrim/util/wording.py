@@ -1,8 +1,48 @@
-"""Words of messages and reports that depend on a number."""
+"""Words and characters of messages and reports. Pure.
+
+Text that anyone may have written is made safe to print where it leaves megtrim, on a terminal or in
+a log that CI keeps. A character that would not be seen, or that would turn the text around it, is
+shown as its escape; a line that a CI service would take for a command is not one any more. Every
+escape is one of JSON's, so a document stays the same document.
+"""
 
 from __future__ import annotations
+
+import re
+import unicodedata
+
+COMMIT_DIGEST = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
+"""Names a commit of git, of SHA-1 or of SHA-256."""
+_SUSPECT = re.compile(r"[^\n\t\x20-\x7e]")
+_COMMAND = re.compile(r"^(\s*):(?=:)|##(?=\w*\[)", re.MULTILINE)
+"""GitHub's at the start of a line; GitHub's older ones, Azure's and TeamCity's anywhere in it."""
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun, such as ``1 file`` or ``2 files``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def make_printable(text: str) -> str:
+    return _COMMAND.sub(_break, _SUSPECT.sub(_escape, text))
+
+
+def replace_invisible(text: str, replacement: str) -> str:
+    """Return ``text`` with another character in place of each that :func:`make_printable` shows."""
+    return _SUSPECT.sub(lambda match: match[0] if _is_visible(match[0]) else replacement, text)
+
+
+def _is_visible(character: str) -> bool:
+    """Tell whether a character is seen, and leaves those around it in their order."""
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def _escape(match: re.Match[str]) -> str:
+    if _is_visible(match[0]):
+        return match[0]
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def _break(match: re.Match[str]) -> str:
+    return "#\\u0023" if match[1] is None else f"{match[1]}\\u003a"

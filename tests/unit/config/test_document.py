@@ -1,28 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from megtrim.config.document import DEEPEST, MOST_VALUES, items, parse_document, sections
+from megtrim.config.document import DEEPEST, MOST_VALUES, MarkedDict, MarkedList, parse_document
 from megtrim.config.problems import ConfigError
-
-DATA: dict[str, object] = {"list": [{"a": 1}, 2, {"b": 3}], "text": "list", "mapping": {"a": 1}}
-
-
-def test_entries_have_their_paths() -> None:
-    assert list(items(DATA, "list", ("top", 0))) == [
-        (("top", 0, "list", 0), {"a": 1}),
-        (("top", 0, "list", 1), 2),
-        (("top", 0, "list", 2), {"b": 3}),
-    ]
-
-
-def test_sections_are_the_mappings() -> None:
-    assert list(sections(DATA, "list")) == [(("list", 0), {"a": 1}), (("list", 2), {"b": 3})]
-
-
-@pytest.mark.parametrize("key", ["text", "mapping", "absent"])
-def test_what_is_no_list_has_no_entries(key: str) -> None:
-    assert list(items(DATA, key)) == []
 
 
 def _value(text: str) -> object:
@@ -67,20 +50,16 @@ def _value(text: str) -> object:
 def test_a_value_is_what_it_looks_like(text: str, value: object) -> None:
     read = _value(text)
 
-    assert (read, type(read)) == (value, type(value))
+    assert read == value
+    assert type(read) in {type(value), MarkedDict, MarkedList}
 
 
 def test_lines_are_those_of_keys_and_of_list_entries() -> None:
     document = parse_document(b"\na:\n  b:\n    - x\n    - c: y\n", file="f")
 
-    assert dict(document.lines) == {
-        (): 2,
-        ("a",): 2,
-        ("a", "b"): 3,
-        ("a", "b", 0): 4,
-        ("a", "b", 1): 5,
-        ("a", "b", 1, "c"): 5,
-    }
+    whole = ("a", "b", 1, "c")
+    assert [document.find_mark(whole[:depth]).line for depth in range(5)] == [2, 2, 3, 5, 5]
+    assert document.find_mark(("a", "b", 0)).line == 4
 
 
 def test_an_alias_has_the_lines_of_what_it_stands_for() -> None:
@@ -88,7 +67,7 @@ def test_an_alias_has_the_lines_of_what_it_stands_for() -> None:
     document = parse_document(b"a: &x\n  b: 1\nc: *x\n", file="f")
 
     assert document.data == {"a": {"b": 1}, "c": {"b": 1}}
-    assert (document.lines["c",], document.lines["c", "b"]) == (3, 2)
+    assert [document.find_mark(path).line for path in (("c",), ("c", "b"))] == [3, 2]
 
 
 def test_of_merged_mappings_the_first_counts_and_own_keys_win() -> None:
@@ -116,7 +95,7 @@ def test_the_number_of_values_is_bounded() -> None:
 
 def test_an_alias_counts_as_what_it_stands_for() -> None:
     ten = "a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\n"
-    assert parse_document(f"{ten}b: [{'*a,' * 1998}]\n".encode(), file="f").lines[("b", 1997, 8)]
+    assert parse_document(f"{ten}b: [{'*a,' * 1998}]\n".encode(), file="f").value(("b", 1997, 8))
     with pytest.raises(ConfigError, match="aliases counted"):
         parse_document(f"{ten}b: [{'*a,' * 1999}]\n".encode(), file="f")
 
@@ -164,18 +143,15 @@ def test_other_scripts_are_text() -> None:
 
 
 def test_other_items_stand_where_they_are_written() -> None:
-    text = b"a:\n- {x: 1}\n- {x: 2}\n- {x: 3, y: [4]}\nb: 5\n"
-    document = parse_document(text, file="f")
-    items = document.data["a"]
-    assert isinstance(items, list)
-    left = document.with_items({("a",): [(2, items[2]), (2, {"x": 6}), (0, items[0])]})
-    again = left.with_items({("a",): [(1, {"x": 6})]})
+    document = parse_document(b"a:\n- {x: 1}\n- {x: 2}\n- {x: 3, y: [4]}\nb: 5\n", file="f")
+    data = document.data.replace_items("a", lambda item: [item] * (item["x"] - 1))
+    left = replace(document, data=data)
 
-    assert left.data == {"a": [{"x": 3, "y": [4]}, {"x": 6}, {"x": 1}], "b": 5}
-    assert [left.lines["a", at, "x"] for at in range(3)] == [4, 4, 2]
-    assert (left.lines["a", 0, "y", 0], left.lines["b",]) == (4, 5)
-    assert ("a", 2, "y") not in left.lines
-    assert left.problem(("a", 2, "x"), "", "").key == "a[0].x"
-    assert again.problem(("a", 0, "x"), "", "").key == "a[2].x"
-    assert document.data["a"] == items == [{"x": 1}, {"x": 2}, {"x": 3, "y": [4]}]
-    assert document.with_items({}) is document
+    assert left.data == {"a": [{"x": 2}, {"x": 3, "y": [4]}, {"x": 3, "y": [4]}], "b": 5}
+    assert [left.find_mark(("a", at, "x")).line for at in range(3)] == [3, 4, 4]
+    assert left.find_mark(("a", 2, "y", 0)).line == 4
+    assert [left.problem(("a", at, "x"), "", "").key for at in (0, 2, 3)] == [
+        *("a[1].x", "a[2].x", "a[3].x")
+    ]
+    assert [left.problem(("a", at, "x"), "", "").line for at in (2, 3)] == [4, 1]
+    assert document.value(("a", 0)) == {"x": 1}

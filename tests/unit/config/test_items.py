@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.config import items
+from megtrim.config.document import MarkedDict
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.problems import ConfigError, Place
 from megtrim.config.scenarios import all_scenarios
@@ -296,7 +297,7 @@ def test_a_shared_scenario_names_only_classes_that_all_have(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", ["/abs/m.mge", "../m.mge", ""])
 def test_paths_that_leave_the_shared_folder_keep_their_meaning(tmp_path: Path, path: str) -> None:
-    item = items._rebase({"name": "a", "file": path}, items.climb("../../m/*.yaml"))
+    item = items._rebase(MarkedDict({"name": "a", "file": path}, {}), items.climb("../../m/*.yaml"))
 
     expected = {"/abs/m.mge": "/abs/m.mge", "../m.mge": "../../../m.mge", "": ""}
     assert item == {"name": "a", "file": expected[path]}

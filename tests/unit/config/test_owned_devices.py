@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.config.device import DeviceSettings, PowerPort
-from megtrim.config.owned_devices import OwnedDevices, load_owned_devices
+from megtrim.config.load import OwnedDevices, load_owned_devices
 from megtrim.util.errors import InputError
 
 OWNER = """\

@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from megtrim.config.document import parse_document
+from megtrim.config.load import problems_of
 from megtrim.config.model import Config
-from megtrim.config.pydantic_messages import problems_of
 
 HEAD = "version: 1\nengine: {kind: sample}\n"
 MODELS = "models:\n- {name: m, file: f, scenarios: [{name: s}]}\n"

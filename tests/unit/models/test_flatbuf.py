@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from megtrim.models.flatbuf import MAX_STRING_BYTES, Buffer, Table
+from megtrim.models.mge import MAX_STRING_BYTES, Buffer, Table
 from megtrim.util.errors import InputError
 from unit.models.flatbuild import Numbers, sized, u8, u32, u64
 

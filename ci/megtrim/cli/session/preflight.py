@@ -91,7 +91,7 @@ def list_named_files(loaded: LoadedConfig) -> tuple[Path, ...]:
 
     There are no links in these.
     """
-    written = (Path(each) for each in loaded.files.values())
+    written = (Path(each) for each in loaded.item_files)
     files = {*written, *(file for _, file, _ in _named_files(loaded))}
     return tuple(sorted(loaded.resolve(each).resolve() for each in files))
 

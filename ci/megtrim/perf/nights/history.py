@@ -30,10 +30,10 @@ from megtrim.history.entries import (
     place_entry,
 )
 from megtrim.perf.times import SamplesLeftOut, StageTime
-from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
+from megtrim.util.wording import COMMIT_DIGEST
 
 VERSION = 1
 FOLDER = "runs"

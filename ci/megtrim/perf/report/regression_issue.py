@@ -17,10 +17,10 @@ from megtrim.perf.report.tables import time_with_interval
 from megtrim.perf.rows import PerformanceRow, Row, TrimmingRow
 from megtrim.perf.times import RatioResult, Reference, StageTime, ratio_with_interval
 from megtrim.render.markup import block, code, command, link, one_line, table
-from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump, load
 from megtrim.util.value import Value
+from megtrim.util.wording import COMMIT_DIGEST
 
 LABEL = "megtrim-regression"
 _VERSION = 1

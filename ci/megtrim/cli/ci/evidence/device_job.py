@@ -15,7 +15,7 @@ from megtrim.chain.matrix import Shard
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_today
 from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
-from megtrim.config.owned_devices import BOARDS_VARIABLE, load_owned_devices
+from megtrim.config.load import BOARDS_VARIABLE, load_owned_devices
 from megtrim.devices import Device
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, read_bundle

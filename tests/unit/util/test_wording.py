@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from megtrim.util.printable import make_printable
+from megtrim.util.wording import COMMIT_DIGEST, make_printable
 
 PLAIN = (
     "",
@@ -57,3 +57,15 @@ def test_a_document_stays_the_same(text: str) -> None:
     written = json.dumps({"name": f"##[{text}"}, ensure_ascii=False, indent=1)
 
     assert json.loads(make_printable(written)) == json.loads(written)
+
+
+@pytest.mark.parametrize(
+    ("text", "names_a_commit"),
+    [
+        *(("0123456789" * 4, True), ("ab" * 32, True)),
+        *((text, False) for text in ("", "1a2b3c4", "a" * 39, "a" * 41, "a" * 63, "a" * 65)),
+        *((text, False) for text in ("A" * 40, "g" * 40, "a" * 40 + "\n", "\uff11" * 40)),
+    ],
+)
+def test_only_a_whole_digest_names_a_commit(text: str, names_a_commit: bool) -> None:
+    assert (COMMIT_DIGEST.fullmatch(text) is not None) is names_a_commit
