@@ -18,7 +18,7 @@ from megtrim.chain.graph import (
 )
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.chain.store import StageFolder
-from megtrim.config.measure_names import Measure
+from megtrim.config.units import Measure
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.size import byte_tables

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from megtrim.config.measure_names import Measure
+from megtrim.config.units import Measure
 from megtrim.elf.symbol_names import fold
 from megtrim.size.byte_table import tidy
 from megtrim.util.strict_json import SignedInt
