@@ -22,7 +22,7 @@ from act.driver.runner import Run
 from act.world import WITH_DEVICE, Chapter, World, content
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.evidence.limits import ENDING_FILE
-from megtrim.github.comment import key_of
+from megtrim.github.issues import key_of
 from support.megtrim_cli import run_megtrim
 
 CONFIGS = {

@@ -14,7 +14,7 @@ import pytest
 
 from attacks.arena import ARTIFACT, Arena
 from attacks.tampering import edit
-from megtrim.evidence.early_exit import EarlyExit, dump_ending
+from megtrim.evidence.fields import EarlyExit, dump_ending
 
 pytestmark = [pytest.mark.chain]
 

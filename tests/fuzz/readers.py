@@ -16,8 +16,8 @@ from megtrim.elf.needed_libraries import find_cxx_runtime
 from megtrim.elf.sections import parse_elf
 from megtrim.elf.symbol_table import parse_table
 from megtrim.evidence.bundle import JobPurpose, dump_bundle, parse_bundle
-from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
+from megtrim.evidence.fields import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.times import dump_record, expect_of, parse_record
 from megtrim.functions.link_map import parse_map
 from megtrim.functions.observables import (

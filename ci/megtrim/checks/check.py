@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
 from megtrim.checks.statuses import (
     CheckKind,
     CheckStatus,
+    ScenarioStatus,
 )
+from megtrim.load_and_run.parity import OutputResult
+from megtrim.load_and_run.telemetry import Conditions
 from megtrim.util.value import Value
 
 MACHINE_FACTS = ("serial", "host", "CPU model")
@@ -15,30 +20,22 @@ MACHINE_FACTS = ("serial", "host", "CPU model")
 
 
 class Check(Value):
-    """One thing that was checked, and the result."""
-
     id: str
     """Unique: kind, a colon, subject."""
     kind: CheckKind
     subject: str
     status: CheckStatus
     text: str
-    """One line: the result."""
     detail: str = ""
-    """Several lines, or empty."""
     hint: str = ""
-    """What to do, or empty."""
     time_s: float = 0.0
     file: str
     """Where the subject is configured: relative to the project, with / between folders."""
     line: int = 1
     reproduce: str = ""
-    """Command that reproduces it, or empty."""
 
 
 class ToolchainIdentity(Value):
-    """What compiled it."""
-
     kind: str
     target: str
     version: str
@@ -47,8 +44,25 @@ class ToolchainIdentity(Value):
 
 
 class DeviceIdentity(Value):
-    """What it ran on."""
-
     name: str
     kind: str
     facts: Mapping[str, str]
+
+
+class ScenarioOutcome(Value):
+    """How a scenario ended on the reduced build, on one machine."""
+
+    status: ScenarioStatus
+    text: str
+    time_s: float
+    outputs: tuple[OutputResult, ...] = ()
+    missing_regions: tuple[str, ...] = ()
+    log_tail: str = ""
+    conditions: Conditions | None = None
+    """Conditions under which the time was measured; None: the device does not measure them."""
+    crash: str = ""
+    attempts: tuple[str, ...] = ()
+    """One line for each machine that failed, if there is no result in the end."""
+
+    def list_fields(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(ScenarioOutcome)}

@@ -13,7 +13,6 @@ from megtrim.util.value import Value
 DEFAULT_OUT = "megtrim-out"
 REPORT_ARTIFACT = "megtrim-report"
 BASELINE_FILE = "baseline.json"
-"""The baseline that growth was held against, in the folder of the report."""
 _WEIGH = ("size", "trim", "stage verdict")
 """Verbs that compare sizes with a baseline."""
 
@@ -30,13 +29,10 @@ class Options(Value):
     committed: bool = False
     """The keep set is the file that the team committed, and nothing is traced."""
     accept: bool = False
-    """A person accepts the new keep set, shrunken traces included."""
     again: bool = False
-    """Run the stage again, even if its results are up to date."""
     form: str = ""
     """Form of the report to print in place of a table."""
     scenario: str | None = None
-    """Verify only this one."""
     baseline: Path | None = None
     """Sizes that growth is measured against, in place of those that the configuration names."""
     history: Path | None = None
@@ -44,7 +40,6 @@ class Options(Value):
     device: str | None = None
     """Name or kind of the device to use, instead of the first of its class."""
     image: str | None = None
-    """Image with the toolchain, in place of the one that is configured."""
     quick: bool = False
     """Trim by functions from the plain build alone; the committed keep set is left as it is."""
     neighbours: bool = False
@@ -53,11 +48,8 @@ class Options(Value):
     """Folder of results of an earlier commit, whose plain program times are compared with."""
     base_name: str = ""
     reuse: Path | None = None
-    """Folder of results of an earlier run; those that fit are taken from there."""
     no_docker: bool = False
-    """Use this machine's toolchain, whatever image is configured."""
     recompile: bool = False
-    """Compile everything, whatever a compiler cache holds."""
 
     @property
     def results(self) -> Path:
@@ -99,7 +91,6 @@ class Invocation(Value):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of every verb of the chain."""
         mode = ("--committed",) * self.committed + ("--quick",) * self.quick
         device = ("--device", self.device) if self.device else ()
         return (*self.place, *mode, *device)
@@ -115,11 +106,9 @@ class Invocation(Value):
         return shlex.join(("megtrim", *verb.split(), *self.options, *baseline, *words))
 
     def verify(self, scenario: str) -> str:
-        """Return the command that runs a scenario again and compares its outputs."""
         return self.again("verify", "--scenario", scenario, "--again")
 
     def accept(self) -> str:
-        """Return the command that writes the committed keep set again."""
         device = ("--device", self.device) if self.device else ()
         return shlex.join(("megtrim", "trim", *self.place, *device, *self._brought, "--accept"))
 
@@ -136,7 +125,6 @@ ScenarioKind = Literal[
     CheckKind.DEVICE,
     CheckKind.COVERAGE,
 ]
-"""Kinds of check that decide how a scenario ends."""
 
 WAIT_FOR_DEVICE = (
     "nothing is known about the product on this device: look at the device job, or wait for it"
@@ -153,7 +141,6 @@ LOOK_AT_DEVICE = "nothing is known about the product: look at the device, then t
 
 
 def suggest_accepting(invocation: Invocation) -> str:
-    """Say how to bring the committed keep set up to date."""
     return (
         f"trace it again and accept that with {invocation.accept()}, "
         f"then commit {invocation.keep_set}; the trace-refresh workflow proposes the same"
@@ -161,7 +148,6 @@ def suggest_accepting(invocation: Invocation) -> str:
 
 
 def suggest_for_scenario(kind: ScenarioKind, invocation: Invocation) -> str:
-    """Say what to do about a scenario that ended at a check of this kind."""
     match kind:
         case CheckKind.TRAP:
             return _after_trap(invocation)
@@ -198,18 +184,15 @@ def _after_trap(invocation: Invocation) -> str:
 
 
 def suggest_for_probe(invocation: Invocation) -> str:
-    """Say what to do about a run that traps and is not a scenario."""
     add = f"if people may run it so, add it to {invocation.config} as a scenario"
     return f"{add} and {suggest_accepting(invocation)}"
 
 
 def suggest_for_keep_set(invocation: Invocation) -> str:
-    """Say what to do if regions that were traced are missing from the committed keep set."""
     return f"if the change is meant, {suggest_accepting(invocation)}"
 
 
 def suggest_for_other_link(invocation: Invocation) -> str:
-    """Say what to do if an automatic toolchain makes another link than that of the keep set."""
     return (
         f"if the engine or a model changed, {suggest_accepting(invocation)}; if not, the toolchain "
         "auto found another compiler here than where the list was made: install that one (zig: pip "

@@ -15,11 +15,11 @@ from megtrim.util.wording import count
 
 if TYPE_CHECKING:
     pass
+Outcome: TypeAlias = Any
+"""A :class:`~.outcome.ScenarioOutcome`, or its document with keys as attributes."""
 
 
 class VerdictKind(StrEnum):
-    """What all checks add up to."""
-
     PASS = "pass"
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
@@ -34,8 +34,6 @@ class UnverifiedPolicy(StrEnum):
 
 
 class CheckKind(StrEnum):
-    """What a check is about."""
-
     BUILD = "build"
     TRACE = "trace"
     HEADER = "header"
@@ -63,8 +61,6 @@ class CheckStatus(StrEnum):
 
 
 class ScenarioStatus(StrEnum):
-    """How a scenario ended on the reduced build."""
-
     PASS = "pass"
     TRAP = "trap"
     PARITY = "parity"
@@ -136,10 +132,6 @@ SCENARIO_STATUSES = {
     ScenarioStatus.INFRASTRUCTURE: CheckStatus.INFRASTRUCTURE,
     ScenarioStatus.UNVERIFIED: CheckStatus.UNVERIFIED,
 }
-
-
-Outcome: TypeAlias = Any
-"""A :class:`~.outcome.ScenarioOutcome`, or its document with keys as attributes."""
 
 
 class Contradiction(InputError):

@@ -34,7 +34,7 @@ from megtrim.cli.stage import clear_final, run_chain
 from megtrim.config.config_id import split
 from megtrim.config.load import load_config
 from megtrim.evidence import limits
-from megtrim.evidence.early_exit import EarlyExit
+from megtrim.evidence.fields import EarlyExit
 from megtrim.report.joint_comment import render_table
 from megtrim.util.console import Console
 from megtrim.util.errors import (

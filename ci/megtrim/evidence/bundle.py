@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -24,24 +24,32 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.config.device import KINDS_OF_KEY, DeviceSettings, is_on_runner
 from megtrim.config.units import LARGEST_DURATION_S
 from megtrim.evidence import limits
-from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.evidence.fields import (
+    A_LINE,
     A_NAME,
+    THREADS,
+    VARIABLES,
     Digest,
     Environment,
     Items,
     Line,
     Name,
     Threads,
+    are_variables,
     expecting,
     is_bounded,
     is_line,
     is_name,
+    is_threads,
     require,
+    require_contest,
     require_scenario,
     require_unique,
 )
-from megtrim.load_and_run import application as command
+from megtrim.evidence.limits import MOST_ITEMS
+from megtrim.experiments.commands import StepCommand, StepFiles
+from megtrim.experiments.contest import Contest, Criterion, PerformanceStatus, Side, name_files
+from megtrim.load_and_run.application import INPUT, names_in
 from megtrim.load_and_run.arguments import check_reserved
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.regions.keepset import GENERATIONS
@@ -73,17 +81,23 @@ _Program = Annotated[str, expecting(f"one of {', '.join(_PROGRAMS)}", _PROGRAMS.
 Programs = Mapping[_Program, Digest]
 """The sha256 by variant; also ``named`` and ``dropped`` if functions are trimmed, ``observables``
 if they are recorded."""
+MOST_TIMES = 1_000_000
+_UNHELD = (
+    PerformanceStatus.SKIPPED,
+    PerformanceStatus.FAILED,
+    PerformanceStatus.INFRASTRUCTURE,
+)
+_MOST_STEPS = 10
+_MOST_FEATURES = 100
+_MOST_ITERATIONS = 100_000
+_MOST_WARMUPS = 1000
 
 
 class JobPurpose(StrEnum):
-    """What device jobs are requested to do."""
-
     VERIFY = "verify"
     TRACE = "trace"
     RECORD = "record"
-    """Which functions run."""
     TIME = "time"
-    """How long contestants take."""
 
 
 class BundleDevice(Value):
@@ -96,11 +110,8 @@ class BundleDevice(Value):
     kind: Name
     cpu_class: Annotated[Name, Field(alias="class")]
     qemu_cpu: Annotated[str, expecting("a CPU's name", lambda text: bool(_CPU.fullmatch(text)))]
-    """CPU that an emulator plays for the class."""
     runner: bool
-    """Whether it is attached to a self-hosted runner."""
     settings: DeviceSettings = field(default_factory=DeviceSettings)
-    """Paths are those of the runner."""
 
     def __post_init__(self) -> None:
         where = f"device {self.name}"
@@ -136,8 +147,6 @@ def _is_input_name(text: str) -> bool:
 
 
 class BundleInput(Value):
-    """One input of a run: its name in the model, and its file."""
-
     name: Annotated[str, expecting("a name without ':', ';' and spaces", _is_input_name)]
     file: Digest
     suffix: Annotated[
@@ -160,15 +169,12 @@ class BundleScenario(Value):
         float, expecting("up to a day of seconds", lambda time_s: 0 < time_s <= _LONGEST_RUN_S)
     ]
     cache: Digest | None
-    """Recorded algorithm cache that it runs with."""
     search: bool
     """Let the engine search for algorithms first, and trace with what it found."""
     binding: Digest
-    """What a proof or a trace of it is bound to, see :func:`binding`."""
     application: Annotated[str, expecting(A_NAME, lambda text: not text or is_name(text))] = ""
     """Name of the application that runs; empty: the engine's own program."""
     environment: Environment = ()
-    """Variables that it sets for its program."""
     link: Digest | None = None
     """Identity of the link whose functions are recorded, None where none are."""
 
@@ -181,15 +187,13 @@ class BundleScenario(Value):
             # For example, a flag that reads further flags from a file must be refused here, too.
             check_reserved(self.arguments, source=f"scenario {self.id}")
             return
-        given = {f"{command.INPUT}{each.name}" for each in self.inputs}
-        named = command.names_in(self.arguments)
-        wanted = {name for name in named if name.startswith(command.INPUT)}
+        given = {f"{INPUT}{each.name}" for each in self.inputs}
+        named = names_in(self.arguments)
+        wanted = {name for name in named if name.startswith(INPUT)}
         require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
 
 
 class BundleApplication(Value):
-    """A program of the team's own, in each variant."""
-
     name: Name
     programs: Programs
     companions: Mapping[str, Mapping[Name, Digest]]
@@ -215,14 +219,10 @@ class ProvenScenario(Value):
 
 
 class Bundle(Value):
-    """Everything that device jobs are requested to do."""
-
     version: int = VERSION
     config: Line
-    """The configuration, as the build job was given it."""
     purpose: JobPurpose
     target: Name
-    """Name of the program."""
     machine: Name
     """Architecture of the programs, as ``uname -m`` prints it."""
     sysroot: Annotated[
@@ -231,21 +231,16 @@ class Bundle(Value):
     """Where an emulator finds the loader of the programs; empty if they are static."""
     generation: Annotated[int, expecting("one of midout's header", GENERATIONS.__contains__)]
     max_age_s: Annotated[float, Field(le=LARGEST_DURATION_S)]
-    """How old a proof may be."""
     programs: Programs
     """None at all: the build failed, and there is nothing to run."""
     keep_set: Digest | None
     devices: Items[BundleDevice]
     scenarios: Items[BundleScenario]
-    """Scenarios to run."""
     proven: Items[ProvenScenario]
-    """Scenarios that would be run if they had no proof."""
     applications: Items[BundleApplication] = ()
-    """Programs that scenarios run, besides the engine's own."""
     speaks: bool = False
     """If functions are recorded: keep those that print error messages."""
     times: BundleTimes | None = None
-    """If times are taken: of what; None for any other purpose."""
 
     def __post_init__(self) -> None:
         _expect_list_of_named("programs", self.programs)
@@ -296,7 +291,6 @@ class Bundle(Value):
         return self._programs(application).get(name)
 
     def companion_files(self, variant: str, application: str) -> Mapping[str, str]:
-        """Return name and sha256 of the files that must be in an application's folder."""
         of_it = (each.companions for each in self.applications if each.name == application)
         return next(of_it, {}).get(variant, {})
 
@@ -306,7 +300,6 @@ class Bundle(Value):
         return next((each.programs for each in self.applications if each.name == application), {})
 
     def runner_classes(self) -> frozenset[str]:
-        """Return the CPU classes that have a device on a runner."""
         return frozenset(device.cpu_class for device in self.devices if device.runner)
 
     @property
@@ -315,11 +308,9 @@ class Bundle(Value):
         return tuple(each for each in every if each.contest is not None)
 
     def scenario(self, id_: str) -> BundleScenario:
-        """Return the scenario of an id that a contest names."""
         return next(each for each in self.scenarios if each.id == id_)
 
     def of_class(self, cpu_class: str) -> tuple[BundleScenario | BundleContest, ...]:
-        """Return what to run for a CPU class: its scenarios, or its contests if times are taken."""
         every = self.contests if self.purpose is JobPurpose.TIME else self.scenarios
         return tuple(each for each in every if each.cpu_class == cpu_class)
 
@@ -355,22 +346,18 @@ def binding(inputs: Mapping[str, str]) -> str:
 
 
 def deviceless(inputs: Mapping[str, str]) -> dict[str, str]:
-    """Return a task's inputs without those that say which device runs it."""
     return {name: value for name, value in inputs.items() if not name.startswith(DEVICE_LABEL)}
 
 
 def dump_bundle(bundle: Bundle) -> str:
-    """Write bundle.json; equal bundles are equal bytes."""
     return dump(bundle)
 
 
 def parse_bundle(text: str, *, source: str) -> Bundle:
-    """Read bundle.json. Anything but exactly its shape is an InputError naming ``source``."""
     return load(Bundle, text, source=source, version=VERSION, hint=_HINT)
 
 
 def read_bundle(folder: Path, *, sha256: str | None = None) -> Bundle:
-    """Read a bundle's folder; ``sha256`` is that of bundle.json, if it is known."""
     path = folder / BUNDLE_FILE
     data = limits.read_bytes(path, most=LARGEST_DOCUMENT, hint=_HINT)
     found = hashlib.sha256(data).hexdigest()
@@ -378,3 +365,126 @@ def read_bundle(folder: Path, *, sha256: str | None = None) -> Bundle:
         msg = f"{path}: its sha256 is {found}, expected {sha256[:80]}"
         raise InputError(msg, hint="it is not the bundle that the build job made: rerun both")
     return parse_bundle(decode(data, shown=str(path), hint=_HINT), source=str(path))
+
+
+class BundleContest(Value):
+    """One contest of a scenario, or why there is none."""
+
+    id: str
+    """``MODEL/SCENARIO@CLASS#SUBJECT``."""
+    scenario: str
+    cpu_class: Annotated[Name, Field(alias="class")]
+    binding: Digest
+    contest: Contest | None
+    unheld: PerformanceStatus | None = None
+    """How it ended without any device: skipped, or failed with its build; None: it is held."""
+    reason: Line = ""
+    artifact: Name
+    reference: Variant = Variant.PLAIN
+    rival: Variant = Variant.PLAIN
+    """Whose program each side runs."""
+    cpu_features: Annotated[tuple[Name, ...], Field(max_length=_MOST_FEATURES)] = ()
+    """What the device's CPU must have, which the job that packs does not know."""
+    sizes: tuple[tuple[Variant, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        scenario = require_contest("contest", self.id, cpu_class=self.cpu_class)
+        require(scenario == self.scenario, f"{self.id}: scenario", self.scenario, scenario)
+        held = self.contest is not None
+        fits = self.unheld in ((None,) if held else _UNHELD) and bool(self.reason) is not held
+        require(fits, f"{self.id}: reason", self.reason, "a contest, or why there is none")
+        require_unique(f"{self.id}: sizes", [str(variant) for variant, _ in self.sizes])
+        if self.contest is not None:
+            _expect_bounded(self.contest, self.id)
+
+    @property
+    def held(self) -> Contest:
+        """The contest of one that devices are asked for."""
+        if self.contest is None:
+            msg = f"{self.id} is not held"
+            raise TypeError(msg)
+        return self.contest
+
+    @property
+    def subject(self) -> str:
+        return self.id.removeprefix(f"{self.scenario}#")
+
+    @property
+    def variants(self) -> dict[Side, Variant]:
+        every = {Side.REFERENCE: self.reference, Side.RIVAL: self.rival}
+        return {side: every[side] for side, _ in self.contest.sides} if self.contest else {}
+
+    def check_commands(self, inputs: dict[str, str]) -> None:
+        """Expect command lines that name no other files; ``inputs``: suffix by input name."""
+        for side, contestant in self.contest.sides if self.contest else ():
+            files = name_files(side, inputs=inputs)
+            for command in contestant.commands:
+                _check_command(f"{self.id}: {contestant.name}", command, files)
+
+
+class BundleTimes(Value):
+    engine: Digest
+    criterion: Criterion
+    inconclusive: Literal["fail", "warn"]
+    base: Line = ""
+    """Name of the earlier program that times are compared with; empty: with none."""
+    contests: Items[BundleContest]
+
+    def __post_init__(self) -> None:
+        require_unique("contests", [each.id for each in self.contests])
+
+
+def _expect_bounded(contest: Contest, where: str) -> None:
+    require(is_threads(contest.threads), f"{where}: threads", contest.threads, THREADS)
+    for what, time_s in (("timeout_s", contest.timeout_s), ("limit_s", contest.budget.limit_s)):
+        fits = time_s is None or 0 < time_s <= LARGEST_DURATION_S
+        require(fits, f"{where}: {what}", time_s, "a time that megtrim.yaml can allow")
+    require(
+        are_variables(contest.environment), f"{where}: environment", contest.environment, VARIABLES
+    )
+    found, expected = str(contest.tolerance), "one that a difference exceeds"
+    require(is_bounded(contest.tolerance), f"{where}: tolerance", found, expected)
+    times = 0
+    for _, contestant in contest.sides:
+        commands = contestant.commands
+        require(is_name(contestant.name), f"{where}: contestant", contestant.name, A_NAME)
+        fits = len(commands) <= _MOST_STEPS
+        require(fits, f"{where}: commands", len(commands), f"at most {_MOST_STEPS}")
+        for command in commands:
+            fits = 1 <= command.iterations <= _MOST_ITERATIONS
+            expected = f"1 to {_MOST_ITERATIONS}"
+            require(fits, f"{where}: iterations", command.iterations, expected)
+            fits = command.step.warmups <= _MOST_WARMUPS
+            require(fits, f"{where}: warmups", command.step.warmups, f"at most {_MOST_WARMUPS}")
+        last = commands[-1]  # which alone is measured
+        times += contest.budget.rounds * (last.iterations + last.step.warmups + 1)
+    require(times <= MOST_TIMES, f"{where}: times", times, f"at most {MOST_TIMES}")
+
+
+def _check_command(where: str, command: StepCommand, files: StepFiles) -> None:
+    fits = len(command.argv) <= MOST_ITEMS
+    require(fits, f"{where}: arguments", len(command.argv), f"at most {MOST_ITEMS}")
+    for argument in command.argv:
+        require(is_line(argument), f"{where}: arguments", argument, A_LINE)
+    program, model, *arguments = (*command.argv, "", "")[: max(2, len(command.argv))]
+    require(program == files.program, f"{where}: program", program, files.program)
+    fits = model in (files.model, files.dumped_model)
+    require(fits, f"{where}: model", model, f"{files.model} or {files.dumped_model}")
+    # For example, a flag that reads further flags from a file must be refused here, too.
+    check_reserved(_list_others(arguments, files), source=where)
+
+
+def _list_others(arguments: list[str], files: StepFiles) -> Iterator[str]:
+    """Yield the arguments besides those that megtrim adds with names of the run directory."""
+    own = {
+        "--fast-run-algo-policy": files.algo_cache,
+        "--layout-transform-dump": files.dumped_model,
+        "--input": ";".join(f"{name}:{path}" for name, path in files.inputs),
+    }
+    rest = list(reversed(arguments))
+    while rest:
+        argument = rest.pop()
+        if argument in own and rest and rest[-1] == own[argument]:
+            rest.pop()
+        elif argument != "--fast-run":  # an experiment, where a search is what is measured
+            yield argument

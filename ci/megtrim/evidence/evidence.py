@@ -21,8 +21,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from megtrim.checks.check import DeviceIdentity
-from megtrim.checks.outcome import ScenarioOutcome
+from megtrim.checks.check import DeviceIdentity, ScenarioOutcome
 from megtrim.checks.statuses import Contradiction, ScenarioStatus, expect_consistent
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
@@ -45,7 +44,7 @@ from megtrim.evidence.fields import (
 )
 from megtrim.load_and_run.parity import OutputResult, Tolerance
 from megtrim.regions.region import Region
-from megtrim.util.errors import InputError
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.strict_json import dump, load
 from megtrim.util.value import Value
 from megtrim.util.wording import count
@@ -60,6 +59,15 @@ MOST_FACTS = 100
 DAY_S = 86_400
 
 _HINT = "run the device job again; `megtrim ci evidence run` writes it"
+_NEEDED = {
+    JobPurpose.TRACE: "trace",
+    JobPurpose.RECORD: "functions",
+    JobPurpose.TIME: "times",
+}
+"""The file that a pass brings."""
+ANOTHER = "give what the device jobs of this build brought"
+_ONE_RUN = "give the folders of one run of the device jobs"
+_WHAT = {JobPurpose.TRACE: "traces of it", JobPurpose.RECORD: "lists of its functions"}
 
 
 def _is_canonical(name: str) -> bool:
@@ -73,12 +81,9 @@ RegionName = Annotated[str, expecting("a region in its canonical spelling", _is_
 
 
 class EvidenceResult(ScenarioOutcome):
-    """The result of one scenario, or of one contest of it, on a device."""
-
     scenario: str
     """Its id; that of the contest where times are taken."""
     binding: Digest
-    """What it is bound to, copied from the bundle."""
     text: Line
     outputs: Items[OutputResult] = ()
     missing_regions: Items[RegionName] = ()
@@ -87,11 +92,8 @@ class EvidenceResult(ScenarioOutcome):
     attempts: Items[Line] = ()
     trace: Digest | None = None
     cache: Digest | None = None
-    """Of the algorithm cache that a search left."""
     functions: Digest | None = None
-    """Of the list of functions that ran."""
     times: Digest | None = None
-    """Of a contest's record."""
 
     def __post_init__(self) -> None:
         for output in self.outputs:
@@ -103,12 +105,10 @@ class Evidence(Value):
 
     version: int = VERSION
     config: Line
-    """That of the bundle."""
     purpose: JobPurpose
     cpu_class: Annotated[Name, Field(alias="class")]
     device: DeviceIdentity
     day: Day
-    """A date such as 2027-01-31."""
     results: Annotated[tuple[EvidenceResult, ...], Field(max_length=limits.MOST_RESULTS)]
 
     def __post_init__(self) -> None:
@@ -140,14 +140,6 @@ class Evidence(Value):
             require(found is not None, f"{result.scenario}: {needed}", found, "a sha256")
 
 
-_NEEDED = {
-    JobPurpose.TRACE: "trace",
-    JobPurpose.RECORD: "functions",
-    JobPurpose.TIME: "times",
-}
-"""The file that a pass brings."""
-
-
 class EvidenceSet(Value):
     """Evidence of one job, or of several: the proofs that are stored with a baseline."""
 
@@ -162,7 +154,6 @@ def dump_set(entries: EvidenceSet) -> str:
 def parse_set(
     text: str, *, source: str, hint: str = "remove the file: devices then prove everything again"
 ) -> EvidenceSet:
-    """Read evidence.json; anything else is an InputError naming ``source``."""
     return load(EvidenceSet, text, source=source, version=VERSION, hint=hint)
 
 
@@ -200,7 +191,6 @@ def expect_evidence_of(expected: str, what: str, entries: Iterable[Evidence]) ->
 
 
 def read_evidence(folder: Path) -> tuple[Evidence, ...]:
-    """Read the evidence in a device job's folder; its files are read when they are used."""
     path = folder / EVIDENCE_FILE
     text = limits.read_text(path, hint=_HINT)
     return parse_set(text, source=str(path), hint=_HINT).entries
@@ -228,8 +218,6 @@ def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
 
 
 class PendingReason(StrEnum):
-    """Why device jobs brought no results."""
-
     FORK = "fork"
     NO_RUNNER = "no-runner"
     APPROVAL = "approval"
@@ -251,7 +239,6 @@ class DeviceResult(Value):
     evidence: Evidence
     result: EvidenceResult
     folder: Path = Path()
-    """Of the evidence, where it has files."""
 
     @property
     def device(self) -> DeviceIdentity:
@@ -262,7 +249,6 @@ class DeviceResult(Value):
         return self.result.status is ScenarioStatus.PASS
 
     def file(self, digest: str | None) -> Path | None:
-        """Return the path of one of its files."""
         return None if digest is None else self.folder / limits.FILES / digest
 
     def load(self, digest: str | None, *, most: int) -> bytes | None:
@@ -276,7 +262,6 @@ class DeviceResult(Value):
         return (today - date.fromisoformat(self.evidence.day)).days
 
     def describe_age(self, today: date) -> str:
-        """Say how old it is: ``3 days old``."""
         if self._is_ahead(today):
             return f"of {self.evidence.day}, a day to come"
         return f"{count(self.age_days(today), 'day')} old"
@@ -290,7 +275,6 @@ class DeviceResult(Value):
         return not self._is_ahead(today) and self.age_days(today) * DAY_S <= max_age_s
 
     def is_within(self, tolerance: Tolerance) -> bool:
-        """Tell whether every output was within the tolerance."""
         found = (each.largest_difference or 0.0 for each in self.result.outputs)
         return all(tolerance.covers(difference) for difference in found)
 
@@ -310,7 +294,6 @@ def list_results(evidence: Evidence, folder: Path = Path()) -> list[DeviceResult
 
 
 def newest(entries: Iterable[Evidence]) -> Mapping[str, DeviceResult]:
-    """Return the newest proof of each scenario, by its id, sorted."""
     found: dict[str, DeviceResult] = {}
     for evidence in entries:
         if evidence.purpose is not JobPurpose.VERIFY:
@@ -338,3 +321,72 @@ def as_set(proofs: Iterable[DeviceResult]) -> EvidenceSet:
 
 def _rank(proof: DeviceResult) -> tuple[str, str, str]:
     return (proof.evidence.day, proof.device.name, proof.result.binding)
+
+
+def read_brought(
+    folders: Sequence[Path], *, config: str
+) -> dict[JobPurpose, Mapping[str, DeviceResult]]:
+    """Return what device jobs brought, by what they were for and by scenario id, sorted.
+
+    A scenario that was brought twice is refused unless both are equal: chance would decide which
+    one counts. So is what was brought for another configuration than ``config``.
+    """
+    found: dict[JobPurpose, dict[str, DeviceResult]] = {purpose: {} for purpose in _WHAT}
+    places = read_folders(folders)
+    if not places:
+        named = ", ".join(str(folder) for folder in folders)
+        msg = f"{named}: found no evidence.json there or one folder below"
+        raise InputError(msg, hint=_ONE_RUN)
+    for folder in places:
+        entries = read_evidence(folder)
+        expect_evidence_of(config, f"{folder}: the evidence", entries)
+        for evidence in entries:
+            purpose = evidence.purpose
+            if purpose not in _WHAT:
+                msg = f"{folder}: found evidence of a verification, expected traces or functions"
+                raise InputError(msg, hint=_ONE_RUN)
+            for given in list_results(evidence, folder):
+                scenario = given.result.scenario
+                before = found[purpose].setdefault(scenario, given)
+                if _identify(before) != _identify(given):
+                    differing = f"{before.folder} and {folder} bring different {_WHAT[purpose]}"
+                    msg = f"{scenario}: {differing}"
+                    raise InputError(msg, hint=_ONE_RUN)
+    return {purpose: dict(sorted(every.items())) for purpose, every in found.items()}
+
+
+def _identify(given: DeviceResult) -> tuple[object, ...]:
+    result = given.result
+    return (result.binding, result.status, result.trace, result.cache, result.functions)
+
+
+def find_brought(
+    scenario: str, every: Mapping[str, DeviceResult], what: str
+) -> DeviceResult | None:
+    """Return what was brought for a scenario; None: nothing was for any, so it is made here.
+
+    ``what``: "trace", for messages. Raises InfrastructureFailure where others have theirs: what
+    is made here would be another device's.
+    """
+    given = every.get(scenario)
+    if given is None and every:
+        msg = f"{scenario}: no device job brought a {what} of it"
+        raise InfrastructureFailure(msg, hint="look at the device jobs, and run them again")
+    return given
+
+
+def expect_fitting(given: DeviceResult, bound_to: str, what: str) -> None:
+    """Refuse what is bound to another build or other files, and what did not come about."""
+    result = given.result
+    if result.binding != bound_to:
+        found = f"the {what} in {given.folder}"
+        msg = f"{result.scenario}: {found} is of another program, model or input"
+        raise InputError(msg, hint=ANOTHER)
+    msg = f"{result.scenario}: {given.device.name}: {result.text}"
+    match result.status:
+        case ScenarioStatus.PASS:
+            return
+        case ScenarioStatus.INFRASTRUCTURE | ScenarioStatus.UNVERIFIED:
+            raise InfrastructureFailure(msg, hint="run the device job again")
+        case _:
+            raise ProductFailure(msg)

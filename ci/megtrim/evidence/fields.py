@@ -14,12 +14,15 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from megtrim.config.config_id import NAME_PATTERN
+from megtrim.config.config_id import DEFAULT_CONFIG, NAME_PATTERN
 from megtrim.evidence.limits import CONTROL, CONTROL_IN_LOG, LONGEST_LINE, LONGEST_LOG, MOST_ITEMS
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.util import environment
 from megtrim.util.environment import Variables
+from megtrim.util.errors import SEVERITY
 from megtrim.util.json_text import show
+from megtrim.util.strict_json import dump, load
+from megtrim.util.value import Value
 
 _NAME = re.compile(NAME_PATTERN.strip("^$"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -29,10 +32,15 @@ _MOST_THREADS = 256
 _LARGEST_TOLERANCE = 2.0**62
 
 T = TypeVar("T")
+A_NAME = "a name of letters, digits, '.', '_' and '-'"
+A_LINE = f"one line of at most {LONGEST_LINE} characters, none a control character"
+VARIABLES = f"variables of one line, each once, by {environment.NAME_EXPECTED}"
+THREADS = f"1 to {_MOST_THREADS}"
+Items = Annotated[tuple[T, ...], Field(max_length=MOST_ITEMS)]
+_ENDING_VERSION = 2
 
 
 def expecting(expected: str, fits: Callable[[T], bool]) -> AfterValidator:
-    """Return the validator that refuses what does not fit."""
     unfit = PydanticCustomError("unfit", "{expected}", {"expected": expected})
 
     def check(value: T) -> T:
@@ -44,12 +52,10 @@ def expecting(expected: str, fits: Callable[[T], bool]) -> AfterValidator:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text is a name as the configuration takes it, safe in paths and labels."""
     return len(text) <= _LONGEST_NAME and _NAME.fullmatch(text) is not None
 
 
 def is_line(text: str) -> bool:
-    """Tell whether a text is one line without control characters."""
     return len(text) <= LONGEST_LINE and not CONTROL.search(text)
 
 
@@ -65,7 +71,6 @@ def _is_day(text: str) -> bool:
 
 
 def are_variables(variables: Variables) -> bool:
-    """Tell whether a scenario may set these, each once."""
     names = [name for name, _ in variables]
     return (
         len(names) == len({*names}) <= environment.MOST_VARIABLES
@@ -80,14 +85,8 @@ def is_bounded(tolerance: Tolerance) -> bool:
 
 
 def is_threads(number: int) -> bool:
-    """Tell whether a program may run so many threads."""
     return 1 <= number <= _MOST_THREADS
 
-
-A_NAME = "a name of letters, digits, '.', '_' and '-'"
-A_LINE = f"one line of at most {LONGEST_LINE} characters, none a control character"
-VARIABLES = f"variables of one line, each once, by {environment.NAME_EXPECTED}"
-THREADS = f"1 to {_MOST_THREADS}"
 
 Name = Annotated[str, expecting(A_NAME, is_name)]
 Digest = Annotated[
@@ -100,11 +99,9 @@ Log = Annotated[
 Day = Annotated[str, expecting("a date such as 2027-01-31", _is_day)]
 Environment = Annotated[Variables, expecting(VARIABLES, are_variables)]
 Threads = Annotated[int, expecting(THREADS, is_threads)]
-Items = Annotated[tuple[T, ...], Field(max_length=MOST_ITEMS)]
 
 
 def require(fits: bool, where: str, found: object, expected: str) -> None:
-    """Raise ValueError where a value does not fit."""
     if not fits:
         msg = f"{where}: found {show(found)}, expected {expected}"
         raise ValueError(msg)
@@ -131,3 +128,23 @@ def require_unique(where: str, names: Sequence[str]) -> None:
     for name in names:
         require(name not in seen, where, name, "each name once")
         seen.add(name)
+
+
+class EarlyExit(Value):
+    version: int = _ENDING_VERSION
+    config: Line = DEFAULT_CONFIG
+    exit: Annotated[int, expecting(f"one of {sorted(SEVERITY)}", SEVERITY.__contains__)]
+    message: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+def dump_ending(ending: EarlyExit) -> str:
+    return dump(ending)
+
+
+def parse_ending(text: str, *, source: str) -> EarlyExit:
+    hint = "run the build job again"
+    return load(EarlyExit, text, source=source, version=_ENDING_VERSION, hint=hint)

@@ -17,7 +17,6 @@ FILES = "files"
 """Folder of a bundle or of evidence that holds files, each named by its sha256."""
 
 ENDING_FILE = "ending.json"
-"""How a run ended that left no verdict."""
 
 MOST_RESULTS = 1000
 """Results of one device job."""
@@ -31,7 +30,6 @@ CONTROL_IN_LOG = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\ud
 
 
 def clean_line(text: str) -> str:
-    """Return a text as one line that a log can show."""
     line = CONTROL.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.splitlines()))
     # A runner takes what follows this as a command, wherever in a line it is.
     return line.replace("##[", "# #[")[:LONGEST_LINE]
@@ -43,7 +41,6 @@ def clean_log(text: str) -> str:
 
 
 def read_text(path: Path, *, hint: str) -> str:
-    """Return the text of a document of at most the largest size. Raises InputError."""
     data = read_bytes(path, most=LARGEST_DOCUMENT, hint=hint)
     return input_files.decode(data, shown=str(path), hint=hint)
 
@@ -57,7 +54,6 @@ def read_bytes(path: Path, *, most: int, hint: str) -> bytes:
 
 
 def read_named(folder: Path, digest: str, *, most: int, hint: str) -> bytes:
-    """Return the bytes of the file that ``folder`` holds under a sha256, after checking it."""
     path = folder / FILES / digest
     if (folder / FILES).is_symlink():
         msg = f"{folder / FILES}: found a link, expected a folder"

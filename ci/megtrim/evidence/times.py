@@ -14,8 +14,7 @@ from pathlib import Path
 
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import Contradiction, ScenarioStatus
-from megtrim.evidence.bundle import BundleDevice, JobPurpose, find_device
-from megtrim.evidence.bundle_contest import BundleContest
+from megtrim.evidence.bundle import BundleContest, BundleDevice, JobPurpose, find_device
 from megtrim.evidence.evidence import (
     PENDING,
     DeviceResult,
@@ -38,7 +37,6 @@ from megtrim.util.wording import count
 
 VERSION = 3
 LARGEST_RECORD = LARGEST_DOCUMENT
-"""Bytes of one contest's document."""
 MOST_DAYS = 1
 """By how much the day of a device may differ: a night has two, and clocks differ."""
 
@@ -62,13 +60,9 @@ _CLOCKS_DIFFER = 1.05
 
 
 class ContestRecord(Value):
-    """The document: whose result it is, which bundle asked for it, and the result."""
-
     version: int = VERSION
     bundle: Digest
-    """Of bundle.json."""
     contest: Line
-    """Its id."""
     binding: Digest
     result: ContestResult
 
@@ -85,12 +79,10 @@ def dump_record(record: ContestRecord) -> str:
 
 
 def parse_record(text: str, *, source: str) -> ContestRecord:
-    """Read the document. Anything but exactly its shape is an InputError naming ``source``."""
     return load(ContestRecord, text, source=source, version=VERSION, hint=_RECORD_HINT)
 
 
 def make_contest_result(record: ContestRecord, digest: str) -> EvidenceResult:
-    """Return what evidence says of a record, which is the file of that sha256."""
     result = record.result
     samples = count(len(result.samples), "process", "processes")
     text = f"timed: {samples}" if result.status is PerformanceStatus.MEASURED else result.reason
@@ -105,7 +97,6 @@ def make_contest_result(record: ContestRecord, digest: str) -> EvidenceResult:
 
 
 def make_skipped_result(contest: BundleContest, reason: str) -> EvidenceResult:
-    """Return what evidence says of a contest that the machine cannot hold."""
     return EvidenceResult(
         scenario=contest.id,
         binding=contest.binding,
@@ -124,7 +115,6 @@ class TimedContest(Value):
     result: ContestResult | None
     """None: the machine cannot hold the contest."""
     skipped: str = ""
-    """Why it cannot; empty where there is a result."""
 
     @property
     def rank(self) -> int:
@@ -135,14 +125,10 @@ class TimedContest(Value):
 
 
 class TimesJudge(Value):
-    """Says which result counts."""
-
     brought: Mapping[str, Sequence[DeviceResult]]
     """By the contest's id."""
     devices: tuple[BundleDevice, ...]
-    """Those that were asked."""
     pending: PendingReason | None
-    """Why results may be missing; None if the device jobs ended."""
     today: date
     bundle: str = ""
     """The sha256 of the bundle that asked; empty: contests come from the project itself."""
@@ -168,7 +154,6 @@ class TimesJudge(Value):
         return worst
 
     def _list_fitting(self, asked: BundleContest) -> Sequence[DeviceResult]:
-        """Return what was brought for this very contest. Raises InfrastructureFailure for none."""
         found = self.brought.get(asked.id, ())
         fitting = [each for each in found if each.result.binding == asked.binding]
         # Forks run no device jobs, so what comes from one is not genuine.
@@ -183,7 +168,6 @@ class TimesJudge(Value):
         raise InfrastructureFailure(why, hint=_HINT)
 
     def _read(self, brought: DeviceResult, asked: BundleContest) -> TimedContest:
-        """Return one result. Raises InfrastructureFailure where it does not count."""
         device, result, day = brought.device, brought.result, brought.evidence.day
         entry = find_device(self.devices, brought.evidence.cpu_class, device)
         if entry is None:

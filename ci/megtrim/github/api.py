@@ -47,8 +47,6 @@ _LIMIT = "too many requests with this token in an hour; run the job again when t
 
 
 class Refused(InfrastructureFailure):
-    """GitHub refused the request; ``status`` is the HTTP status."""
-
     def __init__(self, message: str, *, status: int, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.status = status
@@ -181,7 +179,6 @@ class Api:
                 raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Send a change; return the response's JSON, or None if it is empty."""
         call = _Call(method, path, self._url(path, None))
         if body is not None:
             content = json.dumps(body).encode("ascii")
@@ -189,7 +186,6 @@ class Api:
         return _parse_json(self._call(call), path)
 
     def upload(self, url: str, data: bytes) -> Any:
-        """Send a file to a ``url`` that the API named; return the response's JSON."""
         path = urlsplit(url).path
         if not self._is_home(url):
             msg = f"{one_line(path)}: the upload lies on another host"
@@ -227,7 +223,6 @@ class Api:
         return _origin(url) in self._homes
 
     def _call(self, call: _Call) -> _Answer:
-        """Send the request until it succeeds, or a retry is pointless."""
         waited = 0.0
         for tries in range(1, MOST_TRIES + 1):
             outcome, wait = self._try(call, backoff_s=2.0 ** (tries - 1))
@@ -266,7 +261,6 @@ class Api:
         return kind(msg, status=answer.status, hint=hint), wait
 
     def _exchange(self, call: _Call) -> _Answer:
-        """Send a request and follow its redirects."""
         url = call.url
         ends_s = self._clock() + call.longest_s
         for _ in range(_MOST_HOPS):
@@ -345,7 +339,6 @@ def _origin(url: str) -> tuple[str, str, int] | None:
 
 
 def _resolve(url: str, location: str) -> str:
-    """Return where a response redirects to; empty for what is no http(s) URL."""
     try:
         target = urljoin(url, location)
     except ValueError:
@@ -375,7 +368,6 @@ def _describe(error: Exception) -> tuple[str, Collection[str]]:
 
 
 def _parse_json(answer: _Answer, asked: str) -> Any:
-    """Return the JSON of a response, or None if it is empty."""
     if not answer.body.strip():
         return None
     try:
@@ -422,7 +414,6 @@ def _number(text: str | None) -> float | None:
 
 
 def _classify(answer: _Answer) -> tuple[type[Refused], str]:
-    """Return the kind of a refusal, and what to do about it."""
     # Such as ``pull_requests=write``, for what was asked.
     named = one_line(answer.headers.get("x-accepted-github-permissions", ""), most=120)
     permission = named.replace("_", "-").replace("=", ": ") or "of what it asks for"

@@ -39,11 +39,19 @@ _MOST_TRIES = 5
 """Number of artifacts that are opened before the search is given up."""
 _LONGEST_REASON = 160
 _NO_SIZES = Baseline(source="", sizes={})
+LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
+_LARGEST_FILE_BYTES = 64 * 1024 * 1024
+_MOST_ENTRIES = 1000
+_MOST_ARTIFACTS = 1000
+SIZES_FILE = "sizes.json"
+_DAY_S = 86400
+_DAMAGED = (
+    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, OSError),
+    *(EOFError, NotImplementedError, OverflowError, RuntimeError, ValueError),
+)
 
 
 class BaselineSource(StrEnum):
-    """Where a baseline comes from."""
-
     MERGE_BASE = "merge-base"
     LAST_KNOWN = "last-known"
     REBUILT = "rebuilt"
@@ -51,8 +59,6 @@ class BaselineSource(StrEnum):
 
 
 class Base(Value):
-    """The commit that a change is compared with."""
-
     version: int = 1
     sha: str
     branch: str
@@ -76,9 +82,7 @@ class FoundBaseline(Value):
     base: Base | None
     """The commit that was searched for; None if GitHub did not report it, or it is the head."""
     stored: Baseline = _NO_SIZES
-    """What a former run left; without sizes where there is none."""
     commit: str = ""
-    """Of what the sizes are; empty without sizes."""
     evidence: EvidenceSet = field(default_factory=lambda: EvidenceSet(entries=()))
     warnings: tuple[str, ...] = ()
 
@@ -129,7 +133,6 @@ def find(
 
 
 def resolve_base(api: Api, event: Event) -> Base:
-    """Return the commit that ``event`` is compared with."""
     root = f"/repos/{event.repository}"
     if event.pull_request is not None:
         pull = event.pull_request
@@ -148,8 +151,6 @@ def resolve_base(api: Api, event: Event) -> Base:
 
 
 class _Search:
-    """Opens what runs stored, and collects warnings."""
-
     def __init__(self, api: Api, event: Event, *, config: str, quick: bool) -> None:
         self._event = event
         self._config = config
@@ -161,7 +162,6 @@ class _Search:
     def open_trusted(
         self, stored: list[StoredBaseline]
     ) -> Iterator[tuple[StoredBaseline, Baseline, EvidenceSet]]:
-        """Yield those that are trusted and readable, with their contents."""
         for each in stored[:_MOST_TRIES]:
             try:
                 if not self.baselines.is_trusted(each):
@@ -200,7 +200,6 @@ class _Search:
         evidence: EvidenceSet,
         commit: str = "",
     ) -> FoundBaseline:
-        """Return the result, with the warnings so far."""
         return FoundBaseline(
             how=how,
             source=source,
@@ -226,46 +225,26 @@ def _base(sha: str, branch: str, what: str) -> Base:
         raise InfrastructureFailure(str(error)) from None
 
 
-LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
-_LARGEST_FILE_BYTES = 64 * 1024 * 1024
-_MOST_ENTRIES = 1000
-_MOST_ARTIFACTS = 1000
-SIZES_FILE = "sizes.json"
-"""Of an artifact."""
-_DAY_S = 86400
-_DAMAGED = (
-    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, OSError),
-    *(EOFError, NotImplementedError, OverflowError, RuntimeError, ValueError),
-)
-
-
 class StoredBaseline(Value):
-    """An artifact, from the list of artifacts."""
-
     id: int
     run_id: int
     sha: str
     branch: str
     created_s: float
     digest: str
-    """sha256 of the archive, or empty."""
 
     def age(self, now_s: float) -> str:
-        """Return how long ago it was stored, in days."""
         days = max(0, int((now_s - self.created_s) // _DAY_S))
         return "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
 
 
 class StoredBaselines:
-    """Lists artifacts, checks their runs, and unpacks them."""
-
     def __init__(self, api: Api, home: Event) -> None:
         self._api = api
         self._home = home
         self._root = f"/repos/{home.repository}"
 
     def list_artifacts(self, name: str) -> tuple[StoredBaseline, ...]:
-        """Return this repository's own artifacts of that name that can be read, newest first."""
         path = f"{self._root}/actions/artifacts"
         own = self._home.repository_id
         found: list[StoredBaseline] = []
@@ -357,7 +336,6 @@ def _read_members(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
 
 
 def _parse_artifact(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[StoredBaseline]:
-    """Yield the artifact if all fields of its description are valid."""
     numbers = artifact.get("id"), run.get("id")
     texts = run.get("head_sha"), run.get("head_branch"), artifact.get("created_at")
     if not all(type(each) is int for each in numbers) or not all(

@@ -18,7 +18,6 @@ _HINT = "is GITHUB_API_URL right?"
 
 
 def fetch_commit(api: Api, repository: str, sha: str) -> MeasuredCommit:
-    """Return a commit with its first parent. Raises InfrastructureFailure."""
     answer = api.get(f"/repos/{repository}/git/commits/{sha}")
     parents = answer.get("parents") if isinstance(answer, dict) else None
     first = text_at(parents[0], "sha") if isinstance(parents, list) and parents else ""
@@ -40,7 +39,6 @@ def fetch_head(api: Api, repository: str, branch: str) -> str:
 
 
 def is_ancestor(api: Api, repository: str, commit: str, head: str) -> bool:
-    """Return whether the commit ``head`` is, or descends from, another one."""
     try:
         answer = api.get(f"/repos/{repository}/compare/{commit}...{head}", {"per_page": 1})
     except NotFound:  # no branch of this repository has it, or has it any more

@@ -86,8 +86,6 @@ def _at(*keys: str) -> Any:
 
 
 class PullRequest(Value):
-    """The pull request of an event, or of an answer of the API."""
-
     number: _Number
     head_sha: Annotated[_Commit, _at("head", "sha")]
     head_repository_id: Annotated[_Number | None, _at("head", "repo", "id")] = None

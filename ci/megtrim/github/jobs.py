@@ -18,7 +18,6 @@ SHORTEST_PAUSE_S = 5.0
 LONGEST_PAUSE_S = 30.0
 _MOST_JOBS = 2000
 _PREFIX = "device"
-"""First word of the names of device jobs."""
 _COMPLETED = "completed"
 _RUNNING = "in_progress"
 _APPROVAL = "waiting"
@@ -39,7 +38,6 @@ class PollingLimits(Value):
     """Second word of a job's name, if the configuration has an id; CPU class and shard follow."""
 
     def is_own(self, name: str) -> bool:
-        """Tell whether a device job is one of those that are waited for."""
         wanted = f"{_PREFIX} {self.config_id}".rstrip()
         return _strip_callers(name).rsplit(" ", 2)[0] == wanted
 
@@ -48,7 +46,6 @@ class WaitResult(Value):
     """How the wait ended; ``text`` describes it in one line, ``failure`` is why it is unknown."""
 
     pending: PendingReason | None
-    """None if all jobs have ended."""
     text: str
     failure: InfrastructureFailure | None = None
 
@@ -89,8 +86,6 @@ def wait(
 
 
 class _Watch:
-    """Decides how long to wait, from the jobs' statuses and the time that has passed."""
-
     def __init__(self, limits: PollingLimits) -> None:
         self._limits = limits
         self._busy_s: dict[str, float] = {}
@@ -163,5 +158,4 @@ def _class(name: str) -> str:
 
 
 def _strip_callers(name: str) -> str:
-    """Return a job's own name, without the names of calling jobs."""
     return name.rpartition(" / ")[2]

@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 from megtrim.github.api import Api, Forbidden, NotFound, Refused, text_at
-from megtrim.github.comment import normalize_body
 from megtrim.github.commits import fetch_head
+from megtrim.github.issues import normalize_body
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.value import Value
 
@@ -27,8 +27,6 @@ _SUFFIX = ".json"
 
 
 class ProposalResult(StrEnum):
-    """What was done with a proposal."""
-
     UNCHANGED = "unchanged"
     """The base branch has this keep set already."""
     OPENED = "opened"
@@ -38,16 +36,12 @@ class ProposalResult(StrEnum):
 
 
 class FolderChange(Value):
-    """The proposed content of a folder on the base branch."""
-
     path: str
-    """Relative to the root of the repository."""
     texts: Mapping[str, str]
     """Text of each JSON file by its path in the folder; others that are there are removed."""
     base: str
     branch: str
     title: str
-    """Title of the pull request and of its commit."""
 
 
 class PullRequestState(Value):
@@ -59,15 +53,12 @@ class PullRequestState(Value):
 
 
 class PullRequestProposer:
-    """Makes proposals in one repository (OWNER/NAME)."""
-
     def __init__(self, api: Api, repository: str) -> None:
         self._api = api
         self._repository = repository
         self._root = f"/repos/{repository}"
 
     def head(self, branch: str) -> str | None:
-        """Return the commit of a branch, or None if there is no such branch."""
         try:
             return fetch_head(self._api, self._repository, branch)
         except NotFound:
@@ -110,7 +101,6 @@ class PullRequestProposer:
     def _entries(
         self, tree: str, kind: str, params: Mapping[str, str] | None = None
     ) -> Iterator[tuple[str, str]]:
-        """Yield the path and id of each entry of that kind."""
         answer = self._api.get(f"{self._root}/git/trees/{quote(tree, safe='')}", params)
         entries = answer.get("tree") if isinstance(answer, dict) else None
         if not isinstance(entries, list) or answer.get("truncated"):

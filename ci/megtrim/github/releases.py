@@ -28,27 +28,19 @@ _IS_URL_RIGHT = "is GITHUB_API_URL right?"
 
 
 class WantedRelease(Value):
-    """What is to be published."""
-
     tag: str
     commit: str
     """The commit that was built, at which the tag must be."""
     notes: str
     assets: Mapping[str, bytes]
-    """By file name."""
 
 
 class FoundRelease(Value):
-    """A release that is published."""
-
     tag: str
     assets: Mapping[str, int]
-    """Id of each file, by its name."""
 
 
 class ReleasePublisher:
-    """The releases of one repository."""
-
     def __init__(self, api: Api, repository: str) -> None:
         self._api = api
         self._path = f"/repos/{repository}"
@@ -112,14 +104,12 @@ class ReleasePublisher:
             raise ProductFailure(msg, hint="run the workflow again for the tag, or make a new tag")
 
     def _list(self, tag: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the releases of a tag that are published, and its drafts."""
         every = self._api.pages(f"{self._path}/releases", most=_MOST_RELEASES)
         found = [each for each in every if each.get("tag_name") == tag]
         drafts = [each for each in found if each.get("draft") is True]
         return [each for each in found if each not in drafts], drafts
 
     def _discard(self, draft: Mapping[str, Any]) -> None:
-        """Remove a draft that an earlier attempt left."""
         if not _is_ours(draft):
             msg = (
                 f"{one_line(str(draft.get('html_url')))}: a draft of this tag that is not megtrim's"

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 from megtrim.checks.check import Check, DeviceIdentity
 from megtrim.checks.invocation import (
@@ -25,7 +26,15 @@ from megtrim.checks.invocation import (
     suggest_for_scenario,
 )
 from megtrim.checks.statuses import CheckKind, CheckStatus, Contradiction, ScenarioStatus, decide
-from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, find_device
+from megtrim.config.device import EMULATED
+from megtrim.config.problems import Place
+from megtrim.evidence.bundle import (
+    Bundle,
+    BundleContest,
+    BundleDevice,
+    JobPurpose,
+    find_device,
+)
 from megtrim.evidence.evidence import (
     DAY_S,
     PENDING,
@@ -39,8 +48,17 @@ from megtrim.evidence.evidence import (
     list_results,
     newest,
 )
+from megtrim.evidence.times import TimesJudge
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.perf.outcomes import (
+    ContestOutcome,
+    make_performance,
+    show_again,
+)
+from megtrim.perf.plan import PerfResult
+from megtrim.perf.rows import performance_checks, summarize
 from megtrim.proof.results import ScenarioResult, detail, with_note
-from megtrim.util.errors import InputError
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.value import Value
 from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict
@@ -52,13 +70,9 @@ _HINTS = {
     PendingReason.APPROVAL: APPROVE_JOB,
     PendingReason.LATE: WAIT_FOR_DEVICE,
 }
-_NO_RESULT = "the device job brought no result of it"
-_NO_PROGRAM = "there was no program to run"
-_OTHER_PROGRAM = "what the device job brought is of another build"
-_NO_PROOF = "the proof that it was left out for is not to be had"
-_OTHER_DEVICE = "it was left out for a proof by a device that is not configured"
-_OLD_PROOF = "it was left out for a proof"
-_STALE = "what {device} brought is no proof by its age"
+_HINT = "give the verdict and the bundle of one build job"
+_NOT_JOINED = "give the verdict that the build left, in OUT/final"
+_RUN_AGAIN = "run the device job again"
 
 _FAILED_AT: Mapping[ScenarioStatus, ScenarioKind] = {
     ScenarioStatus.TRAP: CheckKind.TRAP,
@@ -69,17 +83,13 @@ _FAILED_AT: Mapping[ScenarioStatus, ScenarioKind] = {
 
 
 class DeviceFindings(Value):
-    """What is known besides the build's verdict."""
-
     bundle: Bundle | None
     """None: no device was requested."""
     evidence: tuple[Evidence, ...]
     proofs: EvidenceSet
     pending: PendingReason | None
-    """Why evidence may be missing; None if the device jobs ended."""
     today: date
     problems: tuple[str, ...] = ()
-    """Evidence that could not be used, a line each."""
 
 
 class JoinResult(Value):
@@ -92,8 +102,7 @@ class JoinResult(Value):
 def join(verdict: Verdict, seen: DeviceFindings) -> JoinResult:
     """Return the verdict on the build and its devices; checks are ordered by kind, then id.
 
-    Raises InputError for a verdict that was joined before, for a bundle with scenarios that the
-    verdict does not hold, and for what is of another configuration than the verdict.
+    Raises InputError for what is not of one build, or was joined before.
     """
     config = verdict.invocation.config
     expect_evidence_of(config, "the evidence", seen.evidence)
@@ -113,22 +122,25 @@ def join(verdict: Verdict, seen: DeviceFindings) -> JoinResult:
         ]
         proofs = devices.proofs()
     checks = (*_of_build(verdict, added), *added)
+    passed = sum(check.status is CheckStatus.PASS for check in added)
     final = replace(
-        verdict_with(verdict, checks, found=_count_proven(added)),
-        devices=_devices(verdict, seen),
+        _replace_checks(
+            verdict, checks, found=f"{passed} of {len(added)} proven on devices" if added else ""
+        ),
+        devices=_add_devices(verdict, (each.device for each in seen.evidence)),
         warnings=(*verdict.warnings, *seen.problems),
     )
     return JoinResult(verdict=final, proofs=proofs)
 
 
-def verdict_with(verdict: Verdict, checks: Iterable[Check], *, found: str) -> Verdict:
+def _replace_checks(verdict: Verdict, checks: Iterable[Check], *, found: str) -> Verdict:
     """Return a verdict with other checks, and a headline that says what was ``found``, if any."""
     order = list(CheckKind)
     every = tuple(sorted(checks, key=lambda check: (order.index(check.kind), check.id)))
     headline = ", ".join(filter(None, (_FAILED_COUNT.sub("", verdict.headline), found)))
     failed = sum(check.status is CheckStatus.FAIL for check in every)
     if failed:
-        headline = f"{'1 check' if failed == 1 else f'{failed} checks'} failed, {headline}"
+        headline = f"{count(failed, 'check')} failed, {headline}"
     kind = decide(check.status for check in every)
     return replace(verdict, verdict=kind, headline=headline, checks=every)
 
@@ -139,59 +151,46 @@ def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
     The trap of a scenario without a check would be lost.
     """
     expect_configuration("the bundle", bundle.config, verdict.invocation.config)
-    hint = "give the verdict and the bundle of one build job"
     if bundle.purpose is not JobPurpose.VERIFY:
         msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to verify"
-        raise InputError(msg, hint=hint)
+        raise InputError(msg, hint=_HINT)
     known = {each.id: each.binding for each in verdict.scenarios}
-    asked = {each.id: each.binding for each in bundle.scenarios}
-    for id_, binding in (asked | {each.id: each.binding for each in bundle.proven}).items():
-        if id_ not in known:
-            msg = f"the bundle asks for {id_}, which the verdict does not hold"
-            raise InputError(msg, hint=hint)
-        if known[id_] not in ("", binding):
-            msg = f"the bundle asks for {id_} with other programs or files than the verdict's"
-            raise InputError(msg, hint=hint)
+    for asked in (*bundle.scenarios, *bundle.proven):
+        if asked.id not in known:
+            msg = f"the bundle asks for {asked.id}, which the verdict does not hold"
+            raise InputError(msg, hint=_HINT)
+        if known[asked.id] not in ("", asked.binding):
+            msg = f"the bundle asks for {asked.id} with other programs or files than the verdict's"
+            raise InputError(msg, hint=_HINT)
 
 
 def _of_build(verdict: Verdict, added: Sequence[Check]) -> list[Check]:
-    """Return the build's own checks.
-
-    If its replacement for a device failed, the check of the device itself takes the place of that
-    failure.
-    """
+    """Return the checks of the build, but those of which a device tells itself."""
     replaced = {check.id for check in added}
     for check in verdict.checks:
         if check.kind is CheckKind.DEVICE and check.status is not CheckStatus.INFRASTRUCTURE:
             msg = f"the verdict holds {check.id} already: it is a joined one"
-            raise InputError(msg, hint="give the verdict that the build left, in OUT/final")
+            raise InputError(msg, hint=_NOT_JOINED)
     return [check for check in verdict.checks if check.id not in replaced]
 
 
-def _count_proven(added: Sequence[Check]) -> str:
-    passed = sum(check.status is CheckStatus.PASS for check in added)
-    return f"{passed} of {len(added)} proven on devices" if added else ""
-
-
-def _devices(verdict: Verdict, seen: DeviceFindings) -> tuple[DeviceIdentity, ...]:
-    """Return the devices of the build and of the evidence, each once, by name."""
-    found = {device.name: device for device in verdict.devices}
-    for evidence in seen.evidence:
-        found.setdefault(evidence.device.name, evidence.device)
-    return tuple(found[name] for name in sorted(found))
+def _add_devices(verdict: Verdict, devices: Iterable[DeviceIdentity]) -> tuple[DeviceIdentity, ...]:
+    """Return the verdict's devices and others, each once, by name."""
+    known: dict[str, DeviceIdentity] = {}
+    for device in (*verdict.devices, *devices):
+        known.setdefault(device.name, device)
+    return tuple(known[name] for name in sorted(known))
 
 
 class _Devices:
-    """All results of devices for the scenarios of one bundle."""
-
     def __init__(self, verdict: Verdict, bundle: Bundle, seen: DeviceFindings) -> None:
         self._verdict = verdict
         self._bundle = bundle
         self._pending = seen.pending
         self._today = seen.today
         self._before = newest(seen.proofs.entries)
-        self._wanted = {each.id: each.binding for each in bundle.scenarios}
         self._proven = {each.id: each.binding for each in bundle.proven}
+        self._bindings = {each.id: each.binding for each in bundle.scenarios} | self._proven
         # Forks run no device jobs, so a pass that comes from one is not genuine.
         self._found = _by_scenario(
             bundle, seen.evidence, passes=seen.pending is not PendingReason.FORK
@@ -199,7 +198,6 @@ class _Devices:
         self._expect_within_tolerance()
 
     def tell(self, scenario: ScenarioResult, line: int) -> Check:
-        """Return what is known about a scenario whose class has a device on a runner."""
         blank = Check(
             id=f"{CheckKind.DEVICE}:{scenario.id}",
             kind=CheckKind.DEVICE,
@@ -213,18 +211,18 @@ class _Devices:
         worst = self._worst(scenario.id)
         if scenario.id in self._proven and (worst is None or _severity(worst) > 0):
             return self._by_proof(blank, proof, self._proven[scenario.id])
-        if scenario.id not in self._bindings():
-            return self._silent(blank, _NO_PROGRAM, proof, same=False)
-        same = proof is not None and proof.result.binding == self._bindings()[scenario.id]
+        if scenario.id not in self._bindings:
+            return self._silent(blank, "there was no program to run", proof, same=False)
+        same = proof is not None and proof.result.binding == self._bindings[scenario.id]
         if worst is not None:
             return self._by_evidence(blank, scenario, worst, proof, same=same)
         if stale := self._stale(scenario.id):
-            why = _STALE.format(device=stale.device.name)
+            why = f"what {stale.device.name} brought is no proof by its age"
             return replace(self._silent(blank, why, stale, same=True), hint=CHECK_CLOCK)
         if self._found[scenario.id]:
-            why = _OTHER_PROGRAM
+            why = "what the device job brought is of another build"
         elif self._pending is None:
-            why = _NO_RESULT
+            why = "the device job brought no result of it"
         else:
             why = PENDING[self._pending].format(cpu_class=scenario.cpu_class)
         return self._silent(blank, why, proof, same=same)
@@ -232,7 +230,7 @@ class _Devices:
     def proofs(self) -> EvidenceSet:
         """Return the newest proof of each scenario; a failure revokes the proof of its program."""
         kept = dict(self._before)
-        for scenario in self._bindings():
+        for scenario in self._bindings:
             worst = self._worst(scenario)
             if worst is None:
                 continue
@@ -253,7 +251,7 @@ class _Devices:
                         said = f"output {output.name} differs by {difference:g}"
                         allowed = f"allowed is {scenario.tolerance}"
                         msg = f"{found.device.name}: {scenario.id} passed, and {said}, {allowed}"
-                        raise Contradiction(msg, hint="run the device job again")
+                        raise Contradiction(msg, hint=_RUN_AGAIN)
 
     def _worst(self, scenario: str) -> DeviceResult | None:
         """Return the worst result for this bundle: passes do not outvote a trap."""
@@ -272,22 +270,22 @@ class _Devices:
         return found.passed and not found.is_young(self._today, self._bundle.max_age_s)
 
     def _fitting(self, scenario: str) -> Iterator[DeviceResult]:
-        binding = self._bindings().get(scenario)
+        binding = self._bindings.get(scenario)
         return (found for found in self._found[scenario] if found.result.binding == binding)
-
-    def _bindings(self) -> dict[str, str]:
-        return self._wanted | self._proven
 
     def _by_proof(self, blank: Check, proof: DeviceResult | None, binding: str) -> Check:
         # The build job left it out because of a proof, which is checked again here.
         if proof is None or proof.result.binding != binding:
-            return self._silent(blank, _NO_PROOF, proof, same=False)
+            why = "the proof that it was left out for is not to be had"
+            return self._silent(blank, why, proof, same=False)
+        why = "it was left out for a proof"
         if self._find_device(proof) is None:
-            return self._silent(blank, _OTHER_DEVICE, proof, same=True)
+            why += " by a device that is not configured"
+            return self._silent(blank, why, proof, same=True)
         if not proof.is_young(self._today, self._bundle.max_age_s):
-            return self._silent(blank, _OLD_PROOF, proof, same=True)
+            return self._silent(blank, why, proof, same=True)
         days = proof.age_days(self._today)
-        when = "today" if days == 0 else f"{_days(days)} ago"
+        when = "today" if days == 0 else f"{count(days, 'day')} ago"
         text = f"{proof.device.name} proved this program {when}, so no device was used"
         return replace(blank, status=CheckStatus.PASS, text=text)
 
@@ -342,7 +340,7 @@ class _Devices:
         if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
             hint = _HINTS[self._pending] if self._pending else WAIT_FOR_DEVICE
             return replace(blank, status=CheckStatus.UNVERIFIED, text=text, hint=hint)
-        allowed = _days(int(self._bundle.max_age_s // DAY_S))
+        allowed = count(int(self._bundle.max_age_s // DAY_S), "day")
         text += f", allowed are {allowed}"
         return replace(blank, status=CheckStatus.FAIL, text=text, hint=BRING_DEVICE_BACK)
 
@@ -372,7 +370,7 @@ def _expect_same_outputs(scenario: ScenarioResult, found: DeviceResult) -> None:
         name = min(here ^ there)
         who = f"{found.device.name}: {scenario.id} passed"
         msg = f"{who}, and output {name} came from the build's run or from the device's alone"
-        raise Contradiction(msg, hint="run the device job again")
+        raise Contradiction(msg, hint=_RUN_AGAIN)
 
 
 def _severity(found: DeviceResult) -> int:
@@ -386,5 +384,87 @@ def _severity(found: DeviceResult) -> int:
             return 0
 
 
-def _days(days: int) -> str:
-    return count(days, "day")
+def join_times(
+    verdict: Verdict, bundle: Bundle, judge: TimesJudge, problems: Iterable[str] = ()
+) -> Verdict:
+    """Return the verdict with the times that devices brought; ``problems`` are warnings.
+
+    Raises InputError for a verdict of another build or configuration, and for one that has times
+    already.
+    """
+    times = bundle.times
+    if times is None:
+        msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to time"
+        raise InputError(msg, hint=_HINT)
+    expect_configuration("the bundle", bundle.config, verdict.invocation.config)
+    if verdict.engine.digest != times.engine:
+        found, expected = times.engine[:12], verdict.engine.digest[:12]
+        msg = f"the bundle is of the engine {found}, the verdict of {expected}"
+        raise InputError(msg, hint=_HINT)
+    if verdict.performance is not None:
+        msg = "the verdict holds times already"
+        raise InputError(msg, hint=_NOT_JOINED)
+    outcomes = [
+        replace(_find_outcome(each, verdict, judge), base=times.base) for each in times.contests
+    ]
+    performance = make_performance(
+        outcomes, criterion=times.criterion, inconclusive=times.inconclusive
+    )
+    places = {
+        check.subject: Place(file=check.file, line=check.line)
+        for check in verdict.checks
+        if check.kind is CheckKind.TRAP
+    }
+    start = Place(file=verdict.config, line=1)
+    added = performance_checks(performance, start=start, places=places)
+    joined = _replace_checks(verdict, (*verdict.checks, *added), found=summarize(performance))
+    measured = (each.result.device for each in outcomes if each.result)
+    return replace(
+        joined,
+        performance=performance,
+        devices=_add_devices(verdict, filter(None, measured)),
+        warnings=(*verdict.warnings, *problems),
+    )
+
+
+def _find_outcome(asked: BundleContest, verdict: Verdict, judge: TimesJudge) -> ContestOutcome:
+    outcome = ContestOutcome(
+        scenario=asked.scenario,
+        cpu_class=asked.cpu_class,
+        subject=asked.subject,
+        artifact=asked.artifact,
+        result=None,
+        sizes=dict(asked.sizes),
+        reproduce=show_again(verdict.invocation, asked.scenario, asked.subject),
+    )
+    match asked.unheld:
+        case None:
+            return _take(outcome, asked, verdict, judge)
+        case PerformanceStatus.SKIPPED:
+            return replace(outcome, result=_make_result(asked, skipped=asked.reason))
+        case PerformanceStatus.INFRASTRUCTURE:
+            return replace(outcome, failure=InfrastructureFailure(asked.reason))
+        case _:
+            return replace(outcome, failure=ProductFailure(asked.reason))
+
+
+def _take(
+    outcome: ContestOutcome, asked: BundleContest, verdict: Verdict, judge: TimesJudge
+) -> ContestOutcome:
+    try:
+        found = judge.choose(asked)
+    except InfrastructureFailure as failure:
+        return replace(outcome, failure=failure)
+    if found.result is None:
+        return replace(outcome, result=_make_result(asked, skipped=found.skipped))
+    device, emulated = found.device, found.device.kind in EMULATED
+    result = _make_result(
+        asked, device=device, emulated=emulated, contest=asked.held, measured=found.result
+    )
+    invocation = replace(verdict.invocation, device=found.entry)
+    again = show_again(invocation, asked.scenario, asked.subject, emulated=emulated)
+    return replace(outcome, result=result, reproduce=again)
+
+
+def _make_result(asked: BundleContest, **found: Any) -> PerfResult:
+    return PerfResult(scenario=asked.scenario, subject=asked.subject, **found)

@@ -38,9 +38,11 @@ from megtrim.evidence.bundle import (
     OBSERVABLES,
     Bundle,
     BundleApplication,
+    BundleContest,
     BundleDevice,
     BundleInput,
     BundleScenario,
+    BundleTimes,
     JobPurpose,
     Programs,
     ProvenScenario,
@@ -48,7 +50,6 @@ from megtrim.evidence.bundle import (
     dump_bundle,
     find_device,
 )
-from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.evidence.evidence import EvidenceSet, newest
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf import stage as perf
@@ -77,8 +78,6 @@ _ANY_DIGEST = "0" * 64
 
 
 class Selection(Value):
-    """What devices are asked for: each scenario with its binding."""
-
     asked: tuple[tuple[Scenario, str], ...]
     proven: tuple[tuple[Scenario, str], ...]
     """Left out for a proof."""
@@ -102,13 +101,11 @@ def purpose_of(config: Config, *, proves: bool, functions: bool) -> JobPurpose:
 
 
 def missing(session: Session, purpose: JobPurpose) -> tuple[str, ...]:
-    """Return those tasks of :func:`list_required_tasks` that are not done."""
     every = list_required_tasks(session.request.config, purpose)
     return tuple(task for task in every if task not in session.results.done)
 
 
 def list_required_tasks(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
-    """Return the ids of the tasks that make what devices get."""
     match purpose:
         case JobPurpose.TRACE:
             return PLAIN, PROFILE
@@ -122,7 +119,6 @@ def list_required_tasks(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
 
 
 def runner_classes(request: TrimRequest) -> frozenset[str]:
-    """Return the CPU classes that a device on a runner stands for."""
     return frozenset(each.class_ for each in request.config.devices if each.runner)
 
 
@@ -328,7 +324,6 @@ def _forms(
 def _telling(
     name: str, results: TaskResults, put: Callable[[Path], str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the links of a program that tell which functions run, and which can be observed."""
     if LINKED not in results.done:
         return
     for label in (Link.UNFOLDED, Link.PROBED):
@@ -343,7 +338,6 @@ def _telling(
 def _applications(
     session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[BundleApplication]:
-    """Yield the applications that scenarios run, each with what must be next to it."""
     used = {each.settings.application for each in all_scenarios(session.request.config)}
     if purpose is JobPurpose.RECORD:
         used &= {*programs.linked_again(session.request)}
@@ -361,7 +355,6 @@ def _applications(
 
 
 def list_runners(request: TrimRequest) -> tuple[BundleDevice, ...]:
-    """Return the devices on runners, as a bundle describes them."""
     config = request.config
     cpus = _list_cpus(config)
     return tuple(
@@ -379,7 +372,6 @@ def list_runners(request: TrimRequest) -> tuple[BundleDevice, ...]:
 
 
 def _list_cpus(config: Config) -> dict[str, str]:
-    """Return the CPU that an emulator plays, by class."""
     return {each.name: each.qemu_cpu or "max" for each in config.classes}
 
 

@@ -25,11 +25,11 @@ from megtrim.evidence.bundle import (
     DROPPED,
     OBSERVABLES,
     Bundle,
+    BundleContest,
     BundleDevice,
     BundleScenario,
     JobPurpose,
 )
-from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
     LARGEST_LIST,
@@ -76,30 +76,22 @@ _Asked = BundleScenario | BundleContest
 
 
 class DeviceJob(Value):
-    """What one job does."""
-
     bundle: Bundle
     folder: Path
-    """Of the bundle."""
     sha256: str
-    """Of bundle.json."""
     work: Path
     """An empty folder for copies of the bundle's files, under the names that programs see."""
     scenarios: tuple[BundleScenario | BundleContest, ...]
-    """Scenarios, or contests where times are taken."""
     asked: BundleDevice
     today: date
 
 
 class JobResult(Value):
-    """What a job brings back."""
-
     evidence: EvidenceSet
     """One entry for each machine that ran something."""
     files: Mapping[str, bytes]
     """Traces, caches, lists of functions and records of contests by sha256."""
     lost: int
-    """Scenarios or contests of which nothing is known, because the device failed."""
 
 
 def run(job: DeviceJob, open_device: Callable[[], Device], console: Console) -> JobResult:
@@ -141,9 +133,7 @@ class _Worker:
     """By machine."""
     lost: int = 0
     log: str = ""
-    """Standard error of the last run."""
     crash: str = ""
-    """What is known of its crash."""
 
     def work(self, device: Device) -> None:
         """Run all scenarios; a device that failed twice in a row is not asked again."""
@@ -156,7 +146,6 @@ class _Worker:
             failed = 0 if self._deliver(scenario, device) else failed + 1
 
     def lose(self, scenario: _Asked, why: str, attempts: tuple[str, ...] = ()) -> None:
-        """Note that nothing is known of a scenario."""
         asked = self.job.asked
         self.lost += 1
         self.machines.setdefault(
@@ -186,7 +175,6 @@ class _Worker:
     def _result(
         self, scenario: _Asked, seen: list[tuple[str, EvidenceResult]], lease: Lease
     ) -> tuple[str, EvidenceResult]:
-        """Run a scenario on one machine; return that machine's name and what came."""
         self.log = self.crash = ""
         if lease.name not in self.machines or not self.machines[lease.name].facts:
             facts = _clean_facts(lease.facts())
@@ -242,7 +230,6 @@ class _Worker:
         return read_named(program, self._take(listed, "dropped.txt"))
 
     def _trace(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
-        """Search if that is asked for, trace, and keep the files that came."""
         profile = self._program(Variant.PROFILE, scenario)
         cache_digest, time_s = None, 0.0
         try:
@@ -267,7 +254,6 @@ class _Worker:
         return replace(brought, trace=digest, cache=cache_digest)
 
     def _record(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
-        """Record which functions run, and keep their list."""
         listed = self.job.bundle.program(OBSERVABLES, scenario.application) or ""
         observables = read_observables(self._take(listed, "observables.txt"))
         try:
@@ -287,7 +273,6 @@ class _Worker:
         return replace(_make_pass_result(scenario, text, ran.wall_s), functions=digest)
 
     def _time(self, contest: BundleContest, lease: Lease) -> EvidenceResult:
-        """Measure a contest, and keep its record. How a program ends is in it."""
         bundle, machine = self.job.bundle, self.machines[lease.name]
         features = read_device_features(machine.kind, bundle.machine, machine.facts)
         if lacking := describe_lacking(contest.cpu_features, features):
@@ -394,7 +379,6 @@ def _make_verify_result(scenario: _Asked, outcome: VerificationOutcome) -> Evide
 
 
 def _make_pass_result(scenario: BundleScenario, text: str, time_s: float) -> EvidenceResult:
-    """Return a result that went well; its files are still to be named."""
     return EvidenceResult(
         scenario=scenario.id,
         binding=scenario.binding,

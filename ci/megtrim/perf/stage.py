@@ -16,8 +16,7 @@ from megtrim.chain.graph import PLAIN, Stage, Task
 from megtrim.chain.session import Session, scenario_inputs
 from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity
 from megtrim.config.device import EMULATED
-from megtrim.evidence.bundle import binding, deviceless
-from megtrim.evidence.bundle_contest import BundleContest
+from megtrim.evidence.bundle import BundleContest, binding, deviceless
 from megtrim.evidence.limits import clean_line
 from megtrim.evidence.times import TimedContest, TimesJudge
 from megtrim.experiments.contest import METHOD, Contest, ContestResult, PerformanceStatus

@@ -8,9 +8,8 @@ from typing import Annotated, Literal, assert_never
 from pydantic import Field
 
 from megtrim.chain.stage_result import StageResult
-from megtrim.checks.check import Check, DeviceIdentity
+from megtrim.checks.check import Check, DeviceIdentity, ScenarioOutcome
 from megtrim.checks.invocation import Invocation, ScenarioKind, suggest_for_scenario
-from megtrim.checks.outcome import ScenarioOutcome
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.util.errors import EXIT_PASS, ProductFailure

@@ -12,8 +12,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from megtrim.build_spec import EngineIdentity, Variant
-from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity, ToolchainIdentity
-from megtrim.checks.outcome import ScenarioOutcome
+from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity, ScenarioOutcome, ToolchainIdentity
 from megtrim.checks.statuses import (
     CheckStatus,
     Contradiction,

@@ -24,7 +24,7 @@ from megtrim.build_spec import Origin
 from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.config_id import suffix_of
-from megtrim.evidence.early_exit import EarlyExit
+from megtrim.evidence.fields import EarlyExit
 from megtrim.perf.report.tables import PROPERTIES_LIMIT, properties
 from megtrim.render.formatting import group_digits
 from megtrim.render.markup import clean, command, one_line, path_in_repository

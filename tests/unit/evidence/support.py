@@ -13,13 +13,14 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.bundle import (
     Bundle,
+    BundleContest,
     BundleDevice,
     BundleInput,
     BundleScenario,
+    BundleTimes,
     JobPurpose,
     ProvenScenario,
 )
-from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.evidence.evidence import (
     DeviceResult,
     Evidence,

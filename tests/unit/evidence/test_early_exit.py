@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
+from megtrim.evidence.fields import EarlyExit, dump_ending, parse_ending
 from megtrim.util.errors import InputError
 
 ENDING = EarlyExit(exit=2, message="megtrim.yaml: no models", hint="add one")

@@ -11,8 +11,15 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import JobPurpose
-from megtrim.evidence.evidence import LARGEST_TRACE, DeviceResult, Evidence
-from megtrim.evidence.imported import ANOTHER, expect_fitting, find_brought, read_brought
+from megtrim.evidence.evidence import (
+    ANOTHER,
+    LARGEST_TRACE,
+    DeviceResult,
+    Evidence,
+    expect_fitting,
+    find_brought,
+    read_brought,
+)
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from unit.evidence.support import (
     BINDING,

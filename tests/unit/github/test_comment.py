@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 
-from megtrim.github.comment import CommentResult, key_of, marker, upsert
+from megtrim.github.issues import CommentResult, key_of, marker, upsert
 from megtrim.util.errors import InfrastructureFailure
 from support.github_double import GithubDouble
 from support.github_state import Repository

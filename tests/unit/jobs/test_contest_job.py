@@ -16,8 +16,7 @@ from megtrim.build_spec import Variant
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.devices import Device
 from megtrim.devices.local import Local
-from megtrim.evidence.bundle import BundleInput
-from megtrim.evidence.bundle_contest import BundleContest
+from megtrim.evidence.bundle import BundleContest, BundleInput
 from megtrim.evidence.evidence import EvidenceResult, dump_set, parse_set
 from megtrim.evidence.times import expect_of, parse_record
 from megtrim.experiments.contest import ContestResult, PerformanceStatus

@@ -8,8 +8,7 @@ import pytest
 from megtrim.build_spec import Variant
 from megtrim.chain.graph import PLAIN, REDUCED
 from megtrim.chain.session import Session
-from megtrim.evidence.bundle import JobPurpose, binding, read_bundle
-from megtrim.evidence.bundle_contest import BundleContest
+from megtrim.evidence.bundle import BundleContest, JobPurpose, binding, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.jobs.pack import (

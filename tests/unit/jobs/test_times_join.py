@@ -14,7 +14,7 @@ from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.evidence import PendingReason
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.experiments.contest import FEWEST_ROUNDS, LOOKS, ContestResult, Mark, PerformanceStatus
-from megtrim.jobs.times_join import join_times
+from megtrim.jobs.join import join_times
 from megtrim.perf.rows import PerformanceRow
 from megtrim.util.errors import InputError
 from megtrim.verdict.model import Verdict, parse_verdict, to_json

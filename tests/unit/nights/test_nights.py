@@ -14,14 +14,13 @@ import pytest
 
 from megtrim.checks.statuses import VerdictKind
 from megtrim.config.config_id import DEFAULT_CONFIG
-from megtrim.evidence.bundle import Bundle, BundleInput
-from megtrim.evidence.bundle_contest import BundleContest
+from megtrim.evidence.bundle import Bundle, BundleContest, BundleInput
 from megtrim.evidence.evidence import dump_set
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.experiments.contest import Contestant, Criterion, PerformanceStatus
 from megtrim.github.api import Api
 from megtrim.history.folder import append_to_folder, read_folder
-from megtrim.jobs.times_join import join_times
+from megtrim.jobs.join import join_times
 from megtrim.jobs.worker import DeviceJob, run
 from megtrim.perf.nights.history import RUN_FILES
 from megtrim.perf.nights.night import NightFacts, make_runs

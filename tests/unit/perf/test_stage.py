@@ -12,7 +12,7 @@ from megtrim.chain.session import Session
 from megtrim.chain.stage_result import dump_result, parse_result
 from megtrim.checks.check import DeviceIdentity
 from megtrim.config.config_id import DEFAULT_CONFIG
-from megtrim.evidence.bundle_contest import BundleContest
+from megtrim.evidence.bundle import BundleContest
 from megtrim.evidence.times import ContestRecord, TimesJudge, read_times
 from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatus, Side
 from megtrim.jobs.pack import list_runners

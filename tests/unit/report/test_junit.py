@@ -14,7 +14,7 @@ from junitparser import JUnitXml
 from megtrim.build_spec import Origin
 from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckKind, CheckStatus, decide
-from megtrim.evidence.early_exit import EarlyExit
+from megtrim.evidence.fields import EarlyExit
 from megtrim.report import junit
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.checks.outcome import ScenarioOutcome
+from megtrim.checks.check import ScenarioOutcome
 from megtrim.checks.statuses import (
     CheckKind,
     CheckStatus,

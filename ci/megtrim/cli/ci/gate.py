@@ -18,7 +18,7 @@ from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.verdict.conclusion import Conclusion, conclude, read_conclusion
 
 if TYPE_CHECKING:
-    from megtrim.evidence.early_exit import EarlyExit
+    from megtrim.evidence.fields import EarlyExit
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ def read_ending(report: Path) -> EarlyExit:
     """Return how a run ended that left no verdict. Raises InfrastructureFailure for none."""
     path = report / limits.ENDING_FILE
     if path.is_file():
-        from megtrim.evidence.early_exit import parse_ending
+        from megtrim.evidence.fields import parse_ending
 
         return parse_ending(limits.read_text(path, hint=_HINT), source=str(path))
     msg = f"{report}: {NOTHING_LEFT}"

@@ -18,7 +18,7 @@ from megtrim.cli.lazy_group import LazyGroup
             ),
         ),
         "evidence": (
-            "ci.evidence.group:evidence",
+            "ci.group:evidence",
             "Verify, trace or time on devices of other machines: pack, run, join.",
         ),
         "sources": ("ci.sources:sources", "Fetch what an engine is built from."),
@@ -42,7 +42,7 @@ def ci() -> None:
     cls=LazyGroup,
     members={
         "base": (
-            "ci.github.regressions:base",
+            "ci.github.history:base",
             "Print the commit that a night of performance is compared with.",
         ),
         "baseline": (
@@ -83,7 +83,7 @@ def ci() -> None:
             "Publish REPORT as job summary, annotations and a comment on the pull request.",
         ),
         "regression-issues": (
-            "ci.github.regressions:regression_issues",
+            "ci.github.history:regression_issues",
             "Open, update and close an issue for each scenario that got slower, by REPORT.",
         ),
         "release": (
@@ -111,3 +111,24 @@ Examples:
 )
 def github() -> None:
     """Commands for jobs of GitHub Actions."""
+
+
+@click.group(
+    cls=LazyGroup,
+    members={
+        "join": (
+            "ci.evidence.join:join_report",
+            "Combine the build's verdict with the evidence of devices, and write the final report.",
+        ),
+        "pack": (
+            "ci.evidence.pack:pack",
+            "Write the bundle for device jobs: programs, models, inputs, and what to run.",
+        ),
+        "run": (
+            "ci.evidence.device_job:run_bundle",
+            "Run a part of BUNDLE on a device, and write the evidence.",
+        ),
+    },
+)
+def evidence() -> None:
+    """Verify, trace or time on devices of other machines: pack, run, join."""

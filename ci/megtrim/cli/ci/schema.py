@@ -37,7 +37,6 @@ NAMES = tuple(_MADE)
 
 
 def make_schema(name: str) -> dict[str, Any]:
-    """Return the schema of a kind of document, named by the version of its form."""
     version, make = _MADE[name]
     document = make()
     if "version" in document["properties"]:
@@ -46,7 +45,6 @@ def make_schema(name: str) -> dict[str, Any]:
 
 
 def name_file(name: str) -> str:
-    """Return the name of the file that a schema is published in."""
     return f"{name.removesuffix('.json')}-{_MADE[name][0]}.schema.json"
 
 

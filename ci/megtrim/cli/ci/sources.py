@@ -24,7 +24,7 @@ from megtrim.cli.environment import (
 from megtrim.config.config_id import split
 from megtrim.config.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.problems import ConfigError
-from megtrim.evidence.early_exit import EarlyExit
+from megtrim.evidence.fields import EarlyExit
 from megtrim.github.runner import write_output
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.input_files import read_bytes
@@ -153,7 +153,6 @@ def _list_needed(work: SourceFetch, kind: str, engine: PurePosixPath) -> list[Pu
 
 
 def _read_engine(folder: Path, config: str) -> tuple[str, PurePosixPath]:
-    """Return kind and path of the engine that a checkout's configuration names."""
     path = PurePosixPath(split(config)[0])
     raw = read_bytes(folder / path, most_bytes=LARGEST_FILE_BYTES, expected="a configuration")
     document = parse_document(raw, file=str(folder / path))

@@ -15,7 +15,7 @@ from megtrim.build_spec import Origin
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.checks.statuses import VERDICT_SIGNS, VerdictKind
 from megtrim.config.config_id import id_of, is_inside, split
-from megtrim.evidence.early_exit import EarlyExit, parse_ending
+from megtrim.evidence.fields import EarlyExit, parse_ending
 from megtrim.evidence.limits import ENDING_FILE
 from megtrim.render.markup import block, code, one_line, prose
 from megtrim.report.annotations import Annotation, Level, annotate

@@ -55,7 +55,7 @@ from megtrim.cli.session.preflight import (
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices import Device, qemu, relocation_support
 from megtrim.evidence.bundle import JobPurpose
-from megtrim.evidence.imported import read_brought
+from megtrim.evidence.evidence import read_brought
 from megtrim.history.folder import read_folder
 from megtrim.jobs import pack
 from megtrim.perf.plan import BASE

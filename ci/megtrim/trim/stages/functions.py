@@ -31,8 +31,7 @@ from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.elf.symbol_table import parse_table, read_linked
 from megtrim.evidence.bundle import binding, deviceless
-from megtrim.evidence.evidence import LARGEST_LIST, DeviceResult
-from megtrim.evidence.imported import expect_fitting, find_brought
+from megtrim.evidence.evidence import LARGEST_LIST, DeviceResult, expect_fitting, find_brought
 from megtrim.functions import link_map, probes
 from megtrim.functions.keep_patterns import matching, without_chance
 from megtrim.functions.observables import (

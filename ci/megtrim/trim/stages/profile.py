@@ -19,8 +19,14 @@ from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.evidence.bundle import binding, deviceless
-from megtrim.evidence.evidence import LARGEST_CACHE, LARGEST_TRACE, DeviceResult
-from megtrim.evidence.imported import ANOTHER, expect_fitting, find_brought
+from megtrim.evidence.evidence import (
+    ANOTHER,
+    LARGEST_CACHE,
+    LARGEST_TRACE,
+    DeviceResult,
+    expect_fitting,
+    find_brought,
+)
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.regions.trace import Trace, parse_trace
 from megtrim.trim.builds import programs

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.statuses import UnverifiedPolicy
-from megtrim.evidence.early_exit import EarlyExit, dump_ending
+from megtrim.evidence.fields import EarlyExit, dump_ending
 from megtrim.verdict.model import Verdict, to_json
 from unit.cli.support import Shell
 from unit.verdict.examples import REDUCED_BYTES, failing, passing, unverified

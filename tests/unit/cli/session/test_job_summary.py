@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.build_spec import Origin
 from megtrim.cli.session.job_summary import SummaryPage, read_page
-from megtrim.evidence.early_exit import EarlyExit, dump_ending
+from megtrim.evidence.fields import EarlyExit, dump_ending
 from megtrim.report.annotations import Level
 from megtrim.report.comment import Links, render
 from megtrim.util.errors import InputError

@@ -44,8 +44,6 @@ All else is left out: a job's environment has tokens in it.
 
 
 class JobRequest(Value):
-    """What the command line asks for."""
-
     bundle: Path
     sha256: str
     cpu_class: str
@@ -111,7 +109,6 @@ def run_bundle(
 
 
 def execute(request: JobRequest, *, quiet: bool) -> int:
-    """Run the job and write its evidence."""
     console = open_console(quiet=quiet)
     processes = open_processes()
     bundle = read_bundle(request.bundle, sha256=request.sha256)
@@ -233,7 +230,6 @@ def _prepare(to: Path) -> None:
 
 
 def _write(result: JobResult, to: Path) -> None:
-    """Write the files, then the evidence that names them."""
     try:
         for digest, data in sorted(result.files.items()):
             path = to / limits.FILES / digest

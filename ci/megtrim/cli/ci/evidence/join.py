@@ -27,7 +27,6 @@ from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose, read_bundle
-from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import (
     EVIDENCE_FILE,
     Evidence,
@@ -37,10 +36,10 @@ from megtrim.evidence.evidence import (
     read_evidence,
     read_folders,
 )
+from megtrim.evidence.fields import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.github.runner import describe_fork, parse_build_runner
-from megtrim.jobs.join import DeviceFindings, JoinResult, join
-from megtrim.jobs.times_join import join_times
+from megtrim.jobs.join import DeviceFindings, JoinResult, join, join_times
 from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
@@ -61,21 +60,16 @@ _UNKNOWN = Origin()
 
 
 class JoinRequest(Value):
-    """What the command line asks for."""
-
     config: str
     """Of the configuration that is judged; empty: that of the verdict."""
     verdict: Path
     bundle: Path | None
     sha256: str
-    """Of bundle.json; empty: it is not known."""
     folders: tuple[Path, ...]
     proofs: Path | None
     pending: PendingReason | None
     build_runner: str
-    """The runner that the workflow asks for; empty: it is not known."""
     origin: Origin
-    """What this job knows by itself of the project and its commit."""
     to: Path
     today: date
 
@@ -167,7 +161,6 @@ def join_report(
 
 
 def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
-    """Return where the rest of a report is: as given, else this run of GitHub Actions."""
     parts = [env.get(name, "") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY")]
     number = env.get("GITHUB_RUN_ID", "")
     known = all((*parts, number))
@@ -277,7 +270,6 @@ def _bundle(order: JoinRequest, verdict: Verdict) -> Bundle | None:
 
 
 def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
-    """Return the evidence that can be used, and a line for each that cannot."""
     found: list[Evidence] = []
     problems = []
     for folder in read_folders(folders):
@@ -310,7 +302,6 @@ def _write(joined: JoinResult, to: Path, results: Path, where: Links) -> None:
 
 
 def write_forms(verdict: Verdict, to: Path, where: Links) -> None:
-    """Write a verdict as people and other tools read it."""
     text = comment.render(verdict, links=where)
     write_atomically(to / COMMENT_FILE, text)
     write_atomically(to / _REPORT_FILE, text)
@@ -328,7 +319,6 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _read_ending(left: Path, config: str) -> EarlyExit:
-    """Return why a build has no verdict, as far as it left a reason."""
     if left.is_file():
         ending = parse_ending(limits.read_text(left, hint=_HINT), source=str(left))
         expect_configuration(str(left), ending.config, config or ending.config)
@@ -342,13 +332,11 @@ def _read_ending(left: Path, config: str) -> EarlyExit:
 
 
 def leave_ending(ending: EarlyExit, to: Path, origin: Origin = _UNKNOWN) -> None:
-    """Write what the gate and CI read of a run without a verdict."""
     write_atomically(to / _JUNIT_FILE, junit.render_ending(ending, origin))
     write_atomically(to / limits.ENDING_FILE, dump_ending(ending))
 
 
 def _write_ending(order: JoinRequest, ending: EarlyExit, where: Links) -> None:
-    """Write the report of a run without a verdict."""
     to = order.to
     leave_ending(ending, to, order.origin)
     text = read_page(to, config=ending.config, links=where, known=order.origin).text

@@ -39,7 +39,6 @@ _ARTIFACTS = {
 
 
 def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--proofs FILE``."""
     return click.option(
         "--proofs",
         type=click.Path(path_type=Path),

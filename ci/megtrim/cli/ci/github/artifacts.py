@@ -69,7 +69,6 @@ def names(config: str) -> int:
 
 
 def _name_release(env: Mapping[str, str], config: str) -> str:
-    """Return the name of the file that a run for a tag publishes."""
     kind, _, tag = env.get("GITHUB_REF", "").removeprefix("refs/").partition("/")
     if kind != "tags":
         return ""

@@ -23,7 +23,6 @@ _TAGS = "refs/tags/"
 
 
 def open_api(env: Mapping[str, str], event: Event) -> Api:
-    """Return the API of the event's server, asked with the token in GITHUB_TOKEN."""
     token = env.get("GITHUB_TOKEN", "").strip()
     return Api(event.api_url, token, user_agent=f"megtrim/{version('megtrim')}")
 
@@ -36,7 +35,6 @@ def expect_default_branch(event: Event) -> None:
 
 
 def read_tag(event: Event) -> str:
-    """Return the tag that this run is for. Raises InputError for a run of a branch."""
     if not event.ref.startswith(_TAGS):
         msg = f"this run is for {event.ref}, which is no tag"
         raise InputError(msg, hint="push a tag, or choose one where the workflow is started")
@@ -58,7 +56,6 @@ def read_runs(history: Path) -> tuple[HistoryRun, ...]:
 
 
 def read_verdict(report: Path) -> Verdict:
-    """Return the verdict of a report's folder. Raises InputError."""
     from megtrim.verdict.model import parse_verdict
 
     path = report / VERDICT_FILE

@@ -253,14 +253,12 @@ def _describe_proposal(proposed: PullRequestState, path: str, base: str) -> str:
 
 
 def _base(event: Event) -> str:
-    """Return the branch that this run is of."""
     if event.pull_request is None and event.ref.startswith("refs/heads/"):
         return event.ref.removeprefix("refs/heads/")
     return event.default_branch
 
 
 def _inside(keep_set: Path, project: Path) -> str:
-    """Return the path of the keep set from the root of the repository."""
     try:
         return keep_set.resolve().relative_to(project.resolve()).as_posix()
     except ValueError:

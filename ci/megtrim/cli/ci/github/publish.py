@@ -26,8 +26,8 @@ from megtrim.config.config_id import choose, split, suffix_of
 from megtrim.evidence import limits
 from megtrim.evidence.evidence import expect_configuration
 from megtrim.github import runner
-from megtrim.github.comment import key_of, upsert
 from megtrim.github.event import Event, pull_request_of, read_event
+from megtrim.github.issues import key_of, upsert
 from megtrim.github.runner import one_line
 from megtrim.render.markup import block
 from megtrim.report.annotations import Annotation
@@ -47,8 +47,6 @@ _FORK = (
 
 
 class _Problems:
-    """What could not be published, for the log and the job summary."""
-
     def __init__(self, console: Console) -> None:
         self._console = console
         self._lines: list[str] = []
@@ -62,14 +60,12 @@ class _Problems:
             return None
 
     def note(self, text: str, *, warn: bool = False) -> None:
-        """Print it in the log now, and in the job summary at the end."""
         # A runner takes commands from every line of a log, and parts of these are foreign.
         safe = "\n  ".join(one_line(line, most=1000) for line in text.splitlines())
         self._lines.append(safe)
         (self._console.warn if warn else self._console.say)(safe)
 
     def page(self) -> str:
-        """Return all of it as Markdown; empty if there is nothing."""
         return block("\n".join(self._lines), limit=10_000) if self._lines else ""
 
 
@@ -241,7 +237,6 @@ def _find_report(reports: Path, artifact: str, chosen: str) -> Path:
 
 
 def _config_of(report: Path) -> str:
-    """Return the configuration that a report says it is of; empty if it is none."""
     with suppress(MegtrimError):
         verdict = read_report(report, parse_verdict)
         return read_ending(report).config if verdict is None else verdict.invocation.config

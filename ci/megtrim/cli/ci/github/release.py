@@ -82,7 +82,6 @@ def release(archive: Path) -> int:
 
 
 def _find_before(publisher: ReleasePublisher, tag: str) -> DescribedRelease | None:
-    """Return the last release of this configuration; None without one."""
     found = publisher.find_last(tag, holding=(RELEASE_FILE, _KEEP_SET_FILE))
     if found is None:
         return None

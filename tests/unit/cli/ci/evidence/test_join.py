@@ -12,12 +12,12 @@ import pytest
 from megtrim.build_spec import Origin
 from megtrim.cli.ci.evidence import join
 from megtrim.evidence.bundle import JobPurpose, dump_bundle
-from megtrim.evidence.early_exit import EarlyExit, dump_ending
 from megtrim.evidence.evidence import (
     EvidenceSet,
     dump_set,
     parse_set,
 )
+from megtrim.evidence.fields import EarlyExit, dump_ending
 from megtrim.report.comment import Links
 from megtrim.verdict.model import parse_verdict, to_json
 from support.clock import clock_at

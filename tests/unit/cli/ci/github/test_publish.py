@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Origin
-from megtrim.evidence.early_exit import EarlyExit, dump_ending
+from megtrim.evidence.fields import EarlyExit, dump_ending
 from megtrim.report.comment import Links, render
 from megtrim.util.errors import InputError
 from megtrim.verdict.model import Verdict, to_json

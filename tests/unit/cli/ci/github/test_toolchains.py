@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.evidence.early_exit import EarlyExit, dump_ending
+from megtrim.evidence.fields import EarlyExit, dump_ending
 from megtrim.verdict.model import Verdict, to_json
 from unit.cli.support import Answer, Shell
 from unit.github.events import environment
