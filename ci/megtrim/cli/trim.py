@@ -148,6 +148,5 @@ def _leave_report(session: Session) -> None:
 def _leave_ending(error: MegtrimError, store: Store, config: str) -> None:
     from megtrim.cli.ci.evidence.join import leave_ending
 
-    ending = EarlyExit(config=config, exit=error.exit_code, message=error.message, hint=error.hint)
     with suppress(InfrastructureFailure):  # the error that ended the chain matters more
-        leave_ending(ending, store.root / FINAL_FOLDER)
+        leave_ending(EarlyExit.of(error, config), store.root / FINAL_FOLDER)

@@ -65,6 +65,7 @@ _NEEDED = {
     JobPurpose.TIME: "times",
 }
 """The file that a pass brings."""
+_NO_PROOFS = "remove the option: devices then prove everything again"
 ANOTHER = "give what the device jobs of this build brought"
 _ONE_RUN = "give the folders of one run of the device jobs"
 _WHAT = {JobPurpose.TRACE: "traces of it", JobPurpose.RECORD: "lists of its functions"}
@@ -159,8 +160,11 @@ def parse_set(
 
 def load_proofs(path: Path) -> EvidenceSet:
     """Read evidence.json of a report, which may hold only verifications that passed."""
-    hint = "remove the option: devices then prove everything again"
-    found = parse_set(limits.read_text(path, hint=hint), source=str(path))
+    return parse_proofs(limits.read_text(path, hint=_NO_PROOFS), source=str(path))
+
+
+def parse_proofs(text: str, *, source: str) -> EvidenceSet:
+    found = parse_set(text, source=source, hint=_NO_PROOFS)
     for evidence in found.entries:
         for result in evidence.results:
             if (
@@ -168,8 +172,8 @@ def load_proofs(path: Path) -> EvidenceSet:
                 or result.status is not ScenarioStatus.PASS
             ):
                 what = f"{evidence.purpose}, {result.status}"
-                msg = f"{path}: {result.scenario}: found {what}, expected proofs: verify, pass"
-                raise Contradiction(msg, hint=hint)
+                msg = f"{source}: {result.scenario}: found {what}, expected proofs: verify, pass"
+                raise Contradiction(msg, hint=_NO_PROOFS)
     return found
 
 

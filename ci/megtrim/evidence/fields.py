@@ -19,7 +19,7 @@ from megtrim.evidence.limits import CONTROL, CONTROL_IN_LOG, LONGEST_LINE, LONGE
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.util import environment
 from megtrim.util.environment import Variables
-from megtrim.util.errors import SEVERITY
+from megtrim.util.errors import SEVERITY, MegtrimError
 from megtrim.util.json_text import show
 from megtrim.util.strict_json import dump, load
 from megtrim.util.value import Value
@@ -136,6 +136,10 @@ class EarlyExit(Value):
     exit: Annotated[int, expecting(f"one of {sorted(SEVERITY)}", SEVERITY.__contains__)]
     message: str
     hint: str
+
+    @classmethod
+    def of(cls, error: MegtrimError, config: str) -> EarlyExit:
+        return cls(config=config, exit=error.exit_code, message=error.message, hint=error.hint)
 
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message

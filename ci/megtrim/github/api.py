@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import requests
@@ -88,12 +88,11 @@ class _Answer:
             value = json.loads(self.body)
         except (ValueError, RecursionError):
             return ""
-        if not isinstance(value, dict):
-            return ""
-        errors = value.get("errors")
+        errors = find_at(value, "errors")
         listed = errors[:3] if isinstance(errors, list) else []
-        texts = [error.get("message") if isinstance(error, dict) else error for error in listed]
-        return "; ".join(text for text in (value.get("message"), *texts) if isinstance(text, str))
+        texts = [find_at(each, "message") if isinstance(each, dict) else each for each in listed]
+        texts = [find_at(value, "message"), *texts]
+        return "; ".join(text for text in texts if isinstance(text, str))
 
 
 class _BrokenExchangeError(requests.RequestException):
@@ -136,10 +135,8 @@ class Api:
         if not re.fullmatch(r"[\x21-\x7e]{1,4096}", token):
             msg = "the GitHub token is malformed" if token else "there is no GitHub token"
             raise InputError(msg, hint="pass the job's own: env GITHUB_TOKEN")
-        scheme, host, port = home
         # github.com has a host of its own for the files of a release.
-        uploads = (scheme, re.sub(r"^api\.", "uploads.", host), port)
-        self._homes = (home, uploads)
+        self._homes = (home, home._replace(host=re.sub(r"^api\.", "uploads.", home.host)))
         self._base = base_url.rstrip("/")
         self._token = token
         self._pause = pause
@@ -167,8 +164,12 @@ class Api:
         left = most
         for _ in range(MOST_PAGES):
             answer = self._call(_Call("GET", path, url))
-            items = _items(_parse_json(answer, path), key, path)[:left]
-            yield from items
+            items = _parse_json(answer, path)
+            items = find_at(items, key) if key is not None else items
+            if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+                msg = f"{path}: the answer is not a list of objects"
+                raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
+            yield from items[:left]
             left -= len(items)
             links = requests.utils.parse_header_links(answer.headers.get("link", ""))
             url = next((link["url"] for link in links if link.get("rel") == "next"), "")
@@ -179,7 +180,7 @@ class Api:
                 raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        call = _Call(method, path, self._url(path, None))
+        call = _Call(method, path, self._url(path))
         if body is not None:
             content = json.dumps(body).encode("ascii")
             call = replace(call, body=content, headers={"Content-Type": "application/json"})
@@ -200,18 +201,11 @@ class Api:
         ``accept``: the form that is asked for, where the path has several. Raises
         InfrastructureFailure for more than ``limit_bytes``, which are not read.
         """
-        call = _Call(
-            "GET",
-            path,
-            self._url(path, None),
-            headers={"Accept": accept} if accept else {},
-            largest_bytes=limit_bytes,
-            longest_s=_LONGEST_TRANSFER_S,
-            may_leave=True,
-        )
-        return self._call(call).body
+        headers = {"Accept": accept} if accept else {}
+        call = _Call("GET", path, self._url(path), None, headers, limit_bytes, _LONGEST_TRANSFER_S)
+        return self._call(replace(call, may_leave=True)).body
 
-    def _url(self, path: str, params: Mapping[str, str | int] | None) -> str:
+    def _url(self, path: str, params: Mapping[str, str | int] | None = None) -> str:
         # Without its leading slash, a path could name another host.
         if not re.fullmatch(r"/[!-~]*", path) or "?" in path or "#" in path:
             msg = f"not a path of the API: {path!r}"
@@ -268,7 +262,10 @@ class Api:
             # The other redirects would turn a change into a GET.
             if answer.status not in (_MOVED if call.method == "GET" else (307, 308)):
                 return answer
-            target = _resolve(url, answer.headers.get("location", ""))
+            target = ""
+            with contextlib.suppress(ValueError):
+                target = urljoin(url, answer.headers.get("location", ""))
+            target = target if _origin(target) else ""
             downgrade = url.startswith("https:") and not target.startswith("https:")
             if downgrade or not (self._is_home(target) or (call.may_leave and target)):
                 host = one_line(urlsplit(target).netloc, most=80) or "nowhere"
@@ -317,33 +314,49 @@ class Api:
         return bytes(body)
 
 
-def text_at(answer: Any, *keys: str) -> str:
-    """Return the text at the path ``keys``. Raises InfrastructureFailure if there is none."""
+def find_at(answer: Any, *keys: str) -> Any:
+    """Return what an answer holds at the path ``keys``; None if there is nothing."""
     for key in keys:
         answer = answer.get(key) if isinstance(answer, dict) else None
-    if not isinstance(answer, str) or not answer:
-        msg = f"the answer holds no {'.'.join(keys)}"
-        raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
     return answer
 
 
-def _origin(url: str) -> tuple[str, str, int] | None:
-    """Return scheme, host and port; None for anything but an http(s) URL without a user."""
+def text_at(answer: Any, *keys: str) -> str:
+    """Return the text at the path ``keys``. Raises InfrastructureFailure if there is none."""
+    text = find_at(answer, *keys)
+    if not isinstance(text, str) or not text:
+        refuse_answer(f"holds no {'.'.join(keys)}")
+    return text
+
+
+def number_at(answer: Any, key: str) -> int:
+    """Return a number that names something. Raises InfrastructureFailure if there is none."""
+    number = find_at(answer, key)
+    if type(number) is not int or number < 1:
+        refuse_answer(f"holds no {key}")
+    return number
+
+
+def refuse_answer(what: str) -> NoReturn:
+    msg = f"the answer {what}"
+    raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
+
+
+class _Origin(NamedTuple):
+    scheme: str
+    host: str
+    port: int
+
+
+def _origin(url: str) -> _Origin | None:
+    """Return None for anything but an http(s) URL without a user."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
     except (ValueError, KeyError):
         return None
     plain = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
-    return (parts.scheme, parts.hostname or "", port) if plain else None
-
-
-def _resolve(url: str, location: str) -> str:
-    try:
-        target = urljoin(url, location)
-    except ValueError:
-        return ""
-    return target if _origin(target) else ""
+    return _Origin(parts.scheme, parts.hostname or "", port) if plain else None
 
 
 def _describe(error: Exception) -> tuple[str, Collection[str]]:
@@ -351,6 +364,7 @@ def _describe(error: Exception) -> tuple[str, Collection[str]]:
 
     The library's own messages contain whole URLs, even signed ones.
     """
+    reason = getattr(error.args[0], "reason", None) if error.args else None
     match error:
         case _BrokenExchangeError():
             return str(error), error.repeatable
@@ -360,11 +374,10 @@ def _describe(error: Exception) -> tuple[str, Collection[str]]:
             return f"no connection within {_CONNECT_S:g} s", _METHODS
         case requests.ReadTimeout() | urllib3.exceptions.ReadTimeoutError():
             return f"no answer within {_SILENCE_S:g} s", _REPEATABLE
+        case _ if isinstance(reason, urllib3.exceptions.NewConnectionError):
+            return "no connection", _METHODS
         case _:
-            reason = getattr(error.args[0], "reason", None) if error.args else None
-    if isinstance(reason, urllib3.exceptions.NewConnectionError):
-        return "no connection", _METHODS
-    return "the connection broke", _REPEATABLE
+            return "the connection broke", _REPEATABLE
 
 
 def _parse_json(answer: _Answer, asked: str) -> Any:
@@ -377,14 +390,6 @@ def _parse_json(answer: _Answer, asked: str) -> Any:
         msg = f"{asked}: the answer is not JSON; it begins with: {start}"
         hint = f"a proxy in between may have answered instead; {_IS_URL_RIGHT}"
         raise InfrastructureFailure(msg, hint=hint) from None
-
-
-def _items(page: Any, key: str | None, path: str) -> list[dict[str, Any]]:
-    items = page.get(key) if key is not None and isinstance(page, dict) else page
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        msg = f"{path}: the answer is not a list of objects"
-        raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
-    return items
 
 
 def _pause_s(answer: _Answer, method: str, *, backoff_s: float, now_s: float) -> float | None:
@@ -419,8 +424,9 @@ def _classify(answer: _Answer) -> tuple[type[Refused], str]:
     permission = named.replace("_", "-").replace("=", ": ") or "of what it asks for"
     match answer.status:
         case 401:
-            hint = "the token is not valid (any more): pass the job's own, env GITHUB_TOKEN"
-            return Forbidden, hint
+            return Forbidden, (
+                "the token is not valid (any more): pass the job's own, env GITHUB_TOKEN"
+            )
         case 403:
             return Forbidden, (
                 f"the token is missing a permission: give the job `permissions: {permission}`; the "
@@ -434,6 +440,7 @@ def _classify(answer: _Answer) -> tuple[type[Refused], str]:
         case 410:
             return NotFound, "it has expired or was deleted"
         case status if status >= 500:
-            hint = "GitHub has trouble; run the job again later (https://www.githubstatus.com)"
-            return Refused, hint
+            return Refused, (
+                "GitHub has trouble; run the job again later (https://www.githubstatus.com)"
+            )
     return Refused, ""

@@ -1,9 +1,8 @@
 """Finds the baseline of a change: the sizes and proofs that a run on the base branch stored.
 
-Part of the github room. A baseline is an artifact of a run on the base branch of this repository.
-A run of a pull request, or of a fork, could store anything under its name, so the run of each
-artifact is checked before the artifact is opened. If GitHub does not answer, there is no baseline,
-but never a failure.
+A baseline is an artifact of a run on the base branch of this repository. A run of a pull request,
+or of a fork, could store anything under its name, so the run of each artifact is checked before it
+is opened. If GitHub does not answer, there is no baseline, but never a failure.
 """
 
 from __future__ import annotations
@@ -11,40 +10,42 @@ from __future__ import annotations
 import hashlib
 import io
 import struct
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field
-from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import PurePosixPath
+from typing import Annotated
 from urllib.parse import quote
 
+from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+
 from megtrim.config.config_id import is_inside
-from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, expect_evidence_of, load_proofs
-from megtrim.github.api import Api, text_at
+from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, expect_evidence_of, parse_proofs
+from megtrim.github.api import Api, find_at, text_at
 from megtrim.github.commits import fetch_head, is_ancestor
-from megtrim.github.event import Event
+from megtrim.github.event import Commit, Event, at
 from megtrim.github.runner import one_line
-from megtrim.size.baseline import expect_same_kind, load_sizes
+from megtrim.size.baseline import expect_same_kind, parse_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.files import cannot_write
+from megtrim.util.input_files import decode
 from megtrim.util.value import Value
 from megtrim.util.wording import COMMIT_DIGEST
 
-_MOST_TRIES = 5
-"""Number of artifacts that are opened before the search is given up."""
-_LONGEST_REASON = 160
-_NO_SIZES = Baseline(source="", sizes={})
-LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
+SIZES_FILE = "sizes.json"
+_LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
 _LARGEST_FILE_BYTES = 64 * 1024 * 1024
 _MOST_ENTRIES = 1000
 _MOST_ARTIFACTS = 1000
-SIZES_FILE = "sizes.json"
+_MOST_TRIES = 5
+"""Number of artifacts that are opened before the search is given up."""
+_LONGEST_REASON = 160
 _DAY_S = 86400
+_NO_SIZES = Baseline(source="", sizes={})
+_NO_PROOFS = EvidenceSet(entries=())
 _DAMAGED = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, OSError),
     *(EOFError, NotImplementedError, OverflowError, RuntimeError, ValueError),
@@ -83,13 +84,33 @@ class FoundBaseline(Value):
     """The commit that was searched for; None if GitHub did not report it, or it is the head."""
     stored: Baseline = _NO_SIZES
     commit: str = ""
-    evidence: EvidenceSet = field(default_factory=lambda: EvidenceSet(entries=()))
+    """Of what the sizes are; empty without sizes."""
+    evidence: EvidenceSet = field(default_factory=lambda: _NO_PROOFS)
     warnings: tuple[str, ...] = ()
 
     @property
     def rebuild(self) -> str:
         """The commit that should be built to measure its sizes, or empty."""
         return "" if self.base is None or self.how is BaselineSource.MERGE_BASE else self.base.sha
+
+
+class StoredBaseline(Value):
+    """An artifact, as the list of artifacts describes it."""
+
+    id: Annotated[int, Field(strict=True)]
+    run_id: Annotated[int, Field(strict=True), at("workflow_run", "id")]
+    sha: Annotated[Commit, at("workflow_run", "head_sha")]
+    branch: Annotated[str, at("workflow_run", "head_branch")]
+    created: Annotated[AwareDatetime, at("created_at")]
+    digest: str | None = None
+    """None from older servers."""
+
+    def describe_age(self, now_s: float) -> str:
+        days = max(0, int((now_s - self.created.timestamp()) // _DAY_S))
+        return "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
+
+
+_STORED: TypeAdapter[StoredBaseline] = TypeAdapter(StoredBaseline)
 
 
 def find(
@@ -101,18 +122,19 @@ def find(
     1970; ``quick`` selects the sizes of quick trims instead of full ones. Never raises, whatever
     GitHub answers.
     """
-    try:
-        base = resolve_base(api, event)
-    except InfrastructureFailure as failure:
-        return _give_up(failure, None)
+    base: Base | None = None
     search = _Search(api, event, config=config, quick=quick)
     try:
-        stored = search.baselines.list_artifacts(artifact)
+        base = resolve_base(api, event)
+        stored = search.list_artifacts(artifact)
     except InfrastructureFailure as failure:
-        return _give_up(failure, base)
+        reason = one_line(failure.message, most=_LONGEST_REASON)
+        source = f"none: GitHub did not answer ({reason})"
+        warnings = (f"no baseline: {failure}",)
+        return FoundBaseline(how=BaselineSource.NONE, source=source, base=base, warnings=warnings)
     matching = [each for each in stored if (each.sha, each.branch) == (base.sha, base.branch)]
     for each, sizes, evidence in search.open_trusted(matching):
-        source = f"{base}, {base.what}, stored {each.age(now_s)}"
+        source = f"{base}, {base.what}, stored {each.describe_age(now_s)}"
         return search.make_baseline(
             BaselineSource.MERGE_BASE, source, base, sizes, evidence, each.sha
         )
@@ -122,14 +144,15 @@ def find(
     for each, sizes, evidence in search.open_trusted(others):
         known = Base(sha=each.sha, branch=each.branch, what="")
         lacking = f"{base.what} {base.sha[:12]} has stored none"
-        source = f"{known}, the last that is known, stored {each.age(now_s)}, as {lacking}"
+        age = each.describe_age(now_s)
+        source = f"{known}, the last that is known, stored {age}, as {lacking}"
         return search.make_baseline(
             BaselineSource.LAST_KNOWN, source, base, sizes, evidence, each.sha
         )
     branch = one_line(base.branch, most=80)
     reason = search.warnings[0] if search.warnings else f"no run on {branch} has stored one yet"
     source = f"none: {one_line(reason, most=_LONGEST_REASON)}"
-    return search.make_baseline(BaselineSource.NONE, source, base, None, EvidenceSet(entries=()))
+    return search.make_baseline(BaselineSource.NONE, source, base)
 
 
 def resolve_base(api: Api, event: Event) -> Base:
@@ -150,74 +173,6 @@ def resolve_base(api: Api, event: Event) -> Base:
     return _base(sha, branch, "this very commit" if sha == event.sha else "the merge base")
 
 
-class _Search:
-    def __init__(self, api: Api, event: Event, *, config: str, quick: bool) -> None:
-        self._event = event
-        self._config = config
-        self._quick = quick
-        self._in_repository = str(PurePosixPath(config)) if is_inside(config) else ""
-        self.baselines = StoredBaselines(api, event)
-        self.warnings: list[str] = []
-
-    def open_trusted(
-        self, stored: list[StoredBaseline]
-    ) -> Iterator[tuple[StoredBaseline, Baseline, EvidenceSet]]:
-        for each in stored[:_MOST_TRIES]:
-            try:
-                if not self.baselines.is_trusted(each):
-                    continue
-                with tempfile.TemporaryDirectory() as scratch:
-                    content = self._read(each, Path(scratch))
-            except (InfrastructureFailure, InputError) as failure:
-                self.warnings.append(f"the baseline of {each.sha[:12]}: {failure.message}")
-                continue
-            yield each, *content
-
-    def _read(self, stored: StoredBaseline, folder: Path) -> tuple[Baseline, EvidenceSet]:
-        self.baselines.download(stored, folder)
-        stored_sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
-        sizes = expect_same_kind(
-            stored_sizes, quick=self._quick, shown=SIZES_FILE, config=self._in_repository
-        )
-        proofs = self._evidence(folder / EVIDENCE_FILE, stored)
-        expect_evidence_of(self._config, "its proof", proofs.entries)
-        return sizes, proofs
-
-    def _evidence(self, path: Path, stored: StoredBaseline) -> EvidenceSet:
-        try:
-            if path.exists():
-                return load_proofs(path)
-        except InputError as error:
-            self.warnings.append(f"the proofs of {stored.sha[:12]}: {error.message}")
-        return EvidenceSet(entries=())
-
-    def make_baseline(
-        self,
-        how: BaselineSource,
-        source: str,
-        base: Base,
-        stored: Baseline | None,
-        evidence: EvidenceSet,
-        commit: str = "",
-    ) -> FoundBaseline:
-        return FoundBaseline(
-            how=how,
-            source=source,
-            base=None if base.sha == self._event.head_sha else base,
-            stored=stored or _NO_SIZES,
-            commit=commit,
-            evidence=evidence,
-            warnings=tuple(self.warnings),
-        )
-
-
-def _give_up(failure: InfrastructureFailure, base: Base | None) -> FoundBaseline:
-    reason = one_line(failure.message, most=_LONGEST_REASON)
-    source = f"none: GitHub did not answer ({reason})"
-    warning = f"no baseline: {failure}"
-    return FoundBaseline(how=BaselineSource.NONE, source=source, base=base, warnings=(warning,))
-
-
 def _base(sha: str, branch: str, what: str) -> Base:
     try:
         return Base(sha=sha, branch=branch, what=what)
@@ -225,77 +180,112 @@ def _base(sha: str, branch: str, what: str) -> Base:
         raise InfrastructureFailure(str(error)) from None
 
 
-class StoredBaseline(Value):
-    id: int
-    run_id: int
-    sha: str
-    branch: str
-    created_s: float
-    digest: str
+class _Search:
+    """Lists artifacts, checks their runs, opens them, and collects warnings."""
 
-    def age(self, now_s: float) -> str:
-        days = max(0, int((now_s - self.created_s) // _DAY_S))
-        return "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
-
-
-class StoredBaselines:
-    def __init__(self, api: Api, home: Event) -> None:
+    def __init__(self, api: Api, event: Event, *, config: str, quick: bool) -> None:
         self._api = api
-        self._home = home
-        self._root = f"/repos/{home.repository}"
+        self._event = event
+        self._root = f"/repos/{event.repository}"
+        self._config = config
+        self._quick = quick
+        self._in_repository = str(PurePosixPath(config)) if is_inside(config) else ""
+        self.warnings: list[str] = []
 
     def list_artifacts(self, name: str) -> tuple[StoredBaseline, ...]:
+        """Return this repository's own artifacts of that name that can be read, newest first."""
         path = f"{self._root}/actions/artifacts"
-        own = self._home.repository_id
-        found: list[StoredBaseline] = []
         pages = self._api.pages(path, key="artifacts", params={"name": name}, most=_MOST_ARTIFACTS)
+        found: list[StoredBaseline] = []
         for artifact in pages:
-            run = artifact.get("workflow_run")
-            expired = artifact.get("expired") is not False
-            if artifact.get("name") != name or expired or not isinstance(run, dict):
+            if artifact.get("name") != name or artifact.get("expired") is not False:
                 continue
-            if run.get("repository_id") == run.get("head_repository_id") == own:
-                found += _parse_artifact(artifact, run)
-        return tuple(sorted(found, key=lambda each: (-each.created_s, -each.id)))
+            homes = [
+                find_at(artifact, "workflow_run", key)
+                for key in ("repository_id", "head_repository_id")
+            ]
+            if homes == [self._event.repository_id] * 2:
+                with suppress(ValidationError):  # a strange entry must not hide the others
+                    found.append(_STORED.validate_python(artifact))
+        return tuple(sorted(found, key=lambda each: (each.created, each.id), reverse=True))
 
-    def is_trusted(self, stored: StoredBaseline) -> bool:
+    def open_trusted(
+        self, stored: list[StoredBaseline]
+    ) -> Iterator[tuple[StoredBaseline, Baseline, EvidenceSet]]:
+        for each in stored[:_MOST_TRIES]:
+            try:
+                if not self._is_trusted(each):
+                    continue
+                sizes, evidence = self._read(each)
+            except (InfrastructureFailure, InputError) as failure:
+                self.warnings.append(f"the baseline of {each.sha[:12]}: {failure.message}")
+                continue
+            yield each, sizes, evidence
+
+    def _is_trusted(self, stored: StoredBaseline) -> bool:
         """Check its run: whoever may push to the base branch may also define its sizes."""
+        event = self._event
         run = self._api.get(f"{self._root}/actions/runs/{stored.run_id}")
-        if not isinstance(run, dict):
+        facts = [find_at(run, key) for key in ("id", "head_sha", "head_branch")]
+        if facts != [stored.run_id, stored.sha, stored.branch]:
             return False
-        home = run.get("head_repository")
-        facts = (run.get("id"), run.get("head_sha"), run.get("head_branch"))
-        if facts != (stored.run_id, stored.sha, stored.branch):
+        if find_at(run, "head_repository", "id") != event.repository_id:
             return False
-        if not isinstance(home, dict) or home.get("id") != self._home.repository_id:
+        by_hand = stored.branch == event.default_branch
+        if find_at(run, "event") not in ("push", *(("schedule", "workflow_dispatch") * by_hand)):
             return False
-        by_hand = stored.branch == self._home.default_branch
-        if run.get("event") not in ("push", *(("schedule", "workflow_dispatch") * by_hand)):
-            return False
-        return self._is_on_branch(stored)
+        # A run for a tag is listed as one for a branch of that name.
+        head = fetch_head(self._api, event.repository, stored.branch)
+        return is_ancestor(self._api, event.repository, stored.sha, head)
 
-    def download(self, stored: StoredBaseline, folder: Path) -> None:
-        """Download its files into ``folder``.
-
-        Raises InputError for an archive that is not the one that was stored, or is refused, and
-        InfrastructureFailure if GitHub does not answer.
-        """
+    def _read(self, stored: StoredBaseline) -> tuple[Baseline, EvidenceSet]:
         path = f"{self._root}/actions/artifacts/{stored.id}/zip"
-        data = self._api.download(path, limit_bytes=LARGEST_ARCHIVE_BYTES)
-        if stored.digest and hashlib.sha256(data).hexdigest() != stored.digest:
+        data = self._api.download(path, limit_bytes=_LARGEST_ARCHIVE_BYTES)
+        if stored.digest and f"sha256:{hashlib.sha256(data).hexdigest()}" != stored.digest:
             msg = "the archive is not the one that was stored: its digest differs"
             raise InputError(msg, hint="it was replaced or damaged in transfer; it is not used")
-        for name, content in read_archive(data).items():
-            try:
-                (folder / name).write_bytes(content)
-            except OSError as error:
-                raise cannot_write(folder / name, error) from None
+        files = read_archive(data)
+        if SIZES_FILE not in files:
+            msg = f"its archive has no {SIZES_FILE}"
+            raise InputError(msg)
+        text = decode(files[SIZES_FILE], shown=SIZES_FILE)
+        sizes = expect_same_kind(
+            parse_sizes(text, source=SIZES_FILE),
+            quick=self._quick,
+            shown=SIZES_FILE,
+            config=self._in_repository,
+        )
+        proofs = self._read_proofs(files, stored)
+        expect_evidence_of(self._config, "its proof", proofs.entries)
+        return sizes, proofs
 
-    def _is_on_branch(self, stored: StoredBaseline) -> bool:
-        """Check its commit's branch: a run for a tag is listed as one for a branch of that name."""
-        repository = self._home.repository
-        head = fetch_head(self._api, repository, stored.branch)
-        return is_ancestor(self._api, repository, stored.sha, head)
+    def _read_proofs(self, files: Mapping[str, bytes], stored: StoredBaseline) -> EvidenceSet:
+        try:
+            if EVIDENCE_FILE in files:
+                text = decode(files[EVIDENCE_FILE], shown=EVIDENCE_FILE)
+                return parse_proofs(text, source=EVIDENCE_FILE)
+        except InputError as error:
+            self.warnings.append(f"the proofs of {stored.sha[:12]}: {error.message}")
+        return _NO_PROOFS
+
+    def make_baseline(
+        self,
+        how: BaselineSource,
+        source: str,
+        base: Base,
+        stored: Baseline = _NO_SIZES,
+        evidence: EvidenceSet = _NO_PROOFS,
+        commit: str = "",
+    ) -> FoundBaseline:
+        return FoundBaseline(
+            how=how,
+            source=source,
+            base=None if base.sha == self._event.head_sha else base,
+            stored=stored,
+            commit=commit,
+            evidence=evidence,
+            warnings=tuple(self.warnings),
+        )
 
 
 def read_archive(data: bytes) -> dict[str, bytes]:
@@ -333,28 +323,3 @@ def _read_members(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
             msg = f"{name} has more than {_LARGEST_FILE_BYTES} bytes"
             raise zipfile.BadZipFile(msg)
         yield name, content
-
-
-def _parse_artifact(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[StoredBaseline]:
-    numbers = artifact.get("id"), run.get("id")
-    texts = run.get("head_sha"), run.get("head_branch"), artifact.get("created_at")
-    if not all(type(each) is int for each in numbers) or not all(
-        isinstance(each, str) for each in texts
-    ):
-        return
-    sha, branch, created = map(str, texts)
-    try:
-        when = datetime.fromisoformat(created)
-    except ValueError:
-        return
-    if not COMMIT_DIGEST.fullmatch(sha):
-        return
-    digest = artifact.get("digest")
-    yield StoredBaseline(
-        id=int(artifact["id"]),
-        run_id=int(run["id"]),
-        sha=sha,
-        branch=branch,
-        created_s=(when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp(),
-        digest=digest.removeprefix("sha256:") if isinstance(digest, str) else "",
-    )

@@ -1,4 +1,4 @@
-"""Facts of a run and its commit, as GitHub has them. Part of the github room."""
+"""Facts of a run and its commit, as GitHub has them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.github.api import Api, NotFound, text_at
+from megtrim.github.api import Api, NotFound, find_at, refuse_answer, text_at
 from megtrim.github.runner import one_line
 from megtrim.perf.nights.history import MeasuredCommit
 from megtrim.util.errors import InfrastructureFailure
@@ -14,16 +14,14 @@ from megtrim.util.wording import COMMIT_DIGEST
 
 _TIME = re.compile(r"[0-9]{4}(?:-[0-9]{2}){2}T(?:[0-9]{2}:){2}[0-9]{2}Z", re.ASCII)
 _MOST_REWRITES = 4
-_HINT = "is GITHUB_API_URL right?"
 
 
 def fetch_commit(api: Api, repository: str, sha: str) -> MeasuredCommit:
     answer = api.get(f"/repos/{repository}/git/commits/{sha}")
-    parents = answer.get("parents") if isinstance(answer, dict) else None
+    parents = find_at(answer, "parents")
     first = text_at(parents[0], "sha") if isinstance(parents, list) and parents else ""
     if first and not COMMIT_DIGEST.fullmatch(first):
-        msg = "the answer's parent is no commit"
-        raise InfrastructureFailure(msg, hint=_HINT)
+        refuse_answer("has a parent that is no commit")
     return MeasuredCommit(sha=sha, parent=first, committed_at=_time_at(answer, "committer", "date"))
 
 
@@ -70,6 +68,5 @@ def list_rewrites(api: Api, repository: str, branch: str) -> tuple[str, ...]:
 def _time_at(answer: Any, *keys: str) -> str:
     time = text_at(answer, *keys)
     if not _TIME.fullmatch(time):
-        msg = f"the answer's {'.'.join(keys)} is no time in UTC"
-        raise InfrastructureFailure(msg, hint=_HINT)
+        refuse_answer(f"has in {'.'.join(keys)} no time in UTC")
     return time

@@ -1,6 +1,6 @@
 """The event that a workflow runs for, read from a runner's environment and event file.
 
-Part of the github room. Only what is needed is read, and each value must match an exact pattern.
+Only what is needed is read, and each value must match an exact pattern.
 Titles, descriptions and branch names of a pull request are untrusted and not read at all.
 """
 
@@ -75,24 +75,24 @@ def _make_mismatch(expected: str) -> PydanticCustomError:
     return PydanticCustomError(kind, "{expected}", {"expected": expected})
 
 
-_Commit = Annotated[str, _like(COMMIT_DIGEST.pattern, "a commit")]
+Commit = Annotated[str, _like(COMMIT_DIGEST.pattern, "a commit")]
 _Branch = Annotated[str, _like(_BRANCH, "a branch")]
 _Number = Annotated[int, PlainValidator(_number)]
 _Url = Annotated[str, _like(_URL, "https://HOST[/PATH]", lambda url: url.rstrip("/"))]
 
 
-def _at(*keys: str) -> Any:
+def at(*keys: str) -> Any:
     return Field(validation_alias=AliasPath(*keys))
 
 
 class PullRequest(Value):
     number: _Number
-    head_sha: Annotated[_Commit, _at("head", "sha")]
-    head_repository_id: Annotated[_Number | None, _at("head", "repo", "id")] = None
+    head_sha: Annotated[Commit, at("head", "sha")]
+    head_repository_id: Annotated[_Number | None, at("head", "repo", "id")] = None
     """None if the fork was deleted after the pull request was opened."""
-    base_sha: Annotated[_Commit, _at("base", "sha")]
-    base_ref: Annotated[_Branch, _at("base", "ref")]
-    base_repository_id: Annotated[_Number, _at("base", "repo", "id")]
+    base_sha: Annotated[Commit, at("base", "sha")]
+    base_ref: Annotated[_Branch, at("base", "ref")]
+    base_repository_id: Annotated[_Number, at("base", "repo", "id")]
 
     @property
     def fork(self) -> bool:
@@ -109,8 +109,8 @@ class Event(Value):
     ``merge_group_ref`` are the commit and branch that a merge queue builds on; else empty.
     """
 
-    name: Annotated[str, _like("[a-z_]{1,64}", "the name of an event"), _at("GITHUB_EVENT_NAME")]
-    repository: Annotated[str, _like(_REPOSITORY, "OWNER/NAME"), _at("GITHUB_REPOSITORY")]
+    name: Annotated[str, _like("[a-z_]{1,64}", "the name of an event"), at("GITHUB_EVENT_NAME")]
+    repository: Annotated[str, _like(_REPOSITORY, "OWNER/NAME"), at("GITHUB_REPOSITORY")]
     repository_id: Annotated[
         _Number,
         Field(
@@ -119,21 +119,21 @@ class Event(Value):
             )
         ),
     ] = 0
-    default_branch: Annotated[_Branch, _at("event", "repository", "default_branch")] = ""
-    sha: Annotated[_Commit, _at("GITHUB_SHA")]
-    ref: Annotated[str, _like(r"[^\x00-\x20\x7f]{1,1024}", "a ref"), _at("GITHUB_REF")]
-    run_id: Annotated[_Number, _at("GITHUB_RUN_ID")]
-    run_attempt: Annotated[_Number, _at("GITHUB_RUN_ATTEMPT")] = 1
-    server_url: Annotated[_Url, _at("GITHUB_SERVER_URL")] = "https://github.com"
-    api_url: Annotated[_Url, _at("GITHUB_API_URL")] = "https://api.github.com"
-    pull_request: Annotated[PullRequest | None, _at("event", "pull_request")] = None
+    default_branch: Annotated[_Branch, at("event", "repository", "default_branch")] = ""
+    sha: Annotated[Commit, at("GITHUB_SHA")]
+    ref: Annotated[str, _like(r"[^\x00-\x20\x7f]{1,1024}", "a ref"), at("GITHUB_REF")]
+    run_id: Annotated[_Number, at("GITHUB_RUN_ID")]
+    run_attempt: Annotated[_Number, at("GITHUB_RUN_ATTEMPT")] = 1
+    server_url: Annotated[_Url, at("GITHUB_SERVER_URL")] = "https://github.com"
+    api_url: Annotated[_Url, at("GITHUB_API_URL")] = "https://api.github.com"
+    pull_request: Annotated[PullRequest | None, at("event", "pull_request")] = None
     before: Annotated[
         str,
         # A new branch has none, which git shows as zeros.
         _like(COMMIT_DIGEST.pattern, "a commit", lambda sha: sha if sha.strip("0") else ""),
-        _at("event", "before"),
+        at("event", "before"),
     ] = ""
-    merge_group_base: Annotated[_Commit, _at("event", "merge_group", "base_sha")] = ""
+    merge_group_base: Annotated[Commit, at("event", "merge_group", "base_sha")] = ""
     merge_group_ref: Annotated[
         str,
         _like(
@@ -141,7 +141,7 @@ class Event(Value):
             "refs/heads/BRANCH",
             lambda ref: ref.removeprefix("refs/heads/"),
         ),
-        _at("event", "merge_group", "base_ref"),
+        at("event", "merge_group", "base_ref"),
     ] = ""
 
     @property

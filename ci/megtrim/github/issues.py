@@ -1,7 +1,7 @@
-"""Issues of one repository that megtrim opened: listed, opened, and brought up to date.
+"""Issues, and the one comment on a pull request: found again, and brought up to date.
 
-Part of the github room. Only issues by ``AUTHOR`` with the label are megtrim's: anyone can write
-an issue that looks like one, and issues of others are neither read nor changed.
+Only what ``AUTHOR`` wrote is megtrim's, with the label or with the marker as its last line: anyone
+can write a marker, and what others wrote is neither changed nor removed.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.github.api import Api, NotFound
-from megtrim.util.errors import InfrastructureFailure
+from megtrim.github.api import Api, NotFound, find_at, number_at, refuse_answer
 from megtrim.util.value import Value
 
-_MOST_ISSUES = 5_000
-_HINT = "is GITHUB_API_URL right?"
+AUTHOR = "github-actions[bot]"
+"""Who writes with a job's own token."""
 LONGEST_COMMENT = 63_000
 """UTF-16 units; GitHub refuses more than 65,536 characters, and a marker is added."""
-AUTHOR = "github-actions[bot]"
-"""The author of comments that are written with a job's own token."""
+_MOST_ISSUES = 5_000
 _MOST_COMMENTS = 10_000
 _LONGEST_KEY = 200
 _CUT = "\n\n_The rest does not fit a comment; the job summary holds all of it._"
@@ -36,10 +34,7 @@ class TrackedIssue(Value):
 
 
 class IssueTracker:
-    """The issues with one label in one repository (OWNER/NAME).
-
-    Methods raise the failures of :class:`~megtrim.github.api.Api`.
-    """
+    """The issues with one label in one repository (OWNER/NAME)."""
 
     def __init__(self, api: Api, repository: str, *, label: str) -> None:
         self._api = api
@@ -57,6 +52,7 @@ class IssueTracker:
         return _parse(self._api.send("POST", self._path, fields)).number
 
     def update(self, before: TrackedIssue, title: str, body: str, *, is_open: bool) -> bool:
+        """Bring an issue up to date, in one step; return False if it was already."""
         now = TrackedIssue(
             number=before.number, is_open=is_open, title=title, body=normalize_body(body)
         )
@@ -69,20 +65,18 @@ class IssueTracker:
         return True
 
     def _is_own(self, item: dict[str, Any]) -> bool:
-        user, labels = item.get("user"), item.get("labels")  # null if the account was deleted
-        login = user.get("login") if isinstance(user, dict) else None
-        names = [each.get("name") for each in labels or () if isinstance(each, dict)]
+        login = find_at(item, "user", "login")
+        names = [find_at(label, "name") for label in item.get("labels") or ()]
         return login == AUTHOR and self._label in names and "pull_request" not in item
 
 
 def _parse(item: Any) -> TrackedIssue:
-    number = item.get("number") if isinstance(item, dict) else None
-    if type(number) is not int or number < 1 or item.get("state") not in ("open", "closed"):
-        msg = "the answer is not an issue"
-        raise InfrastructureFailure(msg, hint=_HINT)
+    state = find_at(item, "state")
+    if state not in ("open", "closed"):
+        refuse_answer("is not an issue")
     return TrackedIssue(
-        number=number,
-        is_open=item["state"] == "open",
+        number=number_at(item, "number"),
+        is_open=state == "open",
         title=str(item.get("title") or ""),
         body=normalize_body(item.get("body")),
     )
@@ -111,63 +105,47 @@ def upsert(api: Api, repository: str, number: int, key: str, body: str) -> Comme
     """Make ``body`` the only comment with ``key`` on pull request ``number``.
 
     If two runs wrote one each at the same time, the oldest is kept and the others are deleted.
-    Raises the failures of :class:`~megtrim.github.api.Api`.
     """
     text = _fit_body(body, marker(key))
-    comments = f"/repos/{repository}/issues/{number}/comments"
-    own = _own(api, comments, marker(key))
+    issues = f"/repos/{repository}/issues"
+    comments = f"{issues}/{number}/comments"
+    own = {
+        number_at(item, "id"): normalize_body(item.get("body"))
+        for item in api.pages(comments, most=_MOST_COMMENTS)
+        if _is_own_comment(item, marker(key))
+    }
     if not own:
         api.send("POST", comments, {"body": text})
         return CommentResult.CREATED
-    oldest, *doubles = sorted(own)
+    oldest, *doubles = sorted(own)  # ids grow
     outcome = CommentResult.UNCHANGED
     if own[oldest] != text:
-        outcome = _update(api, repository, comments, oldest, text)
+        try:
+            api.send("PATCH", f"{issues}/comments/{oldest}", {"body": text})
+            outcome = CommentResult.UPDATED
+        except NotFound:  # someone deleted it since it was listed
+            api.send("POST", comments, {"body": text})
+            outcome = CommentResult.CREATED
     for double in doubles:
         with suppress(NotFound):  # another run deletes it, too
-            api.send("DELETE", f"/repos/{repository}/issues/comments/{double}")
+            api.send("DELETE", f"{issues}/comments/{double}")
     return outcome
 
 
-def _update(api: Api, repository: str, comments: str, comment: int, text: str) -> CommentResult:
-    try:
-        api.send("PATCH", f"/repos/{repository}/issues/comments/{comment}", {"body": text})
-    except NotFound:  # someone deleted it since it was listed
-        api.send("POST", comments, {"body": text})
-        return CommentResult.CREATED
-    return CommentResult.UPDATED
-
-
-def _own(api: Api, path: str, mark: str) -> dict[int, str]:
-    """Return megtrim's comments by id; ids grow, so the smallest is the oldest."""
-    own = {}
-    for item in api.pages(path, most=_MOST_COMMENTS):
-        body = normalize_body(item.get("body"))
-        if _login(item) == AUTHOR and body.rpartition("\n")[2] == mark:
-            identity = item.get("id")
-            if type(identity) is not int:
-                msg = f"{path}: a comment has no number"
-                raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
-            own[identity] = body
-    return own
-
-
-def _login(item: dict[str, Any]) -> object:
-    user = item.get("user")  # null if the account was deleted
-    return user.get("login") if isinstance(user, dict) else None
+def _is_own_comment(item: dict[str, Any], mark: str) -> bool:
+    body = normalize_body(item.get("body"))
+    return find_at(item, "user", "login") == AUTHOR and body.rpartition("\n")[2] == mark
 
 
 def _fit_body(body: str, mark: str) -> str:
+    """Return the body with its marker, cut at the end of a line if it is too long."""
     text = normalize_body(body.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd"))
     room = LONGEST_COMMENT - len(mark) - 2
-    if _length(text) > room:
-        kept = text.encode("utf-16-le")[: 2 * (room - len(_CUT))].decode("utf-16-le", "ignore")
+    units = text.encode("utf-16-le")
+    if len(units) // 2 > room:
+        kept = units[: 2 * (room - len(_CUT))].decode("utf-16-le", "ignore")
         text = (kept.rpartition("\n")[0] or kept).rstrip() + _CUT
     return f"{text}\n\n{mark}"
-
-
-def _length(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
 
 
 def normalize_body(body: object) -> str:

@@ -1,7 +1,7 @@
 """Asks GitHub for the device jobs of a run until waiting for them is over, or pointless.
 
-Part of the github room. An offline phone must not delay a verdict forever: jobs that no runner
-picks up are given up early, and those that run too long later. The caller provides the clock.
+An offline phone must not delay a verdict forever: jobs that no runner picks up are given up early,
+and those that run too long later. The caller provides the clock.
 """
 
 from __future__ import annotations
@@ -97,44 +97,36 @@ class _Watch:
     ) -> tuple[str, bool, PendingReason | None]:
         """Return how it stands in one line, whether to wait on, and what is pending.
 
-        ``statuses`` are those of all device jobs by name; jobs of other configurations only keep
-        runners busy.
+        Jobs of other configurations only keep runners busy.
         """
-        self._note_runners(statuses, after_s)
-        own = {name: status for name, status in statuses.items() if self._limits.is_own(name)}
-        ended, running, held = (
-            [name for name, status in own.items() if status == wanted]
-            for wanted in (_COMPLETED, _RUNNING, _APPROVAL)
-        )
-        waiting = [name for name in own if name not in ended and name not in running]
+        limits = self._limits
+        for name, status in statuses.items():
+            if status == _RUNNING or (status == _COMPLETED and name not in self._ended):
+                self._busy_s[_class(name)] = after_s
+        self._ended |= {name for name, status in statuses.items() if status == _COMPLETED}
+        own = {name: status for name, status in statuses.items() if limits.is_own(name)}
+        every = list(own.values())
+        ended, running, held = map(every.count, (_COMPLETED, _RUNNING, _APPROVAL))
+        waiting = [name for name, each in own.items() if each not in (_COMPLETED, _RUNNING)]
         # Jobs of a matrix appear when they are queued: missing ones are waiting, too.
-        unseen = max(0, self._limits.jobs - len(own))
+        unseen = max(0, limits.jobs - len(own))
         text = (
-            f"{len(ended)} of {self._limits.jobs} ended, {len(running)} run, "
-            f"{len(waiting) - len(held) + unseen} wait for a runner"
+            f"{ended} of {limits.jobs} ended, {running} run, "
+            f"{len(waiting) - held + unseen} wait for a runner"
         )
-        text += f", {len(held)} for approval" if held else ""
+        text += f", {held} for approval" if held else ""
         if not running and not waiting and not unseen:
             return text, False, None
-        pickup_s = self._limits.pickup_s
         alone = [
-            name for name in waiting if after_s - self._busy_s.get(_class(name), 0) >= pickup_s
+            name
+            for name in waiting
+            if after_s - self._busy_s.get(_class(name), 0) >= limits.pickup_s
         ]
-        given_up = len(alone) + unseen * (after_s >= pickup_s)
-        goes_on = after_s < self._limits.run_s and (
-            bool(running) or given_up < len(waiting) + unseen
-        )
+        given_up = len(alone) + unseen * (after_s >= limits.pickup_s)
+        goes_on = after_s < limits.run_s and (running > 0 or given_up < len(waiting) + unseen)
         if held:  # what runners there are shows only after an approval
             return text, goes_on, PendingReason.APPROVAL
         return text, goes_on, PendingReason.NO_RUNNER if given_up else PendingReason.LATE
-
-    def _note_runners(self, statuses: Mapping[str, str], after_s: float) -> None:
-        for name, status in statuses.items():
-            newly_ended = status == _COMPLETED and name not in self._ended
-            if newly_ended or status == _RUNNING:
-                self._busy_s[_class(name)] = after_s
-            if newly_ended:
-                self._ended.add(name)
 
 
 def _fetch_statuses(api: Api, event: Event) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Proposes a new keep set: one commit on a branch of its own, a pull request, and its checks.
 
-Part of the github room. Repeating it with the same keep set changes nothing; a run that was
+Repeating it with the same keep set changes nothing; a run that was
 interrupted or overtaken is completed by the next one. The branch moves in one step: if it were
 reset to its base first, GitHub would close its pull request.
 """
@@ -8,20 +8,33 @@ reset to its base first, GitHub would close its pull request.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.github.api import Api, Forbidden, NotFound, Refused, text_at
+from megtrim.github.api import (
+    Api,
+    Forbidden,
+    NotFound,
+    Refused,
+    find_at,
+    number_at,
+    refuse_answer,
+    text_at,
+)
 from megtrim.github.commits import fetch_head
 from megtrim.github.issues import normalize_body
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.value import Value
 
 _REFUSED_BY_SETTING = "not permitted to create"
+_ALLOW_IT = (
+    "the new keep set is on its branch: open the pull request by hand; or let jobs open it: "
+    "Settings > Actions > General > Workflow permissions > Allow GitHub Actions to create and "
+    "approve pull requests (an organization may forbid it); or give the token of a GitHub App"
+)
 _RACED = (409, 422)
 _SUFFIX = ".json"
 
@@ -80,17 +93,14 @@ class PullRequestProposer:
 
     def _fetch_text(self, sha: str) -> str | None:
         answer = self._api.get(f"{self._root}/git/blobs/{quote(sha, safe='')}")
-        if not isinstance(answer, dict) or answer.get("encoding") != "base64":
-            return None
         try:
-            return base64.b64decode(answer.get("content", "")).decode("utf-8")
-        except (binascii.Error, UnicodeDecodeError, TypeError, ValueError):
+            return base64.b64decode(find_at(answer, "content") or "").decode("utf-8")
+        except (TypeError, ValueError):
             return None
 
     def _list(self, path: str, commit: str) -> dict[str, str]:
         """Return the id of each JSON file of a folder, by its path there; empty if it is none."""
-        answer = self._api.get(f"{self._root}/git/commits/{commit}")
-        sha = text_at(answer, "tree", "sha")
+        sha = self._fetch_tree(commit)
         for part in path.split("/"):
             sha = dict(self._entries(sha, "tree")).get(part, "")
             if not sha:
@@ -98,31 +108,33 @@ class PullRequestProposer:
         entries = self._entries(sha, "blob", {"recursive": "1"})
         return {name: sha for name, sha in entries if name.endswith(_SUFFIX)}
 
+    def _fetch_tree(self, commit: str) -> str:
+        return text_at(self._api.get(f"{self._root}/git/commits/{commit}"), "tree", "sha")
+
     def _entries(
         self, tree: str, kind: str, params: Mapping[str, str] | None = None
     ) -> Iterator[tuple[str, str]]:
         answer = self._api.get(f"{self._root}/git/trees/{quote(tree, safe='')}", params)
-        entries = answer.get("tree") if isinstance(answer, dict) else None
+        entries = find_at(answer, "tree")
         if not isinstance(entries, list) or answer.get("truncated"):
-            msg = "the answer is not the whole tree of a folder"
-            raise InfrastructureFailure(msg)
+            refuse_answer("is not the whole tree of a folder")
         for entry in entries:
-            if isinstance(entry, dict) and entry.get("type") == kind:
+            if find_at(entry, "type") == kind:
                 yield text_at(entry, "path"), text_at(entry, "sha")
 
     def propose(self, change: FolderChange, base_commit: str, body: str) -> PullRequestState:
         """Move the branch to one commit on ``base_commit``, and give its pull request ``body``."""
         commit, moved = self._on_branch(change, base_commit)
         pull, is_new = self._open_pull_request(change, body)
-        number = _number(pull)
+        number = number_at(pull, "number")
         same = pull.get("title") == change.title
         same = same and normalize_body(pull.get("body")) == normalize_body(body)
-        if not is_new and not same:
-            fields = {"title": change.title, "body": body}
-            self._api.send("PATCH", f"{self._root}/pulls/{number}", fields)
         outcome = ProposalResult.CURRENT if same and not moved else ProposalResult.UPDATED
         if is_new:
             outcome = ProposalResult.OPENED
+        elif not same:
+            fields = {"title": change.title, "body": body}
+            self._api.send("PATCH", f"{self._root}/pulls/{number}", fields)
         return PullRequestState(outcome=outcome, number=number, commit=commit)
 
     def start_checks(self, proposed: PullRequestState, workflow: str, branch: str) -> bool:
@@ -159,15 +171,14 @@ class PullRequestProposer:
 
     def _is_it(self, head: str, change: FolderChange, base_commit: str) -> bool:
         answer = self._api.get(f"{self._root}/git/commits/{head}")
-        parents = answer.get("parents") if isinstance(answer, dict) else None
-        if parents is None or [p.get("sha") for p in parents] != [base_commit]:
+        parents = find_at(answer, "parents")
+        if parents is None or [find_at(each, "sha") for each in parents] != [base_commit]:
             return False
         wanted = {name: _blob_sha(text) for name, text in change.texts.items()}
         return self._list(change.path, head) == wanted
 
     def _commit(self, change: FolderChange, base_commit: str) -> str:
         """Create a commit that is on no branch yet. Its author is the token's owner."""
-        base = self._api.get(f"{self._root}/git/commits/{base_commit}")
         before = self._list(change.path, base_commit)
         contents: dict[str, Mapping[str, str | None]] = {
             name: {"sha": None} for name in before if name not in change.texts
@@ -181,7 +192,7 @@ class PullRequestProposer:
             {"path": f"{change.path}/{name}", "mode": "100644", "type": "blob", **content}
             for name, content in contents.items()
         ]
-        fields = {"base_tree": text_at(base, "tree", "sha"), "tree": entries}
+        fields = {"base_tree": self._fetch_tree(base_commit), "tree": entries}
         tree = text_at(self._api.send("POST", f"{self._root}/git/trees", fields), "sha")
         commit = {"message": change.title, "tree": tree, "parents": [base_commit]}
         return text_at(self._api.send("POST", f"{self._root}/git/commits", commit), "sha")
@@ -194,11 +205,10 @@ class PullRequestProposer:
         fields = {"title": change.title, "head": change.branch, "base": change.base, "body": body}
         try:
             return self._api.send("POST", f"{self._root}/pulls", fields), True
-        except Forbidden as forbidden:
-            raise _add_hint(forbidden) from None
-        except NotFound:
-            raise
-        except InfrastructureFailure:
+        except InfrastructureFailure as failure:
+            if isinstance(failure, Forbidden) and _REFUSED_BY_SETTING in failure.message:
+                msg = failure.message
+                raise Forbidden(msg, status=failure.status, hint=_ALLOW_IT) from None
             there = self._find_open(change)  # it may exist all the same
             if there is None:
                 raise
@@ -212,7 +222,7 @@ class PullRequestProposer:
         }
         every = self._api.pages(f"{self._root}/pulls", params=asked, most=100)
         own = [pull for pull in every if _is_from(pull, change)]
-        return min(own, key=_number, default=None)
+        return min(own, key=lambda pull: number_at(pull, "number"), default=None)
 
 
 def _blob_sha(text: str) -> str:
@@ -222,33 +232,6 @@ def _blob_sha(text: str) -> str:
 
 def _is_from(pull: dict[str, Any], change: FolderChange) -> bool:
     """Tell whether a pull request is from the branch: a server may ignore the filter."""
-    head, base = pull.get("head"), pull.get("base")
-    if not isinstance(head, dict) or not isinstance(base, dict):
-        return False
-    ends = (head.get("ref"), base.get("ref"))
-    return ends == (change.branch, change.base) and _home(head) == _home(base)
-
-
-def _home(end: dict[str, Any]) -> object:
-    """Return the id of a branch's repository; a deleted fork has none."""
-    repo = end.get("repo")
-    return repo.get("id") if isinstance(repo, dict) else None
-
-
-def _add_hint(forbidden: Forbidden) -> Forbidden:
-    if _REFUSED_BY_SETTING not in forbidden.message:
-        return forbidden
-    hint = (
-        "the new keep set is on its branch: open the pull request by hand; or let jobs open it: "
-        "Settings > Actions > General > Workflow permissions > Allow GitHub Actions to create and "
-        "approve pull requests (an organization may forbid it); or give the token of a GitHub App"
-    )
-    return Forbidden(forbidden.message, status=forbidden.status, hint=hint)
-
-
-def _number(pull: Any) -> int:
-    number = pull.get("number") if isinstance(pull, dict) else None
-    if type(number) is not int or number < 1:
-        msg = "the answer has no pull request number"
-        raise InfrastructureFailure(msg)
-    return number
+    ends = tuple(find_at(pull, end, "ref") for end in ("head", "base"))
+    head_home, base_home = (find_at(pull, end, "repo", "id") for end in ("head", "base"))
+    return ends == (change.branch, change.base) and head_home == base_home

@@ -1,8 +1,7 @@
 """Publishes a release with all of its files, or nothing that anyone sees.
 
-Part of the github room. Everything is uploaded to a draft, which becomes the release in one step
-once GitHub has every byte. What an earlier attempt left is removed, and a release that is there
-already is never touched: it is the same, or it is refused.
+Everything is uploaded to a draft, which becomes the release in one step once GitHub has every byte.
+What an earlier attempt left is removed, and a release that is there already is never touched.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.github.api import Api, text_at
+from megtrim.github.api import Api, find_at, number_at, refuse_answer, text_at
 from megtrim.github.runner import one_line
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.util.value import Value
@@ -24,7 +23,6 @@ _MARK = "<!-- megtrim:release:v1 -->"
 _MOST_RELEASES = 1000
 _BYTES = "application/octet-stream"
 _LARGEST_DOCUMENT = 64 * 1024 * 1024
-_IS_URL_RIGHT = "is GITHUB_API_URL right?"
 
 
 class WantedRelease(Value):
@@ -60,7 +58,13 @@ class ReleasePublisher:
             return text_at(each, "html_url")
         for draft in drafts:
             self._discard(draft)
-        made = self._make_draft(wanted)
+        body = {
+            "tag_name": wanted.tag,
+            "name": wanted.tag,
+            "body": f"{wanted.notes.rstrip()}\n\n{_MARK}\n",
+            "draft": True,
+        }
+        made = self._api.send("POST", f"{self._path}/releases", body)
         try:
             for name, data in sorted(wanted.assets.items()):
                 self._upload(made, name, data)
@@ -81,7 +85,7 @@ class ReleasePublisher:
             other = text_at(each, "tag_name")
             if each.get("draft") is True or other == tag or _series_of(other) != _series_of(tag):
                 continue
-            assets = {text_at(asset, "name"): _read_id(asset) for asset in _list_assets(each)}
+            assets = {text_at(file, "name"): number_at(file, "id") for file in _list_assets(each)}
             if assets.keys() >= {*holding}:
                 return FoundRelease(tag=other, assets=assets)
         return None
@@ -111,34 +115,20 @@ class ReleasePublisher:
 
     def _discard(self, draft: Mapping[str, Any]) -> None:
         if not _is_ours(draft):
-            msg = (
-                f"{one_line(str(draft.get('html_url')))}: a draft of this tag that is not megtrim's"
-            )
+            where = one_line(str(draft.get("html_url")))
+            msg = f"{where}: a draft of this tag that is not megtrim's"
             raise ProductFailure(msg, hint="publish or remove it, then run the job again")
         self._api.send("DELETE", self._at(draft))
-
-    def _make_draft(self, wanted: WantedRelease) -> dict[str, Any]:
-        body = {
-            "tag_name": wanted.tag,
-            "name": wanted.tag,
-            "body": f"{wanted.notes.rstrip()}\n\n{_MARK}\n",
-            "draft": True,
-        }
-        made = self._api.send("POST", f"{self._path}/releases", body)
-        if not isinstance(made, dict):
-            msg = "GitHub answered no release"
-            raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
-        return made
 
     def _upload(self, draft: Mapping[str, Any], name: str, data: bytes) -> None:
         url = text_at(draft, "upload_url").partition("{")[0]
         stored = self._api.upload(f"{url}?name={quote(name)}", data)
-        if _describe(stored) != (name, len(data)) or not _fits(stored, data):
+        if not _is_stored(stored, name, data):
             msg = f"GitHub stored {one_line(name)} otherwise than it was sent"
             raise InfrastructureFailure(msg, hint="run the job again")
 
     def _at(self, release: Mapping[str, Any]) -> str:
-        return f"{self._path}/releases/{_read_id(release)}"
+        return f"{self._path}/releases/{number_at(release, 'id')}"
 
 
 def _series_of(tag: str) -> str:
@@ -155,8 +145,7 @@ def _expect_same(found: Mapping[str, Any], wanted: WantedRelease) -> None:
     """Refuse a release that is published with other files: whoever has it must be able to rely."""
     stored = {text_at(each, "name"): each for each in _list_assets(found)}
     same = stored.keys() == wanted.assets.keys() and all(
-        _describe(stored[name]) == (name, len(data)) and _fits(stored[name], data)
-        for name, data in wanted.assets.items()
+        _is_stored(stored[name], name, data) for name, data in wanted.assets.items()
     )
     if not same:
         msg = f"the release {one_line(wanted.tag)} is published with other files"
@@ -165,25 +154,13 @@ def _expect_same(found: Mapping[str, Any], wanted: WantedRelease) -> None:
 
 def _list_assets(release: Mapping[str, Any]) -> list[dict[str, Any]]:
     assets = release.get("assets")
-    if not isinstance(assets, list) or not all(isinstance(each, dict) for each in assets):
-        msg = "GitHub answered a release without its files"
-        raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
+    if not isinstance(assets, list):
+        refuse_answer("is a release without its files")
     return assets
 
 
-def _describe(asset: Any) -> tuple[Any, Any]:
-    return (asset.get("name"), asset.get("size")) if isinstance(asset, dict) else (None, None)
-
-
-def _fits(asset: Mapping[str, Any], data: bytes) -> bool:
-    """Tell whether a file has this content, as far as the server says; older ones do not."""
-    stated = asset.get("digest")
-    return stated is None or stated == f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
-def _read_id(thing: Mapping[str, Any]) -> int:
-    found = thing.get("id")
-    if type(found) is not int or found < 1:
-        msg = "GitHub answered something without an id"
-        raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
-    return found
+def _is_stored(asset: Any, name: str, data: bytes) -> bool:
+    """Tell whether a file is there whole, as far as the server says: older ones name no digest."""
+    stated = find_at(asset, "digest")
+    same = stated is None or stated == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    return same and (find_at(asset, "name"), find_at(asset, "size")) == (name, len(data))

@@ -1,6 +1,6 @@
 """What a step passes to its runner: outputs, the job summary, annotations, text in its log.
 
-Part of the github room. A runner reads outputs and summaries from files, and annotations from the
+A runner reads outputs and summaries from files, and annotations from the
 step's output, so no value may contain what a runner would take for its end or for a command.
 """
 
@@ -43,22 +43,18 @@ def write_output(env: Mapping[str, str], name: str, value: str) -> None:
     _append(env, "GITHUB_OUTPUT", f"{name}<<{end}\n{value}\n{end}\n")
 
 
-def add_summary(env: Mapping[str, str], text: str) -> bool:
-    """Add Markdown to the job summary, cut at the end of a line if it is too long.
-
-    Return False if there is no summary here (GITHUB_STEP_SUMMARY is not set).
-    """
-    name = env.get("GITHUB_STEP_SUMMARY", "")
-    if not name:
-        return False
-    room = LARGEST_SUMMARY_BYTES - _size_bytes(Path(name))
+def add_summary(env: Mapping[str, str], text: str) -> None:
+    """Add Markdown to the job summary, cut at the end of a line if it is too long."""
+    if not env.get("GITHUB_STEP_SUMMARY"):
+        return
+    path = Path(env["GITHUB_STEP_SUMMARY"])
+    room = LARGEST_SUMMARY_BYTES - (path.stat().st_size if path.exists() else 0)
     data = f"{text.rstrip()}\n".encode("utf-8", "backslashreplace")
     if len(data) > room:
         fits = data[: max(0, room - len(_CUT))]
         fits = fits[: fits.rfind(b"\n") + 1]
         data = fits.rstrip() + _CUT.encode() if fits else b""
     _append(env, "GITHUB_STEP_SUMMARY", data.decode("utf-8"))
-    return True
 
 
 def annotation(level: str, message: str, *, title: str, file: str = "", line: int = 0) -> str:
@@ -80,13 +76,6 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text[:_LONGEST_PROPERTY]).replace(":", "%3A").replace(",", "%2C")
-
-
-def _size_bytes(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # it does not exist yet; any other problem shows when it is written
-        return 0
 
 
 def _append(env: Mapping[str, str], variable: str, text: str) -> None:
@@ -121,10 +110,12 @@ def parse_build_runner(text: str) -> tuple[str, ...]:
         try:
             labels = json.loads(text)
         except (ValueError, RecursionError):
-            raise _make_error(text) from None
+            labels = []
     plain = all(isinstance(each, str) and _LABEL.fullmatch(each) for each in labels)
     if not plain or not 0 < len(labels) <= _MOST_LABELS:
-        raise _make_error(text)
+        found, expected = repr(text[:80]), "a label or a JSON list of labels"
+        msg = f"the input build-runner: found {found}, expected {expected}"
+        raise InputError(msg, hint='such as linux-16, or ["self-hosted", "builder"]')
     return tuple(labels)
 
 
@@ -137,8 +128,3 @@ def describe_fork(text: str) -> str:
         f"built on {HOSTED}, not on {', '.join(labels)}: "
         "a pull request from a fork gets no other runner"
     )
-
-
-def _make_error(text: str) -> InputError:
-    msg = f"the input build-runner: found {text[:80]!r}, expected a label or a JSON list of labels"
-    return InputError(msg, hint='such as linux-16, or ["self-hosted", "builder"]')

@@ -92,15 +92,8 @@ class DeviceFindings(Value):
     problems: tuple[str, ...] = ()
 
 
-class JoinResult(Value):
-    """The final verdict, and the proofs to store with the next baseline."""
-
-    verdict: Verdict
-    proofs: EvidenceSet
-
-
-def join(verdict: Verdict, seen: DeviceFindings) -> JoinResult:
-    """Return the verdict on the build and its devices; checks are ordered by kind, then id.
+def join(verdict: Verdict, seen: DeviceFindings) -> tuple[Verdict, EvidenceSet]:
+    """Return the verdict on the build and its devices, and the proofs for the next baseline.
 
     Raises InputError for what is not of one build, or was joined before.
     """
@@ -130,7 +123,7 @@ def join(verdict: Verdict, seen: DeviceFindings) -> JoinResult:
         devices=_add_devices(verdict, (each.device for each in seen.evidence)),
         warnings=(*verdict.warnings, *seen.problems),
     )
-    return JoinResult(verdict=final, proofs=proofs)
+    return final, proofs
 
 
 def _replace_checks(verdict: Verdict, checks: Iterable[Check], *, found: str) -> Verdict:
@@ -155,12 +148,13 @@ def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
         msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to verify"
         raise InputError(msg, hint=_HINT)
     known = {each.id: each.binding for each in verdict.scenarios}
-    for asked in (*bundle.scenarios, *bundle.proven):
-        if asked.id not in known:
-            msg = f"the bundle asks for {asked.id}, which the verdict does not hold"
+    asked = {each.id: each.binding for each in bundle.scenarios}
+    for id_, binding in (asked | {each.id: each.binding for each in bundle.proven}).items():
+        if id_ not in known:
+            msg = f"the bundle asks for {id_}, which the verdict does not hold"
             raise InputError(msg, hint=_HINT)
-        if known[asked.id] not in ("", asked.binding):
-            msg = f"the bundle asks for {asked.id} with other programs or files than the verdict's"
+        if known[id_] not in ("", binding):
+            msg = f"the bundle asks for {id_} with other programs or files than the verdict's"
             raise InputError(msg, hint=_HINT)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from megtrim.build_spec import Link, Variant
 from megtrim.checks.check import DeviceIdentity
@@ -53,7 +54,7 @@ from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.perf.measuring.timing import measure
 from megtrim.perf.measuring.timing_runs import ContestFiles
 from megtrim.proof.results import VerificationOutcome
-from megtrim.proof.trap_diagnosis import SymbolizingLink, read_named
+from megtrim.proof.trap_diagnosis import read_named
 from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.regions.keepset_files import read_keep_set
 from megtrim.regions.trace import TraceFailure, TraceProblem
@@ -151,9 +152,9 @@ class _Worker:
         self.machines.setdefault(
             asked.name, DeviceIdentity(name=asked.name, kind=asked.kind, facts={})
         )
-        self.found.setdefault(asked.name, []).append(
-            _make_infrastructure_result(scenario, why, attempts)
-        )
+        clean = tuple(map(limits.clean_line, attempts))
+        lost = _make_result(scenario, ScenarioStatus.INFRASTRUCTURE, why, attempts=clean)
+        self.found.setdefault(asked.name, []).append(lost)
 
     def _deliver(self, scenario: _Asked, device: Device) -> bool:
         seen: list[tuple[str, EvidenceResult]] = []
@@ -192,42 +193,35 @@ class _Worker:
     def _run_asked(self, asked: _Asked, lease: Lease) -> EvidenceResult:
         if isinstance(asked, BundleContest):
             return self._time(asked, lease)
-        return self._run_scenario(asked, lease)
-
-    def _run_scenario(self, scenario: BundleScenario, lease: Lease) -> EvidenceResult:
         match self.job.bundle.purpose:
             case JobPurpose.VERIFY:
-                return self._verify(scenario, self._make_spec(scenario, Variant.PLAIN), lease)
+                return self._verify(asked, self._make_spec(asked, Variant.PLAIN), lease)
             case JobPurpose.TRACE:
-                return self._trace(scenario, self._make_spec(scenario, Variant.PLAIN), lease)
+                return self._trace(asked, self._make_spec(asked, Variant.PLAIN), lease)
             case _:
                 link = tracing.link_for(lease)
-                if self.job.bundle.program(link, scenario.application) is None:
+                if self.job.bundle.program(link, asked.application) is None:
                     msg = f"{lease.name} ({lease.kind}): the bundle holds no {link} program"
                     raise InputError(msg, hint="name the device in megtrim.yaml, and pack again")
-                return self._record(scenario, self._make_spec(scenario, link), lease)
+                return self._record(asked, self._make_spec(asked, link), lease)
 
     def _verify(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
         bundle = self.job.bundle
         explained = bundle.program(Variant.PROFILE, scenario.application) is not None
-        keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
+        named = None
+        if listed := bundle.program(DROPPED, scenario.application):
+            program = self._program(Link.NAMED, scenario)
+            named = read_named(program, self._take(listed, "dropped.txt"))
         trial = VerificationCase(
             spec=spec,
             reduced=self._program(Variant.REDUCED, scenario),
             profile=self._program(Variant.PROFILE, scenario) if explained else None,
-            keep=keep,
+            keep=read_keep_set(self._take(bundle.keep_set or "", "keepset.json")),
             tolerance=scenario.tolerance,
-            named=self._load_symbolizing_link(scenario),
+            named=named,
         )
         outcome = prove(trial, lease, lambda _variant, _seen: None)
         return _make_verify_result(scenario, outcome)
-
-    def _load_symbolizing_link(self, scenario: BundleScenario) -> SymbolizingLink | None:
-        listed = self.job.bundle.program(DROPPED, scenario.application)
-        if listed is None:
-            return None
-        program = self._program(Link.NAMED, scenario)
-        return read_named(program, self._take(listed, "dropped.txt"))
 
     def _trace(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
         profile = self._program(Variant.PROFILE, scenario)
@@ -250,8 +244,9 @@ class _Worker:
             # What a program wrote as its trace and is none is the program's fault, too.
             return self._make_failure_result(scenario, failure)
         text = f"traced: {count(len(trace.regions), 'region')}"
-        brought = _make_pass_result(scenario, text, time_s + ran.wall_s)
-        return replace(brought, trace=digest, cache=cache_digest)
+        time_s += ran.wall_s
+        files = {"trace": digest, "cache": cache_digest}
+        return _make_result(scenario, ScenarioStatus.PASS, text, time_s=time_s, **files)
 
     def _record(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
         listed = self.job.bundle.program(OBSERVABLES, scenario.application) or ""
@@ -270,7 +265,9 @@ class _Worker:
             # As for a trace.
             return self._make_failure_result(scenario, failure)
         text = f"recorded: {count(len(found.names), 'function')}"
-        return replace(_make_pass_result(scenario, text, ran.wall_s), functions=digest)
+        return _make_result(
+            scenario, ScenarioStatus.PASS, text, time_s=ran.wall_s, functions=digest
+        )
 
     def _time(self, contest: BundleContest, lease: Lease) -> EvidenceResult:
         bundle, machine = self.job.bundle, self.machines[lease.name]
@@ -305,12 +302,10 @@ class _Worker:
     def _make_failure_result(self, scenario: _Asked, failure: MegtrimError) -> EvidenceResult:
         of_machine = isinstance(failure, UnsupportedRelocations)
         of_trace = isinstance(failure, TraceFailure | InputError) and not of_machine
-        return EvidenceResult(
-            scenario=scenario.id,
-            binding=scenario.binding,
-            status=ScenarioStatus.TRACE if of_trace else ScenarioStatus.ENGINE_ERROR,
-            text=limits.clean_line(failure.message),
-            time_s=0.0,
+        return _make_result(
+            scenario,
+            ScenarioStatus.TRACE if of_trace else ScenarioStatus.ENGINE_ERROR,
+            failure.message,
             log_tail=limits.clean_log("\n".join(self.log.splitlines()[-_TAIL_LINES:])),
             crash=limits.clean_log(self.crash),
         )
@@ -378,26 +373,16 @@ def _make_verify_result(scenario: _Asked, outcome: VerificationOutcome) -> Evide
     return EvidenceResult(scenario=scenario.id, binding=scenario.binding, **said)
 
 
-def _make_pass_result(scenario: BundleScenario, text: str, time_s: float) -> EvidenceResult:
-    return EvidenceResult(
-        scenario=scenario.id,
-        binding=scenario.binding,
-        status=ScenarioStatus.PASS,
-        text=text,
-        time_s=time_s,
-    )
-
-
-def _make_infrastructure_result(
-    scenario: _Asked, text: str, attempts: tuple[str, ...] = ()
+def _make_result(
+    scenario: _Asked, status: ScenarioStatus, text: str, *, time_s: float = 0.0, **more: Any
 ) -> EvidenceResult:
     return EvidenceResult(
         scenario=scenario.id,
         binding=scenario.binding,
-        status=ScenarioStatus.INFRASTRUCTURE,
+        status=status,
         text=limits.clean_line(text),
-        time_s=0.0,
-        attempts=tuple(limits.clean_line(each) for each in attempts),
+        time_s=time_s,
+        **more,
     )
 
 

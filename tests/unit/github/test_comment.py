@@ -231,7 +231,7 @@ def test_a_comment_without_a_number_is_a_failure(
 ) -> None:
     repository.comment(17, f"x\n\n{MARK}")["id"] = identity
 
-    with pytest.raises(InfrastructureFailure, match="a comment has no number"):
+    with pytest.raises(InfrastructureFailure, match="the answer holds no id"):
         publish(github, "y")
 
 

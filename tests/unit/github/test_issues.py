@@ -112,5 +112,5 @@ def test_an_answer_that_is_no_issue_is_a_failure(
     tracker.open("t", "b")
     repository.issues[1] |= change
 
-    with pytest.raises(InfrastructureFailure, match="the answer is not an issue"):
+    with pytest.raises(InfrastructureFailure, match=r"the answer (is not an|holds no n)"):
         list(tracker.list_own())

@@ -74,7 +74,7 @@ def seen(*found: Evidence, **changes: Any) -> DeviceFindings:
 
 
 def checks(what: DeviceFindings) -> dict[str, Check]:
-    final = join(passing(), what).verdict
+    final = join(passing(), what)[0]
     return {check.id: check for check in final.checks if check.kind is CheckKind.DEVICE}
 
 
@@ -101,7 +101,7 @@ def test_a_proof_now_passes() -> None:
 
 
 def test_a_trap_on_a_device_fails() -> None:
-    joined = join(failing(), seen(ran(TRAP))).verdict
+    joined = join(failing(), seen(ran(TRAP)))[0]
     check = next(check for check in joined.checks if check.id == f"device:{RESNET}")
 
     assert check.status is CheckStatus.FAIL
@@ -140,21 +140,21 @@ def test_a_stand_in_that_failed_gives_way_to_the_device() -> None:
         f"device:{RESNET}"
     ]
 
-    proven_ = join(build, seen(ran(result()))).verdict
+    proven_ = join(build, seen(ran(result())))[0]
     (check,) = (check for check in proven_.checks if check.id == f"device:{RESNET}")
     assert (check.status, check.text[:8]) == (CheckStatus.PASS, "pixel-6:")
 
-    silent = join(build, seen()).verdict
+    silent = join(build, seen())[0]
     (check,) = (check for check in silent.checks if check.id == f"device:{RESNET}")
     assert check.status is CheckStatus.UNVERIFIED
     assert silent.verdict is VerdictKind.UNVERIFIED
 
-    assert join(build, seen(bundle=None)).verdict == build
+    assert join(build, seen(bundle=None))[0] == build
 
 
 def test_a_joined_verdict_is_not_joined_again() -> None:
     """A trap that a device saw would else give way to silence."""
-    joined = join(passing(), seen(ran(TRAP))).verdict
+    joined = join(passing(), seen(ran(TRAP)))[0]
 
     with pytest.raises(InputError, match=r"holds device:.* already: it is a joined one") as caught:
         join(joined, seen())
@@ -166,7 +166,7 @@ def test_a_joined_verdict_is_not_joined_again() -> None:
 )
 def test_any_word_of_a_device_reports_a_joined_verdict(status: CheckStatus) -> None:
     """The build's own verdict says of a device only that it failed."""
-    [*_, check] = join(passing(), seen(ran(result()))).verdict.checks
+    [*_, check] = join(passing(), seen(ran(result())))[0].checks
     device_check = replace(check, id="device:x", kind=CheckKind.DEVICE, status=status)
 
     checks = (*passing().checks, device_check)
@@ -183,7 +183,7 @@ def test_a_dead_device_is_no_failure_of_the_product(status: ScenarioStatus) -> N
     assert only(what).status is CheckStatus.INFRASTRUCTURE
     assert only(what).text == "device verification pending: pixel-6: the phone is gone"
     assert only(what).hint == HINT
-    assert join(passing(), what).verdict.verdict is VerdictKind.UNVERIFIED
+    assert join(passing(), what)[0].verdict is VerdictKind.UNVERIFIED
 
 
 def left_out() -> Bundle:
@@ -374,7 +374,7 @@ def test_all_attempts_are_shown() -> None:
     assert check.status is CheckStatus.INFRASTRUCTURE
     assert check.detail.splitlines()[-3:] == ["attempts:", *(f"  {each}" for each in attempts)]
     assert check.reproduce == ""
-    [case] = ET.fromstring(junit.render(join(passing(), seen(died)).verdict)).findall(
+    [case] = ET.fromstring(junit.render(join(passing(), seen(died))[0])).findall(
         f".//testcase[@name='{check.id}']"
     )
     [error] = case.findall("error")
@@ -426,12 +426,12 @@ def test_scenarios_of_classes_without_a_runner_have_no_check() -> None:
 
     assert sorted(found) == [f"device:{MOBILENET}", f"device:{RESNET}"]
     assert checks(seen(bundle=none)) == {}
-    assert join(passing(), seen(bundle=none)).verdict == passing()
+    assert join(passing(), seen(bundle=none))[0] == passing()
 
 
 def test_the_verdict_is_decided_again() -> None:
     what = seen(ran(TRAP), problems=("evidence that cannot be used: x",))
-    joined = join(passing(), what).verdict
+    joined = join(passing(), what)[0]
 
     assert joined.verdict is VerdictKind.FAIL
     assert joined.headline == f"1 check failed, {passing().headline}, 0 of 2 proven on devices"
@@ -444,7 +444,7 @@ def test_the_verdict_is_decided_again() -> None:
 
 def test_failed_checks_are_counted_again() -> None:
     before = failing()
-    joined = join(before, seen(ran(TRAP))).verdict
+    joined = join(before, seen(ran(TRAP)))[0]
     failed = sum(check.status is CheckStatus.FAIL for check in joined.checks)
     sizes = before.headline.partition(" failed, ")[2]
 
@@ -454,10 +454,10 @@ def test_failed_checks_are_counted_again() -> None:
 
 def test_without_a_bundle_no_device_is_asked_about() -> None:
     before = proofs(evidence())
-    joined = join(passing(), seen(bundle=None, proofs=before))
+    joined, kept = join(passing(), seen(bundle=None, proofs=before))
 
-    assert joined.verdict == passing()
-    assert joined.proofs == before
+    assert joined == passing()
+    assert kept == before
 
 
 GONE = evidence(result(scenario="gone/s@any"), day="2026-01-01")
@@ -489,9 +489,9 @@ OF_ANOTHER = evidence(result(binding=OTHER_BINDING), day="2027-01-01")
 def test_proofs_are_handed_on(
     found: Evidence, before: tuple[Evidence, ...], after: tuple[Evidence, ...]
 ) -> None:
-    joined = join(passing(), seen(found, proofs=proofs(*before)))
+    joined, kept = join(passing(), seen(found, proofs=proofs(*before)))
 
-    assert joined.proofs.entries == after
+    assert kept.entries == after
 
 
 @pytest.mark.parametrize(
@@ -504,8 +504,8 @@ def test_proofs_are_handed_on(
     ],
 )
 def test_a_pass_is_held_to_its_age(day: str, age: str) -> None:
-    joined = join(passing(), seen(evidence(day=day)))
-    (check,) = (each for each in joined.verdict.checks if each.id == f"device:{RESNET}")
+    joined, kept = join(passing(), seen(evidence(day=day)))
+    (check,) = (each for each in joined.checks if each.id == f"device:{RESNET}")
 
     assert check.status is CheckStatus.FAIL
     assert check.text == (
@@ -513,17 +513,17 @@ def test_a_pass_is_held_to_its_age(day: str, age: str) -> None:
         f"last proof {age}, allowed are 14 days"
     )
     assert check.hint.startswith("look at the clock of the machine that ran it")
-    assert joined.proofs.entries == ()
+    assert kept.entries == ()
 
 
 def test_a_trap_is_not_dropped_for_a_proof() -> None:
     """No one asked the device, and it was seen all the same: of the same program it counts."""
     what = seen(ran(TRAP), bundle=left_out(), proofs=proofs(evidence()))
-    joined = join(passing(), what)
-    (check,) = (each for each in joined.verdict.checks if each.id == f"device:{RESNET}")
+    joined, kept = join(passing(), what)
+    (check,) = (each for each in joined.checks if each.id == f"device:{RESNET}")
 
     assert (check.status, check.text[:19]) == (CheckStatus.FAIL, "pixel-6: it trapped")
-    assert joined.proofs.entries == ()
+    assert kept.entries == ()
 
 
 def test_a_bundle_of_another_run_is_refused() -> None:

@@ -103,16 +103,10 @@ def fetch(
         _fetch(request, config, submodules)
     except MegtrimError as error:
         if out is not None:
-            ending = EarlyExit(
-                config=str(Path(config)),
-                exit=error.exit_code,
-                message=error.message,
-                hint=error.hint,
-            )
             from megtrim.cli.ci.evidence.join import leave_ending
 
             with suppress(InfrastructureFailure):  # the error itself matters more
-                leave_ending(ending, out / FINAL_FOLDER)
+                leave_ending(EarlyExit.of(error, str(Path(config))), out / FINAL_FOLDER)
         raise
     return EXIT_PASS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import tempfile
 from dataclasses import replace
-from datetime import date
+from functools import partial
 from pathlib import Path
 
 import click
@@ -26,7 +26,6 @@ from megtrim.util.environment import PASSED
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.files import cannot_write, write_atomically
 from megtrim.util.process import ProcessRunner
-from megtrim.util.value import Value
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
 
@@ -43,16 +42,6 @@ All else is left out: a job's environment has tokens in it.
 """
 
 
-class JobRequest(Value):
-    bundle: Path
-    sha256: str
-    cpu_class: str
-    shard: Shard
-    to: Path
-    emulated: bool
-    today: date
-
-
 @click.command(
     "run",
     epilog="""\b
@@ -61,11 +50,11 @@ Examples:
   megtrim ci evidence run bundle --sha256 DIGEST --class any --to evidence --emulated
 """,
 )
-@click.argument("bundle", type=_PATH)
+@click.argument("folder", metavar="BUNDLE", type=_PATH)
 @click.option("--sha256", required=True, metavar="DIGEST", help="SHA-256 of bundle.json.")
 @click.option("--class", "cpu_class", required=True, metavar="CLASS", help="CPU class to run.")
 @click.option(
-    "--shard",
+    *("--shard", "part"),
     default="1/1",
     show_default=True,
     metavar="I/N",
@@ -80,13 +69,7 @@ Examples:
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results.")
 def run_bundle(
-    bundle: Path,
-    sha256: str,
-    cpu_class: str,
-    shard: str,
-    to: Path,
-    emulated: bool,
-    quiet: bool,
+    folder: Path, sha256: str, cpu_class: str, part: str, to: Path, emulated: bool, quiet: bool
 ) -> int:
     """Run a part of BUNDLE on a device, and write the evidence.
 
@@ -96,104 +79,77 @@ def run_bundle(
     MEGTRIM_HOST_RUNS_PROGRAMS=yes in the environment. Boards, and whose power is switched, are in a
     file of its owner that MEGTRIM_BOARDS names.
     """
-    request = JobRequest(
-        bundle=bundle,
-        sha256=sha256,
-        cpu_class=cpu_class,
-        shard=Shard.parse(shard),
-        to=to,
-        emulated=emulated,
-        today=read_today(),
-    )
-    return execute(request, quiet=quiet)
-
-
-def execute(request: JobRequest, *, quiet: bool) -> int:
+    shard, today = Shard.parse(part), read_today()
     console = open_console(quiet=quiet)
     processes = open_processes()
-    bundle = read_bundle(request.bundle, sha256=request.sha256)
-    standing = _settle(_standing(bundle, request), processes)
+    bundle = read_bundle(folder, sha256=sha256)
+    # As the owner of this machine describes them.
+    machine = load_owned_devices(processes.env.get(BOARDS_VARIABLE, ""))
+    standing = tuple(
+        replace(each, settings=machine.settle(each.name, each.kind, each.settings))
+        for each in _list_standing(bundle, cpu_class, emulated=emulated)
+    )
     asked = standing[0]
-    allowed = request.emulated or processes.env.get(HOST_VARIABLE) == "yes"
+    allowed = emulated or processes.env.get(HOST_VARIABLE) == "yes"
     if asked.kind in _RUNS_HERE and not allowed:
         msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
         hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
         raise InputError(msg, hint=hint)
-    scenarios = request.shard.of(
-        sorted(bundle.of_class(request.cpu_class), key=lambda each: each.id)
-    )
+    scenarios = shard.of(sorted(bundle.of_class(cpu_class), key=lambda each: each.id))
     what = "contests" if bundle.purpose is JobPurpose.TIME else "scenarios"
     if len(scenarios) > limits.MOST_RESULTS:
-        msg = f"--shard {request.shard}: found {len(scenarios)} {what} in this part"
+        msg = f"--shard {shard}: found {len(scenarios)} {what} in this part"
         raise InputError(msg, hint=f"make more parts: a job runs at most {limits.MOST_RESULTS}")
-    _prepare(request.to)
+    _prepare(to)
     for each in standing:
         console.say(f"device     {each.name} ({each.kind}) for class {each.cpu_class}")
     every = len(bundle.contests) or len(bundle.scenarios)
     console.say(f"bundle     to {bundle.purpose}, {len(scenarios)} of {every} {what}")
     # Next to the evidence: a folder for temporary files may refuse to run programs.
-    with tempfile.TemporaryDirectory(dir=request.to, prefix=".work-") as work:
+    with tempfile.TemporaryDirectory(dir=to, prefix=".work-") as work:
         job = DeviceJob(
             bundle=bundle,
-            folder=request.bundle.absolute(),
-            sha256=request.sha256,
+            folder=folder.absolute(),
+            sha256=sha256,
             work=Path(work).absolute(),
             scenarios=scenarios,
             asked=asked,
-            today=request.today,
+            today=today,
         )
-
-        def open_device() -> Device:
-            return _open(job, standing, processes, console)
-
-        result = run(job, open_device, console)
-    _write(result, request.to)
+        result = run(job, partial(_open, job, standing, processes, console), console)
+    _write(result, to)
     if result.lost:
-        count = f"{result.lost} of {len(scenarios)} {what}"
-        console.warn(f"the device failed: nothing is known about {count}")
-    show(f"evidence: {request.to / EVIDENCE_FILE}")
+        lost = f"{result.lost} of {len(scenarios)} {what}"
+        console.warn(f"the device failed: nothing is known about {lost}")
+    show(f"evidence: {to / EVIDENCE_FILE}")
     return EXIT_PASS
 
 
-def _standing(bundle: Bundle, request: JobRequest) -> tuple[BundleDevice, ...]:
+def _list_standing(bundle: Bundle, cpu_class: str, *, emulated: bool) -> list[BundleDevice]:
     """Return the devices of the class here, all of the kind of the first one."""
-    of_class = [each for each in bundle.devices if each.cpu_class == request.cpu_class]
-    if request.emulated:
+    of_class = [each for each in bundle.devices if each.cpu_class == cpu_class]
+    on_runners = [each for each in of_class if each.runner]
+    classes = sorted({each.cpu_class for each in bundle.devices})
+    hint = f"its classes: {', '.join(classes) or 'none'}"
+    if emulated:
         if not of_class:
-            msg = f"--class: the bundle has no class {request.cpu_class[:60]!r}"
-            raise InputError(msg, hint=_list_classes(bundle))
-        emulated = BundleDevice(
-            name=f"emulated-{request.cpu_class}",
+            msg = f"--class: the bundle has no class {cpu_class[:60]!r}"
+            raise InputError(msg, hint=hint)
+        device = BundleDevice(
+            name=f"emulated-{cpu_class}",
             kind="auto",
-            cpu_class=request.cpu_class,
+            cpu_class=cpu_class,
             qemu_cpu=of_class[0].qemu_cpu,
             runner=False,
         )
-        return (emulated,)
-    on_runners = [each for each in of_class if each.runner]
+        return [device]
     if not on_runners:
-        msg = f"--class: no device of class {request.cpu_class[:60]!r} has a runner"
-        raise InputError(msg, hint=f"{_list_classes(bundle)}; --emulated runs on this machine")
+        msg = f"--class: no device of class {cpu_class[:60]!r} has a runner"
+        raise InputError(msg, hint=f"{hint}; --emulated runs on this machine")
     first = on_runners[0]
     if first.kind not in POOLED:
-        return (first,)
-    return tuple(each for each in on_runners if each.kind == first.kind)
-
-
-def _settle(
-    standing: tuple[BundleDevice, ...], processes: ProcessRunner
-) -> tuple[BundleDevice, ...]:
-    """Return the devices as the owner of this machine describes them. Raises InputError."""
-    machine = load_owned_devices(processes.env.get(BOARDS_VARIABLE, ""))
-    return tuple(
-        replace(each, settings=machine.settle(each.name, each.kind, each.settings))
-        for each in standing
-    )
-
-
-def _list_classes(bundle: Bundle) -> str:
-    names = sorted({each.cpu_class for each in bundle.devices})
-    return f"its classes: {', '.join(names) or 'none'}"
+        return [first]
+    return [each for each in on_runners if each.kind == first.kind]
 
 
 def _open(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -30,6 +30,7 @@ from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose, read_bundle
 from megtrim.evidence.evidence import (
     EVIDENCE_FILE,
     Evidence,
+    EvidenceSet,
     PendingReason,
     dump_set,
     expect_configuration,
@@ -39,7 +40,7 @@ from megtrim.evidence.evidence import (
 from megtrim.evidence.fields import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.github.runner import describe_fork, parse_build_runner
-from megtrim.jobs.join import DeviceFindings, JoinResult, join, join_times
+from megtrim.jobs.join import DeviceFindings, join, join_times
 from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
@@ -59,7 +60,7 @@ _HINT = "download the results of the build job again"
 _UNKNOWN = Origin()
 
 
-class JoinRequest(Value):
+class _JoinRequest(Value):
     config: str
     """Of the configuration that is judged; empty: that of the verdict."""
     verdict: Path
@@ -72,6 +73,7 @@ class JoinRequest(Value):
     origin: Origin
     to: Path
     today: date
+    links: Links
 
 
 @click.command(
@@ -128,36 +130,38 @@ Examples:
 @click.option("--run-url", default="", metavar="URL", help="Address of the run, for the comment.")
 @click.option("--artifact", default="", help="Artifact of the run that holds the report.")
 def join_report(
-    verdict: Path,
-    bundle: Path | None,
-    sha256: str,
-    folders: tuple[Path, ...],
-    config: Path | None,
-    proofs: Path | None,
-    pending: str,
-    build_runner: str,
-    to: Path,
-    run_url: str,
-    artifact: str,
+    to: Path, config: Path | None, pending: str, run_url: str, artifact: str, **given: Any
 ) -> int:
     """Combine the build's verdict with the evidence of devices, and write the final report."""
     if to.exists() and not to.is_dir():
         msg = f"--to {to}: found no folder, expected one"
         raise InputError(msg)
-    request = JoinRequest(
+    env = open_processes().env
+    order = _JoinRequest(
         config=str(config or ""),
-        verdict=verdict,
-        bundle=bundle,
-        sha256=sha256,
-        folders=folders,
-        proofs=proofs,
         pending=PendingReason(pending) if pending else None,
-        build_runner=build_runner,
-        origin=read_event_origin(open_processes().env, str(config or "")),
+        origin=read_event_origin(env, str(config or "")),
         to=to,
         today=read_today(),
+        links=links(env, run_url, artifact),
+        **given,
     )
-    return execute(request, links(open_processes().env, run_url, artifact))
+    path = order.verdict / VERDICT_FILE if order.verdict.is_dir() else order.verdict
+    _expect_apart(order, path.parent)
+    _clear(to)
+    try:
+        if order.build_runner:
+            # GitHub started no build for what is no label, and does not say so here.
+            parse_build_runner(order.build_runner)
+        if path.is_file():
+            _join(order, path)
+        else:
+            _write_ending(order, _read_ending(path.parent / limits.ENDING_FILE, order.config))
+    except MegtrimError as error:
+        # In place of the report, for the gate and the comment.
+        _write_ending(order, EarlyExit.of(error, order.config or DEFAULT_CONFIG))
+        raise
+    return EXIT_PASS
 
 
 def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
@@ -170,40 +174,7 @@ def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
     )
 
 
-def execute(order: JoinRequest, where: Links) -> int:
-    """Write the report; the exit status says whether that worked.
-
-    If it fails, the error is left in place of the report, for the gate and the comment.
-    """
-    path = order.verdict / VERDICT_FILE if order.verdict.is_dir() else order.verdict
-    _expect_apart(order, path.parent)
-    _clear(order.to)
-    try:
-        _expect_known_runner(order.build_runner)
-        if path.is_file():
-            _join(order, path, where)
-        else:
-            ending = _read_ending(path.parent / limits.ENDING_FILE, order.config)
-            _write_ending(order, ending, where)
-    except MegtrimError as error:
-        ending = EarlyExit(
-            config=order.config or DEFAULT_CONFIG,
-            exit=error.exit_code,
-            message=error.message,
-            hint=error.hint,
-        )
-        _write_ending(order, ending, where)
-        raise
-    return EXIT_PASS
-
-
-def _expect_known_runner(text: str) -> None:
-    """Refuse what is no label: GitHub started no build for it, and does not say so here."""
-    if text:
-        parse_build_runner(text)
-
-
-def _expect_apart(order: JoinRequest, results: Path) -> None:
+def _expect_apart(order: _JoinRequest, results: Path) -> None:
     """Refuse a report in the folder of what it is made from: it is cleared first."""
     given = [results, *order.folders, *([order.proofs.parent] if order.proofs else [])]
     if order.to.resolve() in [each.resolve() for each in given]:
@@ -211,28 +182,36 @@ def _expect_apart(order: JoinRequest, results: Path) -> None:
         raise InputError(msg, hint="name a new folder with --to")
 
 
-def _join(order: JoinRequest, path: Path, where: Links) -> None:
+def _join(order: _JoinRequest, path: Path) -> None:
     verdict = parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
     judged = verdict.invocation.config
     expect_configuration(str(path), judged, order.config or judged)
-    bundle = _bundle(order, verdict)
+    bundle = _read_bundle(order, verdict)
+    proofs = read_proofs(order.proofs, open_console())
     if bundle is not None and bundle.purpose is JobPurpose.TIME:
         joined = _join_times(order, verdict, bundle)
     else:
-        joined = _join_proofs(order, verdict, bundle)
-    confirmed = confirm_origin(joined.verdict, order.origin)
-    _write(replace(joined, verdict=confirmed), order.to, path.parent, where)
-    show(f"{joined.verdict.verdict}: {limits.clean_line(joined.verdict.headline)}")
+        joined, proofs = _join_proofs(order, verdict, bundle, proofs)
+    joined = confirm_origin(joined, order.origin)
+    # The verdict comes last: if it is there, the others are, too.
+    write_forms(joined, order.to, order.links)
+    write_atomically(order.to / EVIDENCE_FILE, dump_set(proofs))
+    for name in (SIZES_FILE, BASELINE_FILE):
+        _copy(path.parent / name, order.to / name)
+    write_atomically(order.to / VERDICT_FILE, to_json(joined))
+    show(f"{joined.verdict}: {limits.clean_line(joined.headline)}")
 
 
-def _join_proofs(order: JoinRequest, verdict: Verdict, bundle: Bundle | None) -> JoinResult:
+def _join_proofs(
+    order: _JoinRequest, verdict: Verdict, bundle: Bundle | None, proofs: EvidenceSet
+) -> tuple[Verdict, EvidenceSet]:
     evidence, problems = _read_all(order.folders)
     if order.build_runner and order.pending is PendingReason.FORK:
         problems = (*problems, *filter(None, (describe_fork(order.build_runner),)))
     seen = DeviceFindings(
         bundle=bundle,
         evidence=evidence,
-        proofs=read_proofs(order.proofs, open_console()),
+        proofs=proofs,
         pending=order.pending,
         today=order.today,
         problems=problems,
@@ -240,7 +219,7 @@ def _join_proofs(order: JoinRequest, verdict: Verdict, bundle: Bundle | None) ->
     return join(verdict, seen)
 
 
-def _join_times(order: JoinRequest, verdict: Verdict, bundle: Bundle) -> JoinResult:
+def _join_times(order: _JoinRequest, verdict: Verdict, bundle: Bundle) -> Verdict:
     brought, problems = read_times(order.folders, config=verdict.invocation.config)
     judge = TimesJudge(
         brought=brought,
@@ -249,11 +228,10 @@ def _join_times(order: JoinRequest, verdict: Verdict, bundle: Bundle) -> JoinRes
         today=order.today,
         bundle=sha256_file(order.bundle / BUNDLE_FILE) if order.bundle else "",
     )
-    proofs = read_proofs(order.proofs, open_console())
-    return JoinResult(verdict=join_times(verdict, bundle, judge, problems), proofs=proofs)
+    return join_times(verdict, bundle, judge, problems)
 
 
-def _bundle(order: JoinRequest, verdict: Verdict) -> Bundle | None:
+def _read_bundle(order: _JoinRequest, verdict: Verdict) -> Bundle | None:
     """Return the bundle, which says what devices had to run; None if the build failed without it.
 
     A build that passed must have left one. Raises InfrastructureFailure.
@@ -292,15 +270,6 @@ def _clear(to: Path) -> None:
         raise cannot_write(to, error) from None
 
 
-def _write(joined: JoinResult, to: Path, results: Path, where: Links) -> None:
-    """Write all forms of the report, the verdict last: if it is there, the others are, too."""
-    write_forms(joined.verdict, to, where)
-    write_atomically(to / EVIDENCE_FILE, dump_set(joined.proofs))
-    for name in (SIZES_FILE, BASELINE_FILE):
-        _copy(results / name, to / name)
-    write_atomically(to / VERDICT_FILE, to_json(joined.verdict))
-
-
 def write_forms(verdict: Verdict, to: Path, where: Links) -> None:
     text = comment.render(verdict, links=where)
     write_atomically(to / COMMENT_FILE, text)
@@ -336,10 +305,10 @@ def leave_ending(ending: EarlyExit, to: Path, origin: Origin = _UNKNOWN) -> None
     write_atomically(to / limits.ENDING_FILE, dump_ending(ending))
 
 
-def _write_ending(order: JoinRequest, ending: EarlyExit, where: Links) -> None:
+def _write_ending(order: _JoinRequest, ending: EarlyExit) -> None:
     to = order.to
     leave_ending(ending, to, order.origin)
-    text = read_page(to, config=ending.config, links=where, known=order.origin).text
+    text = read_page(to, config=ending.config, links=order.links, known=order.origin).text
     write_atomically(to / COMMENT_FILE, text)
     write_atomically(to / _REPORT_FILE, text)
     show(limits.clean_line(f"no verdict: {ending.message}"))
