@@ -489,7 +489,7 @@ OF_ANOTHER = evidence(result(binding=OTHER_BINDING), day="2027-01-01")
 def test_proofs_are_handed_on(
     found: Evidence, before: tuple[Evidence, ...], after: tuple[Evidence, ...]
 ) -> None:
-    joined, kept = join(passing(), seen(found, proofs=proofs(*before)))
+    _, kept = join(passing(), seen(found, proofs=proofs(*before)))
 
     assert kept.entries == after
 
