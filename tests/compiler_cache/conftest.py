@@ -1,5 +1,3 @@
-"""A small engine that is built by megtrim's own builder, each time from nothing."""
-
 from __future__ import annotations
 
 import hashlib
@@ -35,7 +33,6 @@ class Built:
     """What came of one build. ``counted``: what ccache did, by its own names."""
 
     program: str
-    """Digest of the program."""
     counted: Counter[str]
     warnings: tuple[str, ...]
     wall_s: float
@@ -45,8 +42,6 @@ class Built:
 
 @dataclass(slots=True)
 class Bench:
-    """Builds the engine with a local cache that is empty each time."""
-
     root: Path
     processes: ProcessRunner
     number: int = field(default=0, init=False)
@@ -74,7 +69,6 @@ class Bench:
         writes: bool = True,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> Built:
-        """Build in a new folder; ``meanwhile`` happens between the question and the build."""
         self.number += 1
         home = self.root / f"build-{self.number}"
         (home / "stage").mkdir(parents=True)
@@ -113,7 +107,6 @@ def bench(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def plain(bench: Bench) -> Built:
-    """A build that knows of no storage."""
     return bench.build()
 
 

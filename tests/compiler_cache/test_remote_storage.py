@@ -1,5 +1,3 @@
-"""A compiler cache beyond one machine: what it saves, and that it can only save."""
-
 from __future__ import annotations
 
 import itertools
@@ -49,7 +47,6 @@ def test_a_web_server_does_the_same(bench: Bench, plain: Built) -> None:
 
 
 def test_a_run_that_may_not_write_leaves_nothing(bench: Bench, plain: Built, redis: Redis) -> None:
-    """Neither its results nor the question; it reads all the same."""
     alone = bench.build(redis.url(), writes=False)
     assert redis.entries() == {}
     assert (missed(alone), alone.program) == (FILES, plain.program)
@@ -63,7 +60,6 @@ def test_a_run_that_may_not_write_leaves_nothing(bench: Bench, plain: Built, red
 
 
 def test_the_server_keeps_others_from_writing(bench: Bench, plain: Built, tmp_path: Path) -> None:
-    """With the settings of the page: no password, no entry; the password is nowhere shown."""
     (settings,) = re.findall(r"```\n# redis.conf\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     settings = settings.replace("PASSWORD", PASSWORD)
 

@@ -1,5 +1,3 @@
-"""Both images, made by docker over the Debian that the device host's tests use."""
-
 from __future__ import annotations
 
 import os
@@ -35,7 +33,6 @@ def built(recipe: Path, tag: str, *arguments: str, fails: bool = False) -> str:
 
 
 def recipe_with(ndk: Path, folder: Path) -> Path:
-    """Return a copy of Android's recipe that has an NDK in its place."""
     copied = Path(shutil.copytree(recipes() / "android-arm64", folder))
     shutil.copytree(ndk, copied / "ndk", symlinks=True, dirs_exist_ok=True)
     return copied
@@ -48,13 +45,11 @@ def docker(engine: ProcessRunner) -> DockerClient:
 
 @pytest.fixture(scope="session")
 def base(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Debian without any tool of a build."""
     return debian_image(engine, "bookworm", tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture(scope="session")
 def linux_image(base: str) -> str:
-    """The image for Linux on arm64."""
     built(recipes() / "linux-arm64", LINUX, f"BASE={base}")
     return LINUX
 
@@ -67,7 +62,6 @@ def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def android_image(linux_image: str, standin: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The image for Android; its base has the clang that the stand-in leads to."""
     recipe = recipe_with(standin, tmp_path_factory.mktemp("recipe") / "android")
     built(recipe, ANDROID, f"BASE={linux_image}")
     return ANDROID
@@ -80,7 +74,6 @@ def inside(docker: DockerClient, linux_image: str, tmp_path: Path) -> Iterator[C
 
 
 def opened(docker: DockerClient, image: str, folder: Path) -> ContainerRunner:
-    """Return what runs programs in an image, with a folder to write to and one to read."""
     (folder / "given").mkdir(exist_ok=True)
     seen = Mounts(writable=(folder / "out",), readable=(folder / "given",))
     return ContainerRunner(docker, docker.image(image), seen)

@@ -1,5 +1,3 @@
-"""Images made by docker of the recipes: from what, how often, and what is refused."""
-
 from __future__ import annotations
 
 import hashlib
@@ -23,8 +21,6 @@ TAG = "megtrim-images-test:tried"
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves files, and says nothing."""
-
     def log_message(self, *_args: object) -> None:
         return
 
@@ -33,7 +29,6 @@ class Quiet(SimpleHTTPRequestHandler):
 def archives(
     docker: DockerClient, processes: ProcessRunner, tmp_path: Path
 ) -> Iterator[tuple[Path, str]]:
-    """A folder, and where containers that are being built find it."""
     # A daemon at its first start reports no gateway; the interface has its address.
     name = '{{index .Options "com.docker.network.bridge.name"}}'
     bridge = docker.check_output("network", "inspect", "bridge", "--format", name).strip()
@@ -48,7 +43,6 @@ def archives(
 
 
 def zipped(source: Path, archive: Path) -> str:
-    """Make an archive as NDKs come, links kept; return its sha256."""
     with zipfile.ZipFile(archive, "w") as kept:
         for path in sorted(source.rglob("*")):
             name = f"android-ndk-r21e/{path.relative_to(source)}"
@@ -62,7 +56,6 @@ def zipped(source: Path, archive: Path) -> str:
 
 
 def test_a_second_build_builds_nothing(docker: DockerClient, base: str, linux_image: str) -> None:
-    """Equal things give the same image, in the time of a look."""
     before = docker.image(linux_image)
     started = time.monotonic()
     again = built(recipes() / "linux-arm64", LINUX, f"BASE={base}")
@@ -74,7 +67,6 @@ def test_a_second_build_builds_nothing(docker: DockerClient, base: str, linux_im
 def test_an_ndk_in_its_place(
     docker: DockerClient, android_image: str, standin: Path, tmp_path: Path
 ) -> None:
-    """It is the image's NDK, without what the recipe has in its place."""
     made = docker.image(android_image)
     assert made.env["ANDROID_NDK_ROOT"] == "/opt/android-ndk"
     look = ("run", "--rm", "--network", "none", made.id, "sh", "-c")

@@ -1,5 +1,3 @@
-"""Programs in a real container: what they see, what they may, and that none is left."""
-
 from __future__ import annotations
 
 import os
@@ -74,7 +72,6 @@ def test_files_are_the_callers(
 
 
 def test_streams_are_those_of_the_program(inside: ContainerRunner, tmp_path: Path) -> None:
-    """Bytes in, bytes out, lines as they come, errors apart."""
     given, taken = tmp_path / "in", tmp_path / "taken"
     given.write_bytes(bytes(range(256)) * 1000)
     lines: list[str] = []
@@ -97,7 +94,6 @@ def test_streams_are_those_of_the_program(inside: ContainerRunner, tmp_path: Pat
 
 @pytest.mark.parametrize("rc", [1, 125, 126, 127])
 def test_a_programs_own_exit_status_stays(inside: ContainerRunner, rc: int) -> None:
-    """Docker has meanings of its own for some; a program may end with any."""
     assert shell(inside, f"exit {rc}").rc == rc
 
 
@@ -122,7 +118,6 @@ def test_what_cannot_run(inside: ContainerRunner, tmp_path: Path) -> None:
 
 
 def test_looking_into_the_image(inside: ContainerRunner, tmp_path: Path) -> None:
-    """Programs and small files are those of the image, not of this machine."""
     assert inside.which("clang++-14") == "/usr/bin/clang++-14"
     assert inside.which("/usr/bin/clang++-14") == "/usr/bin/clang++-14"
     assert inside.which("/etc/debian_version") is None
@@ -140,7 +135,6 @@ def test_looking_into_the_image(inside: ContainerRunner, tmp_path: Path) -> None
 
 
 def test_a_folder_can_be_brought_out(inside: ContainerRunner, tmp_path: Path) -> None:
-    """For boards that need the libraries of the image."""
     inside.bring_out(Path("/usr/aarch64-linux-gnu"), tmp_path / "sysroot")
 
     assert (tmp_path / "sysroot" / "lib" / "ld-linux-aarch64.so.1").is_file()
@@ -206,7 +200,6 @@ def test_nothing_is_left_of_a_megtrim_that_is_ended(
 
 
 def test_what_others_hold_is_left_alone(docker: DockerClient, inside: ContainerRunner) -> None:
-    """A container of a megtrim that lives, or of another machine, is not ours to end."""
     name = "megtrim-test-of-another-machine"
     label = f"{container_runner.LABEL}=another-boot/pid:[1]/1/1"
     docker.check_output("create", "--name", name, "--label", label, inside.image.id, "true")

@@ -1,5 +1,3 @@
-"""A compiler cache beyond the machine, from inside an image that has no network else."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -23,7 +21,6 @@ def variables(
 
 
 def compiled(inside: ContainerRunner, reported: dict[str, str], folder: Path) -> Counter[str]:
-    """Compile a file with a local cache that is empty; return what ccache did."""
     folder.mkdir()
     (folder / "a.cpp").write_text("int a() { return 1; }\n", encoding="utf-8")
     env = {
@@ -43,7 +40,6 @@ def compiled(inside: ContainerRunner, reported: dict[str, str], folder: Path) ->
 def test_a_storage_is_asked_and_used(
     inside: ContainerRunner, processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """Containers that get its address reach it; the others have no network."""
     warnings: list[str] = []
     out = tmp_path / "out"
 
@@ -61,7 +57,6 @@ def test_a_storage_is_asked_and_used(
 
 
 def test_a_dead_storage_is_left_out(inside: ContainerRunner, tmp_path: Path) -> None:
-    """And the containers of the build then have no network either."""
     warnings: list[str] = []
     url = f"redis://127.0.0.1:{free_port()}"
 

@@ -1,5 +1,3 @@
-"""The sample engine, trimmed with its functions inside both images, and outside as well."""
-
 from __future__ import annotations
 
 import hashlib
@@ -22,7 +20,6 @@ PATIENCE_S = 1800
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Return the sha256 of every file below a folder."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -31,7 +28,6 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def project_in(folder: Path, kind: str, image: str) -> Project:
-    """Return the sample for one model, built in an image with a compiler cache of its own."""
     project = Project.of_sample(folder, models=(MODEL,))
     config = project.read()
     config["toolchain"] = {"kind": kind, "image": image}
@@ -60,7 +56,6 @@ def manifest(project: Project, stage: str) -> dict[str, Any]:
 
 
 def test_a_trim_inside(docker: DockerClient, trimmed: Project, linux_image: str) -> None:
-    """Green, by the image's own tools; the image is named wherever the toolchain is."""
     image = docker.image(linux_image).id
     verdict = trimmed.verdict()
 
@@ -73,7 +68,6 @@ def test_a_trim_inside(docker: DockerClient, trimmed: Project, linux_image: str)
 
 
 def test_the_same_binary_as_outside(trimmed: Project) -> None:
-    """The same compiler makes the same file here, by the list of functions from inside."""
     inside = manifest(trimmed, "reduce")
     trimmed.env["CCACHE_DISABLE"] = "1"
     outcome = trimmed.run("stage reduce", "--committed", "--no-docker", timeout_s=PATIENCE_S)
@@ -109,7 +103,6 @@ def test_a_trim_with_an_ndk(
 
 
 def test_an_image_that_cannot(base: str, tmp_path: Path) -> None:
-    """No tool, no image, no daemon: one message, and the status that fits."""
     project = Project.of_sample(tmp_path / "team", models=(MODEL,))
     no_daemon = {"DOCKER_HOST": f"unix://{tmp_path}/none"}
     for kind, image, env, rc, said in (
@@ -137,7 +130,6 @@ def test_an_image_that_cannot(base: str, tmp_path: Path) -> None:
 def test_a_trim_that_is_ended_leaves_no_container(
     linux_image: str, ours: Callable[[int], list[str]], tmp_path: Path, number: signal.Signals
 ) -> None:
-    """In the middle of a build; what is finished is kept, and the next run takes it up."""
     project = project_in(tmp_path / "team", "clang-linux-arm64", linux_image)
     log = tmp_path / "log"
     command = Command(argv=project.argv("stage build"), env=project.env, timeout_s=0, log=log)

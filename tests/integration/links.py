@@ -30,8 +30,6 @@ KINDS = (
 
 @dataclass
 class Lease:
-    """One toolchain, and a tree that is built with it."""
-
     toolchain: Toolchain
     processes: ProcessRunner
     root: Path
@@ -68,7 +66,6 @@ class Lease:
         return folder / "links"
 
     def run(self, program: Path, *arguments: str, **env: str) -> CompletedCommand:
-        """Run a program of the toolchain, under qemu where it is another machine's."""
         if self.toolchain.machine != os.uname().machine:
             return self.emulate(program, *arguments, **env)
         return self._run(str(program), *arguments, **env)
@@ -95,5 +92,4 @@ def lease(kind: str, root: Path, sources: Path, *targets: str, **options: str) -
 
 
 def places(table: FunctionTable) -> dict[str, int]:
-    """Return each function's address by its name."""
     return {each.name: each.address for each in table.functions}

@@ -26,7 +26,6 @@ def build(source: Path, folder: Path, **settings: str) -> Path:
 def compile_project(
     source: Path, folder: Path, settings: Mapping[str, str], *, env: dict[str, str] | None = None
 ) -> None:
-    """Build what a CMake project has in ``folder``."""
     processes = ProcessRunner(os.environ)
     configure = (
         *(processes.build_tool("cmake"), "-G", "Ninja", "-S", str(source), "-B", str(folder)),
@@ -57,7 +56,6 @@ set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 
 
 def build_c_consumer_for_arm64(release: Path, folder: Path) -> Path:
-    """Build the example in C with Debian's cross compiler; return its program."""
     folder.mkdir()
     toolchain = folder / "arm64.cmake"
     toolchain.write_text(_ARM64, encoding="utf-8")
@@ -66,7 +64,6 @@ def build_c_consumer_for_arm64(release: Path, folder: Path) -> Path:
 
 
 def build_consumer(release: Path, folder: Path) -> Path:
-    """Build the project in ``folder`` with a release; return its program."""
     folder.mkdir()
     (folder / "CMakeLists.txt").write_text(_LISTS, encoding="utf-8")
     shutil.copy(ROOT / "examples/applications/sample-classify/main.cpp", folder)

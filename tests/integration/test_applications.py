@@ -34,15 +34,12 @@ PRINTED = ["{model}", "data={input:data}"]
 WRITTEN = [*PRINTED, "threads={threads}", "write={outputs}"]
 
 TRAPPED = 133
-"""What qemu ends with for an emulated trap."""
 
 MakeTeam = Callable[[str], Project]
 
 
 @pytest.fixture
 def team(make_project: MakeProject) -> MakeTeam:
-    """Return a maker of a team's folder whose scenarios run applications alone."""
-
     def make(name: str) -> Project:
         project = make_project("tiny-mobile", toolchain="clang-linux-arm64", name=name)
         shutil.copytree(CLASSIFY, project.folder / "app")
@@ -82,7 +79,6 @@ def sizes(verdict: dict[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def test_three_ways_in(team: MakeTeam) -> None:
-    """Each traced by itself, smaller, and with the same outputs; each under its own name."""
     project = team("three-ways")
     project.expect("trim")
     verdict = project.verdict()
@@ -117,7 +113,6 @@ def test_three_ways_in(team: MakeTeam) -> None:
 
 
 def test_an_untraced_run_of_an_application_is_named(team: MakeTeam) -> None:
-    """What was traced runs; another layout traps, and its regions are named."""
     project = team("probed")
     model = project.folder / "engine/models/tiny-mobile.sample"
     data = project.folder / "engine/models/tiny-mobile.data.npy"
@@ -153,7 +148,6 @@ def test_a_changed_application_is_built_again_and_nothing_else(team: MakeTeam) -
 
 @pytest.mark.devices
 def test_a_shared_object_travels_to_a_phone(team: MakeTeam) -> None:
-    """The virtual phone has neither the C library nor the engine: both are brought."""
     project = team("phoned")
     config = project.read()
     config["classes"] = [{"name": "any", "qemu_cpu": "max"}]
@@ -187,7 +181,6 @@ def test_a_program_in_c_loads_the_shared_object(team: MakeTeam, tmp_path: Path) 
 
 
 def run_on_arm64(program: Path, project: Project, *more: str) -> CompletedCommand:
-    """Run a consumer on the team's model under qemu, with Debian's arm64 libraries."""
     models = project.folder / "engine/models"
     return run(
         *("qemu-aarch64-static", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", str(program)),

@@ -25,7 +25,6 @@ KERNEL = "dnn/src/fallback/kernel.cpp"
 BUILD = "build_dir/android/arm64-v8a/Release/build"
 RECORDER = "src/CMakeFiles/megbrain.dir/__/third_party/midout/src/midout.cpp.o"
 OUR_PROGRAMS = Path(sys.executable).parent
-"""Where the pinned CMake and Ninja are."""
 
 
 def _run(*argv: str, **env: str) -> CompletedCommand:
@@ -49,7 +48,6 @@ def _script(tree: Path, ndk: Path, *arguments: str, extra: str = "") -> Complete
 
 
 def test_equal_arguments_make_equal_folders(tmp_path: Path) -> None:
-    """Trees and stand-ins are the same wherever they are made; generations are not."""
     trees = [
         make_miniature(tmp_path / f"{generation}-{number}", generation)
         for generation in Generation
@@ -66,7 +64,6 @@ def test_equal_arguments_make_equal_folders(tmp_path: Path) -> None:
     ("generation", "number"), [(Generation.SDK, 20190219), (Generation.LITE, 20220507)]
 )
 def test_the_tree_says_its_generation(tmp_path: Path, generation: Generation, number: int) -> None:
-    """The generations are distinguished by the files that they have."""
     tree = make_miniature(tmp_path / "tree", generation)
 
     assert MegEngine(tree, ProcessRunner(os.environ)).identity().generation == number
@@ -154,7 +151,6 @@ def test_one_command_trims_a_miniature(
 
 
 def _compiled_for_size(out: Path) -> dict[bool, list[str]]:
-    """Return the sources of the reduced build by whether -Oz is said of them."""
     found = out.glob("work/*-reduced/**/compile_commands.json")
     # The engine's own tool for this machine is built next to it.
     (records,) = (path for path in found if "host_flatc" not in path.parts)

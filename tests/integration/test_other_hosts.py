@@ -47,7 +47,6 @@ def run(command: str, folder: Path, **variables: str) -> CompletedCommand:
 
 
 def test_the_template_is_what_gitlab_reads(tmp_path: Path) -> None:
-    """By GitLab's own schema, which refuses a misspelt key."""
     file = tmp_path / ".gitlab-ci.yml"
     check = f"{sys.executable} -m check_jsonschema --builtin-schema vendor.gitlab-ci {file}"
     file.write_text(read_blocks(GITLAB, "yaml")[0], encoding="utf-8")
@@ -59,7 +58,6 @@ def test_the_template_is_what_gitlab_reads(tmp_path: Path) -> None:
 
 
 def test_all_templates_have_the_same_commands() -> None:
-    """A reader may go from one host to another; what GitLab keeps for a job is its own."""
     installs, commands = read_blocks(ANY, "sh")
     [jenkins] = read_blocks(ANY, "groovy")
     shared = [command.removesuffix(" --baseline baseline.json") for command in SCRIPT]
@@ -70,7 +68,6 @@ def test_all_templates_have_the_same_commands() -> None:
 
 
 def test_an_engine_in_a_submodule_is_fetched_with_its_own(tmp_path: Path) -> None:
-    """Those that a build needs; a second job on the same machine finds them there."""
     forge = SourceForge(tmp_path / "forge")
     link = ("../part.git", forge.commit("part", {"part.h": ""}))
     needed = [path for path in LITE.submodule_paths if "redis" not in path]
@@ -93,7 +90,6 @@ def test_an_engine_in_a_submodule_is_fetched_with_its_own(tmp_path: Path) -> Non
 def test_the_commands_trim_and_judge(
     make_project: MakeProject, tmp_path: Path, httpserver: HTTPServer
 ) -> None:
-    """In a fresh checkout; a broken budget makes the second red, a mistake the first."""
     project = make_project("tiny-mobile")
     assert project.run("trim").rc == 0
     checkout = tmp_path / "checkout"

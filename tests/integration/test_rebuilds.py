@@ -21,7 +21,6 @@ REDUCE = "reduce/reduced"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """The sample engine, trimmed for one model by this machine's compiler."""
     made = Project.of_sample(tmp_path / "project", models=("tiny-mobile",))
     made.change(toolchain={"kind": "host"}, budgets=[])
     ended = made.run("trim")
@@ -35,14 +34,12 @@ def add_model(project: Project) -> None:
 
 
 def rebuilt(project: Project) -> dict[str, Any]:
-    """Return what the stage `reduce` says of its build."""
     manifest = json.loads(project.file(REDUCE, "manifest.json").read_text(encoding="utf-8"))
     reported: dict[str, Any] = manifest["result"]["build"]["rebuilt"]
     return reported
 
 
 def declaring(project: Project, changed: set[str]) -> set[str]:
-    """Return the sources whose text declares one of the tags or names one of the macros."""
     root = project.folder / "engine"
     words = re.compile("|".join(rf"MIDOUT_DECL\({name}\)|#if.*\b{name}\b" for name in changed))
     return {
@@ -53,7 +50,6 @@ def declaring(project: Project, changed: set[str]) -> set[str]:
 
 
 def test_one_more_model_compiles_what_declares_a_changed_tag(project: Project) -> None:
-    """A first build compiles everything, the next just these files; the verdict counts them."""
     first, units = rebuilt(project), project.verdict()["rebuild"]["units"]
     before = headers(project)
     add_model(project)
@@ -73,7 +69,6 @@ def test_one_more_model_compiles_what_declares_a_changed_tag(project: Project) -
 
 
 def headers(project: Project) -> dict[str, bytes]:
-    """Return the generated files of the newest header; asking for the report would build, too."""
     newest = max(project.out.glob("header/*/manifest.json"), key=lambda path: path.stat().st_mtime)
     files = newest.parent.joinpath("include").rglob("*.h")
     return {path.stem: path.read_bytes() for path in files}

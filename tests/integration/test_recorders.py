@@ -1,5 +1,3 @@
-"""One list of functions, whoever records it: an emulator's log, or the program itself."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -28,7 +26,6 @@ TARGET = "load_and_run"
 
 
 def recorded(project: Project, *, kind: str = "") -> tuple[Session, list[Path]]:
-    """Record on the configured device, or as if it were of another ``kind``; return the lists."""
     options = Options(config=project.config, out=project.out, engine=None, jobs=None, quiet=True)
     session = open_session(options)
     for device in session.services.devices.values() if kind else ():
@@ -43,7 +40,6 @@ def recorded(project: Project, *, kind: str = "") -> tuple[Session, list[Path]]:
 
 @pytest.fixture(params=KINDS)
 def project(request: pytest.FixtureRequest, make_project: MakeProject) -> Project:
-    """A team that trims its plain build by functions, and has an emulator."""
     made = make_project(MODEL, toolchain=request.param)
     emulator = {"name": "emulator", "kind": "qemu", "class": "any"}
     config = made.read() | {"trim": {"level": "function", "base": "plain"}, "devices": [emulator]}
@@ -71,7 +67,6 @@ def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
 
 
 def _expect_decided(session: Session, lists: list[Path]) -> None:
-    """Whatever the link may leave out is observed, and whatever is listed is of that link."""
     links = session.results.done[LINKED]
     observables = read_observables(links.file(linking.observables(TARGET)))
     table = read_table(links.file(linking.locate_unstripped(Link.UNFOLDED, TARGET)))

@@ -1,5 +1,3 @@
-"""One file for two toolchains, as a user runs it: this machine's own, and arm64 under qemu."""
-
 from __future__ import annotations
 
 import json
@@ -33,7 +31,6 @@ def verdict(project: Project, name: str) -> dict[str, object]:
 
 
 def test_one_command_trims_for_both(project: Project) -> None:
-    """A row each; a second run does nothing; one can be chosen; the worst is the exit status."""
     ended = project.expect("trim", timeout_s=1200)
     rows = ended.stdout.rstrip().splitlines()[-2:]
     cells = [row.split() for row in rows]

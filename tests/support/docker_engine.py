@@ -59,7 +59,6 @@ def _wait_for_engine(processes: ProcessRunner, log: Path) -> None:
 
 
 def debian_image(processes: ProcessRunner, suite: str, folder: Path) -> str:
-    """Return an image of Debian with a host's packages, made now if there is none."""
     packages = ",".join((*INCLUDED, SUITES[suite]))
     key = hashlib.sha256(packages.encode()).hexdigest()[:12]
     tag = f"megtrim-device-host-test:{suite}-{key}"

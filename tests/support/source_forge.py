@@ -34,8 +34,6 @@ _ENV = {
 
 @dataclass(slots=True)
 class SourceForge:
-    """Repositories below ``root``, each with a work tree that commits are made in."""
-
     root: Path
     asked: list[tuple[str, str]] = field(default_factory=list)
     """Repository and Authorization header of each request by HTTP."""
@@ -75,11 +73,9 @@ class SourceForge:
         return self.root / "served" / OWNER / f"{name}.git"
 
     def url(self, name: str) -> str:
-        """Return its URL without a server."""
         return self.bare(name).as_uri()
 
     def check_out(self, name: str, sha: str, folder: Path) -> Path:
-        """Check out a commit without its submodules, as a workflow's first steps do."""
         self.git("init", "--quiet", str(folder))
         fetch = ("fetch", "--quiet", "--depth=1", self.url(name), sha)
         self.git("-C", str(folder), *fetch)
@@ -91,7 +87,6 @@ class SourceForge:
 
     @contextmanager
     def server(self, private: Mapping[str, str] | None = None) -> Iterator[str]:
-        """Serve the repositories while the block runs; ``private`` has the key of each by name."""
         keys = private or {}
 
         def answer(request: Request) -> Response:
@@ -116,7 +111,6 @@ def _modules(links: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _run_backend(root: Path, request: Request) -> Response:
-    """Let git's own program answer one request, as a web server would start it."""
     path = urlsplit(request.path).path
     body, answered = root / "request", root / "answer"
     body.write_bytes(request.get_data())
@@ -148,7 +142,6 @@ KIT_SHA = "ef37b3d1bfdb27299b83ae293700fd4ffae1856c"
 
 
 def make_kit(root: Path, *tags: str, name: str = KIT) -> str:
-    """Make the kit's repository on a server in ``root``; return the server's URL."""
     forge = SourceForge(root)
     assert forge.commit("kit", {"README.md": "# The kit\n"}) == KIT_SHA
     work, bare = root / "work" / "kit", root / "server" / f"{name}.git"

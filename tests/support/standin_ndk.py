@@ -23,11 +23,9 @@ _TOOLS = (
 _TOOLCHAIN_FILE = Path(__file__).parent / "standin.toolchain.cmake"
 
 PACKAGES = ("clang-14", "lld-14", "llvm-14", "g++-aarch64-linux-gnu")
-"""What it needs of Debian 12, where it is used."""
 
 
 def make_standin_ndk(folder: Path, *, revision: str = REVISION) -> Path:
-    """Lay the stand-in out in ``folder``, which must not hold one yet, and return ``folder``."""
     _write(
         folder / "source.properties",
         f"Pkg.Desc = Android NDK stand-in (tests of megtrim; Debian clang {_LLVM}, glibc)\n"

@@ -36,13 +36,10 @@ _TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generator:
-    """One generation's header generator, ready to run."""
-
     generation: int
     commit: str
     script: Path
     scripts: Path
-    """The folder that holds the definitions of operators' parameters."""
     processes: ProcessRunner
 
     def header(self, names: Iterable[str], folder: Path) -> str:
@@ -52,7 +49,6 @@ class Generator:
         return out.read_text(encoding="utf-8")
 
     def modes(self, folder: Path) -> tuple[tuple[str, int], ...]:
-        """Return every elementwise mode of this generation with its number."""
         out = folder / "modes.txt"
         define, parameters = (str(self.scripts / name) for name in _SCRIPTS)
         self._python(define, "--write-enum-items", "Elemwise:Mode", parameters, str(out))
@@ -182,19 +178,14 @@ class Enabled:
 
     generation: int
     regions: tuple[str, ...] | None
-    """Canonical text of each, sorted."""
     operators: tuple[str, ...] | None
     switches: tuple[str, ...]
-    """Macros that switch a data type off, sorted."""
     modes: tuple[str, ...] | None
-    """Elementwise modes that call back, sorted."""
     all_modes: tuple[str, ...]
-    """Every mode that the header names, sorted."""
     hashes: tuple[int, ...] | None
 
 
 def enabled(*texts: str) -> Enabled:
-    """Read the files of one header; a macro that stands twice is an error."""
     macros = _macros(texts)
     modes = _modes(macros)
     registry = macros.get("MGB_OPR_REGISTRY_CALLER_SPECIALIZE")
@@ -221,7 +212,6 @@ def _macros(texts: Iterable[str]) -> dict[str, _Macro]:
 
 
 def _modes(macros: dict[str, _Macro]) -> dict[str, bool] | None:
-    """Return whether each mode calls back; the names of the macros are the header's own matter."""
     entry = macros.get("MEGDNN_ELEMWISE_MODE_ENABLE")
     if entry is None:
         return None
@@ -284,13 +274,10 @@ TRACES = tuple(
     for folder in ("traces", "traces-android")
     for path in sorted((DATA / folder).glob("*.trace"))
 )
-"""Every recorded trace, relative to the data folder."""
 JSONS = tuple(f"strip-info/{path.name}" for path in sorted((DATA / "strip-info").glob("*.json")))
-"""Every recorded operator JSON, relative to the data folder."""
 
 
 def record(trace: str) -> ScenarioRecord:
-    """Return what a scenario brings whose trace is the recorded one of this name."""
     read = read_trace(DATA / trace)
     return make_record(read.regions, scenario=trace, trace_sha256=read.sha256)
 
@@ -332,4 +319,3 @@ def _model(name: str) -> str:
 
 
 CASES = _cases()
-"""Header inputs by name: each trace and JSON alone, each trace with its model's JSON, merged."""

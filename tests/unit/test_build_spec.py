@@ -1,5 +1,3 @@
-"""Values that describe a build."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -21,7 +19,6 @@ SPEC = BuildSpec(
 
 
 def test_what_enters_a_key() -> None:
-    """Another version or another flag is another build; where the compiler lies is not."""
     found = Toolchain(
         kind="k",
         target="t",
@@ -50,7 +47,6 @@ def test_further_options_override_the_specs_own() -> None:
 
 
 def test_the_headers_entry_is_its_path_in_the_tree() -> None:
-    """A path that the engine would split is refused."""
     assert SPEC.header_entry(Path("/out/src")) == (("HEADER", "/out/src/megtrim/reduce.h"),)
     with pytest.raises(InputError, match="has blanks"):
         SPEC.header_entry(Path("/my out/src"))

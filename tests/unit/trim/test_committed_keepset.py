@@ -1,5 +1,3 @@
-"""Committed mode: the keep set is the team's file, and nothing is traced."""
-
 from __future__ import annotations
 
 import io
@@ -37,7 +35,6 @@ def now(opened: tuple[Session, io.StringIO]) -> Session:
 
 
 def functions_alone() -> KeepSet:
-    """Return a keep set of functions from which every region was taken."""
     [record] = keep_set(1).scenarios
     record = replace(record, regions=(), functions=("main",), link_sha256="c" * 64)
     return replace(keep_set(1), scenarios=(record,))
@@ -93,7 +90,6 @@ def test_functions_alone_are_enough_for_the_plain_build(now: Session) -> None:
 @pytest.mark.parametrize("name", ["keepset", "keepset.json"])
 @pytest.mark.parametrize("accept", [True, False])
 def test_a_keep_set_in_one_file_is_refused(now: Session, name: str, accept: bool) -> None:
-    """Whether it is named or only lies there: what it says must not be lost."""
     path = now.request.path(now.request.config.keep_set).with_name(name)
     path.parent.mkdir()
     path.write_text(dump_keep_set(keep_set(1)), encoding="utf-8")
@@ -111,7 +107,6 @@ def test_a_keep_set_in_one_file_is_refused(now: Session, name: str, accept: bool
 
 
 def test_a_retrained_model_is_named_whatever_else_failed(now: Session) -> None:
-    """The verdict says so, too, where its search for algorithms failed and left no cache."""
     loaded = now.request.loaded
     loaded.resolve(only_scenario(now).model.file).write_bytes(SAMPLE_MODEL)
     text = loaded.path.read_text(encoding="utf-8")
@@ -141,7 +136,6 @@ def test_an_empty_folder_is_no_keep_set(now: Session) -> None:
 
 
 def test_files_of_scenarios_that_are_gone_are_removed(now: Session) -> None:
-    """A model that was renamed or removed leaves nothing; other files stay."""
     [record] = keep_set(1).scenarios
     others = [replace(record, id=name) for name in ("m/t@any", "n/s@any")]
     folder = commit(now, replace(keep_set(1), scenarios=(record, *others)))
@@ -153,7 +147,6 @@ def test_files_of_scenarios_that_are_gone_are_removed(now: Session) -> None:
 
 
 def test_the_digest_is_that_of_the_files(now: Session) -> None:
-    """A verdict is made again if one of them changes, or another is there."""
     loaded = now.request.loaded
     digests = [committed_keepset.digest_committed(loaded)]
     folder = commit(now, keep_set(1))
@@ -168,7 +161,6 @@ def test_the_digest_is_that_of_the_files(now: Session) -> None:
 
 
 def test_there_is_nothing_to_settle(opened: tuple[Session, io.StringIO]) -> None:
-    """The file is never written, however it is spelled."""
     now, said = opened
     path = commit(now, keep_set(1))
     folder = make_header(now)
@@ -228,7 +220,6 @@ def test_an_equal_keep_set_is_not_talked_about(tmp_path: Path) -> None:
 
 
 def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
-    """The committed file is written by a person's word only."""
     now, _ = open_session(tmp_path)
     settle(now, made(now, 1))
     later, said = open_session(tmp_path)
@@ -324,7 +315,6 @@ def test_what_to_do_about_another_link_depends_on_the_toolchain(
 
 
 def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
-    """The scenario and the lost regions are named, the first five of them."""
     now, _ = open_session(tmp_path)
     settle(now, made(now, *range(13)))
     later, _ = open_session(tmp_path)
@@ -346,7 +336,6 @@ def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
 
 
 def test_functions_that_are_lost_are_named_in_brief(tmp_path: Path) -> None:
-    """The verdict shows the first line, so the scenario and what it lost are on that."""
     templates = [f"_ZNSt6vectorISt4pairI{it}SaI{it}EESaI{it}EE4pushE{it}" for it in TYPES]
     now, _ = open_session(tmp_path)
     before, after = (with_functions(*names) for names in (("main", *templates), ("main",)))

@@ -1,5 +1,3 @@
-"""What a verdict shows of the keep set: who needs what, and how much of it is kept."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -43,7 +41,6 @@ def test_regions_of_a_scenario_come_from_its_trace_or_the_committed_file(now: Se
 
 
 def test_what_ran_and_what_stays_are_two_numbers(now: Session) -> None:
-    """More stays than ran: what is kept by name, and what the platform needs."""
     finish(now, FUNCTIONS, {}, functions=487)
     counts = {
         "a": FunctionCount(held=1_900, dropped=1_300),
@@ -62,8 +59,6 @@ def test_what_ran_and_what_stays_are_two_numbers(now: Session) -> None:
 
 
 class Texts:
-    """An engine without names."""
-
     def texts(self) -> dict[str, str]:
         return {}
 

@@ -1,5 +1,3 @@
-"""Small trees to take snapshots of, and a toolchain that no one has to install."""
-
 from __future__ import annotations
 
 import os
@@ -35,7 +33,6 @@ def bench(tree: Path, scratch: Path, toolchain: Toolchain = TOOLCHAIN) -> LinkEn
 
 
 def write(root: Path, files: Mapping[str, str]) -> Path:
-    """Write files below ``root`` and return it."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,3 @@
-"""What an application's build learns of the engine, and what a toolchain cannot make."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -146,7 +144,6 @@ def test_megengines_libraries() -> None:
 
 
 def workshop(tmp_path: Path, toolchain: Toolchain) -> BuildEnvironment:
-    """Return what building takes, with nothing beyond the toolchain."""
     return BuildEnvironment(
         toolchain=toolchain,
         processes=ProcessRunner({}),
@@ -196,7 +193,6 @@ def test_another_library_starts_the_build_again(
 def test_on_android_the_way_to_the_shared_object_is_a_flag(
     tree: WorkTree, tmp_path: Path, linkage: Linkage, includes: str, said: bool
 ) -> None:
-    """CMake writes none by itself there; elsewhere it does."""
     toolchain = replace(TOOLCHAIN, includes=includes)
     application.build(make_spec(linkage=linkage), tree, workshop(tmp_path, toolchain))
 
@@ -207,7 +203,6 @@ def test_on_android_the_way_to_the_shared_object_is_a_flag(
 def test_options_of_its_own_reach_its_build(
     tree: WorkTree, tmp_path: Path, jobs: list[tuple[Job, bool]]
 ) -> None:
-    """Behind megtrim's, and as a setting: another value starts the build again."""
     for value in ("ON", "ON", "OFF"):
         spec = replace(make_spec(), options=(("WITH_CAMERA", value),))
         application.build(spec, tree, workshop(tmp_path, TOOLCHAIN))

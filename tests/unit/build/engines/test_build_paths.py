@@ -1,5 +1,3 @@
-"""Where a build can be: what a tool would read as its own is refused by name."""
-
 from __future__ import annotations
 
 from pathlib import Path

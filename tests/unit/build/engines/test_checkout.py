@@ -1,5 +1,3 @@
-"""What a checkout consists of: the files that enter a build, by content, and what git says."""
-
 from __future__ import annotations
 
 import hashlib
@@ -140,7 +138,6 @@ def test_a_tree_without_git_is_all_its_files(processes: ProcessRunner, tmp_path:
 
 
 def test_without_the_program_git_a_tree_is_an_input_error_or_its_files(tmp_path: Path) -> None:
-    """A checkout needs git to be read; an archive does not."""
     no_one = ProcessRunner({"PATH": str(tmp_path / "empty")})
     archive = write(tmp_path / "archive", FILES)
 
@@ -152,7 +149,6 @@ def test_without_the_program_git_a_tree_is_an_input_error_or_its_files(tmp_path:
 
 @pytest.mark.parametrize("with_git", [True, False])
 def test_links_are_links(processes: ProcessRunner, tmp_path: Path, with_git: bool) -> None:
-    """To files, to folders and to nothing: known by where they lead, never followed."""
     root = write(tmp_path, FILES)
     for name, target in (("file", "src/a.cpp"), ("folder", "src"), ("nothing", "gone")):
         (root / name).symlink_to(target)
@@ -237,7 +233,6 @@ def test_results_are_no_part_of_a_tree_without_git(
 def test_of_a_link_or_a_huge_file_there_is_no_text(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """An editor's lock leads nowhere, another link has no end; what is no UTF-8 is so shown."""
     write(tmp_path, FILES)
     (tmp_path / "src/.#a.cpp").symlink_to("me@host.1234")
     (tmp_path / "src/endless.cpp").symlink_to("/dev/zero")

@@ -1,5 +1,3 @@
-"""The files that a build has in place of, or next to, those of the checkout."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -59,7 +57,6 @@ def test_the_tree_has_what_is_ordered(checkout: Checkout, tree: WorkTree) -> Non
 
 
 def test_what_is_no_longer_ordered_goes(checkout: Checkout, tree: WorkTree) -> None:
-    """A stale generated file would be opened in place of the engine's own."""
     source_copy.update(ORDER, tree, checkout)
     source_copy.update(PLAIN, tree, checkout)
 
@@ -70,7 +67,6 @@ def test_what_is_no_longer_ordered_goes(checkout: Checkout, tree: WorkTree) -> N
 def test_a_file_that_changed_meanwhile_is_shown(
     checkout: Checkout, tree: WorkTree, name: str
 ) -> None:
-    """Then something else was compiled than what was ordered."""
     source_copy.update(ORDER, tree, checkout)
     (tree.root / name).write_text("otherwise\n", encoding="utf-8")
 

@@ -1,5 +1,3 @@
-"""Proof from a build's own records that what was generated is what got compiled in."""
-
 from __future__ import annotations
 
 import json
@@ -17,7 +15,6 @@ INCLUDE = f"-include {HEADER}"
 
 
 def commands(*units: tuple[str, str]) -> str:
-    """CMake's record: each unit's object file and flags."""
     return json.dumps(
         [
             {
@@ -106,7 +103,6 @@ def test_a_unit_without_the_header_is_named() -> None:
 
 @pytest.mark.parametrize("flags", ["", f"-I{HEADER}", f"-include-pch {HEADER}", "-include"])
 def test_only_a_forced_header_counts(flags: str) -> None:
-    """A header that may be included is not one that was."""
     with pytest.raises(ProductFailure, match="1 of 1 translation units do not include the header"):
         check(commands(("a.o", flags)), dependencies(("a.o", (str(MIDOUT),))))
 
@@ -131,7 +127,6 @@ def test_another_midout_is_refused(stranger: str) -> None:
 
 
 def test_a_header_that_no_one_opens_proves_nothing() -> None:
-    """The regions stand in it; an engine that marks them otherwise is not trimmed."""
     opened = dependencies(("a.o", (str(HEADER), "/e/src/midout_v2.h")))
 
     with pytest.raises(ProductFailure, match=r"none of 1 .* opened the generated midout\.h"):
@@ -140,7 +135,6 @@ def test_a_header_that_no_one_opens_proves_nothing() -> None:
 
 @pytest.mark.parametrize("opened", ["", dependencies(("flatc/x.o", ("/x.h",)))])
 def test_no_units_are_no_proof(opened: str) -> None:
-    """Nothing was compiled, or nothing that CMake knows of."""
     with pytest.raises(
         ProductFailure, match=r"^0 of 0 translation units do not include the header"
     ):

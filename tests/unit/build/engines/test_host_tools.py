@@ -1,5 +1,3 @@
-"""Programs for this machine that a cross build calls."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""The sample engine: what makes a folder one, and what its variants are made from."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -33,7 +31,6 @@ def test_the_upstream_layout_has_one_file(processes: ProcessRunner, tmp_path: Pa
 
 
 def test_damaged_text_does_not_matter(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Sources that may mark regions are read whatever bytes they hold."""
     write(tmp_path / "s", SAMPLE)
     (tmp_path / "s/src/kernels/relu.cpp").write_bytes(b"\xffx\n")
     sample = SampleEngine(tmp_path / "s", processes)
@@ -44,7 +41,6 @@ def test_damaged_text_does_not_matter(processes: ProcessRunner, tmp_path: Path) 
 
 
 def test_the_sample_engine_is_its_sources(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Models and pages next to them do not enter the build, so they do not make another engine."""
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
     before = engine.identity()
     write(tmp_path, {"models/b.mge": "another", "README.md": "changed"})
@@ -108,7 +104,6 @@ def test_the_embedded_source_is_the_sample_engine(processes: ProcessRunner) -> N
 def test_the_flags_of_the_sample_are_those_that_its_program_names(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """A copy without that file keeps the whole list, and the program judges."""
     whole = SampleEngine(find_embedded_source(), processes).dialect()
     bare = SampleEngine(write(tmp_path, SAMPLE), processes).dialect()
 

@@ -1,5 +1,3 @@
-"""Sources of a checkout that a build has otherwise, so that each includes the facts it names."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -17,7 +15,6 @@ HEADER = {"bin_reduce.h": "forced\n", "midout.h": "regions\n", "megtrim/tags/ker
 
 @pytest.fixture
 def sources(tmp_path: Path) -> SourceTexts:
-    """A tree with one tag in a kernel, one in a text that no compiler reads, and other files."""
     files = {
         FORCED: b"",
         "dnn/src/kern.cpp": KERNEL,
@@ -36,7 +33,6 @@ def test_the_scopes_are_read_from_what_a_compiler_reads(sources: SourceTexts) ->
 
 
 def test_only_sources_that_name_a_generated_file_differ(sources: SourceTexts) -> None:
-    """Besides the forced header, which is in place of the engine's own."""
     assert sources.overrides(HEADER, forced=FORCED) == (
         (FORCED, "forced\n"),
         ("dnn/src/kern.cpp", '#include "megtrim/tags/kern.h"\n'),

@@ -1,5 +1,3 @@
-"""Means against size: which a toolchain takes, which are refused, and their flags."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -49,7 +47,6 @@ def make_spec() -> BuildSpec:
 
 @pytest.mark.parametrize("toolchain", [CLANG, ZIG, GCC, ndk(30)])
 def test_the_recipe_is_nothing_beyond(toolchain: Toolchain) -> None:
-    """Nothing is chosen, and values that ask for nothing choose nothing."""
     said: dict[str, Any] = {"unwind_tables": True, "virtual_functions": True}
     said |= dict.fromkeys(("small_code", "lto", "fold"), "none")
 
@@ -96,7 +93,6 @@ ALL_OF_CLANG = {
 def test_size_takes_all_that_a_toolchain_does(
     toolchain: Toolchain, differs: dict[str, str]
 ) -> None:
-    """What is missing is shown with its reason."""
     assert chosen(toolchain, optimize="size") == ALL_OF_CLANG | differs
 
 
@@ -161,7 +157,6 @@ def test_who_else_calls_the_engine_keeps_its_virtual_functions() -> None:
 
 
 def test_who_asked_is_known() -> None:
-    """What is asked for and impossible is an error, what size wants is not."""
     trim = TrimConfig.model_validate({"optimize": "size", "means": {"lto": "full"}})
 
     requested = {
@@ -174,7 +169,6 @@ def test_who_asked_is_known() -> None:
 
 
 def test_the_flags_of_all() -> None:
-    """The order's own come first; nothing is said twice."""
     trim = TrimConfig.model_validate({"optimize": "size"})
 
     wanted = size_flags.choices(trim, ndk(30), off=MINIMUM_SIZE, alone=True)

@@ -1,7 +1,3 @@
-"""The shadow tree: equal to the checkout but for what megtrim writes, and touched no more than
-needed.
-"""
-
 from __future__ import annotations
 
 import json
@@ -169,7 +165,6 @@ def test_a_torn_record_means_that_everything_is_written(
 def test_a_sync_that_was_cut_off_leaves_no_stranger(
     processes: ProcessRunner, root: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither a changed nor a new file of it survives when the checkout goes back."""
     old = take(root, processes)
     source_copy.sync(old, tree, {})
     other = write(root.parent / "other", FILES | {"a.cpp": "other\n", "b.cpp": "new\n", "z": "z"})

@@ -1,5 +1,3 @@
-"""Switches as CMake options, and what an engine's tree and machine make of them."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -33,7 +31,6 @@ ORDER = BuildSpec(variant=Variant.REDUCED, targets=(), options=(("CMAKE_BUILD_TY
     ],
 )
 def test_options(off: tuple[Switch, ...], minimum: bool, options: dict[str, bool]) -> None:
-    """What the engine's own option for the minimum size says is not said again."""
     assert switches.is_minimum_size(off) is minimum
     assert switches.options(off) == options
 

@@ -26,22 +26,17 @@ for start, rc, stdout, stderr in answers:
 
 
 class Call(TypedDict):
-    """What one call of it wrote down."""
-
     argv: list[str]
     env: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """A folder for the path, with the program, its answers and its calls."""
-
     folder: Path
     processes: ProcessRunner
 
     @classmethod
     def make(cls, folder: Path, **env: str) -> Stub:
-        """Put the program into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         program = folder / "docker"
         program.write_text(_PROGRAM, encoding="utf-8")
@@ -60,11 +55,9 @@ class Stub:
         (self.folder / "answers").write_text(json.dumps([*answers, known, secure]), "utf-8")
 
     def calls(self, *start: str) -> list[list[str]]:
-        """Return the arguments of its calls that begin like this."""
         return [call["argv"] for call in self._calls() if call["argv"][: len(start)] == [*start]]
 
     def env(self, *start: str) -> dict[str, str]:
-        """Return the environment of the last such call."""
         found = [call["env"] for call in self._calls() if call["argv"][: len(start)] == [*start]]
         return found[-1]
 

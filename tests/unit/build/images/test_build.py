@@ -1,5 +1,3 @@
-"""What docker is asked to build, and what its failure means."""
-
 from __future__ import annotations
 
 import re
@@ -18,7 +16,6 @@ BASE = f"ARG BASE=debian@sha256:{'cd' * 32}"
 
 @pytest.fixture
 def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
-    """A machine with docker, and a kit whose recipes say what they are built from."""
     write_recipe(tmp_path / "kit/linux-arm64", "# x", BASE)
     monkeypatch.setattr(builds, "recipes", lambda: tmp_path / "kit")
     return Stub.make(tmp_path / "bin")
@@ -65,7 +62,6 @@ def test_a_recipe_is_built_by_plain_docker(stub: Stub, tmp_path: Path) -> None:
 def test_a_recipe_that_does_not_say_what_it_is_built_from(
     stub: Stub, tmp_path: Path, lines: tuple[str, ...], message: str
 ) -> None:
-    """A tag may be another image tomorrow; nothing is guessed, and nothing built."""
     write_recipe(tmp_path / "kit/linux-arm64", *lines)
     with pytest.raises(InputError) as refused:
         build(stub)
@@ -74,7 +70,6 @@ def test_a_recipe_that_does_not_say_what_it_is_built_from(
 
 
 def test_what_was_given_wrongly(stub: Stub) -> None:
-    """The recipe's script says it in one line, and ends with 2."""
     output = f"Step 1/1 : RUN x\nmegtrim: URL: found sha256 a\n{COMMAND} 2\n"
     stub.answer((["build"], 1, "", output))
     with pytest.raises(InputError) as refused:
@@ -84,7 +79,6 @@ def test_what_was_given_wrongly(stub: Stub) -> None:
 
 @pytest.mark.parametrize("status", [3, 100])
 def test_what_fails_around_it(stub: Stub, status: int) -> None:
-    """A server that does not answer, packages that cannot be had: not the input's fault."""
     output = f"Step 1/1 : RUN x\n ---> abc\nmegtrim: URL: refused\n{COMMAND} {status}\n"
     stub.answer((["build"], 1, "", output))
     with pytest.raises(InfrastructureFailure, match=r"cannot be built: URL: refused\n"):
@@ -113,7 +107,6 @@ ERROR: failed to solve: process "/bin/sh -c x" did not complete successfully: ex
 
 
 def test_the_words_of_buildkit(stub: Stub) -> None:
-    """It puts its own number of the step, and the seconds, before what a step prints."""
     steps: list[tuple[int, int, str]] = []
     stub.answer((["build"], 1, "", BUILDKIT))
     with pytest.raises(InputError) as refused:
@@ -139,7 +132,6 @@ def test_no_daemon(stub: Stub) -> None:
 
 @pytest.mark.parametrize("name", builds.NAMES)
 def test_recipes_name_no_digest(name: str) -> None:
-    """None can be cited: no digest, version or address is made up, and a job says so."""
     text = (builds.recipes() / name / "Dockerfile").read_text(encoding="utf-8")
 
     assert "\nARG BASE\nFROM ${BASE}" in text

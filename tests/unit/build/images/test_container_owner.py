@@ -1,5 +1,3 @@
-"""Who holds a container, and when the holder is no more."""
-
 from __future__ import annotations
 
 import os
@@ -20,7 +18,6 @@ def dead() -> int:
 
 
 def test_only_the_abandoned_are_ended(tmp_path: Path) -> None:
-    """A process that is gone, or whose number another has now; no one of another machine's."""
     mine = container_runner.me()
     here, pid, started = mine.rsplit("/", 2)
     holders = {
@@ -56,7 +53,6 @@ def test_processes_that_are_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_process_of_someone_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It may not be signalled, so there is one."""
     here = container_runner.me().rsplit("/", 2)[0]
 
     def refuse(_pid: int, _signal: int) -> None:

@@ -1,5 +1,3 @@
-"""The command line that a container is started with, and docker's failures distinguished."""
-
 from __future__ import annotations
 
 import json
@@ -66,7 +64,6 @@ def test_the_command_line(stub: Stub, inside: ContainerRunner, tmp_path: Path) -
 
 
 def test_two_containers_have_two_names(stub: Stub, inside: ContainerRunner) -> None:
-    """They may run at the same time, and so may a megtrim of another namespace with our number."""
     for _ in range(2):
         inside.run(Command(argv=("true",), timeout_s=60))
     names = [argv[argv.index("--name") + 1] for argv in stub.calls("run")]
@@ -165,13 +162,11 @@ def test_docker_that_failed_is_not_the_program(
 def test_a_program_that_only_prints_such_words(
     stub: Stub, inside: ContainerRunner, status: int, said: str
 ) -> None:
-    """It was started: tini ends with 1, 126 or 127, and nothing comes after its words."""
     stub.answer((["run"], status, "", said))
     assert inside.run(Command(argv=("ninja",), timeout_s=60)).rc == status
 
 
 def test_what_is_ended_is_removed(stub: Stub, inside: ContainerRunner) -> None:
-    """By name, once the client is gone; what the run itself says is not lost with it."""
     (stub.folder / "docker").write_text(
         '#!/bin/sh\necho "$1 $4" >> "$(dirname "$0")/order"\n'
         'if [ "$1" = run ]; then trap "" INT TERM; exec sleep 60; fi\nexit 1\n',
@@ -187,7 +182,6 @@ def test_what_is_ended_is_removed(stub: Stub, inside: ContainerRunner) -> None:
 
 
 def test_programs_are_found_in_the_order_of_the_path(stub: Stub, inside: ContainerRunner) -> None:
-    """One look for all of them; the first folder wins."""
     stub.answer((["run"], 1, "/usr/bin/cmake\n/opt/bin/cmake\n/usr/bin/ninja\n", "no /opt/x\n"))
 
     assert inside.which("cmake") == "/opt/bin/cmake"
@@ -230,7 +224,6 @@ def test_no_folder_to_look_in(stub: Stub, tmp_path: Path) -> None:
 
 
 def test_a_look_that_failed(stub: Stub, inside: ContainerRunner) -> None:
-    """Nothing is known then of what the image has; 1 only means that a folder is not there."""
     stub.answer((["run"], 137, "/usr/bin/cmake\n", "Killed\n"))
     expected = r"^image team/android:r21 cannot be searched .*: find exited with 137: Killed$"
     for name in ("cmake", "/usr/bin/cmake"):

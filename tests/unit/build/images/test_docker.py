@@ -1,5 +1,3 @@
-"""The client: which image is meant, and every way that docker is not to be had."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -52,7 +50,6 @@ def test_an_image_that_is_not_here(stub: Stub) -> None:
 
 
 def test_an_image_that_cannot_be_looked_for(stub: Stub) -> None:
-    """That it is not here was not said, so that no one builds or pulls it; no name is no image."""
     docker = DockerClient(stub.processes)
     stub.answer((["image", "inspect"], 1, "[]\n", "Error response from daemon: layer lost\n"))
     for look in (docker.image, docker.find):
@@ -76,7 +73,6 @@ def test_an_image_that_is_pulled(stub: Stub) -> None:
 
 @pytest.mark.parametrize("reference", ["", "--rm", "a b", "a\nb", "a;b", "-", "x" * 600, "a$b"])
 def test_what_is_no_name(stub: Stub, reference: str) -> None:
-    """An option in a name's place never reaches docker."""
     with pytest.raises(InputError, match="expected the name, digest or ID of an image"):
         DockerClient(stub.processes).image(reference)
     assert stub.calls() == []

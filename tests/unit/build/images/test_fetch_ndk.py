@@ -30,7 +30,6 @@ def make_ndk(folder: Path) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with what the recipe makes: ``given``, and where the NDK is to be."""
     (tmp_path / "given").mkdir()
     (tmp_path / "got").mkdir()
     (tmp_path / "bin").mkdir()
@@ -67,7 +66,6 @@ def test_a_given_ndk_is_put_into_place(place: Path) -> None:
 
 @pytest.mark.parametrize("top", ["android-ndk-r21e/", ""])
 def test_an_archive_is_checked_and_unpacked(place: Path, httpserver: HTTPServer, top: str) -> None:
-    """With the folder that archives have around it, or without."""
     data = zipped(make_ndk(place / "ndk"), top)
     httpserver.expect_request("/ndk.zip").respond_with_data(data)
     url = httpserver.url_for("/ndk.zip")
@@ -109,7 +107,6 @@ def test_what_is_no_ndk(place: Path, httpserver: HTTPServer) -> None:
 
 @pytest.mark.parametrize(("status", "rc"), [(404, 2), (403, 2), (503, 3)])
 def test_a_server_that_says_no(place: Path, httpserver: HTTPServer, status: int, rc: int) -> None:
-    """A wrong address is the input's, an outage is not."""
     httpserver.expect_request("/ndk.zip").respond_with_data(b"", status=status)
     outcome = run(place, httpserver.url_for("/ndk.zip"), "0" * 64)
     assert (outcome.rc, f"the server answered {status}" in outcome.stdout) == (rc, True)

@@ -1,5 +1,3 @@
-"""The image of a recipe between jobs, as a file."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -33,7 +31,6 @@ def test_an_archive_is_loaded(stub: Stub, tmp_path: Path) -> None:
 
 
 def test_a_damaged_archive_is_none(stub: Stub, tmp_path: Path) -> None:
-    """The image is built again, even if an older one has the tag."""
     stub.answer((["load"], 1, "", "invalid tar header\n"))
     (tmp_path / ARCHIVE).write_bytes(b"half")
 
@@ -41,7 +38,6 @@ def test_a_damaged_archive_is_none(stub: Stub, tmp_path: Path) -> None:
 
 
 def test_an_image_is_saved_over_the_last_one(stub: Stub, tmp_path: Path) -> None:
-    """In a folder that is made for it, without a warning."""
     folder = tmp_path / "kept"
 
     assert save(DockerClient(stub.processes), folder, TAG, pytest.fail)
@@ -49,7 +45,6 @@ def test_an_image_is_saved_over_the_last_one(stub: Stub, tmp_path: Path) -> None
 
 
 def test_half_an_archive_is_not_left(stub: Stub, tmp_path: Path) -> None:
-    """A full disk is only a warning, and neither half a file nor the old one remains."""
     program = stub.folder / "docker"
     full = "write image.tar: no space left on device"
     program.write_text(f'#!/bin/sh\necho half > "$3"\necho "{full}" >&2\nexit 1\n', "utf-8")

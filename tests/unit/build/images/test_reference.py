@@ -1,5 +1,3 @@
-"""Which names of images always mean the same image."""
-
 from __future__ import annotations
 
 import pytest
@@ -20,7 +18,6 @@ def test_a_digest_and_an_id_are_fixed(name: str) -> None:
     "name", ["", "debian", "debian:12", "debian@sha256:0a", f"@{DIGEST}", f"debian@{DIGEST}0"]
 )
 def test_a_tag_is_refused_with_its_place(name: str) -> None:
-    """It may be another image tomorrow, without any commit."""
     assert not is_fixed(name)
     with pytest.raises(InputError) as caught:
         expect_fixed(name, source="megtrim.yaml:7")

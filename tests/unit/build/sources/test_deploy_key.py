@@ -1,5 +1,3 @@
-"""A deploy key, held by a real agent, read by a real sshd, gone after the fetch."""
-
 from __future__ import annotations
 
 import getpass
@@ -30,7 +28,6 @@ ENGINE = RepositoryUrl(scheme="https", host="github.com", parts=("acme", "engine
 
 @pytest.fixture
 def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
-    """A server by ssh on which our own account is the one of git."""
     monkeypatch.setattr(deploy_key, "_USER", getpass.getuser())
     (tmp_path / "sshd").mkdir()
     with running(PROCESSES, tmp_path / "sshd") as server:
@@ -53,7 +50,6 @@ def fetch(tmp_path: Path, sshd: Sshd, key: str, host_keys: str) -> SourceReposit
 
 
 def test_a_deploy_key_reads_a_repository_and_is_in_no_file(tmp_path: Path, sshd: Sshd) -> None:
-    """The agent and its folder are gone with the fetch."""
     key = private_key(sshd.folder / "user key")
     before = set(Path("/tmp").glob("megtrim-ssh-*"))
 
@@ -143,7 +139,6 @@ def test_lines_of_known_hosts_are_read() -> None:
     ],
 )
 def test_anything_else_is_no_host_key(text: str) -> None:
-    """No patterns, no authorities: one server has one key."""
     with pytest.raises(InputError, match=r"engine-host-keys: found .*, expected HOST KIND KEY"):
         check_host_keys(text)
 
@@ -160,6 +155,5 @@ def test_anything_else_is_no_host_key(text: str) -> None:
     ],
 )
 def test_a_token_is_no_deploy_key(text: str) -> None:
-    """Nor is half a key, or the public one."""
     assert not is_deploy_key(text)
     assert is_deploy_key("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")

@@ -1,5 +1,3 @@
-"""What is fetched of a project's submodules, from where, and what a hostile change gets."""
-
 from __future__ import annotations
 
 import os
@@ -39,7 +37,6 @@ class World:
         self.base = self.project({ENGINE: ("../engine.git", self.engine)})
 
     def engine_commit(self, links: Links, *, modules: str | None = None) -> str:
-        """Commit an engine; its llvm is nowhere."""
         llvm = {"third_party/llvm": ("https://example.invalid/llvm.git", "1" * 40)}
         return self.forge.commit("engine", {"e.cpp": "\n"}, {**links, **llvm}, modules=modules)
 
@@ -49,14 +46,12 @@ class World:
     def fetch(
         self, head: str, paths: tuple[str, ...] = (ENGINE, MIDOUT), *, patterns: str = ""
     ) -> SourceFetch:
-        """Fetch what is wanted of a commit that is to enter the base."""
         work = SourceFetch(self.request(head, patterns=patterns), PROCESSES, lambda line: None)
         for path in paths:  # as the command does: the engine first, then what it needs
             work.fetch([PurePosixPath(path)])
         return work
 
     def request(self, head: str, *, patterns: str = "") -> FetchRequest:
-        """Return the request for a commit; both checkouts are made."""
         url = parse_project_url(self.forge.url("app"))
         for name, sha in (("project", head), ("trusted", self.base)):
             if not (self.folder / name).exists():
@@ -69,7 +64,6 @@ class World:
         )
 
     def refused(self, head: str, *, patterns: str = "") -> str:
-        """Return the message of a fetch that must fail, after which nothing was run."""
         with pytest.raises(InputError) as caught:
             self.fetch(head, patterns=patterns)
         assert not list(self.folder.rglob("pwned"))
@@ -92,7 +86,6 @@ def test_only_what_is_wanted_is_fetched(world: World) -> None:
 
 
 def test_a_newer_commit_of_the_engine_is_the_changes_own_business(world: World) -> None:
-    """Its submodules are at the places that the base's engine names."""
     newer = world.forge.commit("midout", {"midout.h": "// newer\n"})
     engine = world.engine_commit({"third_party/midout": ("../midout.git", newer)})
     done = world.fetch(world.project({ENGINE: ("../engine.git", engine)}))
@@ -143,7 +136,6 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_project_gets_one_error(world: World, name: str) -> None:
-    """And nothing of it is executed, though its commit is the base's otherwise."""
     head = world.project({ENGINE: ("../engine.git", world.engine)}, modules=HOSTILE[name])
 
     message = world.refused(head)
@@ -166,7 +158,6 @@ def test_a_hostile_engine_gets_one_error(world: World, url: str) -> None:
 
 
 def test_a_link_on_the_way_is_not_followed(world: World, tmp_path: Path) -> None:
-    """A commit cannot have one there, but an earlier job may have left one."""
     request = world.request(world.base)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -195,7 +186,6 @@ def test_what_an_earlier_job_left_is_removed(world: World) -> None:
 
 
 def test_one_fetch_serves_the_base_as_well(world: World) -> None:
-    """The second checkout fetches nothing that the first one has."""
     world.fetch(world.base)
     shared = world.folder / "project"
     base = world.forge.check_out("app", world.base, world.folder / "base")

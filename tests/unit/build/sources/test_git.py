@@ -1,5 +1,3 @@
-"""Git as we use it: objects are read, and one commit is fetched, whatever settings lie around."""
-
 from __future__ import annotations
 
 import os
@@ -124,7 +122,6 @@ def test_a_missing_repository_or_commit_is_an_input_error(
 
 
 def test_a_server_that_is_away_is_no_ones_fault(tmp_path: Path) -> None:
-    """It is tried again by whoever runs the job again."""
     repository = make(tmp_path / "x")
 
     with pytest.raises(InfrastructureFailure, match=r"127\.0\.0\.1:1/a/b cannot be fetched"):
@@ -133,7 +130,6 @@ def test_a_server_that_is_away_is_no_ones_fault(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["", "wrong", "right"])
 def test_a_private_repository_takes_its_key(forge: SourceForge, tmp_path: Path, key: str) -> None:
-    """It is sent with this fetch, and is nowhere afterwards."""
     sha = forge.commit("engine", {"a.cpp": "int a;\n"})
     repository = make(tmp_path / "x")
     with forge.server({"engine": "right"}) as server:
@@ -186,7 +182,6 @@ def test_the_newest_comes_first(tmp_path: Path, processes: ProcessRunner) -> Non
 def test_what_the_kit_does_not_have_is_refused(
     version: str, sha: str, known: tuple[str, ...], message: str
 ) -> None:
-    """A caller must not name one commit and the version of another."""
     with pytest.raises(InputError) as caught:
         expect_version(KIT, version, sha, dict.fromkeys(known, KIT_SHA))
     assert message in str(caught.value)
@@ -199,13 +194,11 @@ def test_what_it_has_is_taken() -> None:
 def test_a_repository_that_is_not_there_is_an_input_error(
     tmp_path: Path, processes: ProcessRunner
 ) -> None:
-    """Its name is wrong, or this person may not read it."""
     with pytest.raises(InputError, match="the versions of the kit cannot be read from file://"):
         list_versions(f"{make_kit(tmp_path)}/megtrim/kitt", processes)
 
 
 def test_a_server_that_does_not_answer_is_infrastructure() -> None:
-    """Nothing is known of the version, so it is not said to be wrong."""
     url = "http://127.0.0.1:9/megtrim/kit"
     offline = ProcessRunner({"PATH": os.environ["PATH"]})
 

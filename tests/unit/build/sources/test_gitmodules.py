@@ -1,5 +1,3 @@
-"""Files .gitmodules: those that git writes, and those that a hostile pull request brings."""
-
 from __future__ import annotations
 
 from pathlib import PurePosixPath
@@ -99,7 +97,6 @@ _LINES = st.sampled_from(
 
 @given(st.lists(_LINES | st.text(max_size=40), max_size=12))
 def test_any_text_is_submodules_or_one_error(lines: list[str]) -> None:
-    """Whatever is read stays in the tree, and no two share a folder."""
     try:
         found = parse_gitmodules("\n".join(lines), shown="x")
     except InputError:

@@ -1,5 +1,3 @@
-"""URLs of repositories: the few forms that are read, and who allows which."""
-
 from __future__ import annotations
 
 import pytest
@@ -58,7 +56,6 @@ HOSTILE = (
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_other_urls_are_refused(text: str) -> None:
-    """Some of them would start a program; the error names the place alone."""
     with pytest.raises(InputError) as caught:
         parse_repository_url(text, place=".gitmodules:3", near=PROJECT)
 
@@ -67,7 +64,6 @@ def test_other_urls_are_refused(text: str) -> None:
 
 
 def test_the_projects_own_server_is_reached_as_the_project_is() -> None:
-    """A server without https keeps its submodules; no other one does."""
     own = parse_project_url("http://git.example.org:8080/acme/app")
 
     assert parse_repository_url("../x", place="", near=own).scheme == "http"
@@ -103,7 +99,6 @@ def test_a_workflow_names_repositories_or_what_is_above_them() -> None:
 
 @given(st.text(max_size=60) | st.from_regex(r"(https://|\.\./|ext::)[a-z./:@-]{0,40}"))
 def test_whatever_is_read_is_plain(text: str) -> None:
-    """No option, no password, and no way up is left in it."""
     try:
         url = parse_repository_url(text, place="", near=PROJECT)
     except InputError:

@@ -1,5 +1,3 @@
-"""A machine with made-up programs."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Debian's clang for arm64: which release is taken, and when relocations are packed."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -27,7 +25,6 @@ def test_a_missing_compiler_is_an_input_error(tmp_path: Path) -> None:
 def test_clang_and_lld_of_one_version_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """14 before all others; a linker of another version does not count."""
     names = [
         *(f"{name}-15" for name in ("clang", "clang++", "ld.lld")),
         *(f"{name}-15" for name in ("llvm-strip", "llvm-ar", "llvm-ranlib")),
@@ -86,7 +83,6 @@ def cross_machine(
 
 
 def glibc(release: str) -> str:
-    """Return how its header says a release of glibc."""
     major, minor = release.split(".")
     return f"#define\t__GLIBC__\t{major}\n#define\t__GLIBC_MINOR__\t{minor}\n"
 
@@ -97,7 +93,6 @@ NEWER = ToolchainConfig(kind="clang-linux-arm64", clang=16)
 def test_relocations_are_packed_as_glibc_loads_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the condition by which an older glibc says that it cannot."""
     processes = cross_machine(tmp_path, monkeypatch, 16, glibc("2.36"))
     found = clang_linux_arm64.find(NEWER, processes, Relocations.RELR)
 
@@ -115,7 +110,6 @@ def test_relocations_are_packed_as_glibc_loads_them(
 def test_relocations_that_would_not_load_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: int, header: str, message: str
 ) -> None:
-    """Before anything is built: lld 14 makes a program that glibc refuses."""
     processes = cross_machine(tmp_path, monkeypatch, release, header)
 
     with pytest.raises(InputError) as caught:

@@ -1,5 +1,3 @@
-"""This machine's own compiler: which pair is taken, and what is said without one."""
-
 from __future__ import annotations
 
 import platform

@@ -1,5 +1,3 @@
-"""The Android NDK: what is read of it, and every way in which it is not the one that is needed."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -42,7 +40,6 @@ def refused(
 
 
 def test_an_ndk_is_found_by_its_variable(tmp_path: Path) -> None:
-    """arm64-v8a, for the oldest phone that has it; its own toolchain file does the rest."""
     found = ndk.find(ORDER, lay_out(tmp_path))
 
     programs = tmp_path / "toolchains/llvm/prebuilt/linux-x86_64/bin"
@@ -77,14 +74,12 @@ def test_the_older_abi_and_another_level(tmp_path: Path) -> None:
     ],
 )
 def test_a_release_is_called_as_people_call_it(revision: str, release: str) -> None:
-    """The second number of the revision is the letter."""
     text = f"Pkg.Desc = Android NDK\nPkg.Revision = {revision}\n"
 
     assert ndk.release_of(text, source="source.properties") == release
 
 
 def test_a_stand_in_says_so() -> None:
-    """No one may take it for the real one."""
     text = "Pkg.Desc = Stand-in for the Android NDK\nPkg.Revision = 21.4.7075529\n"
 
     assert ndk.release_of(text, source="source.properties") == "r21e (stand-in)"
@@ -119,7 +114,6 @@ def test_an_ndk_that_is_not_whole_is_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_an_ndk_without_its_compiler_is_refused(tmp_path: Path) -> None:
-    """So is one whose compiler may not be run."""
     processes = lay_out(tmp_path)
     compiler = tmp_path / "toolchains/llvm/prebuilt/linux-x86_64/bin/clang++"
     compiler.chmod(0o644)
@@ -135,7 +129,6 @@ def test_another_release_than_asked_for_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("api", [16, 31, 99])
 def test_a_level_that_it_cannot_build_for_is_refused(tmp_path: Path, api: int) -> None:
-    """64 bits begin at 21; the highest is what this NDK has."""
     error = refused(lay_out(tmp_path), ToolchainConfig(kind="ndk", api=api))
 
     assert error.message == (f"NDK r21e builds arm64-v8a for API levels 21 to 30, not for {api}")
@@ -163,7 +156,6 @@ def test_broken_levels_are_refused(tmp_path: Path, levels: str) -> None:
 def test_relocations_are_packed_where_the_loader_takes_it(
     tmp_path: Path, packing: Relocations, api: int, flag: str
 ) -> None:
-    """One level below, the program would end without a message: that is refused."""
     processes = lay_out(tmp_path)
     found = ndk.find(ToolchainConfig(kind="ndk", api=api), processes, packing)
     assert found.link_flags == ("-Wl,--build-id=none", flag)

@@ -1,5 +1,3 @@
-"""Choosing a compiler: what ``auto`` takes, and that a kind by name is taken or refused."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -43,7 +41,6 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
 def test_auto_takes_the_best_that_is_there(
     monkeypatch: pytest.MonkeyPatch, there: tuple[str, ...], emulated: bool, taken: str
 ) -> None:
-    """arm64 where such programs can run, else this machine's own architecture."""
     assert chosen(monkeypatch, *there, emulated=emulated) == taken
 
 

@@ -1,5 +1,3 @@
-"""Finding programs, and asking them for their version."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -29,7 +27,6 @@ def test_programs_are_looked_for_on_the_given_path(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_prints_nothing_is_refused(tmp_path: Path) -> None:
-    """An empty program on the path is no compiler."""
     tool = tmp_path / "g++"
     tool.write_text("#!/bin/sh\n", encoding="utf-8")
     tool.chmod(0o755)

@@ -1,5 +1,3 @@
-"""zig from its wheel: what a build is given, and what is said without it."""
-
 from __future__ import annotations
 
 import platform
@@ -31,7 +29,6 @@ def test_a_missing_zig_is_an_input_error(
 
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProcessRunner:
-    """A machine on which the wheel's folder holds a made-up zig."""
     processes = machine(tmp_path, "zig")
     spec = SimpleNamespace(origin=str(tmp_path / "bin" / "__init__.py"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
@@ -45,7 +42,6 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProcessRunner:
 def test_native_programs_are_for_this_architecture(
     wheel: ProcessRunner, monkeypatch: pytest.MonkeyPatch, here: str, target: str
 ) -> None:
-    """By zig's own names; the other call builds for arm64 wherever it runs."""
     monkeypatch.setattr(platform, "machine", lambda: here)
 
     assert zig.find_native(ORDER, wheel).target == target
@@ -62,7 +58,6 @@ def test_an_architecture_without_a_target_is_refused(
 
 
 def test_a_zig_that_the_build_cannot_start_is_refused(wheel: ProcessRunner, tmp_path: Path) -> None:
-    """A build in an image does not see megtrim's own Python environment."""
     (tmp_path / "bin" / "zig").unlink()
 
     with pytest.raises(InputError, match="but not in this machine") as caught:

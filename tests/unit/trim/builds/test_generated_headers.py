@@ -1,5 +1,3 @@
-"""The generated header of an engine, in the layout that is configured."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -29,7 +27,6 @@ def layout(session: Session, name: str) -> Session:
 
 
 def test_scoped_facts_have_files_of_their_own(session: Session) -> None:
-    """A source is compiled again only if one of its own facts changed."""
     scoped = layout(session, "scoped")
     one = header.files(keep_set(1), scoped)
     two = header.files(keep_set(1, 2), scoped)
@@ -40,7 +37,6 @@ def test_scoped_facts_have_files_of_their_own(session: Session) -> None:
 
 
 def test_the_upstream_layout_is_one_header(session: Session) -> None:
-    """Every source sees all regions, as with upstream's own script."""
     upstream = layout(session, "upstream")
     files = header.files(keep_set(1, 2), upstream)
 

@@ -1,5 +1,3 @@
-"""What the links of the base build depend on, where they lie, and which one a list belongs to."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -15,7 +13,6 @@ from unit.trim.stages.switch_builds import made
 
 
 def test_links_lie_by_label_and_target() -> None:
-    """What ships is stripped; the other keeps its symbols."""
     assert links.locate_unstripped(Link.NAMED, "classify") == "links/named/classify"
     assert links.locate_stripped(Link.SHIPPED, "classify") == "links/shipped/stripped/classify"
     assert links.observables("classify") == "links/unfolded/classify.observables"
@@ -55,7 +52,6 @@ def test_a_link_that_ships_has_a_build_id(tmp_path: Path) -> None:
 
 
 def test_the_base_build_is_reduced_or_plain(tmp_path: Path) -> None:
-    """The plain one does not depend on the header."""
     reduced = made(tmp_path / "a", "{level: function}")
     plain = made(tmp_path / "b", "{level: function, base: plain}")
 

@@ -1,5 +1,3 @@
-"""Which programs are built of a trim, with which flags, and which are refused."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -28,7 +26,6 @@ def test_what_is_built(tmp_path: Path) -> None:
 
 
 def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
-    """So their sizes compare; a trace says the same however it was linked."""
     made = built(tmp_path)
 
     assert programs.lto_flags(made.request, Variant.PLAIN) == ("-flto=full",)

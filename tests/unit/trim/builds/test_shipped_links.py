@@ -1,5 +1,3 @@
-"""What a link that ships leaves out, by the keep set that it is made for."""
-
 from __future__ import annotations
 
 import pytest
@@ -59,7 +57,6 @@ def make_keep_set(link: str = LINK, **functions: tuple[str, ...]) -> KeepSet:
 
 
 def test_what_no_scenario_needs_is_dropped() -> None:
-    """One program is good for several keep sets; each keeps what all of its scenarios need."""
     program = make_program()
 
     both = program.trim(make_keep_set(vgg=(RUN,), mobile=(LOAD,)))
@@ -71,7 +68,6 @@ def test_what_no_scenario_needs_is_dropped() -> None:
 
 
 def test_what_always_stays_brings_what_it_calls() -> None:
-    """A pattern stands for functions that are needed although none ran."""
     dropped = make_program("my::log::format").trim(make_keep_set(vgg=(LOAD,))).dropped
 
     assert {FORMAT, WRITE}.isdisjoint(dropped)
@@ -79,6 +75,5 @@ def test_what_always_stays_brings_what_it_calls() -> None:
 
 
 def test_functions_of_another_link_keep_nothing() -> None:
-    """Nothing would be left of the program, which cannot be meant."""
     with pytest.raises(InputError, match="nothing of it would stay"):
         make_program().trim(make_keep_set(OTHER, vgg=(RUN,)))

@@ -1,5 +1,3 @@
-"""Which means a trim uses: what is refused before a build, what is shown, what a build gets."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -32,7 +30,6 @@ def ready(folder: Path, more: str, toolchain: Toolchain = CLANG) -> Session:
 
 
 def test_without_means_the_order_is_the_recipes(tmp_path: Path) -> None:
-    """And nothing is said of them, neither on the console nor in the verdict."""
     made = ready(tmp_path, "trim: {optimize: none}\n")
 
     assert size_options.apply_flags(made, ORDER) is ORDER
@@ -61,7 +58,6 @@ def test_what_is_used_is_shown_and_why_the_rest_is_not(tmp_path: Path) -> None:
 
 
 def test_nothing_that_can_be_used_is_shown_as_well(tmp_path: Path) -> None:
-    """Someone asked for size, and should know that there is none."""
     off = "trim: {means: {virtual_functions: false, lto: full}}\n"
     made = ready(tmp_path, off, replace(TOOLCHAIN, version="g++ (Debian) 12.2.0"))
 
@@ -69,7 +65,6 @@ def test_nothing_that_can_be_used_is_shown_as_well(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_for_and_impossible_is_refused(tmp_path: Path) -> None:
-    """With its line, before anything is built; what size only wants is not."""
     gcc = replace(TOOLCHAIN, version="g++ (Debian) 12.2.0")
     asked = ready(tmp_path, "trim:\n  means:\n    small_code: Os\n    lto: full\n", gcc)
 
@@ -147,7 +142,6 @@ def test_virtual_calls_stay_calls_where_functions_are_recorded(tmp_path: Path) -
     ],
 )
 def test_whether_a_link_inlines_is_known(tmp_path: Path, more: str, inlines: bool) -> None:
-    """A function that ran need not have its name any more, then."""
     assert size_options.inlines_at_link(ready(tmp_path, more)) is inlines
 
 

@@ -1,5 +1,3 @@
-"""A variant as it is configured: its spec, what enters its build, and what is recorded of it."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -36,14 +34,12 @@ def test_only_the_reduced_variant_has_the_switches(tmp_path: Path) -> None:
 
 
 def test_what_is_off_next_to_the_minimum_size(tmp_path: Path) -> None:
-    """Only that: the minimum size has a word of its own."""
     session = made(tmp_path, "{switches: {rtti: false, flatbuffers: false}}")
 
     assert trim_choice(session).switched_off == ("flatbuffers",)
 
 
 def test_options_of_the_team_come_last(tmp_path: Path) -> None:
-    """They win over the engine's own, in every variant."""
     session = made(tmp_path, "{level: region}")
     config = session.request.config
     engine = config.engine.model_copy(update={"cmake": {"CMAKE_BUILD_TYPE": "Debug"}})
@@ -70,7 +66,6 @@ def test_what_ships_has_a_build_id(tmp_path: Path) -> None:
 
 
 def test_what_enters_a_build_is_named(tmp_path: Path) -> None:
-    """Another header is another build; the plain variant has none."""
     session = made(tmp_path, "{level: region}")
     named = variants.region_inputs(session)
 
@@ -174,7 +169,6 @@ def test_what_cannot_be_had_is_refused(tmp_path: Path, trim: str, kind: str, rep
 
 @pytest.mark.parametrize("name", ["resnet18-s.mge", "resnet18-s.v2.mge"])
 def test_a_model_in_flatbuffers_keeps_them(tmp_path: Path, name: str) -> None:
-    """Both formats of the engine are; the file itself says so."""
     ready = made(tmp_path, "{switches: {flatbuffers: false}}", kind="megengine", model=name)
 
     with pytest.raises(InputError) as caught:

@@ -1,5 +1,3 @@
-"""Running a scenario on a device: what is put there, under which names, and what is fetched."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -36,7 +34,6 @@ def says(spec: RunSpec, text: str) -> RunSpec:
 
 
 def test_files_have_fixed_names_on_the_device(spec: RunSpec) -> None:
-    """Equal scenarios are equal command lines, wherever their files are here."""
     device = FakeDevice()
     run_on(device, spec)
 
@@ -86,7 +83,6 @@ def test_a_model_that_is_to_be_missing_is_named_and_not_there(spec: RunSpec) -> 
 
 
 def test_a_prefix_begins_every_name(spec: RunSpec) -> None:
-    """Of two runs in one folder, none finds the other's files."""
     device = FakeDevice()
     run_on(device, says(replace(spec, prefix="near-"), "exit 1\n"))
 
@@ -114,13 +110,11 @@ def test_an_application_leaves_files_or_what_it_prints(
 
 
 def test_a_run_that_was_killed_is_no_result(spec: RunSpec) -> None:
-    """Something outside ended it: it says nothing of the program."""
     with pytest.raises(ProgramKilled):
         run_on(FakeDevice(), says(spec, "exit 137\n"))
 
 
 def test_a_scenarios_variables_reach_the_program(spec: RunSpec) -> None:
-    """Next to the one that says where its trace goes, which is megtrim's."""
     device = FakeDevice()
     run_on(device, replace(spec, environment={"OMP_NUM_THREADS": "2", TRACE_VARIABLE: "mine"}))
 

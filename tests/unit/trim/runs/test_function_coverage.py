@@ -1,5 +1,3 @@
-"""Recording functions: which runs are made for it, and what learns of those that fail."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -34,8 +32,6 @@ OBSERVABLES = Observables(
 
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record is a list of names here; real ones are read where they are made."""
-
     def read(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
         assert table is TABLE
         assert source.endswith(f" of {ID}")
@@ -94,7 +90,6 @@ def test_what_all_runs_need_is_recorded(tmp_path: Path) -> None:
 def test_a_program_without_words_has_none_recorded(
     tmp_path: Path, speaks: bool, application: bool
 ) -> None:
-    """Nor has a team's own, whose words are not known."""
     device = plays("record b\n", "record a\n")
 
     assert recorded(tmp_path, device, speaks=speaks, application=application)[0] == ("a", "b")
@@ -112,7 +107,6 @@ def test_an_emulator_reports_it_of_the_unfolded_link(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ends", [("exit 1\nstderr what()\n",), ("record a\n", "exit 1\n")])
 def test_a_run_that_fails_is_the_product_s_fault(tmp_path: Path, ends: tuple[str, ...]) -> None:
-    """That of the scenario, or the one with longer names."""
     with pytest.raises(ProductFailure) as caught:
         recorded(tmp_path, plays(*ends))
 
@@ -120,7 +114,6 @@ def test_a_run_that_fails_is_the_product_s_fault(tmp_path: Path, ends: tuple[str
 
 
 def test_a_device_that_cannot_load_the_link_is_shown(tmp_path: Path) -> None:
-    """Nothing is wrong with the scenario, and none of the others would run either."""
     refused = "exit 1\nstderr x: libc.so.6: version `GLIBC_ABI_DT_RELR' not found\n"
     with pytest.raises(UnsupportedRelocations) as caught:
         recorded(tmp_path, plays(refused))
@@ -129,7 +122,6 @@ def test_a_device_that_cannot_load_the_link_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_twin_that_cannot_record_there_is_shown(tmp_path: Path) -> None:
-    """With its own words; another device may be able to."""
     refusal = "exit 96\nstderr megtrim: functions cannot be recorded: no memory\n"
     with pytest.raises(InfrastructureFailure) as caught:
         recorded(tmp_path, plays(refusal))

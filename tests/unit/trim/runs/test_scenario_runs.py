@@ -1,5 +1,3 @@
-"""A scenario runs on the reduced build with exactly what it was traced with, or not at all."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -54,7 +52,6 @@ def test_anything_else_is_refused(tmp_path: Path, change: dict[str, Any], report
 
 
 def test_a_scenario_that_was_never_traced_is_refused(tmp_path: Path) -> None:
-    """A keep set without it knows nothing of what it needs."""
     now, _ = open_session(tmp_path)
     empty = KeepSet(generation=20220507, scenarios=(), operators=None)
     with pytest.raises(InputError, match="was not traced"):
@@ -63,7 +60,6 @@ def test_a_scenario_that_was_never_traced_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 def test_in_committed_mode_it_is_a_finding_of_the_verdict(tmp_path: Path, known: bool) -> None:
-    """The committed keep set is stale: a trace failure, which other scenarios survive."""
     other = kept(tmp_path, threads=4)
     keep = other if known else replace(other, scenarios=())
     now = changed(open_session(tmp_path)[0], committed=True)

@@ -1,5 +1,3 @@
-"""Tracing a scenario: the search, the run of the profile build, and what a bad one is."""
-
 from __future__ import annotations
 
 from pathlib import Path

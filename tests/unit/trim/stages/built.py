@@ -38,7 +38,6 @@ models:
 PROGRAMS = {PLAIN: GOOD, PROFILE: TRACES, REDUCED: GOOD + "stderr reduced\n"}
 KEEP = "keep set"
 LINK = "7" * 64
-"""Identity of the unfolded one."""
 OBSERVABLES = f"megtrim observables v1\nlink {LINK}\n_Z3foov\nlogged\nmain\none\nrun run2\ntwo\n"
 OBSERVED = {"links/unfolded/load_and_run.observables": OBSERVABLES}
 LINKS = {
@@ -112,7 +111,6 @@ def linked(
     trim: str = "level: function",
     links: Mapping[str, str] = LINKS,
 ) -> Session:
-    """Return a session that trims functions, and whose link is made that reports them."""
     made = built(folder, config=f"{config}trim: {{{trim}}}\n")
     left = finish(made, LINKED, links)
     made.results.done[LINKED] = replace(

@@ -1,5 +1,3 @@
-"""A session in committed mode: the keep set is a file of the team's."""
-
 from __future__ import annotations
 
 import io

@@ -26,8 +26,6 @@ from unit.trim.stages.fake_device import FakeDevice
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """Something that can be another."""
-
     name: str
     change: Callable[[World], World]
     rest: str
@@ -48,7 +46,6 @@ WAIVED = tuple(name for name in ALL if name != "unverified")
 COMMITTED = ("committed", "committed functions")
 TRACED = tuple(name for name in ALL if name not in COMMITTED)
 JUDGED = tuple(name for name in TRACED if name != "quick")
-"""Where the committed keep set is a check of the verdict, and not what is trimmed by."""
 HERE = tuple(name for name in TRACED if not name.startswith("brought"))
 BUILDS = "build/* reduce/* functions/linked"
 TRIMS = "reduce/* functions/linked"
@@ -69,18 +66,14 @@ def runs(*scenarios: str) -> str:
 
 
 def times(subject: str, *scenarios: str) -> str:
-    """Return the patterns of contests: of an experiment, or of a trimmed program."""
     return " ".join(f"perf/{scenario}#{subject}" for scenario in scenarios)
 
 
 VIEWS = "profile/m/view@any verify/m/view@any perf/m/view@any#*"
-"""What runs a program with the engine's shared object next to it."""
 ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
-"""Scenarios of the engine's own program."""
 
 
 _DECIDED = f"{times('record-1', *ENGINES)} {times('trimming-*', *ENGINES)}"
-"""Contests that end when they are clear."""
 
 
 def key(
@@ -297,7 +290,6 @@ TIES: Mapping[str, str] = {
 def having(
     name: str, rest: str, change: Callable[[World], World], where: tuple[str, ...] = ALL
 ) -> Fact:
-    """Return the fact that something around the configuration is another."""
     return Fact(name=name, change=change, rest=rest, where=where)
 
 
@@ -321,8 +313,6 @@ def _device(cpu_class: str = "big", **facts: Any) -> Callable[[World], World]:
 
 
 class Other(FakeDevice):
-    """Another device."""
-
     def __init__(self, *, identity: str = "fake", **facts: Any) -> None:
         super().__init__(**{"name": "emulated", **facts})
         self._identity = identity
@@ -386,7 +376,6 @@ EDITED: tuple[Fact, ...] = (
     edited("megtrim/keepset/m/s@any.json", KEPT, where=COMMITTED),
     edited("megtrim/keepset/m/s@any.json", VERDICT, where=JUDGED),
 )
-"""A file is known by its bytes, wherever it lies."""
 VERSIONS: tuple[Fact, ...] = (
     Fact(
         name="recording.FORM",
@@ -528,7 +517,6 @@ AROUND: tuple[Fact, ...] = (
     having("failed", VERDICT, _failed("another"), ("unverified",)),
     having("failed", VERDICT, _failed("no phone", "another"), ("unverified",)),
 )
-"""Facts of a session, by the name of its field."""
 NO_FACTS: Mapping[str, str] = {
     "toolchain": "see TOOLCHAIN",
     "builder": "does what it is ordered",
@@ -615,4 +603,3 @@ IDENTITIES: tuple[Fact, ...] = (
     _link("load_and_run", " ".join(f"functions/{each}" for each in ENGINES), _TRIMMED),
     _link("classify", "functions/m/app@any", _TRIMMED),
 )
-"""What the links that tell functions are known by."""

@@ -23,8 +23,6 @@ from unit.trim.stages.contract_facts import (
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """Something that a task found or left, and what depends on it."""
-
     task: str
     file: str
     """Pattern of its files, and of :data:`FOUND` with the fields of its result."""
@@ -33,7 +31,6 @@ class Left:
 
 
 FOUND = "found: {}"
-"""What a field of a result is called, next to files."""
 
 
 def _programs() -> Iterator[Left]:

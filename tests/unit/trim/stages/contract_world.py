@@ -100,15 +100,12 @@ BASES: Mapping[str, Mapping[str, Any]] = {
     "unverified": {"minimum_size": False},
     "times": {},
 }
-"""The ways to trim, and what `trim` says in each."""
 ENGINES: Mapping[str, Mapping[str, Any]] = {"unverified": {"scopes": Scopes()}}
 """Facts of the engine in some of them: this one has no headers to put regions in."""
 """What a budget asks in some of them; without inputs a scenario has no other values."""
 
 
 class StandIn:
-    """The sample engine, of which every fact can be another."""
-
     def __init__(self, real: Real, **facts: Any) -> None:
         self.real, self.facts = real, facts
         self.kept = facts.get("kept", real.engine.kept)
@@ -136,8 +133,6 @@ class StandIn:
 
 
 class Real:
-    """The sample engine, read once."""
-
     def __init__(self) -> None:
         self.engine = SampleEngine(find_embedded_source(), ProcessRunner({}))
         self.identity = self.engine.identity()
@@ -158,12 +153,9 @@ _IDENTITY = ("kind", "generation", "digest", "commit", "dirty")
 
 @dataclass(frozen=True)
 class World:
-    """A session and the tasks of its plan."""
-
     name: str
     session: Session
     patches: Mapping[str, str | Callable[..., Any]] = field(default_factory=dict)
-    """Constants of megtrim's own that are others, by their full name."""
     tasks: tuple[Task, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -183,7 +175,6 @@ class World:
         object.__setattr__(self, "tasks", (*planned, *more))
 
     def having(self, **changes: Any) -> World:
-        """Return the same world with other fields of the session, its tasks done as before."""
         fields: dict[str, Any] = {
             "done": self.session.results.done,
             "failed": self.session.results.failed,
@@ -215,12 +206,10 @@ class World:
         return replace(self, patches={**self.patches, **patches})
 
     def engine(self, **facts: Any) -> World:
-        """Return it with other facts of the engine."""
         engine = cast("StandIn", self.session.services.engine)
         return self.having(engine=StandIn(engine.real, **(engine.facts | facts)))
 
     def found(self, task: str, **facts: Any) -> World:
-        """Return it with other values in fields of a task's result."""
         folder = self.session.results.done[task]
         return self._with(task, replace(folder, result=replace(folder.result, **facts)))
 
@@ -246,7 +235,6 @@ class World:
         return self.having(done={**self.session.results.done, task: folder})
 
     def labels(self) -> dict[str, dict[str, str]]:
-        """Return what each task names, by its id."""
         with ExitStack() as patched:
             for name, value in self.patches.items():
                 patched.enter_context(patch(name, value))
@@ -257,13 +245,11 @@ class World:
 
 
 def _is_near_an_application(task: Task) -> bool:
-    """Tell whether a task tries an application's neighbours, which are as those of the engine."""
     scenario = task.scenario
     return task.stage is Stage.NEIGHBOURS and bool(scenario and scenario.settings.application)
 
 
 def worlds(folder: Path) -> Iterator[World]:
-    """Yield a world for each way to trim."""
     real = Real()
     for name, trim in BASES.items():
         yield _world(folder / name, name, trim, real)
@@ -332,7 +318,6 @@ def _write(folder: Path) -> None:
 
 
 def _commit(made: Session) -> None:
-    """Write the keep set that a team committed, and another."""
     record = replace(keep_set(1).scenarios[0], functions=("f",), link_sha256="7" * 64)
     for name, ids in (("megtrim/keepset", "s"), ("another-keepset", "st")):
         records = tuple(replace(record, id=f"m/{each}@any") for each in ids)
@@ -426,7 +411,6 @@ def _edited(data: bytes) -> bytes:
 
 
 def _changed(section: Any, path: list[str], value: Any) -> Any:
-    """Return a part of the configuration with another value at a path."""
     name, *rest = path
     if isinstance(section, tuple):
         at = int(name)

@@ -24,8 +24,6 @@ from unit.trim.stages.support import floats, trace
 
 @dataclass(slots=True)
 class FakeDevice:
-    """Plays programs and keeps every command line and the files that were put there."""
-
     name: str = "pixel-6"
     kind: str = "fake"
     reported: dict[str, str] = field(default_factory=lambda: {"model": "Pixel 6"})
@@ -69,8 +67,6 @@ class Fickle(FakeDevice):
 
 @dataclass(slots=True)
 class FakeDirectory:
-    """One run's folder."""
-
     device: FakeDevice
     files: dict[str, bytes] = field(default_factory=dict)
     left: dict[str, bytes] = field(default_factory=dict)

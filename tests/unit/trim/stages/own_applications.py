@@ -1,5 +1,3 @@
-"""A session in which a team's own applications are built, with a stand-in for the engine."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -44,8 +42,6 @@ SAYS = {
 
 
 class Engine:
-    """An engine that only says what its libraries are."""
-
     def identity(self) -> Any:
         return SimpleNamespace(generation=20220507)
 

@@ -1,5 +1,3 @@
-"""A result of each kind, as a stage might find it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -154,7 +152,6 @@ def sample(kind: type[Result], **changes: Any) -> Result:
 
 
 def type_of(task: str) -> type[StageResult]:
-    """Return the type of what a task finds, by the task's id."""
     stage, _, name = task.partition("/")
     return stages.MODULES[Stage(stage)].result_type(Task(stage=Stage(stage), name=name, needs=()))
 
@@ -198,7 +195,6 @@ def _measured_again(value: Any) -> Any:
 
 
 def _another(value: Any) -> Any:
-    """Return another value of the same type."""
     match value:
         case bool():
             return not value
@@ -219,7 +215,6 @@ def _another(value: Any) -> Any:
 
 
 def _another_record(value: Any) -> Any:
-    """Return a dataclass with another value in its first field that is found."""
     changed = next(
         field.name
         for field in fields(value)

@@ -1,5 +1,3 @@
-"""A session around a small configuration, and runs that no one has to make."""
-
 from __future__ import annotations
 
 import io

@@ -1,5 +1,3 @@
-"""A session with switches, whose engine and builder are stand-ins: options say a program's size."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -36,8 +34,6 @@ SIZES = {
 
 
 class Engine:
-    """Says what to build as the real ones do; MegEngine's own tree drops RTTI for Arm."""
-
     def __init__(self, root: Path, kind: str = "sample") -> None:
         text = ""
         self.switches: tuple[Switch, ...] = MINIMUM_SIZE
@@ -68,8 +64,6 @@ class Engine:
 
 
 class Builder:
-    """Writes a program of the size that the options make, and remembers what was asked."""
-
     def __init__(self, fails_with: str = "") -> None:
         self.built: list[tuple[str, str]] = []
         self.fails_with = fails_with

@@ -1,5 +1,3 @@
-"""Applications of a team's own: run, proven and sent to devices like the engine's program."""
-
 from __future__ import annotations
 
 import hashlib
@@ -59,7 +57,6 @@ def test_a_run_of_an_application(tmp_path: Path) -> None:
 
 
 def test_a_shared_object_goes_along(tmp_path: Path) -> None:
-    """That of the same build; with a folder for outputs, the files there are the outputs."""
     made = built(tmp_path)
     _, scenario = scenarios(made)
     lease = FakeDevice()
@@ -88,7 +85,6 @@ def test_what_a_run_depends_on_holds_the_shared_object(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_bound_to_the_application(tmp_path: Path) -> None:
-    """By its name, which is the first word of what was traced."""
     made = built(tmp_path)
     record = record_of(scenarios(made)[1], made, Trace(regions=(), sha256="a"))
 
@@ -129,7 +125,6 @@ def test_another_output_or_none_is_no_proof(
 
 
 def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Path) -> None:
-    """With the regions that it needs and the keep set misses."""
     says = SAYS | {PROFILE: "trace 1 7\npromise 2\nprint cat\n", REDUCED: "exit 133\n"}
     made = built(tmp_path, says=says)
     scenario, _ = scenarios(made)
@@ -156,7 +151,6 @@ def packed(made: Session, purpose: JobPurpose, to: Path) -> Bundle:
 
 
 def test_a_bundle_holds_applications_and_what_lies_next_to_them(tmp_path: Path) -> None:
-    """Those that scenarios run, in every variant; the engine's own program is not built."""
     made = built(tmp_path)
     bundle = packed(made, JobPurpose.VERIFY, tmp_path / "bundle")
 
@@ -177,7 +171,6 @@ def test_a_bundle_holds_applications_and_what_lies_next_to_them(tmp_path: Path) 
 
 @pytest.mark.parametrize("purpose", [JobPurpose.VERIFY, JobPurpose.TRACE])
 def test_a_device_job_runs_applications(tmp_path: Path, purpose: JobPurpose) -> None:
-    """Each with the shared object of its own variant, though the program is the same file."""
     same = dict.fromkeys(SAYS, TRACES)
     made = built(tmp_path, says=same)
     bundle = packed(made, purpose, tmp_path / "bundle")
@@ -205,7 +198,6 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: JobPurpose) -> 
 
 
 def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: Path) -> None:
-    """What links a shared object is linked as it is, so no one is asked for its functions."""
     made = built(tmp_path, config=CONFIG + "trim: {level: function}\n")
     links = {f"links/{label}/classify": label for label in ("unfolded", "probed")}
     links["links/unfolded/classify.observables"] = "observables"

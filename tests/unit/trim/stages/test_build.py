@@ -1,5 +1,3 @@
-"""The stage build: what its key depends on, and the regions that the profile build holds."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -17,8 +15,6 @@ from unit.trim.stages.switch_builds import made
 
 
 class Builder:
-    """Writes a program with these bytes."""
-
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.asked: list[str] = []
@@ -67,7 +63,6 @@ def test_the_plain_build_counts_no_regions(tmp_path: Path) -> None:
 
 
 def test_functions_are_refused_at_the_first_build(tmp_path: Path) -> None:
-    """All builds are linked alike: a linker that cannot do it is reported before the others."""
     ready = session(tmp_path, trim="{level: function}")
     with pytest.raises(InputError, match="cannot leave functions out"):
         build.work(task(Variant.PLAIN), ready, tmp_path / "left")
@@ -88,7 +83,6 @@ def test_a_profile_build_without_regions_traces_nothing(tmp_path: Path) -> None:
 
 
 def test_the_key_is_of_the_variant(tmp_path: Path) -> None:
-    """Switches are the reduced build's alone: others are built once."""
     on, off = (
         session(tmp_path / "a"),
         session(tmp_path / "b", trim="{switches: {flatbuffers: false}}"),

@@ -61,7 +61,6 @@ class Seen:
 
     @property
     def changed(self) -> frozenset[str]:
-        """Tasks with another key; a change that makes another plan says nothing of new ones."""
         both = self.before.keys() & self.after.keys()
         return frozenset(task for task in both if self.before[task] != self.after[task])
 
@@ -72,8 +71,6 @@ class Seen:
 
 
 class Contract:
-    """The ways to trim, and every change that was tried on them."""
-
     def __init__(self, every: Iterator[World]) -> None:
         self.worlds = {world.name: world for world in every}
         self.labels: dict[str, Labels] = {
@@ -82,7 +79,6 @@ class Contract:
         self._tried: dict[int, list[Seen]] = {}
 
     def tried(self, fact: Fact) -> list[Seen]:
-        """Return what came of a fact in each way to trim that has it."""
         if id(fact) not in self._tried:
             self._tried[id(fact)] = [self._try(fact, name) for name in fact.where]
         return self._tried[id(fact)]
@@ -92,18 +88,15 @@ class Contract:
         return self.seen(fact.name, name, fact.change(self.worlds[name]), patterns)
 
     def seen(self, fact: str, name: str, world: World, patterns: str) -> Seen:
-        """Return what a changed world names."""
         before, after = self.labels[name], world.labels()
         expected = _matching(before.keys() & after.keys(), patterns)
         return Seen(fact, name, before, after, expected)
 
     @cached_property
     def left(self) -> list[Seen]:
-        """What comes of every file that any task left, and of what it found."""
         return list(self._left())
 
     def _left(self) -> Iterator[Seen]:
-        """Yield what comes of every file that any task left, and of what it found."""
         for name, world in self.worlds.items():
             for task, folder in world.session.results.done.items():
                 for field, value in found_facts(folder.result):
@@ -142,12 +135,10 @@ def test_exactly_what_depends_on_a_fact_has_another_key(contract: Contract, fact
 
 
 def test_exactly_what_depends_on_a_result_has_another_key(contract: Contract) -> None:
-    """On each file that a task left, and each field of what it found; logs are left out."""
     assert [seen.unlike for seen in contract.left if seen.changed != seen.expected] == []
 
 
 def test_what_is_measured_is_in_no_key(contract: Contract) -> None:
-    """Times, logs, conditions of a device, where the same was found: nothing is made again."""
     for name, world in contract.worlds.items():
         for task in world.session.results.done:
             assert world.made_again(task).labels() == contract.labels[name], (name, task)
@@ -252,7 +243,6 @@ def result_types() -> Iterator[type[StageResult]]:
 
 
 def test_every_field_of_a_session_is_in_it() -> None:
-    """Of each of its parts; or is said to be no fact."""
     rows = {fact.name.partition(".")[0] for fact in AROUND}
     types = typing.get_type_hints(Session)
     facts = [fact.name for part in fields(Session) for fact in fields(types[part.name])]

@@ -1,5 +1,3 @@
-"""Lists of functions that device jobs made: used as they are, if they are of this very link."""
-
 from __future__ import annotations
 
 import hashlib
@@ -49,7 +47,6 @@ def prepared(tmp_path: Path, text: str = LISTED, **changes: Any) -> tuple[Sessio
 
 
 def test_the_list_is_taken_as_it_is(tmp_path: Path) -> None:
-    """Nothing runs here; the result is what a run would have left."""
     session, task, work = prepared(tmp_path)
 
     assert functions.work(task, session, work) == RecordResult(functions=2, time_s=1.5)
@@ -58,7 +55,6 @@ def test_the_list_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 def test_inputs_name_the_list_and_what_binds_it(tmp_path: Path) -> None:
-    """But no device of this machine; another list is another result."""
     session, task, _ = prepared(tmp_path)
     named = functions.inputs(task, session)
 
@@ -103,7 +99,6 @@ def test_a_list_of_something_else_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_list_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    """It comes from another machine, and its names end up in a linker script."""
     session, task, work = prepared(tmp_path, text)
     with pytest.raises(InputError) as caught:
         functions.work(task, session, work)
@@ -182,7 +177,6 @@ def committed(folder: Path, **changes: Any) -> tuple[Session, KeepSet]:
 
 
 def test_functions_of_this_link_are_kept(tmp_path: Path) -> None:
-    """The stage leaves the file in its normal form."""
     now, keep = committed(tmp_path)
 
     assert functions.work(TASK, now, tmp_path) == FunctionsKeepSetResult(functions=1)

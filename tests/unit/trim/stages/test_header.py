@@ -1,5 +1,3 @@
-"""The stage header: the keep set that is trimmed by, and the files that are generated from it."""
-
 from __future__ import annotations
 
 import hashlib
@@ -75,7 +73,6 @@ def test_the_order_of_lines_changes_nothing(now: Session) -> None:
 
 
 def test_the_file_is_bound_by_its_digest(now: Session) -> None:
-    """With the scenarios that are configured, of which the warnings speak."""
     commit(now, keep_set(1))
     named = header.inputs(HEADER_TASK, now)
 

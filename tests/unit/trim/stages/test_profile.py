@@ -1,5 +1,3 @@
-"""Traces that device jobs took: used as they are, if they are of what is built here."""
-
 from __future__ import annotations
 
 import hashlib
@@ -58,7 +56,6 @@ def prepared(
 
 
 def test_the_trace_is_taken_as_it_is(tmp_path: Path) -> None:
-    """Nothing runs here; the result is what a run would have left."""
     session, task, _, work = prepared(tmp_path)
     result = profile.work(task, session, work)
 
@@ -80,7 +77,6 @@ def test_the_cache_of_a_search_is_taken_too(tmp_path: Path) -> None:
 
 
 def test_inputs_name_the_trace_and_what_binds_it(tmp_path: Path) -> None:
-    """But no device of this machine; another trace is another result."""
     session, task, search, _ = prepared(tmp_path, config=SEARCHING)
     named = profile.inputs(task, session)
 
@@ -120,7 +116,6 @@ def test_a_trace_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_a_job_that_took_no_trace_is_a_failure_here(
     tmp_path: Path, status: ScenarioStatus, kind: type[MegtrimError]
 ) -> None:
-    """With what it said; it is not made good for on another machine."""
     session, task, _, work = prepared(tmp_path, status=status, text="why", trace=None)
     with pytest.raises(MegtrimError) as caught:
         profile.work(task, session, work)
@@ -131,7 +126,6 @@ def test_a_job_that_took_no_trace_is_a_failure_here(
 
 
 def test_a_scenario_that_no_job_brought_is_not_traced_here(tmp_path: Path) -> None:
-    """A trace of another CPU would choose other kernels."""
     session, task, _, _ = prepared(tmp_path)
     other = changed(session, traced={"m/t@any": session.request.traced["m/s@any"]})
     with pytest.raises(InfrastructureFailure) as caught:

@@ -1,5 +1,3 @@
-"""Reading what CMake and Ninja recorded of a build."""
-
 from __future__ import annotations
 
 import json
@@ -25,7 +23,6 @@ def test_units_are_found_by_their_objects() -> None:
 
 
 def test_dependencies_are_found_by_object() -> None:
-    """Relative paths are those of a compiler cache, and of files that the build made."""
     text = (
         "a.o: #deps 2, deps mtime 1 (VALID)\n"
         "    /src/a.cpp\n"
@@ -47,7 +44,6 @@ def record(build: Path, *rows: str) -> None:
 
 
 def test_what_was_made_again_was_compiled(tmp_path: Path) -> None:
-    """Links are no sources; generated ones are named by their whole path; a cut-off row is none."""
     build, source = tmp_path / "build", tmp_path / "src"
     build.mkdir()
     generated = f"{build}/generated.cpp"

@@ -1,5 +1,3 @@
-"""ccache's settings for a build, by what a remote storage answers to one test compilation."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -22,8 +20,6 @@ ERROR, TIMEOUT = "remote_storage_error\n", "remote_storage_timeout\n"
 
 
 class Storage(ProcessRunner):
-    """A machine with ccache, which counts what a test wants; no compiler is started."""
-
     def __init__(self, counted: str, *, ccache: bool = True, hangs: bool = False) -> None:
         super().__init__({})
         self.commands: list[Command] = []
@@ -45,8 +41,6 @@ class Storage(ProcessRunner):
 
 
 class Broken(Storage):
-    """A machine on which nothing can be started."""
-
     def run(self, command: Command) -> CompletedCommand:
         msg = "cannot be started"
         raise InfrastructureFailure(msg)
@@ -101,7 +95,6 @@ def test_a_storage_that_does_not_answer_is_not_used(tmp_path: Path, machine: Sto
 def test_a_storage_that_takes_nothing_is_only_read(
     tmp_path: Path, counted: str, writes: bool, warned: list[bool]
 ) -> None:
-    """Nor is it written by who may not."""
     machine = Storage(counted)
     found, warnings = settings(machine, tmp_path, writes=writes)
 
@@ -119,7 +112,6 @@ def test_no_ccache_is_a_warning(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("writes", "expected"), [(True, {}), (False, {VARIABLE: ""})])
 def test_without_a_storage(tmp_path: Path, writes: bool, expected: dict[str, str]) -> None:
-    """The owner's own setting counts, unless this run may not write."""
     machine = Storage("")
     cache = CompilerCache((), writes=writes, passed={}, warn=pytest.fail)
 

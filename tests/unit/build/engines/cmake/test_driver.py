@@ -1,5 +1,3 @@
-"""Driving CMake and Ninja: what is shown of a build that fails, and which failure it is."""
-
 from __future__ import annotations
 
 import os
@@ -252,7 +250,6 @@ def test_an_option_that_cmake_does_not_use(
     name: str,
     passes: bool,
 ) -> None:
-    """One that a person asks for is refused before anything compiles; CMake reads it again."""
     calls = fake_tools(tmp_path, monkeypatch, says=UNUSED.format(name=name))
     asked = replace(job, options=(("MGE_X", "1"), ("CMAKE_Y", "2")), places=PLACES)
     with nullcontext() if passes else pytest.raises(InputError) as caught:
@@ -347,7 +344,6 @@ def tree(tmp_path: Path) -> WorkTree:
 
 
 def test_what_was_noted_is_known_until_it_is_forgotten(tree: WorkTree) -> None:
-    """A build that is cut off leaves nothing that looks like a finished one."""
     assert not driver.is_built(tree, "one")
     driver.note_build(tree, "one")
     assert driver.is_built(tree, "one")

@@ -1,5 +1,3 @@
-"""What ccache learns of a storage: bounded, read-only where it must be, and never broken."""
-
 from __future__ import annotations
 
 import pytest
@@ -119,7 +117,6 @@ NO_URLS = "found something other than URLs of a remote storage, one space betwee
     ],
 )
 def test_what_is_refused(text: str, message: str) -> None:
-    """It would fail every compilation, or do something else than was meant."""
     with pytest.raises(InputError) as caught:
         parse_storages(text, source="CCACHE_REMOTE_STORAGE")
 
@@ -129,7 +126,6 @@ def test_what_is_refused(text: str, message: str) -> None:
 
 @given(st.text(max_size=60) | st.from_regex(r"(redis|http|file):[/a-z@:\[\]|=-]{0,30}"))
 def test_anything_is_read_or_refused(text: str) -> None:
-    """What is read is shown as it was written, and read again as the same."""
     try:
         found = parse_storages(text, source="x")
     except InputError:

@@ -1,5 +1,3 @@
-"""The CMake file that compiles what is no kernel for size: its text."""
-
 from __future__ import annotations
 
 import re
@@ -33,7 +31,6 @@ def test_a_tree_without_a_plain_project_is_refused(lists: str) -> None:
 
 @pytest.mark.parametrize("folder", ['a"b', "a;b", "a b", "a)b", "", "a$b"])
 def test_a_folder_that_cmake_would_read_otherwise_is_refused(folder: str) -> None:
-    """It never comes from outside; a fork of an engine file might."""
     with pytest.raises(InputError, match="CMake cannot match"):
         source_options.render(SourceOptions(options=("-Oz",), fast=(), outside=(folder,)))
 

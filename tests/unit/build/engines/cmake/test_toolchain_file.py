@@ -1,5 +1,3 @@
-"""The CMake toolchain file: everything a build learns about the compiler."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -47,7 +45,6 @@ def test_the_whole_text() -> None:
 
 
 def test_a_plain_build_has_no_include_folder_of_ours() -> None:
-    """The engine's own midout.h must win there; a compiler of one word needs no argument."""
     text = render(TOOLCHAIN, quoted_include=False)
 
     assert "iquote" not in text
@@ -57,7 +54,6 @@ def test_a_plain_build_has_no_include_folder_of_ours() -> None:
 
 
 def test_no_path_of_this_machine_is_in_it_but_the_compilers() -> None:
-    """Two trees in different folders are built from equal files."""
     assert render(TOOLCHAIN, quoted_include=True).count("/bin/") == 2
 
 
@@ -89,7 +85,6 @@ def test_an_ndk_is_left_to_its_own_file() -> None:
 
 
 def test_an_application_names_the_files_of_the_engine_without_its_place() -> None:
-    """It includes the engine's headers, from a folder that differs from machine to machine."""
     text = render(TOOLCHAIN, quoted_include=False, engine_tree="../..")
 
     assert 'get_filename_component(MEGTRIM_ENGINE_TREE "${MEGTRIM_TREE}/../.." ABSOLUTE)\n' in text

@@ -1,5 +1,3 @@
-"""Reading a link command: what Ninja shows, and what compilers show of their linkers."""
-
 from __future__ import annotations
 
 import shlex
@@ -34,7 +32,6 @@ def test_the_one_link_between_two_colons_is_taken() -> None:
 
 
 def test_a_link_of_zig_has_a_driver_of_two_words() -> None:
-    """Its first one is the program, the second says what it is to be."""
     found = parse("/x/zig c++ -target aarch64-linux-musl a.o -o program", target="program")
 
     assert found.driver == ("/x/zig", "c++")
@@ -75,7 +72,6 @@ def test_quotes_are_a_shells(text: str, expected: str) -> None:
     ],
 )
 def test_what_the_link_would_write_or_strip_is_left_out(outputs: str) -> None:
-    """The tree's own files stay as they are, and symbols are needed."""
     assert words(f"-Wl,--gc-sections {outputs} a.o") == ("-Wl,--gc-sections", "a.o")
 
 
@@ -105,7 +101,6 @@ def test_other_pieces_of_the_same_word_stay() -> None:
     ],
 )
 def test_anything_but_one_link_is_refused(text: str, found: str) -> None:
-    """What else it does would be lost, or is a shell's to do."""
     with pytest.raises(InputError, match=found) as caught:
         parse(text, target="program")
     assert "megtrim repeats a target's own link command" in caught.value.hint

@@ -1,5 +1,3 @@
-"""What a link takes from an image is copied out of it, and nothing else."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -49,7 +47,6 @@ def test_what_lies_outside_of_the_tree_is_copied(tmp_path: Path) -> None:
 
 
 def test_the_libraries_that_one_stands_for_are_copied_too(tmp_path: Path) -> None:
-    """Though no one knows of them before it is read; and what a link leads to, not the link."""
     files(tmp_path, usr__libx_a=b"INPUT(-lone -ltwo)", real_a=ARCHIVE, usr__libtwo_a=ARCHIVE)
     (tmp_path / "usr/libone.a").symlink_to("../real.a")
 
@@ -61,7 +58,6 @@ def test_the_libraries_that_one_stands_for_are_copied_too(tmp_path: Path) -> Non
 
 
 def test_what_no_one_may_change_can_be_copied(tmp_path: Path) -> None:
-    """An image's folders may be like that; the copies are ours, and go in the next round."""
     files(tmp_path, usr__libx_a=b"INPUT(-lone)", usr__libone_a=ARCHIVE)
     (tmp_path / "usr/libx.a").chmod(0o444)
     (tmp_path / "usr").chmod(0o555)
@@ -72,7 +68,6 @@ def test_what_no_one_may_change_can_be_copied(tmp_path: Path) -> None:
 
 
 def test_a_shared_library_is_still_the_one_that_the_linker_takes(tmp_path: Path) -> None:
-    """The archive next to it is not in the link."""
     files(tmp_path, usr__libx_so=OBJECT, usr__libx_a=ARCHIVE)
     assert found(tmp_path, f"-L{tmp_path}/usr", "-lx") == {}
 

@@ -1,5 +1,3 @@
-"""The call that repeats a link: what compilers print, and which linker is asked."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -26,8 +24,6 @@ GNU = "GNU ld (GNU Binutils for Debian) 2.40\n"
 
 
 class Compiler(ProcessRunner):
-    """Prints the next answer at each call; nothing is started."""
-
     def __init__(self, *answers: str, rc: int = 0) -> None:
         super().__init__({})
         self.calls: list[tuple[str, ...]] = []

@@ -1,5 +1,3 @@
-"""Which words of a link command are inputs to be emptied, and what stands in their place."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -82,7 +80,6 @@ def test_a_static_library_is_taken_where_that_is_asked(tmp_path: Path, word: str
 
 
 def test_a_library_that_stands_for_others(tmp_path: Path) -> None:
-    """Is taken apart, as the linker does; other scripts are left to the linker."""
     lib = archive({"one.o/": OBJECT})
     files(
         tmp_path, b__libcxx_a=b"INPUT(-lcxx_static -lcxxabi)\n", b__libcxx_static_a=lib,
@@ -98,14 +95,12 @@ def test_a_library_that_stands_for_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["libc.a", "libgcc.a", "crt1.o"])
 def test_the_platforms_own_inputs_stay(tmp_path: Path, name: str) -> None:
-    """Whatever is in them: a compiler calls them unasked."""
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / name).write_bytes(OBJECT)
     assert linked(tmp_path, name) == (name,)
 
 
 def test_a_damaged_input_is_shown_by_its_path(tmp_path: Path) -> None:
-    """The link would fail as well, in other words."""
     files(tmp_path, one_o=OBJECT[:-50])
 
     with pytest.raises(InputError, match=r"build/one\.o: a damaged object or archive"):

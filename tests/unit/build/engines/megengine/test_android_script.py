@@ -1,5 +1,3 @@
-"""What is asked of the engine's own script for Android."""
-
 from __future__ import annotations
 
 import shlex
@@ -104,7 +102,6 @@ def test_what_is_not_known_to_fail_is_let_through(version: str) -> None:
     ],
 )
 def test_what_is_known_to_fail_is_refused(version: str, message: str) -> None:
-    """Before an hour of building, with the release that the engine suggests."""
     with pytest.raises(InputError) as caught:
         android_script.check_ndk(toolchain(version))
 

@@ -1,8 +1,3 @@
-"""MegEngine: what makes a folder one, and what its variants are made from.
-
-The trees here have the layout's names only.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -78,7 +73,6 @@ def test_the_variants_of_megengine(processes: ProcessRunner, tmp_path: Path) -> 
 def test_the_tree_says_which_models_it_reads(
     processes: ProcessRunner, tmp_path: Path, schemas: dict[str, str], formats: tuple[str, ...]
 ) -> None:
-    """Nothing is known of a fork that reads models of its own."""
     texts = {
         f"src/serialization/impl/{name}": f'namespace mgb;\n\nfile_identifier "{identifier}";\n'
         for name, identifier in schemas.items()
@@ -110,7 +104,6 @@ def test_the_upstream_layout_has_one_file(processes: ProcessRunner, tmp_path: Pa
 def test_elementwise_modes_come_from_the_engines_own_script(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """Which is run, and leaves nothing in the checkout."""
     modes = {
         "dnn/scripts/gen_param_defs.py": MODES_SCRIPT,
         "dnn/scripts/opr_param_defs.py": "RELU = 0,\nFUSE_MUL_ADD3=36\n\n",
@@ -145,7 +138,6 @@ LINUX = Toolchain(
 
 @pytest.mark.parametrize("targets", ["", "add_library(lite_shared_x S)", "# lite_shared"])
 def test_a_tree_without_it_is_refused(targets: str) -> None:
-    """An application can then only be built as a target of the engine."""
     with pytest.raises(InputError) as caught:
         describe_library(targets, Linkage.SHARED, LINUX, root="tree")
     assert caught.value.message == (
@@ -196,7 +188,6 @@ def of_tree(
 
 
 def test_the_older_programs_flags(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Compared one by one; the layouts come from a macro."""
     files = {"sdk/load-and-run/src/mgblar.cpp": OLD_SOURCE, "sdk/load-and-run/main.cpp": "main"}
     found = of_tree(processes, tmp_path, files, SDK, SDK_PROGRAM)
 
@@ -215,7 +206,6 @@ def test_the_newer_programs_flags(processes: ProcessRunner, tmp_path: Path) -> N
 
 
 def test_a_tree_that_shows_none_keeps_the_list(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Only the program's own C++ is looked at, and no link is followed."""
     files = {
         "lite/src/a.cpp": NEW_SOURCE,
         "lite/load_and_run/README.md": NEW_SOURCE,

@@ -1,5 +1,3 @@
-"""The generations: recognised by their trees, and what each build is made of."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -52,7 +50,6 @@ def without(files: Mapping[str, str], *names: str) -> dict[str, str]:
 
 
 def test_rows_hold_together() -> None:
-    """Each has a header that keep sets know, and a name of its own."""
     assert len({each.name for each in GENERATIONS}) == len(GENERATIONS)
     assert all(each.number in HEADERS for each in GENERATIONS)
     assert all(each.program.endswith("/") for each in GENERATIONS)
@@ -120,7 +117,6 @@ def test_missing_submodules_are_named_with_the_command(
     lost: tuple[str, ...],
     missing: tuple[str, str],
 ) -> None:
-    """Ready to be pasted; each generation needs its own."""
     error = refused(processes, tmp_path, without(files, *lost))
 
     assert error.message == f"{tmp_path} has no files of its submodules {', '.join(missing)}"
@@ -148,7 +144,6 @@ def test_a_submodule_that_the_release_does_not_have_is_not_asked_for(
 def test_how_the_header_enters(
     processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], header: str, option: str
 ) -> None:
-    """Over a file that the newer tree knows, or in a place of its own, which the older is shown."""
     engine = MegEngine(write(tmp_path, files), processes)
     reduced = make_spec(engine, Variant.REDUCED)
 
@@ -162,7 +157,6 @@ def test_how_the_header_enters(
 
 
 def test_a_path_with_blanks_cannot_be_shown(processes: ProcessRunner, tmp_path: Path) -> None:
-    """The older engine pastes it into the compiler's flags."""
     reduced = make_spec(MegEngine(write(tmp_path, OLDEST), processes), Variant.REDUCED)
 
     with pytest.raises(InputError) as caught:
@@ -208,7 +202,6 @@ def test_sources_of_the_older_generation(processes: ProcessRunner, tmp_path: Pat
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder far below those of other tests."""
     folder = tmp_path / "a" / "b" / "c" / "project"
     folder.mkdir(parents=True)
     return folder
@@ -231,7 +224,6 @@ def test_one_in_or_next_to_the_folder_is_found(project: Path, place: str) -> Non
 
 
 def test_the_one_around_the_folder_comes_first(project: Path) -> None:
-    """A model may lie in the engine's own tree."""
     write(project.parent, NEWEST)
     write(project / "MegEngine", OLDEST)
 

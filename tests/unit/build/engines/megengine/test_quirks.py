@@ -1,5 +1,3 @@
-"""Known quirks: rows of a table that say where they apply and how it is known."""
-
 from __future__ import annotations
 
 import pytest
@@ -10,7 +8,6 @@ from megtrim.build_spec import Variant
 
 
 def test_rows_are_whole_and_their_names_unique() -> None:
-    """Each says what goes wrong, how that is known, and what megtrim does."""
     names = [quirk.name for quirk in MEGENGINE]
 
     assert len(names) == len(set(names))
@@ -40,7 +37,6 @@ def test_where_a_quirk_applies(
     variants: tuple[Variant, ...],
     applies: bool,
 ) -> None:
-    """Here to the oldest generation's reduced variant, toolchain ``host``; empty is everywhere."""
     quirk = Quirk(
         name="x",
         toolchains=toolchains,
@@ -55,7 +51,6 @@ def test_where_a_quirk_applies(
 
 
 def test_rows_name_generations_that_there_are() -> None:
-    """A name with a slip would apply nowhere, in silence."""
     known = {generation.name for generation in GENERATIONS}
 
     assert all(set(quirk.generations) <= known for quirk in MEGENGINE)
@@ -74,7 +69,6 @@ def test_options_come_in_the_order_of_the_table() -> None:
 
 @pytest.mark.parametrize("variant", Variant)
 def test_what_every_build_of_the_engine_is_shown(variant: Variant) -> None:
-    """All variants alike, so that they stay comparable; clang's linker needs more."""
     common = (("MGE_WITH_JIT", "OFF"), ("CMAKE_POLICY_VERSION_MINIMUM", "3.5"))
     linker = (("CXX_SUPPORT_GOLD", "OFF"), ("LINKER_SUPPORT_Z_NOCOPYRELOC_ICF_SAFE_NO_LLD", "OFF"))
 
