@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.images.build import recipes
 from megtrim.build.images.container_runner import ContainerRunner, Mounts
-from megtrim.build.images.docker import DockerClient
+from megtrim.build.images.docker import DockerClient, recipes
 from megtrim.util.process import Command, ProcessRunner
 from support.docker_engine import debian_image, engine
 from support.standin_ndk import make_standin_ndk

@@ -13,8 +13,7 @@ from threading import Thread
 import pytest
 
 from images.conftest import LINUX, built, recipe_with
-from megtrim.build.images.build import recipes
-from megtrim.build.images.docker import DockerClient
+from megtrim.build.images.docker import DockerClient, recipes
 from megtrim.util.process import ProcessRunner
 
 TAG = "megtrim-images-test:tried"

@@ -12,7 +12,7 @@ import pytest
 
 from integration.sample_builds import compile_project
 from megtrim.build import toolchains
-from megtrim.build.engines.cmake import driver, source_options
+from megtrim.build.engines.cmake import driver, toolchain_file
 from megtrim.build.engines.cmake.driver import Job
 from megtrim.build.engines.cmake.toolchain_file import render
 from megtrim.build_spec import SourceOptions
@@ -102,9 +102,9 @@ def test_cmake_gives_them_to_all_but_the_kernels(
 ) -> None:
     """Behind the target's own, once for a source of two targets; those that are made, too."""
     write(tmp_path / "src", {name: text.replace("@SPEED@", speed) for name, text in TREE.items()})
-    hook = tmp_path / source_options.FILE
-    hook.write_text(source_options.render(WANTED), encoding="utf-8")
-    name = source_options.option_name(TREE["CMakeLists.txt"], root="tree")
+    hook = tmp_path / toolchain_file.SOURCES_FILE
+    hook.write_text(toolchain_file.render_sources(WANTED), encoding="utf-8")
+    name = toolchain_file.option_name(TREE["CMakeLists.txt"], root="tree")
 
     given = _configured(tmp_path, name, hook)
 

@@ -12,9 +12,8 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 from megtrim.build import toolchains
-from megtrim.build.engines.link import inputs, invocation
-from megtrim.build.engines.link.command_line import LinkCommand
-from megtrim.build.engines.link.invocation import LinkEnvironment
+from megtrim.build.engines.link import invocation, relink
+from megtrim.build.engines.link.invocation import LinkCommand, LinkEnvironment
 from megtrim.build_spec import LinkSpec, StubForm, Toolchain
 from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import FunctionTable, read_table
@@ -134,7 +133,7 @@ class Place:
         command = LinkCommand(driver=self.toolchain.cxx_compiler, words=words, output="none")
         # As megtrim links: zig would compile its libraries once more for a link that names symbols.
         call = invocation.find(command, spec.target, link_env)
-        argv = inputs.copies(call.argv, link_env=link_env, spec=spec)
+        argv = relink.copy_inputs(call.argv, link_env, spec)
         self.run(*argv, "-o", f"program-{self.count}")
         return self.root / f"program-{self.count}"
 
@@ -225,7 +224,7 @@ def test_the_inputs_stay_as_they_are(place: Place) -> None:
     files = [place.root / name for name in ("main.cpp.o", "lib/libparts.a")]
     before = [each.read_bytes() for each in files]
     argv = ("ld", "main.cpp.o", "-Llib", "-lparts", "-lc", "main.cpp.o")
-    made = inputs.copies(argv, link_env=place.bench("copied"), spec=make_spec(*NAMES))
+    made = relink.copy_inputs(argv, place.bench("copied"), make_spec(*NAMES))
 
     assert made == ("ld", "main.cpp.o", "-Llib", made[3], *argv[4:])
     assert Path(made[3]).name == "libparts.a"

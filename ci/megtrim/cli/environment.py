@@ -72,7 +72,7 @@ def read_cache_variables() -> dict[str, str]:
 
 def read_engine_key() -> str:
     """Return the key that reads the engine's repository, a token or SSH's; empty: there is none."""
-    from megtrim.build.sources.deploy_key import is_deploy_key
+    from megtrim.build.sources.git import is_deploy_key
 
     key = os.environ.get(ENGINE_KEY, "").strip()
     deploy_key = "\n".join((*key.splitlines(), ""))
@@ -87,7 +87,7 @@ def read_engine_key() -> str:
 
 
 def read_engine_host_keys() -> str:
-    from megtrim.build.sources.deploy_key import check_host_keys
+    from megtrim.build.sources.git import check_host_keys
 
     return check_host_keys(os.environ.get(ENGINE_HOST_KEYS, "")[:_LONGEST_HOST_KEYS])
 

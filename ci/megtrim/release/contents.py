@@ -23,7 +23,7 @@ from megtrim.checks.statuses import (
 )
 from megtrim.config.config_id import NAME_PATTERN
 from megtrim.load_and_run.parity import OutputResult
-from megtrim.trim.usage import FunctionsUse, TrimChoice
+from megtrim.trim.results import FunctionsUse, TrimChoice
 from megtrim.util.strict_json import dump, encode, load
 from megtrim.util.value import Value
 from megtrim.util.wording import make_printable

@@ -45,7 +45,7 @@ from megtrim.render.markup import (
 from megtrim.size.report import budgets
 from megtrim.size.report import tables as sizes
 from megtrim.size.rows import name_subject
-from megtrim.trim.usage import OperatorUse, RegionsUse, TagUse
+from megtrim.trim.results import OperatorUse, RegionsUse, TagUse
 from megtrim.util.errors import EXIT_PASS
 from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict

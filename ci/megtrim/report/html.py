@@ -29,7 +29,7 @@ from megtrim.size.report import budgets
 from megtrim.size.report.byte_map import draw_map
 from megtrim.size.report.trend import draw_trends
 from megtrim.size.rows import LimitKind
-from megtrim.trim.usage import TagUse
+from megtrim.trim.results import TagUse
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import describe_origin, describe_rebuild, list_urgent, origin_facts
 

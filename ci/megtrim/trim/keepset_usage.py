@@ -24,15 +24,16 @@ from megtrim.regions.keepset_files import read_keep_set
 from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
 from megtrim.trim.builds import size_options
-from megtrim.trim.results import ReduceResult, TraceResult
-from megtrim.trim.usage import (
+from megtrim.trim.results import (
     FunctionsUse,
     OperatorsUse,
     OperatorUse,
     Rebuild,
+    ReduceResult,
     RegionsUse,
     RegionUse,
     TagUse,
+    TraceResult,
     TrimChoice,
 )
 

@@ -59,7 +59,7 @@ class ReduceResult(StageResult):
 
 
 class SymbolizingLinkResult(StageResult):
-    """Its files say everything."""
+    """The link whose traps name functions; its files say everything."""
 
 
 class UnfoldedLinksResult(StageResult):
@@ -75,3 +75,81 @@ class RecordResult(StageResult):
 
 class FunctionsKeepSetResult(StageResult):
     functions: int
+
+
+class SizeFlagResult(Value):
+    name: str
+    value: str
+    why_not: str
+    """Empty if it was."""
+
+
+class TrimChoice(Value):
+    level: str
+    layout: str
+    minimum_size: bool
+    optimize: str
+    switched_off: tuple[str, ...] = ()
+    """Besides those of the minimum size."""
+    means: tuple[SizeFlagResult, ...] = ()
+    quick: bool = False
+    """By functions from the plain build, whatever level is configured."""
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Such as ``small_code Oz``."""
+        return tuple(f"{each.name} {each.value}" for each in self.means if not each.why_not)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        return tuple(f"{each.name}: {each.why_not}" for each in self.means if each.why_not)
+
+
+class FunctionsUse(Value):
+    artifact: str
+    held: int
+    """In the build that it was linked from."""
+    kept: int
+
+
+class Rebuild(Value):
+    """What the build by regions compiled; its tree may hold a previous build."""
+
+    compiled: int
+    units: int
+
+
+class RegionUse(Value):
+    name: str
+    meaning: str = ""
+    """Its hash ints decoded to names, or empty."""
+    scenarios: tuple[str, ...]
+
+
+class TagUse(Value):
+    tag: str
+    kept: int
+    held: int
+    """By the profile binary."""
+    regions: tuple[RegionUse, ...]
+
+
+class RegionsUse(Value):
+    """None kept: nothing was traced, so nothing was trimmed by trace."""
+
+    held: int
+    kept: int
+    by_tag: tuple[TagUse, ...]
+
+
+class OperatorUse(Value):
+    name: str
+    models: tuple[str, ...]
+
+
+class OperatorsUse(Value):
+    """None kept: nothing was trimmed by operator."""
+
+    kept: tuple[OperatorUse, ...]
+    dtypes: tuple[OperatorUse, ...]
+    elemwise_modes: tuple[OperatorUse, ...]

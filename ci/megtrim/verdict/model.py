@@ -24,7 +24,7 @@ from megtrim.proof.results import ScenarioResult
 from megtrim.size.growth.inputs import Cause, CauseNote
 from megtrim.size.history import SizeTrend
 from megtrim.size.rows import ArtifactSizes, BudgetRow
-from megtrim.trim.usage import FunctionsUse, OperatorsUse, Rebuild, RegionsUse, TrimChoice
+from megtrim.trim.results import FunctionsUse, OperatorsUse, Rebuild, RegionsUse, TrimChoice
 from megtrim.util.strict_json import dump, load
 from megtrim.util.value import Value
 from megtrim.verdict.conclusion import HINT, VERSION, expect_agreement, expect_sound

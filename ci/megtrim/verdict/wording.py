@@ -17,7 +17,7 @@ from megtrim.render.formatting import group_digits, kept_of_held
 if TYPE_CHECKING:
     from megtrim.checks.check import Check
     from megtrim.size.rows import VariantSize
-    from megtrim.trim.usage import Rebuild
+    from megtrim.trim.results import Rebuild
     from megtrim.verdict.model import Verdict
 
 TO_LOOK_AT = (

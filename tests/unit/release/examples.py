@@ -32,7 +32,7 @@ from megtrim.release.contents import (
 from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS, dump_checksums, seal
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
-from megtrim.trim.usage import FunctionsUse
+from megtrim.trim.results import FunctionsUse
 from megtrim.util.files import sha256_file
 from megtrim.util.process import ProcessRunner
 from megtrim.verdict.model import Verdict, to_json

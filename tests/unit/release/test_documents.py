@@ -30,7 +30,7 @@ from megtrim.release.documents import (
     render_statement,
     seal,
 )
-from megtrim.trim.usage import FunctionsUse
+from megtrim.trim.results import FunctionsUse
 from megtrim.util.errors import InputError
 from unit.release.examples import MODELS, PROGRAM, STAGES, contents, for_other_engine, sha
 

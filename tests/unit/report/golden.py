@@ -16,7 +16,7 @@ from megtrim.report.comment import Links, render
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.inputs import Cause, InputChanges, describe_causes
 from megtrim.size.rows import ArtifactSizes, BudgetStatus
-from megtrim.trim.usage import RegionsUse
+from megtrim.trim.results import RegionsUse
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import Verdict
 from unit.verdict.examples import (

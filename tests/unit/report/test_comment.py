@@ -18,7 +18,7 @@ from megtrim.report import comment
 from megtrim.report.comment import Links, describe_next_step, render
 from megtrim.size.growth.inputs import Cause
 from megtrim.size.rows import BudgetStatus
-from megtrim.trim.usage import (
+from megtrim.trim.results import (
     OperatorsUse,
     OperatorUse,
     Rebuild,

@@ -14,7 +14,7 @@ import pytest
 from megtrim.checks.invocation import Invocation
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import html
-from megtrim.trim.usage import OperatorsUse, RegionsUse, SizeFlagResult
+from megtrim.trim.results import OperatorsUse, RegionsUse, SizeFlagResult
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.verdict.examples import (

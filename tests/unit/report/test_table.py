@@ -7,7 +7,7 @@ import pytest
 from megtrim.checks.invocation import suggest_for_scenario
 from megtrim.checks.statuses import CheckKind
 from megtrim.report import table
-from megtrim.trim.usage import RegionsUse
+from megtrim.trim.results import RegionsUse
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.verdict.examples import by_committed, compared, facts, failing, hostile, passing

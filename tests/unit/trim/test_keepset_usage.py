@@ -17,8 +17,7 @@ from megtrim.chain.graph import (
 from megtrim.chain.session import Session
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim import keepset_usage
-from megtrim.trim.results import FunctionCount
-from megtrim.trim.usage import Rebuild
+from megtrim.trim.results import FunctionCount, Rebuild
 from megtrim.verdict import stage as verdict
 from unit.trim.stages.built import finish
 from unit.trim.stages.support import changed, keep_set, only_scenario, open_session

@@ -20,7 +20,14 @@ from megtrim.size.byte_table import ByteChange, ByteMap, MappedComponent, Mapped
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
 from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, LimitKind, VariantSize
-from megtrim.trim.usage import OperatorsUse, OperatorUse, RegionsUse, RegionUse, TagUse, TrimChoice
+from megtrim.trim.results import (
+    OperatorsUse,
+    OperatorUse,
+    RegionsUse,
+    RegionUse,
+    TagUse,
+    TrimChoice,
+)
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import Verdict
 

@@ -19,7 +19,7 @@ from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.proof.results import ScenarioResult, scenario_checks
 from megtrim.size.rows import BudgetRow, BudgetStatus, budget_checks
-from megtrim.trim.usage import RegionsUse
+from megtrim.trim.results import RegionsUse
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.verdict.examples import (

@@ -13,7 +13,7 @@ from megtrim.checks.statuses import ScenarioStatus, decide
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.proof.results import ScenarioResult, scenario_checks
-from megtrim.trim.usage import SizeFlagResult, TrimChoice
+from megtrim.trim.results import SizeFlagResult, TrimChoice
 from megtrim.util import json_text
 from megtrim.util.errors import InputError
 from megtrim.verdict.conclusion import read_conclusion

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds
-from megtrim.trim.usage import Rebuild, RegionsUse
+from megtrim.trim.results import Rebuild, RegionsUse
 from megtrim.verdict.join import join
 from megtrim.verdict.wording import describe_rebuild, growth_of, list_urgent, regions_of
 from unit.verdict.examples import compared, facts, failing, passing, unverified

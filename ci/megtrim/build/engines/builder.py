@@ -15,14 +15,13 @@ from megtrim.build.engines.cmake import (
     build_records,
     compiler_cache,
     driver,
-    source_options,
     toolchain_file,
 )
 from megtrim.build.engines.cmake.compiler_cache import CompilerCache
 from megtrim.build.engines.cmake.driver import Job, WorkTree
 from megtrim.build.engines.link import relink
 from megtrim.build.engines.link.invocation import LinkEnvironment
-from megtrim.build.engines.megengine import android_script
+from megtrim.build.engines.megengine import engine as megengine
 from megtrim.build_spec import (
     UNSTRIPPED,
     BuildRecord,
@@ -39,7 +38,10 @@ from megtrim.util.process import ProcessRunner
 
 _LISTED = 100
 """Compiled files that a record names."""
+
 Progress = Callable[[int, int, str], None]
+_FLATBUFFERS = "third_party/flatbuffers"
+_FLATC = "build_dir/host_flatc/install/bin/flatc"
 
 
 class Builder:
@@ -176,8 +178,8 @@ class Builder:
         source_copy.update(spec, tree, self._checkout)
         source_copy.write_if_changed(tree.toolchain_file, self._render_toolchain(spec))
         if spec.source_options is not None:
-            text = source_options.render(spec.source_options)
-            source_copy.write_if_changed(tree.root / source_options.FILE, text)
+            text = toolchain_file.render_sources(spec.source_options)
+            source_copy.write_if_changed(tree.root / toolchain_file.SOURCES_FILE, text)
         log = folder / "build.log"
         build_env = self._build_environment(spec, tree, log, progress)
         driver.drop_stale_tree(tree, self._toolchain, self._settings(spec, tree))
@@ -214,7 +216,7 @@ class Builder:
         return found, rebuilds, programs
 
     def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
-        variables = android_script.environment(self._toolchain.ndk, job.set_entries())
+        variables = megengine.script_environment(self._toolchain.ndk, job.set_entries())
         # The script builds flatc with this machine's compiler, from sources for an older CMake.
         host = {"CXX": self._toolchain.host_cxx[0]} if self._toolchain.host_cxx else {}
         env = {**job.env, **host, **variables, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
@@ -231,9 +233,9 @@ class Builder:
     def _entries(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         own = [("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)), *self._launcher()]
         if spec.source_options is not None:
-            lists = self._checkout.text(source_options.LISTS)
-            name = source_options.option_name(lists, root=str(self._checkout.root))
-            own.append((name, str(tree.root / source_options.FILE)))
+            lists = self._checkout.text(toolchain_file.LISTS)
+            name = toolchain_file.option_name(lists, root=str(self._checkout.root))
+            own.append((name, str(tree.root / toolchain_file.SOURCES_FILE)))
         return (*spec.options, *spec.header_entry(tree.source), *own)
 
     def _places(self, spec: BuildSpec) -> Mapping[str, str]:
@@ -243,7 +245,7 @@ class Builder:
 
     def _settings(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         hook = spec.source_options
-        by_folder = (("source options", source_options.render(hook)),) if hook else ()
+        by_folder = (("source options", toolchain_file.render_sources(hook)),) if hook else ()
         return (
             *self._entries(spec, tree),
             ("toolchain file", self._render_toolchain(spec)),
@@ -358,10 +360,6 @@ def _is_elf(path: Path) -> bool:
         return False
     with path.open("rb") as stream:
         return stream.read(4) == b"\x7fELF"
-
-
-_FLATBUFFERS = "third_party/flatbuffers"
-_FLATC = "build_dir/host_flatc/install/bin/flatc"
 
 
 def build_flatc(tree: WorkTree, build_env: BuildEnvironment) -> None:

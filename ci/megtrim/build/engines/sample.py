@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build.engines import checkout as checkouts
-from megtrim.build.engines.scoped_sources import SourceTexts
+from megtrim.build.engines.checkout import SourceTexts
 from megtrim.build_spec import (
     MINIMUM_SIZE,
     BuildSpec,

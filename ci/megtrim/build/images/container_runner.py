@@ -30,6 +30,31 @@ from megtrim.util.value import Value
 
 VARIABLE = "CCACHE_DIR"
 REMOTE = "CCACHE_REMOTE_STORAGE"
+LABEL = "megtrim.holder"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_PID = re.compile(r"[1-9][0-9]{0,8}")
+HOME = "/tmp"  # noqa: S108 - the container's own, which is removed with it
+_LOOK_TIMEOUT_S = 120.0
+_COPY_TIMEOUT_S = 600.0
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_DOCKER_FAILED = 125
+_NOT_STARTED = re.compile(r"\[FATAL tini \(\d+\)\] exec .* failed: (.*)")
+_NOT_STARTED_STATUSES = frozenset((1, 126, 127))
+"""Exit statuses of tini: 127 for no such file, 126 for one it may not run, 1 for the rest."""
+
+_DOCKER_MESSAGE = re.compile(r"^(?:docker: |.*error waiting for container)", re.MULTILINE)
+_READ_BY_DOCKER = re.compile(
+    r"(?:HOME|PATH|DOCKER_.*|BUILDX_.*|LD_.*|GO.*|SSL_.*|.*_proxy)$", re.IGNORECASE
+)
+_numbers = count(1)
+
+
+class Mounts(Value):
+    """What of this machine a container sees."""
+
+    writable: tuple[Path, ...]
+    readable: tuple[Path, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 def folder(env: Mapping[str, str], *, otherwise: Path) -> Path:
@@ -42,11 +67,6 @@ def folder(env: Mapping[str, str], *, otherwise: Path) -> Path:
     if (home / ".ccache").is_dir():
         return home / ".ccache"
     return Path(env.get("XDG_CACHE_HOME") or home / ".cache").absolute() / "ccache"
-
-
-LABEL = "megtrim.holder"
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
-_PID = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def me() -> str:
@@ -100,29 +120,6 @@ def _link(path: Path) -> str:
         return str(path.readlink())
     except OSError:
         return ""
-
-
-HOME = "/tmp"  # noqa: S108 - the container's own, which is removed with it
-_LOOK_TIMEOUT_S = 120.0
-_COPY_TIMEOUT_S = 600.0
-_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_DOCKER_FAILED = 125
-_NOT_STARTED = re.compile(r"\[FATAL tini \(\d+\)\] exec .* failed: (.*)")
-_NOT_STARTED_STATUSES = frozenset((1, 126, 127))
-"""Exit statuses of tini: 127 for no such file, 126 for one it may not run, 1 for the rest."""
-_DOCKER_MESSAGE = re.compile(r"^(?:docker: |.*error waiting for container)", re.MULTILINE)
-_READ_BY_DOCKER = re.compile(
-    r"(?:HOME|PATH|DOCKER_.*|BUILDX_.*|LD_.*|GO.*|SSL_.*|.*_proxy)$", re.IGNORECASE
-)
-_numbers = count(1)
-
-
-class Mounts(Value):
-    """What of this machine a container sees."""
-
-    writable: tuple[Path, ...]
-    readable: tuple[Path, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
 
 
 class ContainerRunner(ProcessRunner):

@@ -14,12 +14,14 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from megtrim.build.sources.git import SourceRepository, Tree
-from megtrim.build.sources.gitmodules import FILE, Submodule, parse_gitmodules
-from megtrim.build.sources.repository_url import (
+from megtrim.build.sources.gitmodules import (
+    FILE,
     RepositoryPattern,
     RepositoryUrl,
+    Submodule,
     Trust,
     make_trust,
+    parse_gitmodules,
     parse_repository_url,
 )
 from megtrim.util.errors import InputError

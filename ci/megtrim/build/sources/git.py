@@ -10,17 +10,18 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Mapping
+import shlex
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from megtrim.build.sources.deploy_key import KNOWN_HOSTS, by_ssh, hold, is_deploy_key
-from megtrim.build.sources.gitmodules import FILE, LARGEST_BYTES
-from megtrim.build.sources.repository_url import RepositoryUrl
+from megtrim.build.sources.gitmodules import FILE, LARGEST_BYTES, RepositoryUrl
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.util.value import Value
 
-_TIMEOUT_S = 120.0
 _FETCH_TIMEOUT_S = 1800.0
 _SETTINGS = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "credential.helper="),
@@ -52,7 +53,29 @@ _ADVICE = (
     "and the repository exists.",
 )
 """What git adds to whatever ssh said, also where no one was asked for any rights."""
+
 _LINK_MODE, _FILE_MODES = "160000", ("100644", "100755")
+_BRANCH_TIMEOUT_S = 30.0
+_REMOTE = "refs/remotes/origin/"
+_TAG = re.compile(r"([0-9a-f]{40})\trefs/tags/(v[0-9]+\.[0-9]+\.[0-9]+)(\^\{\})?")
+_KIT_TIMEOUT_S = 60.0
+_KIT_ENV = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+_MOST_NAMED = 5
+KNOWN_HOSTS = (
+    "github.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\n"
+)
+"""As their owners publish them; further ones are named by the workflow."""
+
+_USER = "git"
+_KEY = re.compile(
+    r"-----BEGIN (?P<kind>(?:[A-Z0-9]+ )?PRIVATE KEY)-----\n"
+    r"(?:[A-Za-z0-9+/=]{1,100}\n){1,100}"
+    r"-----END (?P=kind)-----\n",
+    re.ASCII,
+)
+_HOST_LINE = re.compile(r"[A-Za-z0-9.,:\[\]-]{1,500} [a-z0-9@.-]{1,60} [A-Za-z0-9+/=]{1,2000}")
+_START_S, _PAUSE_S, _ADD_TIMEOUT_S = 10.0, 0.01, 60.0
+_TIMEOUT_S = 120.0
 
 
 class Tree(Value):
@@ -190,10 +213,6 @@ def _make_failure(
     return InputError(msg, hint=f"{hint}; and is the commit pushed?")
 
 
-_BRANCH_TIMEOUT_S = 30.0
-_REMOTE = "refs/remotes/origin/"
-
-
 def find_default_branch(top: Path, processes: ProcessRunner) -> str:
     """Without a remote, the current branch. Raises InputError where git knows neither."""
     for reference in (f"{_REMOTE}HEAD", "HEAD"):
@@ -204,12 +223,6 @@ def find_default_branch(top: Path, processes: ProcessRunner) -> str:
             return name
     msg = f"the default branch of {top} is not known: no remote names it, and HEAD is detached"
     raise InputError(msg, hint="name it: --branch NAME")
-
-
-_TAG = re.compile(r"([0-9a-f]{40})\trefs/tags/(v[0-9]+\.[0-9]+\.[0-9]+)(\^\{\})?")
-_KIT_TIMEOUT_S = 60.0
-_KIT_ENV = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-_MOST_NAMED = 5
 
 
 def list_versions(url: str, processes: ProcessRunner) -> dict[str, str]:
@@ -257,3 +270,78 @@ def _make_kit_failure(
     if refused and not timed_out:
         return InputError(msg, hint="is --kit right? A private kit needs git to have its key")
     return InfrastructureFailure(msg, hint="is it reachable from this machine? then run this again")
+
+
+def is_deploy_key(text: str) -> bool:
+    return _KEY.fullmatch(text) is not None
+
+
+def check_host_keys(text: str) -> str:
+    """A line break follows each. Raises InputError for anything else."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for line in lines:
+        if not _HOST_LINE.fullmatch(line):
+            msg = f"engine-host-keys: found {line[:80]!r}, expected HOST KIND KEY"
+            raise InputError(msg, hint="`ssh-keyscan HOST` prints such lines; compare them first")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def by_ssh(url: RepositoryUrl, host_keys: str) -> str:
+    """At the port that the server's host key is known for, else 22."""
+    host = url.host.partition(":")[0]
+    named = re.search(rf"(?:^|[ ,\n])\[{re.escape(host)}\]:([0-9]{{1,5}})[ ,]", host_keys)
+    port = f":{named[1]}" if named else ""
+    return f"ssh://{_USER}@{host}{port}/{'/'.join(url.parts)}{url.ending}"
+
+
+@contextmanager
+def hold(key: str, host_keys: str, processes: ProcessRunner) -> Iterator[Mapping[str, str]]:
+    """Yield the variables by which git uses the key, until the block ends. Raises InputError."""
+    with tempfile.TemporaryDirectory(prefix="megtrim-ssh-") as place:
+        agent, known = Path(place, "agent"), Path(place, "known-hosts")
+        known.write_text(KNOWN_HOSTS + host_keys, encoding="ascii")
+        # Without -D it would leave our group, and outlive a job that is cut off.
+        command = Command(argv=("ssh-agent", "-D", "-a", str(agent)), timeout_s=0)
+        with processes.background(command) as running:
+            deadline = time.monotonic() + _START_S
+            while not agent.exists():
+                if not running.alive() or time.monotonic() > deadline:
+                    msg = "ssh-agent does not start"
+                    raise InfrastructureFailure(msg, hint="run it again")
+                time.sleep(_PAUSE_S)
+            _add(key, agent, processes)
+            yield {
+                "GIT_SSH_COMMAND": shlex.join(_ssh(agent, known)),
+                "GIT_SSH_VARIANT": "ssh",
+            }
+
+
+def _add(key: str, agent: Path, processes: ProcessRunner) -> None:
+    memory = os.memfd_create("key")
+    try:
+        os.write(memory, key.encode("ascii"))
+        more = {"SSH_AUTH_SOCK": str(agent), "SSH_ASKPASS_REQUIRE": "never"}
+        read = Path(f"/proc/self/fd/{memory}")
+        argv = ("ssh-add", "-q", "-")
+        added = processes.run(Command(argv=argv, timeout_s=_ADD_TIMEOUT_S, env=more, stdin=read))
+    finally:
+        os.close(memory)
+    if not added.ok:
+        msg = "the engine's key: ssh-add does not take it"
+        raise InputError(msg, hint="give a whole private key without a passphrase")
+
+
+def _ssh(agent: Path, known: Path) -> tuple[str, ...]:
+    options = {
+        "IdentityFile": "none",
+        "IdentityAgent": f'"{agent}"',
+        "UserKnownHostsFile": f'"{known}"',
+        "GlobalKnownHostsFile": os.devnull,
+        "StrictHostKeyChecking": "yes",
+        "BatchMode": "yes",
+        "PreferredAuthentications": "publickey",
+        "ClearAllForwardings": "yes",
+        "ConnectTimeout": "30",
+    }
+    given = (word for name, value in options.items() for word in ("-o", f"{name}={value}"))
+    return ("ssh", "-F", os.devnull, *given)

@@ -11,8 +11,12 @@ import click
 from megtrim.build import engines
 from megtrim.build.sources.fetch import TOP, FetchRequest, SourceFetch, trusted_url
 from megtrim.build.sources.git import SourceRepository
-from megtrim.build.sources.gitmodules import check_path
-from megtrim.build.sources.repository_url import RepositoryUrl, parse_patterns, parse_project_url
+from megtrim.build.sources.gitmodules import (
+    RepositoryUrl,
+    check_path,
+    parse_patterns,
+    parse_project_url,
+)
 from megtrim.chain.filenames import FINAL_FOLDER
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import (

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from megtrim.build import engines, toolchains
 from megtrim.build.engines import Engine, checkout
-from megtrim.build.engines.build_paths import expect_plain
 from megtrim.build.engines.builder import Builder
 from megtrim.build.engines.checkout import Checkout
+from megtrim.build.engines.cmake.driver import expect_plain
 from megtrim.build.engines.sample import find_embedded_source
 from megtrim.build.images.docker import expect_fixed
 from megtrim.build_spec import Origin, Relocations, Toolchain, Variant

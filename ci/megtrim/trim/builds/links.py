@@ -26,8 +26,73 @@ from megtrim.util.value import Value
 
 KEEP_SET = "keep set"
 """In the inputs of the link that ships."""
+
 BASE = "base"
 """In the inputs of the link that ships: the build whose objects it links."""
+
+
+class UnfoldedLink(Value):
+    table: FunctionTable
+    code: Disassembly
+    observables: Observables
+
+    @property
+    def unseen(self) -> frozenset[str]:
+        """Functions that may have run, and that some recorder does not tell of."""
+        return frozenset(each.name for each in self.table.functions) - self.observables.names()
+
+
+class RelinkedProgram(Value):
+    target: str
+    before: FunctionTable
+    """Of its unfolded link."""
+    kept: frozenset[str]
+    dropped: tuple[str, ...]
+    code: Disassembly
+    """Of its unfolded link."""
+
+
+class UntrimmedProgram(Value):
+    """One is good for many keep sets."""
+
+    target: str
+    identity: str
+    """The link that lists of its functions are of."""
+    unfolded: UnfoldedLink
+    origins: LinkMap
+    patterns: tuple[KeepPattern, ...]
+    """What stays whatever ran."""
+
+    def trim(self, keep: KeepSet) -> RelinkedProgram:
+        """Raises InputError if the keep set needs nothing of it."""
+        records = [each for each in keep.scenarios if each.link_sha256 == self.identity]
+        ran = frozenset(name for record in records for name in record.functions)
+        if not ran:
+            msg = (
+                f"{self.target}: no scenario lists functions of this link, "
+                "so nothing of it would stay"
+            )
+            raise InputError(msg, hint="record them", command=("trim",))
+        return RelinkedProgram(
+            target=self.target,
+            before=self.unfolded.table,
+            kept=ran,
+            dropped=self.find_dropped(ran),
+            code=self.unfolded.code,
+        )
+
+    def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
+        """Sorted."""
+        always = keep_always(
+            self.patterns,
+            ran=ran,
+            unseen=self.unfolded.unseen,
+            code=self.unfolded.code,
+            origins=self.origins,
+        )
+        return linker_script.droppable(
+            self.unfolded.table, {*ran, *always}, self.unfolded.observables
+        )
 
 
 def make_base_spec(session: Session) -> BuildSpec:
@@ -93,17 +158,6 @@ def locate_named(folder: StageFolder, name: str) -> str:
     return next((each for each in places if each in folder.files), "")
 
 
-class UnfoldedLink(Value):
-    table: FunctionTable
-    code: Disassembly
-    observables: Observables
-
-    @property
-    def unseen(self) -> frozenset[str]:
-        """Functions that may have run, and that some recorder does not tell of."""
-        return frozenset(each.name for each in self.table.functions) - self.observables.names()
-
-
 def read_unfolded(target: str, results: TaskResults) -> UnfoldedLink:
     folder = results.done[LINKED]
     program = folder.file(locate_unstripped(Link.UNFOLDED, target))
@@ -119,59 +173,6 @@ def read_unfolded(target: str, results: TaskResults) -> UnfoldedLink:
 def identities(results: TaskResults) -> dict[str, str]:
     """By bytes and names of each program's unfolded link: a list is of use for no other link."""
     return dict(results.done[LINKED].result_as(UnfoldedLinksResult).links)
-
-
-class RelinkedProgram(Value):
-    target: str
-    before: FunctionTable
-    """Of its unfolded link."""
-    kept: frozenset[str]
-    dropped: tuple[str, ...]
-    code: Disassembly
-    """Of its unfolded link."""
-
-
-class UntrimmedProgram(Value):
-    """One is good for many keep sets."""
-
-    target: str
-    identity: str
-    """The link that lists of its functions are of."""
-    unfolded: UnfoldedLink
-    origins: LinkMap
-    patterns: tuple[KeepPattern, ...]
-    """What stays whatever ran."""
-
-    def trim(self, keep: KeepSet) -> RelinkedProgram:
-        """Raises InputError if the keep set needs nothing of it."""
-        records = [each for each in keep.scenarios if each.link_sha256 == self.identity]
-        ran = frozenset(name for record in records for name in record.functions)
-        if not ran:
-            msg = (
-                f"{self.target}: no scenario lists functions of this link, "
-                "so nothing of it would stay"
-            )
-            raise InputError(msg, hint="record them", command=("trim",))
-        return RelinkedProgram(
-            target=self.target,
-            before=self.unfolded.table,
-            kept=ran,
-            dropped=self.find_dropped(ran),
-            code=self.unfolded.code,
-        )
-
-    def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
-        """Sorted."""
-        always = keep_always(
-            self.patterns,
-            ran=ran,
-            unseen=self.unfolded.unseen,
-            code=self.unfolded.code,
-            origins=self.origins,
-        )
-        return linker_script.droppable(
-            self.unfolded.table, {*ran, *always}, self.unfolded.observables
-        )
 
 
 def find_programs(session: Session) -> list[RelinkedProgram]:

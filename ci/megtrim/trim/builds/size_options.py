@@ -2,18 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 
-from megtrim.build.engines import size_flags
-from megtrim.build.engines.size_flags import SizeFlag, SizeFlagChoice
-from megtrim.build_spec import BuildSpec, Switch, Variant
+from megtrim.build_spec import (
+    LOADED_FROM,
+    PACKED,
+    BuildSpec,
+    Relocations,
+    SourceOptions,
+    Switch,
+    Toolchain,
+    Variant,
+)
 from megtrim.chain.graph import trims_functions, trims_plain_build
 from megtrim.chain.session import Session
-from megtrim.config.model import switched_off
+from megtrim.config.model import TrimConfig, switched_off
 from megtrim.trim.builds import programs
-from megtrim.trim.usage import SizeFlagResult
+from megtrim.trim.results import SizeFlagResult
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
+
+_UNCHANGED = ("true", "none")
+_WITH_LLD = ("zig", "clang-linux-arm64", "ndk")
+_OZ_OF_GCC = 12
+_GCC = re.compile(r" (\d{1,3})\.\d+\.\d+\b")
+RELAXED = ("-fno-math-errno", "-funsafe-math-optimizations", "-ffp-contract=fast")
+"""What ``-Ofast`` allows in arithmetic and a later ``-Oz`` forbids again. Without these, sums that
+the plain build contracts are rounded, and the last bit differs."""
+
+_FULL_LTO = "-flto=full"
+EVERY_CALL = ("-Wl,-mllvm,-wholeprogramdevirt-skip=*",)
+"""Leaves virtual calls as they are. If lld knows all virtual tables, it computes at the link what
+simple functions return, so that these do not run. The last link leaves out their bodies, yet would
+call them: seen with MegEngine, which trapped."""
+
+
+class SizeFlag(StrEnum):
+    UNWIND_TABLES = "unwind_tables"
+    SMALL_CODE = "small_code"
+    LTO = "lto"
+    FOLD = "fold"
+    VIRTUAL_FUNCTIONS = "virtual_functions"
+    RELOCATIONS = "relocations"
+
+
+OF_SIZE: Mapping[SizeFlag, tuple[str, ...]] = {
+    SizeFlag.UNWIND_TABLES: ("false",),
+    SizeFlag.SMALL_CODE: ("Oz", "Os"),
+    SizeFlag.LTO: ("full",),
+    SizeFlag.FOLD: ("all",),
+    SizeFlag.VIRTUAL_FUNCTIONS: ("false",),
+    SizeFlag.RELOCATIONS: (Relocations.RELR, Relocations.ANDROID),
+}
+"""Values that ``optimize: size`` tries, the best first."""
+
+_COMPILE: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
+    (SizeFlag.UNWIND_TABLES, "false"): ("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
+    (SizeFlag.LTO, "full"): (_FULL_LTO,),
+    (SizeFlag.VIRTUAL_FUNCTIONS, "false"): (
+        "-fvisibility=hidden",
+        "-fwhole-program-vtables",
+        "-fvirtual-function-elimination",
+    ),
+}
+_LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
+    (SizeFlag.LTO, "full"): (_FULL_LTO,),
+    (SizeFlag.FOLD, "all"): ("-Wl,--icf=all",),
+    **{(SizeFlag.RELOCATIONS, packing): flags for packing, flags in PACKED.items()},
+}
+_OWN_LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
+    (SizeFlag.UNWIND_TABLES, "false"): ("-Wl,--no-eh-frame-hdr",),
+}
+
+
+class SizeFlagChoice(Value):
+    means: SizeFlag
+    value: str
+    """As in megtrim.yaml: ``false``, ``Oz``, ``full``, ``all``, ``relr``."""
+    requested: bool
+    why_not: str = ""
+
+
+class _SizeFlagContext(Value):
+    toolchain: Toolchain
+    off: Collection[Switch]
+    alone: bool
+    chosen: Sequence[SizeFlagChoice]
 
 
 def choices(session: Session) -> tuple[SizeFlagChoice, ...]:
@@ -33,22 +110,20 @@ def apply_flags(session: Session, spec: BuildSpec) -> BuildSpec:
         # The links that trim functions drop the tables of all that they take in: compiled again
         # without them, it would come to the same.
         made = tuple(each for each in made if each.means is not SizeFlag.UNWIND_TABLES)
-    return size_flags.apply_choices(
+    return apply_choices(
         spec, made, session.services.toolchain, kernels=session.services.engine.kernels
     )
 
 
 def relink_flags(session: Session) -> tuple[str, ...]:
     """The plain build was linked without them."""
-    return (
-        size_flags.of_links(choices(session)) if trims_plain_build(session.request.config) else ()
-    )
+    return of_links(choices(session)) if trims_plain_build(session.request.config) else ()
 
 
 def unfolded_flags(session: Session) -> tuple[str, ...]:
     """Beyond what unfolds them."""
     used = {each.means for each in choices(session) if not each.why_not}
-    return size_flags.EVERY_CALL if SizeFlag.VIRTUAL_FUNCTIONS in used else ()
+    return EVERY_CALL if SizeFlag.VIRTUAL_FUNCTIONS in used else ()
 
 
 def keeps_unwind_tables(target: str, session: Session) -> bool:
@@ -98,10 +173,138 @@ def _choices(session: Session, off: Sequence[Switch]) -> tuple[SizeFlagChoice, .
     theirs = any(each.source is not None for each in config.applications)
     loaded = any(name.endswith(".so") for name in config.artifacts)
     alone = not theirs and not loaded
-    return size_flags.choices(config.trim, session.services.toolchain, off=off, alone=alone)
+    return choose(config.trim, session.services.toolchain, off=off, alone=alone)
 
 
 def _of_plain(choice: SizeFlagChoice) -> SizeFlagChoice:
-    if choice.why_not or size_flags.is_of_links(choice.means):
+    if choice.why_not or is_of_links(choice.means):
         return choice
     return replace(choice, why_not="base: plain compiles nothing for it")
+
+
+def choose(
+    trim: TrimConfig, toolchain: Toolchain, *, off: Collection[Switch], alone: bool
+) -> tuple[SizeFlagChoice, ...]:
+    """A choice with a ``why_not`` is not used; that is an error if it was ``requested`` by name.
+
+    ``alone``: only the engine's own sources call it.
+    """
+    named = _read_means(trim)
+    chosen: list[SizeFlagChoice] = []
+    for means in SizeFlag:
+        requested = means in named
+        by_default = OF_SIZE[means] if trim.optimize == "size" else ()
+        candidates = (named[means],) if requested else by_default
+        if not candidates or candidates[0] in _UNCHANGED:
+            continue
+        context = _SizeFlagContext(toolchain=toolchain, off=off, alone=alone, chosen=chosen)
+        refusals = [(value, _explain_refusal(means, value, context)) for value in candidates]
+        value, why_not = next((each for each in refusals if not each[1]), refusals[-1])
+        chosen.append(
+            SizeFlagChoice(means=means, value=value, requested=requested, why_not=why_not)
+        )
+    return tuple(chosen)
+
+
+def apply_choices(
+    spec: BuildSpec,
+    chosen: Sequence[SizeFlagChoice],
+    toolchain: Toolchain,
+    *,
+    kernels: tuple[str, ...],
+) -> BuildSpec:
+    """``kernels`` are the folders of the engine that stay compiled for speed."""
+    used = [(each.means, each.value) for each in chosen if not each.why_not]
+    # Up to r21 an NDK links with gold by default, also the engine's configure checks: with
+    # bitcode, each of them would fail silently.
+    lld = toolchain.kind == "ndk" and (SizeFlag.LTO, "full") in used
+    link_flags = (*spec.link_flags, "-fuse-ld=lld") if lld else spec.link_flags
+    small = dict(used).get(SizeFlag.SMALL_CODE)
+    return replace(
+        spec,
+        compile_flags=_append_flags(spec.compile_flags, _COMPILE, used),
+        link_flags=_append_flags(link_flags, _LINK, used),
+        own_link_flags=_append_flags(spec.own_link_flags, _OWN_LINK, used),
+        source_options=SourceOptions(options=(f"-{small}",), fast=RELAXED, outside=kernels)
+        if small
+        else None,
+    )
+
+
+def of_links(chosen: Sequence[SizeFlagChoice]) -> tuple[str, ...]:
+    used = [(each.means, each.value) for each in chosen if not each.why_not]
+    return _append_flags((), _LINK, [each for each in used if is_of_links(each[0])])
+
+
+def is_of_links(means: SizeFlag) -> bool:
+    """Objects stay as they are."""
+    return means in (SizeFlag.FOLD, SizeFlag.RELOCATIONS)
+
+
+def _append_flags(
+    flags: tuple[str, ...],
+    table: Mapping[tuple[SizeFlag, str], tuple[str, ...]],
+    used: Sequence[tuple[SizeFlag, str]],
+) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*flags, *(flag for key in used for flag in table.get(key, ())))))
+
+
+def _read_means(trim: TrimConfig) -> dict[SizeFlag, str]:
+    """``trim.relocations`` belongs to the toolchain, and leaves nothing to do here."""
+    values = {SizeFlag(key): value for key, value in trim.means.model_dump().items()}
+    named = {means: _word(value) for means, value in values.items() if value is not None}
+    return named | ({SizeFlag.RELOCATIONS: "none"} if trim.relocations is not None else {})
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _explain_refusal(means: SizeFlag, value: str, context: _SizeFlagContext) -> str:
+    toolchain = context.toolchain
+    match means:
+        case SizeFlag.UNWIND_TABLES:
+            return "" if Switch.EXCEPTIONS in context.off else "exceptions are on and need them"
+        case SizeFlag.SMALL_CODE:
+            return _no_oz(toolchain) if value == "Oz" else ""
+        case SizeFlag.LTO:
+            return _no_lld(toolchain, "it needs clang and lld")
+        case SizeFlag.FOLD:
+            zig = "zig's driver passes no --icf to lld"
+            return zig if toolchain.kind == "zig" else _no_lld(toolchain, "it needs lld")
+        case SizeFlag.VIRTUAL_FUNCTIONS:
+            return _no_whole_program(context)
+        case SizeFlag.RELOCATIONS:
+            return _not_loaded(toolchain, value)
+
+
+def _no_oz(toolchain: Toolchain) -> str:
+    found = _GCC.search(toolchain.version)
+    old = toolchain.kind == "host" and "clang" not in toolchain.version
+    if not old or (found and int(found[1]) >= _OZ_OF_GCC):
+        return ""
+    return f"it needs g++ {_OZ_OF_GCC} or later, and this is {toolchain.version}"
+
+
+def _no_lld(toolchain: Toolchain, what: str) -> str:
+    if toolchain.kind in _WITH_LLD:
+        return ""
+    return f"{what}, and toolchain kind {toolchain.kind} links with the machine's own linker"
+
+
+def _no_whole_program(context: _SizeFlagContext) -> str:
+    if context.toolchain.kind == "zig":
+        return "zig's C++ library was compiled without the tables that it needs"
+    if not context.alone:
+        return "an application's own objects, or programs that load it, may call more of them"
+    whole = any(each.means is SizeFlag.LTO and not each.why_not for each in context.chosen)
+    return "" if whole else "it needs lto: full"
+
+
+def _not_loaded(toolchain: Toolchain, packing: str) -> str:
+    if not toolchain.api:
+        return "only Android's API level shows what the loader supports"
+    needed = LOADED_FROM[packing]
+    if toolchain.api >= needed:
+        return ""
+    return f"it needs API level {needed} or later, and toolchain.api is {toolchain.api}"

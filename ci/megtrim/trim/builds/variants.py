@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build.engines import switches
-from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
+from megtrim.build.engines.checkout import Checkout
+from megtrim.build_spec import MINIMUM_SIZE, BuildSpec, LinkSpec, Switch, Toolchain, Variant
 from megtrim.chain.graph import HEADER
 from megtrim.chain.session import Services, Session, TaskResults, TrimRequest
 from megtrim.chain.store import StageFolder
@@ -21,6 +22,13 @@ from megtrim.trim.results import BuildSummary
 from megtrim.util.errors import InputError
 
 _INCLUDE = "include/"
+_KEEPS_RTTI = "x86_64"
+_LARGEST_BYTES = 2**20
+_TRUE = ("1", "ON", "TRUE", "YES", "Y")
+_DROPS_RTTI = re.compile(
+    r"^\s{0,99}if\s{0,9}\(([^()]{1,500})\)\s{0,99}set\s{0,9}\(\s{0,9}MGE_ENABLE_RTTI\s{1,9}OFF\b",
+    re.MULTILINE,
+)
 
 
 def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> BuildSpec:
@@ -31,7 +39,7 @@ def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> 
         variant,
         session.services.toolchain,
         targets=programs.targets(session),
-        minimum_size=switches.is_minimum_size(without),
+        minimum_size=is_minimum_size(without),
         header=header,
     )
     lto = programs.lto_flags(session.request, variant)
@@ -42,7 +50,7 @@ def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> 
     )
     if variant is Variant.REDUCED:
         made = replace(made, link_flags=(*made.link_flags, WITH_BUILD_ID))
-        options = switches.options(without, switched_on(config.trim))
+        options = switch_options(without, switched_on(config.trim))
         asked = {OPTIONS[each]: ("trim", "switches", each) for each in Switch}
         places = {name: loaded.describe(*asked[name]) for name in options}
         made = size_options.apply_flags(session, made.with_options(options, places))
@@ -206,9 +214,7 @@ def _locate_switches(
 
 def _refuse_forced(switch: Switch, where: str, session: Session) -> None:
     spec = make_spec(session, Variant.PLAIN, {})
-    why = switches.forced_off(
-        switch, session.services.engine.checkout, session.services.toolchain, spec
-    )
+    why = forced_off(switch, session.services.engine.checkout, session.services.toolchain, spec)
     if why:
         msg = f"{where}: found true, but it is {why}"
         raise InputError(msg, hint="leave it out")
@@ -225,3 +231,30 @@ def _refuse_flatbuffers_models(where: str, session: Session) -> None:
             f"{where}: {model.file} is in a format that megtrim cannot read; "
             "its scenarios will show whether it loads without FlatBuffers"
         )
+
+
+def is_minimum_size(off: Iterable[Switch]) -> bool:
+    return set(off) >= set(MINIMUM_SIZE)
+
+
+def switch_options(off: Sequence[Switch], on: Sequence[Switch] = ()) -> dict[str, bool]:
+    """Without those that the minimum-size option sets."""
+    minimum = is_minimum_size(off)
+    without = {OPTIONS[each]: False for each in off if not (minimum and each in MINIMUM_SIZE)}
+    return {OPTIONS[each]: True for each in on} | without
+
+
+def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: BuildSpec) -> str:
+    values = {name: value.upper() for name, value in spec.options}
+    tests = values.get("MGE_WITH_TEST") in _TRUE
+    release = values.get("CMAKE_BUILD_TYPE") == "RELEASE" and not tests
+    affected = switch is Switch.RTTI and toolchain.machine != _KEEPS_RTTI and release
+    if not affected or not _drops_rtti(checkout):
+        return ""
+    return f"always off in this engine's Release build for {toolchain.machine}"
+
+
+def _drops_rtti(checkout: Checkout) -> bool:
+    text = checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES)
+    conditions = _DROPS_RTTI.findall(text)
+    return any('"Release"' in each and f'"{_KEEPS_RTTI}"' in each for each in conditions)

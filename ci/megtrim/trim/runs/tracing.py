@@ -21,6 +21,15 @@ from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.errors import InfrastructureFailure, ProductFailure
 
 Note = Callable[[RunResult], None]
+EMULATED = "qemu"
+"""Devices of this kind log what they translate."""
+
+_LOGGED = (qemu_log.LOG_FILE, qemu_log.ENVIRONMENT)
+_PROBED = (probes.RECORD_FILE, probes.ENVIRONMENT)
+_UNKNOWN_FLAG = "--no-such-flag"
+_LONG = "a-name-that-no-short-string-holds-"
+FORM = "3"
+"""What a list depends on besides its inputs: how links are made and what else runs."""
 
 
 def search(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> tuple[bytes, ProgramRun]:
@@ -53,16 +62,6 @@ def _expect_success(scenario: str, run: ProgramRun, variant: Variant) -> None:
     said = error_message(run.stderr) or "it said nothing"
     msg = f"{scenario}: the {variant} build ended with {run.rc} ({how}): {said}"
     raise ProductFailure(msg, hint="the model, its arguments or its inputs do not work untrimmed")
-
-
-EMULATED = "qemu"
-"""Devices of this kind log what they translate."""
-_LOGGED = (qemu_log.LOG_FILE, qemu_log.ENVIRONMENT)
-_PROBED = (probes.RECORD_FILE, probes.ENVIRONMENT)
-_UNKNOWN_FLAG = "--no-such-flag"
-_LONG = "a-name-that-no-short-string-holds-"
-FORM = "3"
-"""What a list depends on besides its inputs: how links are made and what else runs."""
 
 
 def link_for(lease: Lease) -> Link:

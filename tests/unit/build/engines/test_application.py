@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from megtrim.build.engines import application
+from megtrim.build.engines import application, builder
 from megtrim.build.engines.application import (
     ApplicationSpec,
     BuildEnvironment,
@@ -29,6 +30,13 @@ LIBRARY = EngineLibrary(
     needs=("-ldl", "-pthread"),
     link_options=("-Wl,--gc-sections",),
 )
+TARGETS = """\
+add_library(lite_static STATIC a.cpp)
+add_library( lite_shared SHARED
+  b.cpp)
+add_library(
+  lite_static_all_in_one STATIC c.cpp)
+"""
 
 
 def make_spec(*, lto: bool = False, **changes: object) -> ApplicationSpec:
@@ -116,15 +124,6 @@ def test_static_programs_take_no_shared_object() -> None:
     )
 
 
-TARGETS = """\
-add_library(lite_static STATIC a.cpp)
-add_library( lite_shared SHARED
-  b.cpp)
-add_library(
-  lite_static_all_in_one STATIC c.cpp)
-"""
-
-
 def test_megengines_libraries() -> None:
     clang = replace(TOOLCHAIN, kind="clang-linux-arm64")
     static = describe_library(TARGETS, Linkage.STATIC, clang, root="/engine")
@@ -210,3 +209,33 @@ def test_options_of_its_own_reach_its_build(
     assert [(tuple(job.options)[-1][1], there) for job, there in jobs] == [
         *(("ON", False), ("ON", True), ("OFF", False))
     ]
+
+
+def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = WorkTree(root=tmp_path / "work")
+    (tree.source / "third_party" / "flatbuffers").mkdir(parents=True)
+    target = tree.source / "build_dir" / "host_flatc" / "install" / "bin" / "flatc"
+    target.parent.mkdir(parents=True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("precious", encoding="utf-8")
+    target.symlink_to(elsewhere)
+
+    def build(job: Job, _processes: ProcessRunner, _progress: Callable[..., None]) -> None:
+        job.build.mkdir()
+        (job.build / "flatc").write_text("flatc", encoding="utf-8")
+
+    monkeypatch.setattr(driver, "run", build)
+    shop = BuildEnvironment(
+        toolchain=TOOLCHAIN,
+        processes=ProcessRunner({}),
+        jobs=1,
+        env={},
+        launcher=(),
+        link_flags=(),
+        log=tmp_path / "log",
+        progress=lambda *_: None,
+    )
+    builder.build_flatc(tree, shop)
+
+    assert elsewhere.read_text(encoding="utf-8") == "precious"
+    assert (target.is_symlink(), target.read_text(encoding="utf-8")) == (False, "flatc")

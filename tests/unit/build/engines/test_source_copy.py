@@ -7,12 +7,22 @@ from pathlib import Path
 import pytest
 
 from megtrim.build.engines import source_copy
-from megtrim.build.engines.checkout import Checkout, take
-from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.build.engines.checkout import Checkout, digest_of, take
+from megtrim.build.engines.cmake.driver import WorkTree
+from megtrim.build_spec import BuildSpec, Variant
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.process import ProcessRunner
 from unit.build.engines.support import snapshot, write
 
 FILES = {"a.cpp": "a\n", "dir/b.h": "b\n", "dir/deep/c.h": "c\n"}
+ORDER = BuildSpec(
+    variant=Variant.REDUCED,
+    targets=(),
+    options=(),
+    overrides=(("a.cpp", "other\r\n"),),
+    include=(("midout.h", "regions\n"), ("megtrim/tags/kern.h", "kern\n")),
+)
+PLAIN = BuildSpec(variant=Variant.PLAIN, targets=(), options=())
 
 
 @pytest.fixture
@@ -229,3 +239,57 @@ def test_equal_texts_are_not_written_again(tmp_path: Path) -> None:
 
     source_copy.write_if_changed(path, "two")
     assert path.read_text(encoding="utf-8") == "two"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    root = tmp_path / "checkout"
+    root.mkdir()
+    for name in ("a.cpp", "b.cpp"):
+        (root / name).write_text(f"{name}\n", encoding="utf-8")
+    files = {name: digest_of(root / name) or "" for name in ("a.cpp", "b.cpp")}
+    return Checkout(root=root, files=files, commit="", dirty=())
+
+
+@pytest.fixture
+def work_tree(tmp_path: Path) -> WorkTree:
+    return WorkTree(root=tmp_path / "work")
+
+
+def present(work_tree: WorkTree) -> dict[str, str]:
+    return {
+        str(path.relative_to(work_tree.root)): path.read_bytes().decode()
+        for folder in (work_tree.source, work_tree.include)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_the_tree_has_what_is_ordered(checkout: Checkout, work_tree: WorkTree) -> None:
+    source_copy.update(ORDER, work_tree, checkout)
+
+    assert present(work_tree) == {
+        "src/a.cpp": "other\r\n",
+        "src/b.cpp": "b.cpp\n",
+        "include/midout.h": "regions\n",
+        "include/megtrim/tags/kern.h": "kern\n",
+    }
+    source_copy.expect_unchanged(ORDER, work_tree)
+
+
+def test_what_is_no_longer_ordered_goes(checkout: Checkout, work_tree: WorkTree) -> None:
+    source_copy.update(ORDER, work_tree, checkout)
+    source_copy.update(PLAIN, work_tree, checkout)
+
+    assert present(work_tree) == {"src/a.cpp": "a.cpp\n", "src/b.cpp": "b.cpp\n"}
+
+
+@pytest.mark.parametrize("name", ["src/a.cpp", "include/megtrim/tags/kern.h"])
+def test_a_file_that_changed_meanwhile_is_shown(
+    checkout: Checkout, work_tree: WorkTree, name: str
+) -> None:
+    source_copy.update(ORDER, work_tree, checkout)
+    (work_tree.root / name).write_text("otherwise\n", encoding="utf-8")
+
+    with pytest.raises(ProductFailure, match="changed during the build"):
+        source_copy.expect_unchanged(ORDER, work_tree)

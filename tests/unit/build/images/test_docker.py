@@ -1,10 +1,22 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from megtrim.build.images.docker import DockerClient, expect_daemon, last_line
+from megtrim.build.images import docker as builds
+from megtrim.build.images.docker import (
+    ARCHIVE,
+    DockerClient,
+    Image,
+    expect_daemon,
+    expect_fixed,
+    is_fixed,
+    last_line,
+    load,
+    save,
+)
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.process import ProcessRunner
 from unit.build.images.stub import ID, Stub
@@ -18,6 +30,22 @@ DENIED = (
     "permission denied while trying to connect to the Docker daemon socket at "
     "unix:///var/run/docker.sock: dial unix /var/run/docker.sock: connect: permission denied\n"
 )
+COMMAND = "The command '/bin/sh -c python3 /fetch_ndk.py' returned a non-zero code:"
+BASE = f"ARG BASE=debian@sha256:{'cd' * 32}"
+BUILDKIT = """\
+#1 [internal] load build definition from Dockerfile
+#5 [stage-0 1/3] FROM docker.io/library/debian@sha256:00
+#6 [stage-0  2/3] RUN apt-get update
+#7 [ 3/12] RUN python3 /fetch_ndk.py
+#7 1.234 megtrim: URL: found sha256 a
+#7 ERROR: process "/bin/sh -c python3 /fetch_ndk.py" did not complete successfully: exit code: 2
+------
+ > [stage-0 3/3] RUN python3 /fetch_ndk.py:
+1.234 megtrim: URL: found sha256 a
+------
+ERROR: failed to solve: process "/bin/sh -c x" did not complete successfully: exit code: 2
+"""
+TAG = "megtrim/android-arm64"
 
 
 @pytest.fixture
@@ -127,3 +155,194 @@ def test_a_users_own_daemon(stub: Stub) -> None:
     assert not DockerClient(stub.processes).rootless()
     stub.answer((["info"], 0, '["name=seccomp,profile=default","name=rootless"]\n', ""))
     assert DockerClient(stub.processes).rootless()
+
+
+@pytest.fixture
+def kit(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
+    write_recipe(tmp_path / "kit/linux-arm64", "# x", BASE)
+    monkeypatch.setattr(builds, "recipes", lambda: tmp_path / "kit")
+    return stub
+
+
+def write_recipe(folder: Path, *lines: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Dockerfile").write_text("\n".join((*lines, "FROM ${BASE}\n")), encoding="utf-8")
+
+
+def build(stub: Stub) -> tuple[Image, list[tuple[int, int, str]]]:
+    steps: list[tuple[int, int, str]] = []
+    docker = DockerClient(stub.processes)
+    made = builds.build_image("linux-arm64", docker, lambda *step: steps.append(step))
+    return made, steps
+
+
+def test_a_recipe_is_built_by_plain_docker(kit: Stub, tmp_path: Path) -> None:
+    kit.answer((["build"], 0, "Step 1/2 : ARG BASE\nhm\nStep 2/2 : FROM x\n", ""))
+    made, steps = build(kit)
+
+    assert kit.calls("build") == [
+        ["build", "--force-rm", "--tag", "megtrim/linux-arm64", str(tmp_path / "kit/linux-arm64")]
+    ]
+    assert made.id == ID
+    assert steps == [(1, 2, "ARG BASE"), (2, 2, "FROM x")]
+    assert kit.env("build")["BUILDX_NO_DEFAULT_ATTESTATIONS"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (("ARG BASE",), "docker/linux-arm64/Dockerfile:1: ARG BASE says what it is built from: "),
+        (
+            ("", "ARG BASE=debian:12"),
+            "Dockerfile:2: ARG BASE says what it is built from: found 'debian:12'",
+        ),
+        (
+            (BASE, "ARG NDK_URL="),
+            "Dockerfile:2: ARG NDK_URL says what it is built from: found '', expected a",
+        ),
+    ],
+)
+def test_a_recipe_that_does_not_say_what_it_is_built_from(
+    kit: Stub, tmp_path: Path, lines: tuple[str, ...], message: str
+) -> None:
+    write_recipe(tmp_path / "kit/linux-arm64", *lines)
+    with pytest.raises(InputError) as refused:
+        build(kit)
+    assert message in refused.value.message
+    assert kit.calls("build") == []
+
+
+def test_what_was_given_wrongly(kit: Stub) -> None:
+    output = f"Step 1/1 : RUN x\nmegtrim: URL: found sha256 a\n{COMMAND} 2\n"
+    kit.answer((["build"], 1, "", output))
+    with pytest.raises(InputError) as refused:
+        build(kit)
+    assert str(refused.value) == "the image linux-arm64 cannot be built: URL: found sha256 a"
+
+
+@pytest.mark.parametrize("status", [3, 100])
+def test_what_fails_around_it(kit: Stub, status: int) -> None:
+    output = f"Step 1/1 : RUN x\n ---> abc\nmegtrim: URL: refused\n{COMMAND} {status}\n"
+    kit.answer((["build"], 1, "", output))
+    with pytest.raises(InfrastructureFailure, match=r"cannot be built: URL: refused\n"):
+        build(kit)
+
+    kit.answer((["build"], 1, "", f"Step 1/1 : RUN x\n ---> abc\nE: no mirror\n{COMMAND} 100\n"))
+    with pytest.raises(InfrastructureFailure) as failed:
+        build(kit)
+    assert "E: no mirror" in failed.value.message
+    assert "--->" not in failed.value.message
+
+
+def test_the_words_of_buildkit(kit: Stub) -> None:
+    steps: list[tuple[int, int, str]] = []
+    kit.answer((["build"], 1, "", BUILDKIT))
+    with pytest.raises(InputError) as refused:
+        builds.build_image(
+            "linux-arm64", DockerClient(kit.processes), lambda *step: steps.append(step)
+        )
+
+    assert str(refused.value) == "the image linux-arm64 cannot be built: URL: found sha256 a"
+    assert steps == [
+        (1, 3, "FROM docker.io/library/debian@sha256:00"),
+        (2, 3, "RUN apt-get update"),
+        (3, 12, "RUN python3 /fetch_ndk.py"),
+    ]
+    kit.answer((["build"], 1, "", BUILDKIT.replace("exit code: 2", "exit code: 3")))
+    with pytest.raises(InfrastructureFailure, match=r"cannot be built: URL: found sha256 a\n"):
+        build(kit)
+
+
+def test_no_daemon_builds(kit: Stub) -> None:
+    said = "Cannot connect to the Docker daemon at x. Is the docker daemon running?\n"
+    kit.answer((["build"], 1, "", said))
+    with pytest.raises(InfrastructureFailure, match="no Docker daemon answers"):
+        build(kit)
+
+
+@pytest.mark.parametrize("name", builds.NAMES)
+def test_recipes_name_no_digest(name: str) -> None:
+    text = (builds.recipes() / name / "Dockerfile").read_text(encoding="utf-8")
+
+    assert "\nARG BASE\nFROM ${BASE}" in text
+    assert not re.search(r"sha256:[0-9a-f]|://", text)
+    with pytest.raises(
+        InputError,
+        match=rf"docker/{name}/Dockerfile:\d+: ARG BASE says what it is built from: found ''",
+    ):
+        builds.expect_recipe(name)
+
+
+@pytest.fixture
+def archiver(stub: Stub) -> Stub:
+    stub.answer((["load"], 0, "", ""), (["save"], 0, "", ""))
+    return stub
+
+
+def test_an_archive_is_loaded(archiver: Stub, tmp_path: Path) -> None:
+    docker = DockerClient(archiver.processes)
+    assert load(docker, tmp_path, TAG) is None
+    assert archiver.calls() == []
+
+    (tmp_path / ARCHIVE).write_bytes(b"image")
+    found = load(docker, tmp_path, TAG)
+
+    assert found is not None
+    assert found.id == ID
+    assert archiver.calls("load") == [["load", "--quiet", "--input", str(tmp_path / ARCHIVE)]]
+
+
+def test_a_damaged_archive_is_none(archiver: Stub, tmp_path: Path) -> None:
+    archiver.answer((["load"], 1, "", "invalid tar header\n"))
+    (tmp_path / ARCHIVE).write_bytes(b"half")
+
+    assert load(DockerClient(archiver.processes), tmp_path, TAG) is None
+
+
+def test_an_image_is_saved_over_the_last_one(archiver: Stub, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+
+    assert save(DockerClient(archiver.processes), folder, TAG, pytest.fail)
+    assert archiver.calls("save") == [["save", "--output", str(folder / ARCHIVE), TAG]]
+
+
+def test_half_an_archive_is_not_left(archiver: Stub, tmp_path: Path) -> None:
+    program = archiver.folder / "docker"
+    full = "write image.tar: no space left on device"
+    program.write_text(f'#!/bin/sh\necho half > "$3"\necho "{full}" >&2\nexit 1\n', "utf-8")
+    (tmp_path / ARCHIVE).write_bytes(b"old")
+    warnings: list[str] = []
+
+    assert not save(DockerClient(archiver.processes), tmp_path, TAG, warnings.append)
+    assert not (tmp_path / ARCHIVE).exists()
+    (warning,) = warnings
+    assert warning == (
+        f"the image is not kept for later jobs: {tmp_path / ARCHIVE} cannot be written: "
+        "write image.tar: no space left on device"
+    )
+
+
+def test_a_folder_that_cannot_be_made_is_a_warning(archiver: Stub, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    warnings: list[str] = []
+
+    assert not save(DockerClient(archiver.processes), tmp_path / "file" / "x", TAG, warnings.append)
+    assert len(warnings) == 1
+    assert archiver.calls("save") == []
+
+
+@pytest.mark.parametrize("name", [DIGEST, f"debian@{DIGEST}", f"ghcr.io/team/android:r21@{DIGEST}"])
+def test_a_digest_and_an_id_are_fixed(name: str) -> None:
+    assert is_fixed(name)
+    expect_fixed(name, source="megtrim.yaml:7")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "debian", "debian:12", "debian@sha256:0a", f"@{DIGEST}", f"debian@{DIGEST}0"],
+)
+def test_a_tag_is_refused_with_its_place(name: str) -> None:
+    assert not is_fixed(name)
+    with pytest.raises(InputError) as caught:
+        expect_fixed(name, source="megtrim.yaml:7")
+    assert caught.value.message.startswith(f"megtrim.yaml:7: found {name!r}, expected NAME@sha256")

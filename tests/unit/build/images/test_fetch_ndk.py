@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from megtrim.build.images.build import recipes
+from megtrim.build.images.docker import recipes
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 SCRIPT = recipes() / "android-arm64" / "fetch_ndk.py"

@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.build.sources.fetch import FetchRequest, SourceFetch, trusted_url
 from megtrim.build.sources.git import SourceRepository
-from megtrim.build.sources.repository_url import parse_patterns, parse_project_url
+from megtrim.build.sources.gitmodules import parse_patterns, parse_project_url
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
 from support.source_forge import SourceForge

@@ -2,14 +2,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from megtrim.build_spec import Link, Variant
 from megtrim.chain.graph import HEADER
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import StageFolder
 from megtrim.elf.layout import WITH_BUILD_ID
+from megtrim.functions.keep_patterns import KeepPattern
+from megtrim.functions.observables import Observables
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.trim.builds import links
+from megtrim.trim.builds.links import UnfoldedLink, UntrimmedProgram
+from megtrim.util.errors import InputError
+from unit.functions.test_keep_patterns import (
+    FORMAT,
+    LOAD,
+    NAMES,
+    ORIGINS,
+    PROBE,
+    RUN,
+    WRITE,
+    code_of,
+)
 from unit.trim.stages.built import LINK, linked
 from unit.trim.stages.switch_builds import made
+
+OTHER = "b" * 64
 
 
 def test_links_lie_by_label_and_target() -> None:
@@ -60,3 +79,61 @@ def test_the_base_build_is_reduced_or_plain(tmp_path: Path) -> None:
     digest = reduced.results.done[HEADER].files["include/midout.h"]
     assert links.base_inputs(reduced)["header midout.h"] == digest
     assert not [label for label in links.base_inputs(plain) if label.startswith("header ")]
+
+
+def make_program(*patterns: str) -> UntrimmedProgram:
+    code = code_of(NAMES, {RUN: [FORMAT], FORMAT: [WRITE]})
+    groups = tuple((name,) for name in sorted(NAMES))
+    return UntrimmedProgram(
+        target="load_and_run",
+        identity=LINK,
+        unfolded=UnfoldedLink(
+            table=code.table,
+            code=code,
+            observables=Observables(link_sha256=LINK, groups=groups),
+        ),
+        origins=ORIGINS,
+        patterns=tuple(KeepPattern(text=each) for each in patterns),
+    )
+
+
+def make_keep_set(link: str = LINK, **functions: tuple[str, ...]) -> KeepSet:
+    records = (
+        ScenarioRecord(
+            id=f"{model}/default@any",
+            model_sha256="0" * 64,
+            arguments=(),
+            inputs=(),
+            algo_cache_sha256=None,
+            threads=1,
+            trace_sha256="0" * 64,
+            regions=(),
+            functions=names,
+            link_sha256=link,
+        )
+        for model, names in functions.items()
+    )
+    return build_keep_set(20220507, records, None)
+
+
+def test_what_no_scenario_needs_is_dropped() -> None:
+    program = make_program()
+
+    both = program.trim(make_keep_set(vgg=(RUN,), mobile=(LOAD,)))
+    one = program.trim(make_keep_set(vgg=(RUN,)))
+
+    assert both.kept == {RUN, LOAD}
+    assert {*one.dropped} - {*both.dropped} == {LOAD}
+    assert {FORMAT, WRITE, PROBE} <= {*both.dropped}
+
+
+def test_what_always_stays_brings_what_it_calls() -> None:
+    dropped = make_program("my::log::format").trim(make_keep_set(vgg=(LOAD,))).dropped
+
+    assert {FORMAT, WRITE}.isdisjoint(dropped)
+    assert RUN in dropped
+
+
+def test_functions_of_another_link_keep_nothing() -> None:
+    with pytest.raises(InputError, match="nothing of it would stay"):
+        make_program().trim(make_keep_set(OTHER, vgg=(RUN,)))

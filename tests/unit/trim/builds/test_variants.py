@@ -7,17 +7,36 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.build_spec import BuildScript, BuildSpec, Variant
+from megtrim.build.engines.checkout import take
+from megtrim.build.engines.sample import SampleEngine, find_embedded_source
+from megtrim.build_spec import BuildScript, BuildSpec, Switch, Variant
 from megtrim.chain.graph import HEADER
 from megtrim.chain.session import Session
 from megtrim.elf.layout import WITH_BUILD_ID
+from megtrim.regions.header import Scopes
 from megtrim.trim.builds import variants
+from megtrim.trim.builds.variants import forced_off, is_minimum_size, switch_options
 from megtrim.trim.keepset_usage import trim_choice
+from megtrim.trim.stages import header
 from megtrim.util.errors import InputError, ProductFailure
-from unit.trim.stages.support import changed
+from megtrim.util.process import ProcessRunner
+from unit.build.engines.support import TOOLCHAIN, write
+from unit.trim.stages.support import changed, keep_set, open_session
 from unit.trim.stages.switch_builds import Builder, made
 
 HEADERS = {"midout.h": "regions"}
+RTTI, LOGGING, EXCEPTIONS, FLATBUFFERS = Switch
+ORDER = BuildSpec(variant=Variant.REDUCED, targets=(), options=(("CMAKE_BUILD_TYPE", "Release"),))
+DROPS_RTTI = """\
+if(${CMAKE_BUILD_TYPE} STREQUAL "Release"
+   AND NOT MGE_WITH_TEST
+   AND NOT ${MGE_ARCH} STREQUAL "x86_64")
+  set(MGE_ENABLE_RTTI OFF)
+  message(STATUS "x")
+endif()
+"""
+"""As MegEngine has it from 1.5 on, cut to what is looked at."""
+OF_MINIMUM_SIZE = "if(MGE_WITH_MINIMUM_SIZE)\n set(MGE_ENABLE_RTTI OFF)\nendif()\n"
 
 
 def reduced(session: Session, **changes: Any) -> dict[str, str]:
@@ -46,8 +65,8 @@ def test_options_of_the_team_come_last(tmp_path: Path) -> None:
     loaded = replace(session.request.loaded, config=config.model_copy(update={"engine": engine}))
     own = changed(session, loaded=loaded)
 
-    for variant, header in ((Variant.PLAIN, {}), (Variant.REDUCED, HEADERS)):
-        options = dict(variants.make_spec(own, variant, header).options)
+    for variant, files in ((Variant.PLAIN, {}), (Variant.REDUCED, HEADERS)):
+        options = dict(variants.make_spec(own, variant, files).options)
         assert options["CMAKE_BUILD_TYPE"] == "Debug"
 
 
@@ -197,3 +216,90 @@ def test_a_model_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
         model="resnet18-s.mge",
     )
     variants.expect_switchable(on)
+
+
+@pytest.mark.parametrize(
+    ("off", "minimum", "options"),
+    [
+        ((), False, {}),
+        ((RTTI,), False, {"MGE_ENABLE_RTTI": False}),
+        (
+            (LOGGING, EXCEPTIONS),
+            False,
+            {"MGE_ENABLE_LOGGING": False, "MGE_ENABLE_EXCEPTIONS": False},
+        ),
+        ((RTTI, LOGGING, EXCEPTIONS), True, {}),
+        ((RTTI, LOGGING, EXCEPTIONS, FLATBUFFERS), True, {"MGB_WITH_FLATBUFFERS": False}),
+        ((FLATBUFFERS,), False, {"MGB_WITH_FLATBUFFERS": False}),
+    ],
+)
+def test_options(off: tuple[Switch, ...], minimum: bool, options: dict[str, bool]) -> None:
+    assert is_minimum_size(off) is minimum
+    assert switch_options(off) == options
+
+
+@pytest.mark.parametrize(
+    ("tree", "machine", "switch", "options", "forced"),
+    [
+        (DROPS_RTTI, "aarch64", RTTI, {}, True),
+        (DROPS_RTTI, "armv7l", RTTI, {}, True),
+        (DROPS_RTTI, "x86_64", RTTI, {}, False),
+        (DROPS_RTTI, "aarch64", LOGGING, {}, False),
+        (DROPS_RTTI, "aarch64", RTTI, {"CMAKE_BUILD_TYPE": "RelWithDebInfo"}, False),
+        (DROPS_RTTI, "aarch64", RTTI, {"MGE_WITH_TEST": True}, False),
+        (DROPS_RTTI, "aarch64", RTTI, {"MGE_WITH_TEST": False}, True),
+        ("", "aarch64", RTTI, {}, False),
+        (OF_MINIMUM_SIZE, "aarch64", RTTI, {}, False),
+        (DROPS_RTTI.replace("OFF", "ON"), "aarch64", RTTI, {}, False),
+    ],
+)
+def test_what_an_engine_switches_off_of_itself(
+    tmp_path: Path,
+    processes: ProcessRunner,
+    tree: str,
+    machine: str,
+    switch: Switch,
+    options: dict[str, str | bool],
+    forced: bool,
+) -> None:
+    """RTTI in a Release build for anything but x86-64, unless tests are built; the tree says so."""
+    checkout = take(write(tmp_path, {"CMakeLists.txt": tree}), processes)
+    toolchain = replace(TOOLCHAIN, machine=machine)
+
+    why = forced_off(switch, checkout, toolchain, ORDER.with_options(options))
+
+    expected = f"always off in this engine's Release build for {machine}"
+    assert why == (expected if forced else "")
+
+
+@pytest.fixture
+def session(tmp_path: Path, processes: ProcessRunner) -> Session:
+    engine = SampleEngine(find_embedded_source(), processes)
+    return changed(open_session(tmp_path)[0], engine=engine)
+
+
+def layout(session: Session, name: str) -> Session:
+    config = session.request.config
+    trim = config.trim.model_copy(update={"layout": name})
+    loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
+    return changed(session, loaded=loaded)
+
+
+def test_scoped_facts_have_files_of_their_own(session: Session) -> None:
+    scoped = layout(session, "scoped")
+    one = header.files(keep_set(1), scoped)
+    two = header.files(keep_set(1, 2), scoped)
+
+    assert header.scopes(scoped) == session.services.engine.scopes()
+    assert len(one) > 20
+    assert one.keys() == two.keys()
+
+
+def test_the_upstream_layout_is_one_header(session: Session) -> None:
+    upstream = layout(session, "upstream")
+    files = header.files(keep_set(1, 2), upstream)
+
+    assert header.scopes(upstream) == Scopes()
+    assert len(files) < len(header.files(keep_set(1, 2), layout(session, "scoped")))
+    assert any("kern" in text for text in files.values())
+    assert files != header.files(keep_set(1), upstream)

@@ -18,11 +18,18 @@ from megtrim.util.process import ProcessRunner
 from megtrim.util.value import Value
 
 _DEPENDENCIES_TIMEOUT_S = 300.0
+_RETRY_HINT = "was it compiled before that header existed? clear ccache, and use a new --out"
 
 
 class TranslationUnit(Value):
     source: Path
     command: str
+
+
+class HeaderProof(Value):
+    units: int
+    with_header: int
+    with_regions: int
 
 
 def read_commands(build: Path) -> str:
@@ -101,15 +108,6 @@ def _resolve(name: str, build: Path) -> Path:
         else:
             parts.append(part)
     return Path(*parts)
-
-
-_RETRY_HINT = "was it compiled before that header existed? clear ccache, and use a new --out"
-
-
-class HeaderProof(Value):
-    units: int
-    with_header: int
-    with_regions: int
 
 
 def prove(

@@ -24,8 +24,8 @@ OPERATION_TIMEOUT_MS = 1000
 
 ccache's own default is ten seconds, for each of an engine's hundreds of compilations.
 """
-READ_ONLY = "read-only"
 
+READ_ONLY = "read-only"
 _LONGEST = 2000
 _EVERY = frozenset({READ_ONLY, "shards"})
 _TIMEOUTS = frozenset({"connect-timeout", "operation-timeout"})
@@ -37,10 +37,19 @@ _ATTRIBUTES = {
     "redis+unix": _EVERY | _TIMEOUTS,
 }
 """The attributes of each kind in ccache 4.7 (Debian 12) to 4.10, by their manuals."""
+
 _ENCRYPTED = {"https": "http", "rediss": "redis"}
 _ATTRIBUTE = re.compile(r"[a-z-]{1,40}(?:=[^|\s]*)?")
 _WORDS = re.compile(r"[!-~]+(?: [!-~]+)*")
 _HINT = "such as redis://HOST[:PORT] or http://HOST[:PORT]/PATH: see ccache's manual"
+VARIABLE = "CCACHE_REMOTE_STORAGE"
+COUNTS = "compiler-cache.log"
+"""In a work tree, a line for each event."""
+
+_HITS = {"direct_cache_hit", "preprocessed_cache_hit"}
+_QUESTION_TIMEOUT_S = 20.0
+_READ = {"remote_storage_read_hit", "remote_storage_read_miss"}
+_FAILED = {"remote_storage_error", "remote_storage_timeout"}
 
 
 class Storage(Value):
@@ -128,15 +137,6 @@ def _split(url: str, source: str) -> SplitResult:
         msg = f"{source}: found a URL that names no {'path' if local else 'host'}"
         raise InputError(msg, hint=_HINT)
     return parts
-
-
-VARIABLE = "CCACHE_REMOTE_STORAGE"
-COUNTS = "compiler-cache.log"
-"""In a work tree, a line for each event."""
-_HITS = {"direct_cache_hit", "preprocessed_cache_hit"}
-_QUESTION_TIMEOUT_S = 20.0
-_READ = {"remote_storage_read_hit", "remote_storage_read_miss"}
-_FAILED = {"remote_storage_error", "remote_storage_timeout"}
 
 
 def forget_counts(root: Path) -> None:

@@ -1,4 +1,8 @@
-"""Runs CMake and Ninja in a shadow tree. A failure is reported by its first error."""
+"""Runs CMake and Ninja in a shadow tree. A failure is reported by its first error.
+
+A blank in a path separates arguments, ``;`` entries of CMake's lists, ``,`` those of ``-Wl``, ``:``
+library folders; GNU ld replaces ``%``, and prefix maps are split at ``=``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,6 @@ CONFIGURE_TIMEOUT_S = 1800.0
 _CONFIGURED = "configured.json"
 BUILD_TIMEOUT_S = 6 * 3600.0
 _DEFAULT_PATH = "/usr/bin:/bin"
-
 _NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
 _ERROR = re.compile(r"(?::\d+(?::\d+)?: (?:fatal )?error:|\berror:|CMake Error|: undefined )")
 _UNUSED = "Manually-specified variables were not used by the project:"
@@ -31,6 +34,7 @@ _CMAKES_OWN = re.compile(
     r"(?:CMAKE|ANDROID|CPACK|CTEST|FETCHCONTENT)_\w+|BUILD_SHARED_LIBS|BUILD_TESTING", re.ASCII
 )
 """Some of these CMake reads in the first run in a folder only."""
+
 _INFRASTRUCTURE = {
     "No space left on device": "the disk is full",
     "Killed signal terminated program": "the machine ran out of memory",
@@ -41,6 +45,11 @@ _INFRASTRUCTURE = {
     "Stale file handle": "the disk is gone",
     "Transport endpoint is not connected": "the disk is gone",
 }
+_BUILT = "built.json"
+_NOTHING_TO_DO = "ninja: no work to do."
+_LOOK_TIMEOUT_S = 300.0
+_BUILD = re.compile(r"[A-Za-z0-9_./+@~#^-]")
+_SCRIPT = re.compile(r"[A-Za-z0-9_./+@-]")
 
 
 class WorkTree(Value):
@@ -254,11 +263,6 @@ def first_error(output: str) -> str:
     return "\n".join([lines[error], *heading, *lines[start : error + 10]])
 
 
-_BUILT = "built.json"
-_NOTHING_TO_DO = "ninja: no work to do."
-_LOOK_TIMEOUT_S = 300.0
-
-
 def build_token(spec: BuildSpec, toolchain: Toolchain, digests: Sequence[str]) -> str:
     identity = sorted(toolchain.identity().items())
     text = json.dumps([repr(spec), identity, list(digests)])
@@ -296,3 +300,24 @@ def _nothing_to_do(build: Path, targets: Sequence[str], processes: ProcessRunner
     argv = (processes.build_tool("ninja"), "-C", str(build), "-n", *targets)
     outcome = processes.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))
     return outcome.ok and _NOTHING_TO_DO in outcome.stdout
+
+
+def expect_plain(path: Path, what: str, *, script: bool = False, hint: str) -> None:
+    """Raise InputError for a path that a build would split or change.
+
+    ``what`` names it, such as ``--out``. ``script``: the engine's own shell script gets the path,
+    too, and takes only ASCII letters.
+    """
+    text = str(path)
+    wrong = next((each for each in text if not _is_plain(each, script=script)), None)
+    if wrong is None:
+        return
+    letters = f"{'ASCII ' if script else ''}letters, digits and _ . / + @ -"
+    msg = f"{what}: found {wrong!r} in {text!r}, which builds cannot have in their path"
+    raise InputError(msg, hint=f"{hint}, whose whole path has only {letters}")
+
+
+def _is_plain(character: str, *, script: bool) -> bool:
+    if character.isascii():
+        return (_SCRIPT if script else _BUILD).fullmatch(character) is not None
+    return character.isprintable() and not script

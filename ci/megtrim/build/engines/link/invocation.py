@@ -2,25 +2,54 @@
 
 clang prints how it calls its linker, and megtrim calls the linker like that: the call then names
 every input, including the toolchain's. zig rejects most linker flags, so it allows nothing else.
-Other compilers are called themselves.
+Other compilers are called themselves. A command that does more than call one linker is rejected:
+the rest of it would be lost.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from megtrim.build.engines import application
 from megtrim.build.engines.cmake import driver
-from megtrim.build.engines.link import command_line
-from megtrim.build.engines.link.command_line import LinkCommand
 from megtrim.build_spec import Toolchain
 from megtrim.elf.layout import NO_BUILD_ID
 from megtrim.util.errors import InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.util.value import Value
+
+_COMPILER = re.compile(r"collect2 version |\s*/")
+"""The first line of gcc's output, and a line that shows a call."""
+
+_LTO = (b".gnu.lto_", b"`\nBC\xc0\xde")
+"""Marks of link-time optimisation: in GCC's objects, and before clang's in an archive."""
+
+_LTO_OBJECT = b"BC\xc0\xde"
+LINK_TIMEOUT_S = 1800.0
+ASK_TIMEOUT_S = 300.0
+_PLAIN = re.compile(
+    r"""(?: \\. | '[^']*+' | "[^"\\$`]*+(?:\\.[^"\\$`]*+)*" | (?<=\s)&&(?=\s)
+        | [^\\'"$`;|&<>()*?\[\n]++ )*""",
+    re.VERBOSE | re.DOTALL,
+)
+"""What a shell reads as only words and ``&&`` between commands.
+
+Only repeats of one character are possessive: a group with alternatives that is, some Pythons match
+wrongly. 3.11.2 does, 3.11.7 does not.
+"""
+
+_QUOTED = re.compile(r"""\\.|'[^']*+'|"[^"\\]*+(?:\\.[^"\\]*+)*\"""", re.DOTALL)
+_ESCAPED = re.compile(r"\\([$`])|\\.", re.DOTALL)
+_SHOWN = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*)"')
+_OURS = ("--dependency-file", "-dependency-file", "--Map", "-Map")
+"""Options that name a further output, after ``=`` or as the next word."""
+
+_STRIPS = frozenset({"-s", "--strip-all", "-S", "--strip-debug"})
+_HINT = "megtrim repeats a target's own link command, which must be one plain link"
 
 
 class Linker(StrEnum):
@@ -39,10 +68,6 @@ _SIGNS = (
     (Linker.LLD, re.compile(r"^(?:\S+ )?LLD \d", re.MULTILINE)),
     (Linker.GNU, re.compile(r"^GNU ld\b", re.MULTILINE)),
 )
-
-_COMPILER = re.compile(r"collect2 version |\s*/")
-"""The first line of gcc's output, and a line that shows a call."""
-
 UNFOLDED = {
     # Under full LTO an inlined function has no address of its own, so that no list contains it. At
     # -O2 lld (seen with 21 and 22) lets callers jump past a function that is only a jump.
@@ -53,39 +78,6 @@ UNFOLDED = {
 
 Without a build id, which the program that ships has alone.
 """
-
-_LTO = (b".gnu.lto_", b"`\nBC\xc0\xde")
-"""Marks of link-time optimisation: in GCC's objects, and before clang's in an archive."""
-_LTO_OBJECT = b"BC\xc0\xde"
-
-
-def identify_by_version(output: str, *, target: str) -> Linker:
-    for linker, sign in _SIGNS:
-        if sign.search(output):
-            return linker
-    lines = [line for line in output.splitlines() if line.strip()]
-    # A compiler may print lines first.
-    own = next((line for line in lines if not _COMPILER.match(line)), "nothing")
-    msg = f"the linker of {target} cannot leave functions out: it prints {own[:100]!r}"
-    raise InputError(msg, hint="choose a toolchain with lld or GNU ld, or trim.level: region")
-
-
-def read_expecting_code(words: Sequence[str], build: Path, linker: Linker, *, target: str) -> None:
-    """A list of functions that ran would miss those that a linker other than lld inlines."""
-    if linker is Linker.LLD or not any(word.startswith("-flto") for word in words):
-        return
-    for word in words:
-        path = build / word
-        if not word.endswith((".o", ".a")) or not path.is_file():
-            continue
-        data = path.read_bytes()
-        if data.startswith(_LTO_OBJECT) or any(sign in data for sign in _LTO):
-            msg = f"{target}: {linker} compiles {word} while it links, and inlines functions"
-            raise InputError(msg, hint="choose a toolchain with lld, or compile without -flto")
-
-
-LINK_TIMEOUT_S = 1800.0
-ASK_TIMEOUT_S = 300.0
 
 
 class LinkEnvironment(Value):
@@ -122,7 +114,42 @@ class LinkCall(Value):
     direct: bool
 
     def adapt_flags(self, flags: tuple[str, ...]) -> tuple[str, ...]:
-        return command_line.linker_words(flags) if self.direct else flags
+        return linker_words(flags) if self.direct else flags
+
+
+class LinkCommand(Value):
+    """One linking call of a compiler driver, without outputs and stripping."""
+
+    driver: tuple[str, ...]
+    """One word, or two (``zig c++``)."""
+    words: tuple[str, ...]
+    output: str
+    """Relative to the build folder."""
+
+
+def identify_by_version(output: str, *, target: str) -> Linker:
+    for linker, sign in _SIGNS:
+        if sign.search(output):
+            return linker
+    lines = [line for line in output.splitlines() if line.strip()]
+    # A compiler may print lines first.
+    own = next((line for line in lines if not _COMPILER.match(line)), "nothing")
+    msg = f"the linker of {target} cannot leave functions out: it prints {own[:100]!r}"
+    raise InputError(msg, hint="choose a toolchain with lld or GNU ld, or trim.level: region")
+
+
+def read_expecting_code(words: Sequence[str], build: Path, linker: Linker, *, target: str) -> None:
+    """A list of functions that ran would miss those that a linker other than lld inlines."""
+    if linker is Linker.LLD or not any(word.startswith("-flto") for word in words):
+        return
+    for word in words:
+        path = build / word
+        if not word.endswith((".o", ".a")) or not path.is_file():
+            continue
+        data = path.read_bytes()
+        if data.startswith(_LTO_OBJECT) or any(sign in data for sign in _LTO):
+            msg = f"{target}: {linker} compiles {word} while it links, and inlines functions"
+            raise InputError(msg, hint="choose a toolchain with lld, or compile without -flto")
 
 
 def find(command: LinkCommand, target: str, link_env: LinkEnvironment) -> LinkCall:
@@ -142,12 +169,12 @@ def _by_clang(command: LinkCommand, target: str, link_env: LinkEnvironment) -> L
     argv = (*command.driver, "-###", *command.words, "-o", str(link_env.scratch / "none"))
     outcome = link_env.run(argv, ASK_TIMEOUT_S)
     link_env.expect(outcome, f"{target} does not link again")
-    shown = command_line.shown_by_clang(outcome.stdout)
+    shown = shown_by_clang(outcome.stdout)
     if not shown or any(word.startswith("@") for word in shown):
         msg = f"{link_env.toolchain.version} does not show how it links {target}"
         raise InputError(msg, hint="choose another toolchain, or trim.level: region")
     linker = _detect_linker((shown[0], "--version"), target, link_env)
-    argv = (shown[0], *command_line.without_output(shown[1:]))
+    argv = (shown[0], *without_output(shown[1:]))
     return LinkCall(argv=argv, linker=linker, direct=True)
 
 
@@ -161,13 +188,129 @@ def _by_zig(command: LinkCommand, target: str, link_env: LinkEnvironment) -> Lin
     argv = (*command.driver, "-###", *command.words, "-s", "-o", str(link_env.scratch / "none"))
     outcome = link_env.run(argv, LINK_TIMEOUT_S)
     link_env.expect(outcome, f"{target} does not link again")
-    shown = command_line.shown_by_zig(outcome.stdout)
+    shown = shown_by_zig(outcome.stdout)
     if not shown:
         msg = f"zig {link_env.toolchain.version} does not show how it links {target}"
         raise InputError(msg, hint="choose another toolchain, or trim.level: region")
-    argv = (command.driver[0], "ld.lld", *command_line.without_output(shown[1:]))
+    argv = (command.driver[0], "ld.lld", *without_output(shown[1:]))
     return LinkCall(argv=argv, linker=Linker.LLD, direct=True)
 
 
 def _detect_linker(argv: tuple[str, ...], target: str, link_env: LinkEnvironment) -> Linker:
     return identify_by_version(link_env.run(argv, ASK_TIMEOUT_S).stdout, target=target)
+
+
+def parse(text: str, *, target: str) -> LinkCommand:
+    """Raises InputError for a line that is not exactly one link between ``:`` and ``:``."""
+    if _PLAIN.fullmatch(text) is None:
+        msg = f"the link command of {target} is more than plain words: {_around(text)}"
+        raise InputError(msg, hint=_HINT)
+    commands = [command for command in _commands(_words(text)) if command != [":"]]
+    if len(commands) != 1:
+        found = shlex.join(commands[-1])[:200] if commands else "nothing"
+        msg = f"{target} is made by {len(commands)} commands, expected one link: found {found}"
+        raise InputError(msg, hint=_HINT)
+    words = commands[0]
+    count = 2 if PurePath(words[0]).name == "zig" else 1
+    kept, output = _without_outputs(words[count:])
+    if output is None:
+        msg = f"the link command of {target} names no output: {shlex.join(words)[:200]}"
+        raise InputError(msg, hint=_HINT)
+    return LinkCommand(driver=tuple(words[:count]), words=tuple(kept), output=output)
+
+
+def _around(text: str) -> str:
+    plain = _PLAIN.match(text)
+    return repr(text[plain.end() if plain else 0 :][:60])
+
+
+def _words(text: str) -> list[str]:
+    return shlex.split(_QUOTED.sub(lambda quoted: _unescape_quoted(quoted[0]), text))
+
+
+def _unescape_quoted(quoted: str) -> str:
+    """A shell removes them between double quotes, and shlex does not."""
+    if not quoted.startswith('"'):
+        return quoted
+    return _ESCAPED.sub(lambda found: found[1] or found[0], quoted)
+
+
+def _commands(words: Sequence[str]) -> Iterator[list[str]]:
+    command: list[str] = []
+    for word in (*words, "&&"):
+        if word != "&&":
+            command.append(word)
+        elif command:
+            yield command
+            command = []
+
+
+def _without_outputs(words: Sequence[str]) -> tuple[list[str], str | None]:
+    kept: list[str] = []
+    output = None
+    rest = iter(words)
+    for word in rest:
+        if word == "-o":
+            output = next(rest, None)
+        elif word == "-Xlinker":
+            option = next(rest, "")
+            if option in _OURS:  # its value follows another -Xlinker
+                next(rest, None), next(rest, None)
+            elif not _is_ours(option):
+                kept += (word, option)
+        elif word.startswith("-Wl,"):
+            pieces = _pieces(word.split(",")[1:])
+            kept += (",".join(("-Wl", *pieces)),) if pieces else ()
+        elif word != "-s":
+            kept.append(word)
+    return kept, output
+
+
+def _pieces(pieces: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    rest = iter(pieces)
+    for piece in rest:
+        if piece in _OURS:
+            next(rest, None)
+        elif not _is_ours(piece):
+            kept.append(piece)
+    return kept
+
+
+def _is_ours(option: str) -> bool:
+    return option in _STRIPS or option.partition("=")[0] in _OURS
+
+
+def shown_by_clang(text: str) -> tuple[str, ...]:
+    lines = [line for line in text.splitlines() if line.startswith(' "')]
+    words = _SHOWN.findall(lines[-1]) if lines else []
+    return tuple(re.sub(r"\\(.)", r"\1", word) for word in words)
+
+
+def shown_by_zig(text: str) -> tuple[str, ...]:
+    lines = [line for line in text.splitlines() if line.startswith("ld.lld ")]
+    return tuple(lines[-1].split()) if lines else ()
+
+
+def without_output(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_without_outputs(words)[0])
+
+
+def compile_words(words: Sequence[str]) -> tuple[str, ...]:
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in ("-target", "-isysroot", "-B"):
+            kept += (word, next(rest, ""))
+        elif word.startswith(
+            ("--target=", "--sysroot=", "--gcc-toolchain=", "-march=", "-m", "-B")
+        ):
+            kept.append(word)
+    return tuple(kept)
+
+
+def linker_words(flags: Sequence[str]) -> tuple[str, ...]:
+    words: list[str] = []
+    for flag in flags:
+        words += flag.split(",")[1:] if flag.startswith("-Wl,") else [flag]
+    return tuple(words)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import mmap
+import os
 import re
 import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build.engines.cmake import driver
-from megtrim.build.engines.link import command_line, inputs, invocation
-from megtrim.build.engines.link.command_line import LinkCommand
+from megtrim.build.engines.link import invocation
 from megtrim.build.engines.link.invocation import (
     ASK_TIMEOUT_S,
     LINK_TIMEOUT_S,
     LinkCall,
+    LinkCommand,
     LinkEnvironment,
 )
 from megtrim.build_spec import LinkSpec
-from megtrim.util.errors import InputError
+from megtrim.functions import link_map, local_functions
+from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import cannot_write, write_atomically
 
 LINKS = "links"
@@ -33,6 +37,18 @@ _REFUSED = re.compile(
     r"unknown (?:argument|option|directive|linker script)|unrecognized (?:command-line )?option"
     r"|syntax error|malformed number|file format not recognized|unsupported linker arg"
 )
+Here = Callable[[Path], Path]
+"""Maps a path as the linker sees it to the path of the same file on this machine, if any."""
+
+_MAGICS = (b"\x7fELF", b"!<arch>\n")
+_STATIC = frozenset({"-Bstatic", "-dn", "-non_shared", "-static"})
+_DYNAMIC = frozenset({"-Bdynamic", "-dy", "-call_shared"})
+_MAX_SCRIPT_BYTES = 4096
+_LIBRARIES = re.compile(rb"\s*INPUT\s*\(((?:\s*-l[\w+.-]+)+)\s*\)\s*")
+"""A library file that only lists others, such as the Android NDK's ``libc++.a``."""
+
+_UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
+"""They abort, without their message, if they do not find unwind tables of their own."""
 
 
 def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -> None:
@@ -52,7 +68,7 @@ def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -
         _expect_code(command, call, spec.target, link_env)
     argv = (*call.argv, *_last(spec, call, link_env))
     if spec.emptied or not spec.unwind_tables:
-        argv = inputs.copies(argv, link_env=link_env, spec=spec)
+        argv = copy_inputs(argv, link_env, spec)
     map_flags = call.adapt_flags((f"-Wl,-Map={linked}.map",)) if spec.map else ()
     _link((*argv, *map_flags), linked, spec, link_env)
     if spec.strip and link_env.toolchain.strip:
@@ -104,7 +120,7 @@ def _command(built: Path, link_env: LinkEnvironment) -> LinkCommand:
         listed = link_env.processes.capture(*ninja, "compdb", "-x", timeout_s=ASK_TIMEOUT_S)
         own = (each["command"] for each in json.loads(listed) if each["output"] == name)
         text = next(own, text)
-    return command_line.parse(text, target=name)
+    return invocation.parse(text, target=name)
 
 
 def _compile_source(named: tuple[str, str], command: LinkCommand, link_env: LinkEnvironment) -> str:
@@ -112,7 +128,7 @@ def _compile_source(named: tuple[str, str], command: LinkCommand, link_env: Link
     source, made = link_env.scratch / name, link_env.scratch / f"{name}.o"
     write_atomically(source, text)
     compiler = (*link_env.toolchain.c_compiler, *link_env.toolchain.compile_flags)
-    words = (*command_line.compile_words(command.words), *_COMPILE)
+    words = (*invocation.compile_words(command.words), *_COMPILE)
     outcome = link_env.run((*compiler, *words, str(source), "-o", str(made)), ASK_TIMEOUT_S)
     link_env.expect(outcome, f"{name} does not compile with {link_env.toolchain.version}")
     return str(made)
@@ -140,3 +156,155 @@ def _link(argv: tuple[str, ...], output: Path, spec: LinkSpec, link_env: LinkEnv
         msg = f"{what}:\n{driver.first_error(outcome.stdout)}"
         raise InputError(msg, hint="choose a toolchain with lld, or trim.level: region")
     link_env.expect(outcome, what)
+
+
+def resolve_argv(
+    argv: Sequence[str], link_env: LinkEnvironment
+) -> Iterator[tuple[str, Path | None]]:
+    """One argument may become several; the yielded files are readable."""
+    here = _from_image(argv, link_env) if link_env.toolchain.image else lambda path: path
+    yield from _resolve_paths(argv, link_env.build, here)
+
+
+def _resolve_paths(
+    argv: Sequence[str], build: Path, here: Here
+) -> Iterator[tuple[str, Path | None]]:
+    folders = _folders(argv, build)
+    static = False
+    for word in argv:
+        if word in _STATIC or word in _DYNAMIC:
+            static = word in _STATIC
+        if word.startswith("-l"):
+            yield from _library(word, folders, here, static=static)
+        elif word.startswith("-"):
+            yield word, None
+        else:
+            path = here(build / word)
+            yield word, path if _is_input(path) else None
+
+
+def _from_image(argv: Sequence[str], link_env: LinkEnvironment) -> Here:
+    """A library file may list others, so copying repeats until nothing is missing.
+
+    A path with ``..`` after a symbolic link to a folder is not found, and its file is not edited.
+    """
+    needed: set[str] = set()
+    mirror = link_env.scratch / "image"
+    tree = link_env.tree.resolve()
+
+    def here(path: Path) -> Path:
+        if path.resolve().is_relative_to(tree):
+            return path
+        whole = os.path.normpath(path)
+        needed.add(whole)
+        return mirror / whole.lstrip("/")
+
+    copied: set[str] = set()
+    while True:
+        list(_resolve_paths(argv, link_env.build, here))
+        if needed == copied:
+            return here
+        _copy_out(sorted(needed - copied), mirror, link_env)
+        copied |= needed
+
+
+def _copy_out(paths: Sequence[str], mirror: Path, link_env: LinkEnvironment) -> None:
+    try:
+        mirror.mkdir(exist_ok=True)
+    except OSError as error:
+        raise cannot_write(mirror, error) from None
+    # It exits with 1 if a path is missing.
+    find = ("find", "-L", *paths, "-maxdepth", "0", "-type", "f", "-readable")
+    there = _capture_stdout(find, link_env, (0, 1)).split("\n")
+    if copied := sorted(set(paths).intersection(there)):
+        # With their own modes, read-only folders would block the next copies.
+        how = ("--dereference", "--parents", "--no-preserve=mode")
+        _capture_stdout(
+            ("cp", *how, "--target-directory", str(mirror), "--", *copied), link_env, (0,)
+        )
+
+
+def _capture_stdout(
+    argv: tuple[str, ...], link_env: LinkEnvironment, statuses: Collection[int]
+) -> str:
+    # Keep the streams apart: a container's warnings may come in the middle of the output.
+    outcome = link_env.run(argv, ASK_TIMEOUT_S, merged=False)
+    if outcome.timed_out or outcome.rc not in statuses:
+        why = outcome.stderr.rstrip().rpartition("\n")[2] or f"{argv[0]} exited with {outcome.rc}"
+        msg = f"libraries cannot be copied out of {link_env.processes.where}: {why}"
+        raise InfrastructureFailure(msg, hint=f"the log is {link_env.log}")
+    return outcome.stdout
+
+
+def _folders(argv: Sequence[str], build: Path) -> list[Path]:
+    pairs = ((word, following) for word, following in zip(argv, (*argv[1:], ""), strict=True))
+    return [build / (word[2:] or following) for word, following in pairs if word.startswith("-L")]
+
+
+def _library(
+    word: str, folders: Sequence[Path], here: Here, *, static: bool
+) -> Iterator[tuple[str, Path | None]]:
+    name = word[2:]
+    endings = (".a",) if static else (".so", ".a")
+    spelt = (name[1:],) if name.startswith(":") else tuple(f"lib{name}{end}" for end in endings)
+    paths = (here(folder / each) for folder in folders for each in spelt)
+    path = next((each for each in paths if each.is_file()), None)
+    if path is None or path.suffix == ".so":
+        yield word, None
+    elif _is_input(path):
+        yield word, path
+    elif path.stat().st_size <= _MAX_SCRIPT_BYTES and (
+        listed := _LIBRARIES.fullmatch(path.read_bytes())
+    ):
+        for each in listed[1].decode().split():
+            yield from _library(each, folders, here, static=static)
+    else:
+        yield word, None
+
+
+def _is_input(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_MAGICS[1])).startswith(_MAGICS)
+
+
+def copy_inputs(argv: Sequence[str], link_env: LinkEnvironment, spec: LinkSpec) -> tuple[str, ...]:
+    """Libraries that a compiler driver adds by itself are not edited, and neither are the C library
+    and the compiler's own. Each copy has a scratch folder of its own, because linkers identify
+    archives by name. Raises InputError for a damaged object or archive.
+    """
+    names = local_functions.number_names(spec.emptied)
+    made: dict[Path, str] = {}
+    words = [argv[0]]
+    for word, path in resolve_argv(argv[1:], link_env):
+        if path is None or link_map.is_platform(path.name):
+            words.append(word)
+            continue
+        if path not in made:
+            copy = link_env.scratch / "inputs" / str(len(made)) / path.name
+            made[path] = str(copy) if _copy_edited(path, copy, names, spec) else word
+        words.append(made[path])
+    return tuple(words)
+
+
+def _copy_edited(path: Path, copy: Path, names: dict[bytes, int], spec: LinkSpec) -> bool:
+    """Return whether there was anything to edit."""
+    edits = local_functions.edits(
+        path.read_bytes(),
+        names,
+        source=str(path),
+        form=spec.form,
+        unwind_tables=spec.unwind_tables or path.name in _UNWINDERS,
+    )
+    if not edits:
+        return False
+    try:
+        copy.parent.mkdir(parents=True)
+        shutil.copyfile(path, copy)
+        with copy.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
+            for at, new in edits:
+                content[at : at + len(new)] = new
+    except OSError as error:
+        raise cannot_write(copy, error) from None
+    return True

@@ -1,4 +1,9 @@
-"""MegEngine: what its generations share."""
+"""MegEngine: what its generations share, and its own script for Android.
+
+The script chooses options that a direct CMake call would have to repeat, so it is used unchanged.
+It pastes paths and options into shell commands: options are quoted, and paths that it would split
+are rejected.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,19 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from megtrim.build.engines import checkout as checkouts
-from megtrim.build.engines.checkout import Checkout
-from megtrim.build.engines.megengine import android_script, quirks
+from megtrim.build.engines.checkout import Checkout, SourceTexts
 from megtrim.build.engines.megengine.generations import (
     MODES_FILE,
     MODES_TAG,
+    QUIRKS,
     Generation,
     generation_of,
+    quirk_options,
 )
-from megtrim.build.engines.scoped_sources import SourceTexts
 from megtrim.build_spec import (
     BuildScript,
     BuildSpec,
@@ -33,6 +38,7 @@ from megtrim.load_and_run.dialects import Dialect
 from megtrim.regions.header import Scopes
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
 
 _DEFINED = re.compile(
     r"\bDEFINE_(bool|u?int32|u?int64|double|string)\s{0,99}\(\s{0,99}([A-Za-z_]\w{0,99})", re.ASCII
@@ -44,39 +50,6 @@ _LAYOUT = re.compile(r"^\s{0,99}cb\(([a-z0-9_]{1,99})\)\s{0,9};", re.MULTILINE)
 _TAKES_NEXT = re.compile(r"\+\+\s{0,9}i\b")
 _MOST_FILES = 200
 _LARGEST_FILE_BYTES = 2**20
-
-
-def narrow_dialect(dialect: Dialect, checkout: Checkout, program: str) -> Dialect:
-    """Releases of one generation differ, and a fork may have flags of its own."""
-    names = [n for n in sorted(checkout.files) if n.startswith(program) and n.endswith(".cpp")]
-    switches: set[str] = set()
-    values: set[str] = set()
-    for source in names[:_MOST_FILES]:
-        text = checkout.text(source, most_bytes=_LARGEST_FILE_BYTES)
-        for name, takes_value in (_parse_comparisons if dialect.literal else _parse_gflags)(text):
-            (values if takes_value else switches).add(name)
-    if not switches | values:
-        return dialect
-    return dialect.of_tree(frozenset(switches), frozenset(values))
-
-
-def _parse_gflags(text: str) -> Iterable[tuple[str, bool]]:
-    for kind, name in _DEFINED.findall(text):
-        yield name, kind != "bool"
-
-
-def _parse_comparisons(text: str) -> Iterable[tuple[str, bool]]:
-    found = list(_COMPARED.finditer(text))
-    if not found:
-        return
-    ends = [match.start() for match in found[1:]] + [len(text)]
-    for match, end in zip(found, ends, strict=True):
-        step = _TAKES_NEXT.search(text, match.end(), end)
-        yield match[1].replace("-", "_"), step is not None
-    # One macro defines the flags of all tensor layouts.
-    yield from ((f"enable_{name}", False) for name in _LAYOUT.findall(text))
-
-
 TARGETS_FILE = "lite/CMakeLists.txt"
 
 # Read from the link lines that the engine's own CMake makes for its examples and programs (1.6.0
@@ -93,32 +66,12 @@ _COPIES = tuple(
 )
 """The C interface includes them by these names alone; the engine's own build names a third folder,
 whose other headers have names such as tensor.h, which an app may have, too."""
+
 _ANDROID = ("-ldl", "-llog")
 _LINUX = ("-ldl", "-lrt", "-latomic", "-pthread")
 _SECTIONS = ("-Wl,--gc-sections",)
 _LLD = ("-Wl,-z,nocopyreloc", "-Wl,--icf=all", *_SECTIONS, "-flto=full")
-
-
-def describe_library(
-    targets: str, linkage: Linkage, toolchain: Toolchain, *, root: str
-) -> EngineLibrary:
-    """Raises InputError for a tree without that library."""
-    target, file = _TARGETS[linkage]
-    if f"add_library({target} " not in " ".join(targets.split()).replace("( ", "("):
-        msg = f"{root} has no library for applications: {TARGETS_FILE} makes no {target}"
-        raise InputError(msg, hint="put the application into the engine's tree, without source")
-    return EngineLibrary(
-        linkage=linkage,
-        file=file,
-        include=_INCLUDE,
-        copies=_COPIES,
-        needs=_ANDROID if toolchain.ndk else _LINUX,
-        link_options=_LLD if toolchain.kind in ("clang-linux-arm64", "ndk") else _SECTIONS,
-    )
-
-
 KIND = "megengine"
-
 _INFERENCE = (
     ("MGE_INFERENCE_ONLY", "ON"),
     ("MGE_WITH_CUDA", "OFF"),
@@ -156,6 +109,89 @@ _MODULES = ".gitmodules"
 _SCHEMAS = ("src/serialization/impl/schema.fbs", "src/serialization/impl/schema_v2.fbs")
 _FORMATS = {"mgb1": "mge v1", "mgv2": "mge v2"}
 _IDENTIFIER = re.compile(r'^file_identifier "([^"]*)";', re.MULTILINE)
+SCRIPT = "scripts/cmake-build/cross_build_android_arm_inference.sh"
+_WHY = "the engine's own build for Android: it makes flatc, and chooses the ABI's options"
+_GETOPTS = re.compile(r'\bgetopts +"([^"\n]{1,99})"')
+_RELEASE = re.compile(r"^NDK r(\d+)")
+_CLANG = re.compile(r"\bclang version (\d+)\.")
+
+
+class NdkLimit(Value):
+    what: str
+    pattern: re.Pattern[str]
+    lowest: int
+    highest: int
+    wrong: str
+    seen: str
+
+
+LIMITS = (
+    NdkLimit(
+        what="NDK r{}",
+        pattern=_RELEASE,
+        lowest=20,
+        highest=99,
+        wrong="is too old for this engine",
+        seen="the engine's own page on building suggests r20 or r21",
+    ),
+    NdkLimit(
+        what="clang {} of the NDK",
+        pattern=_CLANG,
+        lowest=0,
+        highest=18,
+        wrong="is too new for this engine: it rejects the flatbuffers that the engine bundles",
+        seen="clang 19 on Linux: -Werror, a deprecated declaration; clang 14 accepts them",
+    ),
+)
+
+
+def narrow_dialect(dialect: Dialect, checkout: Checkout, program: str) -> Dialect:
+    """Releases of one generation differ, and a fork may have flags of its own."""
+    names = [n for n in sorted(checkout.files) if n.startswith(program) and n.endswith(".cpp")]
+    switches: set[str] = set()
+    values: set[str] = set()
+    for source in names[:_MOST_FILES]:
+        text = checkout.text(source, most_bytes=_LARGEST_FILE_BYTES)
+        for name, takes_value in (_parse_comparisons if dialect.literal else _parse_gflags)(text):
+            (values if takes_value else switches).add(name)
+    if not switches | values:
+        return dialect
+    return dialect.of_tree(frozenset(switches), frozenset(values))
+
+
+def _parse_gflags(text: str) -> Iterable[tuple[str, bool]]:
+    for kind, name in _DEFINED.findall(text):
+        yield name, kind != "bool"
+
+
+def _parse_comparisons(text: str) -> Iterable[tuple[str, bool]]:
+    found = list(_COMPARED.finditer(text))
+    if not found:
+        return
+    ends = [match.start() for match in found[1:]] + [len(text)]
+    for match, end in zip(found, ends, strict=True):
+        step = _TAKES_NEXT.search(text, match.end(), end)
+        yield match[1].replace("-", "_"), step is not None
+    # One macro defines the flags of all tensor layouts.
+    yield from ((f"enable_{name}", False) for name in _LAYOUT.findall(text))
+
+
+def describe_library(
+    targets: str, linkage: Linkage, toolchain: Toolchain, *, root: str
+) -> EngineLibrary:
+    """Raises InputError for a tree without that library."""
+    target, file = _TARGETS[linkage]
+    if f"add_library({target} " not in " ".join(targets.split()).replace("( ", "("):
+        msg = f"{root} has no library for applications: {TARGETS_FILE} makes no {target}"
+        raise InputError(msg, hint="put the application into the engine's tree, without source")
+    return EngineLibrary(
+        linkage=linkage,
+        file=file,
+        include=_INCLUDE,
+        copies=_COPIES,
+        needs=_ANDROID if toolchain.ndk else _LINUX,
+        link_options=_LLD if toolchain.kind in ("clang-linux-arm64", "ndk") else _SECTIONS,
+    )
 
 
 class MegEngine:
@@ -192,7 +228,7 @@ class MegEngine:
             ("MGE_ARMV8_2_FEATURE_FP16", "ON" if toolchain.fp16 else "OFF"),
             *_VARIANT_OPTIONS[variant],
             *(minimum if variant is Variant.REDUCED else ()),
-            *quirks.options(quirks.MEGENGINE, toolchain.kind, variant, generation.name),
+            *quirk_options(QUIRKS, toolchain.kind, variant, generation.name),
         )
         return BuildSpec(
             variant=variant,
@@ -241,10 +277,10 @@ class MegEngine:
     def _script(self, toolchain: Toolchain, targets: tuple[str, ...]) -> BuildScript | None:
         if not toolchain.includes:
             return None
-        android_script.check_ndk(toolchain)
-        text = self.checkout.text(android_script.PATH)
-        android_script.expect_abi(text, toolchain.abi, root=str(self.checkout.root))
-        return android_script.script_for(toolchain, targets)
+        check_ndk(toolchain)
+        text = self.checkout.text(SCRIPT)
+        expect_abi(text, toolchain.abi, root=str(self.checkout.root))
+        return script_for(toolchain, targets)
 
     def _path(self, name: str) -> Path:
         return self.checkout.root / name
@@ -279,3 +315,45 @@ class MegEngine:
 def _mode(line: str) -> tuple[str, int]:
     name, _, value = line.replace(" ", "").rstrip(",").partition("=")
     return name, int(value)
+
+
+def script_for(toolchain: Toolchain, targets: Sequence[str]) -> BuildScript:
+    return BuildScript(
+        path=SCRIPT,
+        arguments=(
+            *("-a", toolchain.abi),
+            *(("-f",) if toolchain.fp16 else ()),
+            *("-e", " ".join(targets)),
+        ),
+        build=f"build_dir/android/{toolchain.abi}/Release/build",
+        why=_WHY,
+    )
+
+
+def expect_abi(text: str, abi: str, *, root: str) -> None:
+    if not text:
+        msg = f"{root} has no {SCRIPT}, which Android builds need"
+        raise InputError(msg, hint="use a complete checkout of MegEngine, or another toolchain")
+    if f'"{abi}"' not in text:
+        msg = f"{root}/{SCRIPT} does not name the ABI {abi}, so this tree cannot build it"
+        raise InputError(msg, hint="change toolchain.abi to one that the script names")
+    taken = _GETOPTS.search(text)
+    if taken is None or not {"e:", "j:"} <= set(re.findall("[a-z]:", taken[1])):
+        msg = f"{root}/{SCRIPT} has no options -e TARGET and -j JOBS, which megtrim uses"
+        raise InputError(msg, hint="the engine's script has them from release 1.6 on")
+
+
+def script_environment(ndk: str, entries: Sequence[str]) -> Mapping[str, str]:
+    """``entries`` (CMake's) override the script's own."""
+    arguments = (*entries, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    return {"NDK_ROOT": ndk, "EXTRA_CMAKE_ARGS": shlex.join(arguments)}
+
+
+def check_ndk(toolchain: Toolchain) -> None:
+    """Complete builds were seen with the parts of r22 and clang 14."""
+    for limit in LIMITS:
+        found = limit.pattern.search(toolchain.version)
+        if found is None or limit.lowest <= int(found[1]) <= limit.highest:
+            continue
+        msg = f"{limit.what.format(found[1])} {limit.wrong}"
+        raise InputError(msg, hint=f"use NDK r21e, which the engine suggests ({limit.seen})")

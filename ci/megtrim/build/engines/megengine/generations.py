@@ -1,4 +1,4 @@
-"""MegEngine's generations, as data: how to recognise them, and what a build of each needs.
+"""MegEngine's generations and quirks, as data: how to recognise them, and what builds need.
 
 A generation is recognised by files of the tree, never by a version string: forks keep the files and
 change the number. The releases named here are those in which each layout was seen.
@@ -20,6 +20,9 @@ from megtrim.util.value import Value
 MODES_FILE = "dnn/src/common/elemwise/opr_impl.cpp"
 MODES_TAG = "megdnn_common_elemwise_mode"
 """A trace records the elementwise modes that ran with this tag."""
+
+_LEVELS = 3
+_VENDORED = ("third_party", "3rdparty", "external", "deps")
 
 
 class Generation(Value):
@@ -91,6 +94,59 @@ LITE_TRACED = replace(
 GENERATIONS = (SDK, LITE, LITE_TRACED)
 
 
+class Quirk(Value):
+    """An empty field applies everywhere."""
+
+    name: str
+    toolchains: tuple[str, ...] = ()
+    generations: tuple[str, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    wrong: str
+    seen: str
+    options: tuple[tuple[str, str], ...]
+
+    def applies(self, toolchain: str, variant: Variant, generation: str) -> bool:
+        return (
+            (not self.toolchains or toolchain in self.toolchains)
+            and (not self.generations or generation in self.generations)
+            and (not self.variants or variant in self.variants)
+        )
+
+
+QUIRKS: tuple[Quirk, ...] = (
+    Quirk(
+        name="gold",
+        toolchains=("clang-linux-arm64", "host"),
+        wrong="the engine adds -fuse-ld=gold on Linux: gold cannot leave functions out, and fails "
+        "on a static profile build with a relocation overflow in R_AARCH64_LD64_GOTPAGE_LO15",
+        seen="linking 1.13 with gold 1.16: the plain build for x86-64, the profile build for "
+        "arm64; lld links both",
+        options=(("CXX_SUPPORT_GOLD", "OFF"),),
+    ),
+    Quirk(
+        name="icf-safe-instead-of-all",
+        toolchains=("clang-linux-arm64",),
+        generations=("lite", "lite-traced"),
+        wrong="outside Android the engine asks for --icf=safe after our --icf=all",
+        seen="reading the link command of 1.13; the last option wins",
+        options=(("LINKER_SUPPORT_Z_NOCOPYRELOC_ICF_SAFE_NO_LLD", "OFF"),),
+    ),
+    Quirk(
+        name="jit-needs-float16",
+        wrong="a header made from float32-only models defines MEGDNN_DISABLE_FLOAT16, and then "
+        "src/jit/impl/ast_c.cpp does not compile",
+        seen="a reduced build of 1.13; switched off in all variants, so that they stay comparable",
+        options=(("MGE_WITH_JIT", "OFF"),),
+    ),
+    Quirk(
+        name="old-cmake-policies",
+        wrong="bundled gflags and cpuinfo ask for policies that CMake 4 no longer has",
+        seen="configuring 1.13 with CMake 4: 'Compatibility with CMake < 3.5 has been removed'",
+        options=(("CMAKE_POLICY_VERSION_MINIMUM", "3.5"),),
+    ),
+)
+
+
 def generation_of(files: Collection[str], *, traces_modes: bool, root: str) -> Generation:
     """Raises InputError for a tree that matches no generation, or two."""
     present = {each.signs for each in GENERATIONS if all(sign in files for sign in each.signs)}
@@ -121,10 +177,6 @@ def _missing(files: Collection[str]) -> str:
     return "; ".join(reasons)
 
 
-_LEVELS = 3
-_VENDORED = ("third_party", "3rdparty", "external", "deps")
-
-
 def is_checkout(folder: Path) -> bool:
     return any(all((folder / sign).is_file() for sign in each.signs) for each in GENERATIONS)
 
@@ -146,3 +198,10 @@ def _list_subfolders(folder: Path) -> Iterator[Path]:
     for each in (folder, *(folder / name for name in _VENDORED)):
         with suppress(OSError):  # one that may not be read holds no checkout for us
             yield from (inner for inner in each.iterdir() if inner.is_dir())
+
+
+def quirk_options(
+    quirks: tuple[Quirk, ...], toolchain: str, variant: Variant, generation: str
+) -> tuple[tuple[str, str], ...]:
+    fitting = (quirk for quirk in quirks if quirk.applies(toolchain, variant, generation))
+    return tuple(option for quirk in fitting for option in quirk.options)

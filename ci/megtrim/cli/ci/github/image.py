@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from megtrim.build.images import build as builds
 from megtrim.build.images import docker as images
 from megtrim.build.images.docker import DockerClient, expect_fixed, is_fixed
 from megtrim.cli.echo import open_console, show
@@ -101,13 +100,13 @@ def _read_reference(config: Path) -> str:
 
 def _of_recipe(recipe: str, folder: Path, docker: DockerClient) -> tuple[bool, str]:
     """Return whether the folder holds an image that was built now, and the image's ID."""
-    builds.expect_recipe(recipe)
-    tag = builds.default_tag(recipe)
+    images.expect_recipe(recipe)
+    tag = images.default_tag(recipe)
     found = images.load(docker, folder, tag)
     if found is not None:
         show(f"image {tag}, ID {found.id}: as an earlier job built it")
         return False, found.id
     console = open_console()
-    made = builds.build(recipe, docker, console.progress(f"building {recipe}"))
+    made = images.build_image(recipe, docker, console.progress(f"building {recipe}"))
     show(f"image {tag}, ID {made.id}: built now")
     return images.save(docker, folder, tag, console.warn), made.id

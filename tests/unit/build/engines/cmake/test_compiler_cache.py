@@ -3,23 +3,34 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from megtrim.build.engines.cmake.compiler_cache import (
     VARIABLE,
     CompilerCache,
+    Storage,
     count_hits,
     forget_counts,
     parse_storages,
+    render_storages,
 )
-from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 URL = "redis://ci:secret@cache.lan"
 HIT, MISS = "remote_storage_read_hit\n", "remote_storage_read_miss\n"
 ERROR, TIMEOUT = "remote_storage_error\n", "remote_storage_timeout\n"
+SECRET = "geheim"
+NO_URL = "found no URL of a storage that ccache knows"
+NO_HOST, NO_PATH = "found a URL that names no host", "found a URL that names no path"
+NO_SUPPORT = "found {}://, which ccache does not support"
+UNKNOWN = "found an attribute that ccache does not know for {}://"
+NO_TIME = "{}-timeout: found something other than milliseconds"
+NO_URLS = "found something other than URLs of a remote storage, one space between"
 
 
-class Storage(ProcessRunner):
+class Machine(ProcessRunner):
     def __init__(self, counted: str, *, ccache: bool = True, hangs: bool = False) -> None:
         super().__init__({})
         self.commands: list[Command] = []
@@ -40,7 +51,7 @@ class Storage(ProcessRunner):
         )
 
 
-class Broken(Storage):
+class Broken(Machine):
     def run(self, command: Command) -> CompletedCommand:
         msg = "cannot be started"
         raise InfrastructureFailure(msg)
@@ -61,7 +72,7 @@ def settings(
 @pytest.mark.parametrize("counted", [HIT, MISS, HIT + MISS, ""])
 def test_a_storage_that_answers_is_used(tmp_path: Path, counted: str) -> None:
     """It is asked once in a run, through an empty local cache, and nothing is left behind."""
-    machine = Storage(counted)
+    machine = Machine(counted)
     found, warnings = settings(machine, tmp_path)
 
     assert found["X"] == "1"
@@ -76,10 +87,10 @@ def test_a_storage_that_answers_is_used(tmp_path: Path, counted: str) -> None:
 
 @pytest.mark.parametrize(
     "machine",
-    [Storage(ERROR), Storage(TIMEOUT), Storage(HIT, hangs=True), Broken("")],
+    [Machine(ERROR), Machine(TIMEOUT), Machine(HIT, hangs=True), Broken("")],
     ids=["error", "timeout", "hangs", "broken"],
 )
-def test_a_storage_that_does_not_answer_is_not_used(tmp_path: Path, machine: Storage) -> None:
+def test_a_storage_that_does_not_answer_is_not_used(tmp_path: Path, machine: Machine) -> None:
     found, (warning,) = settings(machine, tmp_path)
 
     assert found == {"X": "1", VARIABLE: ""}
@@ -95,7 +106,7 @@ def test_a_storage_that_does_not_answer_is_not_used(tmp_path: Path, machine: Sto
 def test_a_storage_that_takes_nothing_is_only_read(
     tmp_path: Path, counted: str, writes: bool, warned: list[bool]
 ) -> None:
-    machine = Storage(counted)
+    machine = Machine(counted)
     found, warnings = settings(machine, tmp_path, writes=writes)
 
     assert "read-only" in found[VARIABLE]
@@ -104,7 +115,7 @@ def test_a_storage_that_takes_nothing_is_only_read(
 
 
 def test_no_ccache_is_a_warning(tmp_path: Path) -> None:
-    found, warnings = settings(Storage("", ccache=False), tmp_path)
+    found, warnings = settings(Machine("", ccache=False), tmp_path)
 
     assert found == {"X": "1"}
     assert warnings == [f"{VARIABLE} has no effect: there is no ccache on this machine"]
@@ -112,7 +123,7 @@ def test_no_ccache_is_a_warning(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("writes", "expected"), [(True, {}), (False, {VARIABLE: ""})])
 def test_without_a_storage(tmp_path: Path, writes: bool, expected: dict[str, str]) -> None:
-    machine = Storage("")
+    machine = Machine("")
     cache = CompilerCache((), writes=writes, passed={}, warn=pytest.fail)
 
     assert cache.variables(machine, ("c++",), tmp_path) == expected
@@ -138,3 +149,122 @@ def test_counts_that_cannot_go_stop_the_build(tmp_path: Path) -> None:
 
     with pytest.raises(InfrastructureFailure, match=r"compiler-cache\.log cannot be written"):
         forget_counts(tmp_path)
+
+
+def reported(text: str) -> str:
+    return render_storages(
+        [each.add_timeouts() for each in parse_storages(text, source="CCACHE_REMOTE_STORAGE")]
+    )
+
+
+@pytest.mark.parametrize(
+    ("given_text", "expected"),
+    [
+        ("", ""),
+        ("  ", ""),
+        (
+            "redis://cache.lan",
+            "redis://cache.lan|connect-timeout=250|operation-timeout=1000",
+        ),
+        (
+            " http://u:p@cache.lan:8080/x|layout=bazel|operation-timeout=50\n",
+            "http://u:p@cache.lan:8080/x|layout=bazel|operation-timeout=50|connect-timeout=250",
+        ),
+        ("file:/shared|umask=002", "file:/shared|umask=002"),
+        (
+            "redis+unix:/run/redis.sock|read-only",
+            "redis+unix:/run/redis.sock|read-only|connect-timeout=250|operation-timeout=1000",
+        ),
+        (
+            "file:///a redis://[::1]:7/2|connect-timeout=1|operation-timeout=2",
+            "file:///a redis://[::1]:7/2|connect-timeout=1|operation-timeout=2",
+        ),
+        (
+            "http://*.lan|shards=a(3),b",
+            "http://*.lan|shards=a(3),b|connect-timeout=250|operation-timeout=1000",
+        ),
+    ],
+)
+def test_ccache_gets(given_text: str, expected: str) -> None:
+    assert reported(given_text) == expected
+
+
+@pytest.mark.parametrize("said", ["", "|read-only", "|read-only=true", "|read-only=false"])
+def test_read_only_wins(said: str) -> None:
+    (storage,) = parse_storages(f"redis://cache.lan{said}", source="")
+
+    assert render_storages([storage.read_only()]) == "redis://cache.lan|read-only=true"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("redis://cache.lan", False),
+        ("redis://p@cache.lan", True),
+        ("http://cache.lan/a@b", False),
+        ("http://cache.lan|bearer-token=x", True),
+        ("http://cache.lan|header=Authorization%3a%20x", True),
+    ],
+)
+def test_what_is_secret(text: str, secret: bool) -> None:
+    (storage,) = parse_storages(text, source="")
+
+    assert storage.secret is secret
+
+
+def test_a_url_is_shown_without_its_password() -> None:
+    text = f"redis://ci:{SECRET}@cache.lan:6380/1|operation-timeout=9"
+    (storage,) = parse_storages(text, source="")
+
+    assert storage.redact_url() == "redis://cache.lan:6380/1"
+    (storage,) = parse_storages(f"http://cache.lan/megtrim?token={SECRET}", source="")
+    assert storage.redact_url() == "http://cache.lan/megtrim"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cache.lan:6379", NO_URL),
+        (f"gopher://{SECRET}@cache.lan", NO_URL),
+        (f"https://x:{SECRET}@cache.lan", NO_SUPPORT.format("https")),
+        ("rediss://cache.lan", NO_SUPPORT.format("rediss")),
+        (f"redis://{SECRET}@", NO_HOST),
+        ("redis+unix:run", NO_PATH),
+        ("file:shared", NO_PATH),
+        ("redis://cache.lan:0", NO_HOST),
+        (f"redis://{SECRET}@cache.lan:port", "found a URL with a broken host or port"),
+        ("redis://[::1", "found a URL with a broken host or port"),
+        (f"redis://cache.lan|{SECRET}", UNKNOWN.format("redis")),
+        ("redis://cache.lan|readonly", UNKNOWN.format("redis")),
+        ("redis://cache.lan|bearer-token=x", UNKNOWN.format("redis")),
+        ("file:/a|operation-timeout=5", UNKNOWN.format("file")),
+        ("redis://cache.lan|operation-timeout=1s", NO_TIME.format("operation")),
+        ("redis://cache.lan|connect-timeout", NO_TIME.format("connect")),
+        (
+            "redis://cache.lan|read-only=yes",
+            "read-only: found something other than true or false",
+        ),
+        (f"redis://{SECRET}\x00@cache.lan", NO_URLS),
+        ("redis://a  redis://b", NO_URLS),
+        ("redis://" + "a" * 2000, NO_URLS),
+    ],
+)
+def test_what_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_storages(text, source="CCACHE_REMOTE_STORAGE")
+
+    assert caught.value.message == f"CCACHE_REMOTE_STORAGE: {message}"
+    assert SECRET not in str(caught.value)
+
+
+@given(st.text(max_size=60) | st.from_regex(r"(redis|http|file):[/a-z@:\[\]|=-]{0,30}"))
+def test_anything_is_read_or_refused(text: str) -> None:
+    try:
+        found = parse_storages(text, source="x")
+    except InputError:
+        return
+    assert render_storages(found) == text.strip()
+    assert parse_storages(
+        render_storages([each.add_timeouts() for each in found]), source="x"
+    ) == tuple(each.add_timeouts() for each in found)
+    assert all(isinstance(each, Storage) for each in found)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.build.engines.cmake import driver
-from megtrim.build.engines.cmake.driver import Job, WorkTree, first_error
+from megtrim.build.engines.cmake.driver import Job, WorkTree, expect_plain, first_error
 from megtrim.build_spec import BuildScript, BuildSpec, Variant
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
@@ -33,7 +33,6 @@ FAILED: src/CMakeFiles/e.dir/c.cpp.o
 /s/src/c.cpp:1:1: error: second
 ninja: build stopped: subcommand failed.
 """
-
 LINKER = """\
 [7/8] Linking CXX executable load_and_run
 FAILED: load_and_run
@@ -43,7 +42,6 @@ a.cpp:(.text+0x5): undefined reference to `run()'
 collect2: error: ld returned 1 exit status
 ninja: build stopped: subcommand failed.
 """
-
 LLD = """\
 [7/8] Linking CXX executable load_and_run
 FAILED: load_and_run
@@ -51,7 +49,6 @@ FAILED: load_and_run
 ld.lld: error: undefined symbol: run()
 >>> referenced by a.cpp
 """
-
 CONFIGURE = """\
 -- The CXX compiler identification is Clang 14.0.6
 -- Looking for pthread.h
@@ -60,12 +57,35 @@ CMake Error at CMakeLists.txt:12 (add_subdirectory):
 
 -- Configuring incomplete, errors occurred!
 """
-
-
 SAID = [f"line {number}" for number in range(30)]
 FAILED = ["FAILED: generated.h", "python3 generate.py"]
 COMPILER_LINES, LINKER_LINES = COMPILER.splitlines(), LINKER.splitlines()
 LLD_LINES, CONFIGURE_LINES = LLD.splitlines(), CONFIGURE.splitlines()
+TOOL = """\
+#!/bin/sh
+echo "$0 $*" >> {calls}
+case "$0" in *cmake) cat <<'END'
+{says}
+END
+exit {configures};; esac
+echo '[1/2] first'
+echo 'no step'
+echo '[2/2] second'
+{script}
+"""
+UNUSED = """\
+CMake Warning (unused-cli):
+  Manually-specified variables were not used by the project:
+
+    {name}
+    OTHER
+
+
+-- Build files have been written to: /out/build
+"""
+PLACES = {"MGE_X": "megtrim.yaml:7: engine.cmake.MGE_X", "CMAKE_Y": "megtrim.yaml:8: CMAKE_Y"}
+NO_SPACE = "a.cpp:1:1: fatal error: a.o: No space left on device"
+ORDER = BuildSpec(variant=Variant.REDUCED, targets=("program",), options=(("A", "ON"),))
 
 
 @pytest.mark.parametrize(
@@ -111,20 +131,6 @@ def test_an_error_among_many_lines_is_shown_in_few() -> None:
     assert shown[6] == "a.cpp:1:1: fatal error: no"
     assert len(shown) == 16
     assert max(len(line) for line in shown) == 1000
-
-
-TOOL = """\
-#!/bin/sh
-echo "$0 $*" >> {calls}
-case "$0" in *cmake) cat <<'END'
-{says}
-END
-exit {configures};; esac
-echo '[1/2] first'
-echo 'no step'
-echo '[2/2] second'
-{script}
-"""
 
 
 @pytest.fixture
@@ -228,19 +234,6 @@ def test_an_engine_that_does_not_configure_is_not_built(
     assert len(calls.read_text(encoding="utf-8").splitlines()) == 1
 
 
-UNUSED = """\
-CMake Warning (unused-cli):
-  Manually-specified variables were not used by the project:
-
-    {name}
-    OTHER
-
-
--- Build files have been written to: /out/build
-"""
-PLACES = {"MGE_X": "megtrim.yaml:7: engine.cmake.MGE_X", "CMAKE_Y": "megtrim.yaml:8: CMAKE_Y"}
-
-
 @pytest.mark.parametrize(("name", "passes"), [("MGE_X", False), ("CMAKE_Y", True), ("Z", True)])
 def test_an_option_that_cmake_does_not_use(
     processes: ProcessRunner,
@@ -276,9 +269,6 @@ def test_a_script_ends_at_an_option_that_cmake_does_not_use(
     with pytest.raises(InputError, match=r"engine\.cmake\.MGE_X: the engine does not use"):
         driver.run_script(script, replace(job, places=PLACES), processes, lambda *_: None)
     assert not (tmp_path / "built").exists()
-
-
-NO_SPACE = "a.cpp:1:1: fatal error: a.o: No space left on device"
 
 
 @pytest.mark.parametrize(
@@ -335,9 +325,6 @@ def test_a_work_tree_has_its_places(tmp_path: Path) -> None:
     ]
 
 
-ORDER = BuildSpec(variant=Variant.REDUCED, targets=("program",), options=(("A", "ON"),))
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> WorkTree:
     return WorkTree(root=tmp_path)
@@ -374,3 +361,29 @@ def test_whatever_enters_a_build_is_in_its_token() -> None:
 
     assert len(tokens) == 6
     assert driver.build_token(ORDER, TOOLCHAIN, ("1",)) in tokens
+
+
+@pytest.mark.parametrize("wrong", [*" \t\n'\"$;\\%,=:`[]{}()|&*?<>!", "\u00a0", "\u2028", "\udc80"])
+def test_what_a_tool_would_read_as_its_own_is_refused(wrong: str) -> None:
+    with pytest.raises(InputError) as caught:
+        expect_plain(Path(f"/home/jo/a{wrong}b/out"), "--out", hint="name another folder")
+
+    assert caught.value.message == (
+        f"--out: found {wrong!r} in {f'/home/jo/a{wrong}b/out'!r}, "
+        "which builds cannot have in their path"
+    )
+    assert caught.value.hint == (
+        "name another folder, whose whole path has only letters, digits and _ . / + @ -"
+    )
+
+
+@pytest.mark.parametrize("path", ["/a-b_c.d/e+f@2~#^/-x", "/home/jürgen/構築/a\u0308"])
+def test_what_every_tool_takes_passes(path: str) -> None:
+    expect_plain(Path(path), "--out", hint="")
+
+
+@pytest.mark.parametrize("path", ["/my ndk", "/a;b", "/a$b", "/a'b", "/a&b", "/a\nb", "/ä"])
+def test_a_shell_script_takes_less(path: str) -> None:
+    with pytest.raises(InputError, match="the NDK: found"):
+        expect_plain(Path(path), "the NDK", script=True, hint="")
+    expect_plain(Path("/opt/ndk-r21e_x+1@2/build.dir"), "the NDK", script=True, hint="")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,11 +11,16 @@ from hypothesis import strategies as st
 
 from megtrim.build.engines import checkout
 from megtrim.build.engines.megengine.engine import (
+    SCRIPT,
     MegEngine,
     _parse_comparisons,
     _parse_gflags,
+    check_ndk,
     describe_library,
+    expect_abi,
     narrow_dialect,
+    script_environment,
+    script_for,
 )
 from megtrim.build_spec import Linkage, Toolchain, Variant
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
@@ -28,6 +35,57 @@ option, what, source, output = sys.argv[1:]
 assert (option, what) == ("--write-enum-items", "Elemwise:Mode")
 open(output, "w").write(open(source).read())
 """
+LINUX = Toolchain(
+    kind="clang-linux-arm64",
+    target="aarch64-linux-gnu",
+    machine="aarch64",
+    version="clang 14",
+    c_compiler=("clang",),
+    cxx_compiler=("clang++",),
+)
+SDK_PROGRAM, LITE_PROGRAM = "sdk/load-and-run/", "lite/load_and_run/"
+OLD_SOURCE = """\
+void parse() {
+        if (!strcmp(argv[i], "--cpu")) {
+            continue;
+        }
+        if (!strcmp(argv[i], "--iter")) {
+            ++ i;
+            continue;
+        }
+#define cb(_layout) if (!strcmp(argv[i], "--enable-" #_layout)) { continue; }
+        cb(nchw44);
+        cb(nchw88);
+        if (!strcmp(argv[i], "--own-value")) {
+            ++i;
+            if (!strcmp(argv[i], "cuda")) { }
+            continue;
+        }
+        if (!strcmp(argv[i],
+                    "--own-switch")) {
+            continue;
+        }
+        if (strncmp(argv[i], "--", 2)) { }
+}
+"""
+NEW_SOURCE = """\
+DEFINE_bool(cpu, false, "x");
+DEFINE_bool(
+        own_switch, false, "x");
+DEFINE_string(input, "", "x");
+DEFINE_int32(iter, 10, "x"); DEFINE_uint64(workspace_limit, 1, "x");
+DEFINE_double( own_value, 1, "x");
+DECLARE_bool(elsewhere); // UNDEFINE_bool(no)
+"""
+NDK = Toolchain(
+    kind="ndk",
+    target="aarch64-linux-android21",
+    machine="aarch64",
+    version="NDK r21e",
+    c_compiler=("clang",),
+    cxx_compiler=("clang++",),
+    abi="arm64-v8a",
+)
 
 
 def test_a_complete_checkout_is_taken(processes: ProcessRunner, tmp_path: Path) -> None:
@@ -126,16 +184,6 @@ def test_sources_that_may_mark_regions(processes: ProcessRunner, tmp_path: Path)
     }
 
 
-LINUX = Toolchain(
-    kind="clang-linux-arm64",
-    target="aarch64-linux-gnu",
-    machine="aarch64",
-    version="clang 14",
-    c_compiler=("clang",),
-    cxx_compiler=("clang++",),
-)
-
-
 @pytest.mark.parametrize("targets", ["", "add_library(lite_shared_x S)", "# lite_shared"])
 def test_a_tree_without_it_is_refused(targets: str) -> None:
     with pytest.raises(InputError) as caught:
@@ -143,42 +191,6 @@ def test_a_tree_without_it_is_refused(targets: str) -> None:
     assert caught.value.message == (
         "tree has no library for applications: lite/CMakeLists.txt makes no lite_shared"
     )
-
-
-SDK_PROGRAM, LITE_PROGRAM = "sdk/load-and-run/", "lite/load_and_run/"
-OLD_SOURCE = """\
-void parse() {
-        if (!strcmp(argv[i], "--cpu")) {
-            continue;
-        }
-        if (!strcmp(argv[i], "--iter")) {
-            ++ i;
-            continue;
-        }
-#define cb(_layout) if (!strcmp(argv[i], "--enable-" #_layout)) { continue; }
-        cb(nchw44);
-        cb(nchw88);
-        if (!strcmp(argv[i], "--own-value")) {
-            ++i;
-            if (!strcmp(argv[i], "cuda")) { }
-            continue;
-        }
-        if (!strcmp(argv[i],
-                    "--own-switch")) {
-            continue;
-        }
-        if (strncmp(argv[i], "--", 2)) { }
-}
-"""
-NEW_SOURCE = """\
-DEFINE_bool(cpu, false, "x");
-DEFINE_bool(
-        own_switch, false, "x");
-DEFINE_string(input, "", "x");
-DEFINE_int32(iter, 10, "x"); DEFINE_uint64(workspace_limit, 1, "x");
-DEFINE_double( own_value, 1, "x");
-DECLARE_bool(elsewhere); // UNDEFINE_bool(no)
-"""
 
 
 def of_tree(
@@ -222,3 +234,80 @@ def test_a_tree_that_shows_none_keeps_the_list(processes: ProcessRunner, tmp_pat
 def test_any_source_is_read(text: str) -> None:
     for name, _ in (*_parse_comparisons(text), *_parse_gflags(text)):
         assert name.isidentifier() or name[0].isdigit()
+
+
+def test_the_script_is_shown_abi_and_targets() -> None:
+    script = script_for(NDK, ("load_and_run", "lite_shared"))
+
+    assert script.path == "scripts/cmake-build/cross_build_android_arm_inference.sh"
+    assert script.arguments == ("-a", "arm64-v8a", "-e", "load_and_run lite_shared")
+    assert script.build == "build_dir/android/arm64-v8a/Release/build"
+    assert script.why
+
+
+def test_options_win_over_its_own_and_come_as_words() -> None:
+    """It pastes them into a shell: a value with spaces stays one word, and runs nothing."""
+    hostile = "a b; touch x $(id) 'q'"
+    reported = script_environment("/ndk", ("-DMGE_WITH_JIT=OFF", f"-DX={hostile}"))
+
+    assert reported["NDK_ROOT"] == "/ndk"
+    assert shlex.split(reported["EXTRA_CMAKE_ARGS"]) == [
+        *("-DMGE_WITH_JIT=OFF", f"-DX={hostile}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"),
+    ]
+
+
+@given(st.text(min_size=1))
+def test_no_value_leaves_its_word(value: str) -> None:
+    reported = script_environment("/ndk", (f"-DX={value}",))
+
+    assert shlex.split(reported["EXTRA_CMAKE_ARGS"])[0] == f"-DX={value}"
+
+
+def test_an_abi_that_the_tree_cannot_build_is_refused() -> None:
+    script = 'ARCHS=("arm64-v8a" "armeabi-v7a")\nwhile getopts "lnvrkhdfa:e:j:" arg; do'
+    expect_abi(script, "armeabi-v7a", root="engine")
+
+    with pytest.raises(InputError, match="does not name the ABI x86, so this tree cannot build it"):
+        expect_abi(script, "x86", root="engine")
+    with pytest.raises(InputError, match=r"^engine has no scripts/cmake-build/cross_build_android"):
+        expect_abi("", "arm64-v8a", root="engine")
+
+
+@pytest.mark.parametrize("options", ['getopts "rkhdfpa:" arg', 'getopts "nvrkhdfa:e:" arg', ""])
+def test_a_script_that_takes_no_targets_or_jobs_is_refused(options: str) -> None:
+    """Those of the releases up to 1.5 would end with their usage, in the middle of a build."""
+    with pytest.raises(InputError) as caught:
+        expect_abi(f'"arm64-v8a"\nwhile {options}', "arm64-v8a", root="engine")
+
+    script = f"engine/{SCRIPT}"
+    expected = f"{script} has no options -e TARGET and -j JOBS, which megtrim uses"
+    assert caught.value.message == expected
+    assert caught.value.hint == "the engine's script has them from release 1.6 on"
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        "NDK r20, Android (5220042) clang version 8.0.7",
+        "NDK r21e, Android (7019983) clang version 9.0.9",
+        "NDK r22, Debian clang version 14.0.6",
+        "NDK r27c, Android (12470979) clang version 18.0.3",
+    ],
+)
+def test_what_is_not_known_to_fail_is_let_through(version: str) -> None:
+    check_ndk(replace(NDK, version=version))
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("NDK r19c, Android clang version 8.0.2", "NDK r19 is too old for this engine"),
+        ("NDK r28, Android clang version 19.0.0", "clang 19 of the NDK is too new for this engine"),
+    ],
+)
+def test_what_is_known_to_fail_is_refused(version: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_ndk(replace(NDK, version=version))
+
+    assert caught.value.message.startswith(message)
+    assert "r21e" in caught.value.hint

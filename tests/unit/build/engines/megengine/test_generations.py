@@ -11,10 +11,13 @@ from megtrim.build.engines.megengine.generations import (
     GENERATIONS,
     LITE,
     LITE_TRACED,
+    QUIRKS,
     SDK,
     Generation,
+    Quirk,
     find_checkouts,
     is_checkout,
+    quirk_options,
 )
 from megtrim.build_spec import BuildSpec, Variant
 from megtrim.regions.keepset import GENERATIONS as HEADERS
@@ -25,7 +28,6 @@ from unit.build.engines.support import TOOLCHAIN, write
 
 TREES = [(OLDEST, SDK), (BETWEEN, LITE), (NEWEST, LITE_TRACED)]
 SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
-
 BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
 
 
@@ -242,3 +244,80 @@ def test_where_there_is_none_nothing_is_found(project: Path) -> None:
     (project / "MegEngine").mkdir()
 
     assert find_checkouts(project) == ()
+
+
+def test_rows_are_whole_and_their_names_unique() -> None:
+    names = [quirk.name for quirk in QUIRKS]
+
+    assert len(names) == len(set(names))
+    assert all(quirk.wrong and quirk.seen and quirk.options for quirk in QUIRKS)
+    given = [name for quirk in QUIRKS for name, _ in quirk.options]
+    assert len(given) == len(set(given))
+
+
+@pytest.mark.parametrize(
+    ("toolchains", "generations", "variants", "applies"),
+    [
+        ((), (), (), True),
+        (("zig", "host"), (), (), True),
+        (("zig",), (), (), False),
+        ((), (), (Variant.REDUCED,), True),
+        ((), (), (Variant.PLAIN, Variant.PROFILE), False),
+        (("host",), ("lite", "sdk"), (Variant.REDUCED,), True),
+        (("host",), (), (Variant.PLAIN,), False),
+        (("zig",), (), (Variant.REDUCED,), False),
+        ((), ("sdk",), (), True),
+        ((), ("lite",), (), False),
+    ],
+)
+def test_where_a_quirk_applies(
+    toolchains: tuple[str, ...],
+    generations: tuple[str, ...],
+    variants: tuple[Variant, ...],
+    applies: bool,
+) -> None:
+    quirk = Quirk(
+        name="x",
+        toolchains=toolchains,
+        generations=generations,
+        variants=variants,
+        wrong="w",
+        seen="s",
+        options=(),
+    )
+
+    assert quirk.applies("host", Variant.REDUCED, "sdk") == applies
+
+
+def test_rows_name_generations_that_there_are() -> None:
+    known = {generation.name for generation in GENERATIONS}
+
+    assert all(set(quirk.generations) <= known for quirk in QUIRKS)
+
+
+def test_options_come_in_the_order_of_the_table() -> None:
+    table = (
+        Quirk(name="a", wrong="", seen="", options=(("A", "1"), ("B", "2"))),
+        Quirk(name="b", toolchains=("zig",), wrong="", seen="", options=(("C", "3"),)),
+        Quirk(name="c", wrong="", seen="", options=(("D", "4"),)),
+    )
+
+    assert quirk_options(table, "host", Variant.PLAIN, "sdk") == (
+        ("A", "1"),
+        ("B", "2"),
+        ("D", "4"),
+    )
+    assert quirk_options((), "host", Variant.PLAIN, "sdk") == ()
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_what_every_build_of_the_engine_is_shown(variant: Variant) -> None:
+    common = (("MGE_WITH_JIT", "OFF"), ("CMAKE_POLICY_VERSION_MINIMUM", "3.5"))
+    linker = (("CXX_SUPPORT_GOLD", "OFF"), ("LINKER_SUPPORT_Z_NOCOPYRELOC_ICF_SAFE_NO_LLD", "OFF"))
+
+    for generation in ("sdk", "lite", "lite-traced"):
+        assert quirk_options(QUIRKS, "zig", variant, generation) == common
+    for generation in ("lite", "lite-traced"):
+        reported = quirk_options(QUIRKS, "clang-linux-arm64", variant, generation)
+        assert reported == (*linker, *common)
+    assert quirk_options(QUIRKS, "clang-linux-arm64", variant, "sdk") == (linker[0], *common)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.images import build as builds
+from megtrim.build.images import docker as builds
 from unit.cli.support import SAMPLE_MODEL, Answer, Shell
 
 DIGEST = "sha256:" + "a" * 64
