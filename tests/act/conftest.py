@@ -18,7 +18,6 @@ from support.github_double import GithubDouble
 
 @pytest.fixture(scope="session")
 def act(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Act:
-    """Return act. Libraries that a job installs stay for the next session: they go by digest."""
     cache = tmp_path_factory.mktemp("act")
     tools = Path.home() / ".cache" / "megtrim" / "runner-tools"
     tools.mkdir(parents=True, exist_ok=True)

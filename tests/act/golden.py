@@ -68,7 +68,6 @@ def normal(body: str, *, causes: bool = False, exact: bool = False) -> str:
 
 
 def check(name: str, body: str, *, causes: bool = False, exact: bool = False) -> None:
-    """Hold a comment against its file, with what :func:`normal` leaves of it."""
     file = FOLDER / f"{name}.md"
     if os.environ.get(KEEP_VARIABLE):
         Path(os.environ[KEEP_VARIABLE], file.name).write_text(body, encoding="utf-8")

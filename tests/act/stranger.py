@@ -17,9 +17,7 @@ MAIN = "engine/src/load_and_run/main.cpp"
 OPTIONS = "engine/src/load_and_run/options.h"
 ALGORITHMS = "engine/src/kernels/conv/algorithms.cpp"
 KERNEL = "engine/src/kernels/conv/checksum.cpp"
-"""A source file that a pull request adds."""
 SCENARIO_FILE = f"{MODEL}/default@desk.json"
-"""The file of the only scenario, in the keep set."""
 
 CONFIG = """\
 version: 1
@@ -45,7 +43,6 @@ _MEGTRIM = (sys.executable, "-m", "megtrim")
 
 
 def before() -> dict[str, bytes]:
-    """Return the repository before megtrim: the engine, and the model with an input."""
     folders = (SAMPLE / "cmake", SAMPLE / "src")
     engine = [SAMPLE / "CMakeLists.txt", *(f for each in folders for f in sorted(each.rglob("*")))]
     files = {
@@ -87,13 +84,11 @@ def adopt_releases(forge: Forge) -> None:
 
 
 def trace(forge: Forge) -> None:
-    """Trace the model on this machine, and write the keep set that is to be committed."""
     out = str(forge.act.traced)
     _megtrim(forge.code.work, "trim", "--accept", "--no-gate", "--out", out)
 
 
 def with_table(size: int) -> str:
-    """Return the engine's main file with a constant table of so many bytes that is used."""
     text = (SAMPLE / "src/load_and_run/main.cpp").read_text(encoding="utf-8")
     declared = f"static const unsigned char table[{size}] = {{1}};\nstatic volatile int sink;\n\n"
     start = "int main(int argc, char** argv) {\n"
@@ -103,7 +98,6 @@ def with_table(size: int) -> str:
 
 
 def another_kernel(steps: int) -> dict[str, str | bytes | None]:
-    """Return a pull request's files that add a kernel, which the direct convolution calls."""
     body = "".join(f"    x = (x << {n % 13 + 1}) ^ (x * {n * 14 + 3}u);\n" for n in range(steps))
     declared = "unsigned conv_checksum(unsigned x)"
     direct, lists = "src/kernels/conv/direct.cpp", "CMakeLists.txt"
@@ -123,14 +117,12 @@ def another_kernel(steps: int) -> dict[str, str | bytes | None]:
 
 
 def slowed_down(share: int) -> str:
-    """Return the engine's options with every iteration so many percent slower."""
     text = (SAMPLE / "src/load_and_run/options.h").read_text(encoding="utf-8")
     assert text.count("slow_down = 0;") == 1
     return text.replace("slow_down = 0;", f"slow_down = {share};")
 
 
 def without_pointwise() -> str:
-    """Return the engine's list of algorithms; another one now does the model's 1x1 layers."""
     text = (SAMPLE / "src/kernels/conv/algorithms.cpp").read_text(encoding="utf-8")
     line = '{"POINTWISE", false, can_pointwise<P>, always<P>, conv_pointwise, nullptr},'
     assert text.count(line) == 2
@@ -138,7 +130,6 @@ def without_pointwise() -> str:
 
 
 def introduce(caller: Path, kit_sha: str, *, history: bool = False) -> None:
-    """Write into a caller what act does not know of its kit."""
     # GitHub passes a called workflow its own path; act does not. Waits are made short, too.
     text = caller.read_text(encoding="utf-8")
     if not history:
@@ -154,7 +145,6 @@ def introduce(caller: Path, kit_sha: str, *, history: bool = False) -> None:
 
 
 def leave_history_out(caller: str) -> str:
-    """Return a caller without the job that adds sizes to the history."""
     return re.sub(r"^  history:\n(?:    .*\n)*", "", caller, flags=re.MULTILINE)
 
 

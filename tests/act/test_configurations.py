@@ -78,20 +78,17 @@ classes:
 
 
 def below(config: str) -> str:
-    """Return a configuration of the repository's engine and model in a folder of its own."""
     return config.replace("source: engine", "source: ../engine").replace(
         "models/tiny", "../models/tiny"
     )
 
 
 def with_toolchains(config: str) -> str:
-    """Return a configuration for two toolchains in place of one, without a device."""
     own = config[config.index("toolchain:") : config.index("models:")]
     return config.replace(own, SEVERAL)
 
 
 def write_callers(work: Path, kit_sha: str) -> None:
-    """Let megtrim write the callers of the file with several toolchains, as the page says."""
     written = run_megtrim(
         *("init", "--github", "--config", QUICK, "--kit", KIT, "--kit-sha", kit_sha),
         *("--kit-version", KIT_VERSION),
@@ -109,8 +106,6 @@ def write_callers(work: Path, kit_sha: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The runs of both callers for one commit."""
-
     files: Run
     toolchains: Run
 
@@ -170,7 +165,6 @@ def test_each_stores_a_baseline(stored: Checks) -> None:
 
 
 def test_each_file_has_a_check_of_its_own(changed: Chapter) -> None:
-    """Only the one whose budget is exceeded is red; devices of both were heard."""
     red = ("size android / verdict", "size android / late")
     assert changed.run.conclusions == {**JOBS, **dict.fromkeys(red, "failure")}
     verdicts = {
@@ -188,7 +182,6 @@ def test_each_file_has_a_check_of_its_own(changed: Chapter) -> None:
 
 
 def test_each_file_has_a_comment_of_its_own(changed: Chapter) -> None:
-    """With its name, its artifact, and growth against its own baseline."""
     bodies = {each["body"].rpartition("\n")[2]: each["body"] for each in changed.comments}
     assert sorted(bodies) == sorted(
         f"<!-- megtrim:report:v1:{key_of(config)} -->" for config in CONFIGS.values()
@@ -201,7 +194,6 @@ def test_each_file_has_a_comment_of_its_own(changed: Chapter) -> None:
 
 
 def test_the_toolchains_of_a_file_share_a_comment_and_a_check(joined: Chapter) -> None:
-    """With a row each, against its own baseline, and no comment by either of them."""
     assert joined.run.conclusions == LEG_JOBS
     files = {f"<!-- megtrim:report:v1:{key_of(config)} -->" for config in CONFIGS.values()}
     bodies = [each["body"] for each in joined.comments]
@@ -226,15 +218,12 @@ def test_the_toolchains_of_a_file_share_a_comment_and_a_check(joined: Chapter) -
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the comment says of one toolchain, in a fold, and what its program weighs."""
-
     text: str
     before_bytes: int
     after_bytes: int
 
 
 def read_page(name: str, chapter: Chapter, stored: Checks) -> Page:
-    """Return the page of a toolchain, which the comment on its file folds."""
     end, marker = LEGS[name], f"<!-- megtrim:report:v1:{key_of(QUICK)} -->"
     (body,) = (each["body"] for each in chapter.comments if marker in each["body"])
     titles = {each: body.index(f"<details><summary><code>{each}</code>: ") for each in TOOLCHAINS}
@@ -282,7 +271,6 @@ def _junit(run: Run, artifact: str) -> ET.Element:
 def test_what_another_configuration_left_is_refused(
     changed: Chapter, tmp_path: Path, swapped: str
 ) -> None:
-    """The real artifacts of this run, one of them taken from its neighbour."""
     own = {
         "results": "megtrim-results.android",
         "bundle": "megtrim-bundle.android",
@@ -315,7 +303,6 @@ def test_what_another_configuration_left_is_refused(
 def test_the_summary_refuses_the_report_of_another_toolchain(
     joined: Chapter, tmp_path: Path, swapped: bool
 ) -> None:
-    """Its row has no verdict, and the check is red, even though both reports passed."""
     for name, end in LEGS.items():
         taken = LEGS["desk"] if swapped else end
         with zipfile.ZipFile(joined.run.artifacts[f"megtrim-report{taken}"]) as archive:

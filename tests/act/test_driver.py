@@ -30,7 +30,6 @@ Step = dict[str, Any]
 def run(
     act: Act, root: Path, jobs: dict[str, dict[str, Any]], *, runners: tuple[str, ...] = (HOSTED,)
 ) -> Run:
-    """Run the jobs of a called workflow for a push; each job's key is its name."""
     named = {key: {"name": key, "runs-on": HOSTED, **given} for key, given in jobs.items()}
     caller = {"name": "caller", "on": ["push"], "jobs": {"call": {"name": "call", "uses": TOY}}}
     called = {"name": "called", "on": {"workflow_call": {}}, "jobs": named}
@@ -66,12 +65,10 @@ def python(text: str) -> Step:
 
 
 def uses(action: str, **given: object) -> Step:
-    """Return a step that uses an action; what fails there does not end the job."""
     return {"name": "Use", "uses": action, "continue-on-error": True, "with": given}
 
 
 def test_what_a_job_left_is_reported(act: Act, tmp_path: Path) -> None:
-    """Conclusions, steps, outputs, summary and annotations; what must run after a failure does."""
     say = python("""\
         import os
         print("::error file=a.yaml,line=3::too%0Alarge")
@@ -208,7 +205,6 @@ def content(done: Run, artifact: str) -> dict[str, bytes]:
 
 
 def test_checkouts_are_of_one_commit(act: Act, tmp_path: Path) -> None:
-    """By name and commit, below the workspace, and never with a token left behind."""
     remote = Remote(tmp_path / "remotes", "kit/toy", tmp_path / "work")
     first = remote.commit({"a.txt": "1"}, message="One", branch="main")
     remote.commit({"a.txt": "2"}, message="Two", branch="main")
@@ -256,7 +252,6 @@ def test_a_cache_is_found_by_the_beginning_of_its_key(act: Act, tmp_path: Path) 
 
 
 def test_jobs_of_a_calling_matrix_are_kept_apart() -> None:
-    """They have the names of one called workflow; act numbers the legs of the caller."""
     journal = Journal()
     for caller in ("size app-1", "size android-2"):
         for name in ("build", "device desk 1/1"):

@@ -17,7 +17,6 @@ CHECKOUT_FAULT = "MEGTRIM_STAND_IN_FAULT"
 
 @pytest.fixture(scope="module")
 def settled(world: World) -> World:
-    """The default branch has adopted megtrim, and stored its baseline."""
     world.forge.merge(world.adopted)
     stored = world.forge.run_push()
     assert stored.conclusions == WITH_DEVICE
@@ -31,7 +30,6 @@ def change(world: World, branch: str) -> int:
 
 
 def words(world: World, branch: str) -> int:
-    """Open a pull request that changes nothing of the program: no device is asked."""
     return world.propose(branch, {"README.md": f"# Vision app\n\nSees {branch}.\n"})
 
 
@@ -68,7 +66,6 @@ def late(settled: World) -> Chapter:
 
 
 def test_a_device_that_answers_after_the_verdict_is_heard(settled: World, late: Chapter) -> None:
-    """The verdict is unverified; the job after it brings the same comment up to date."""
     assert late.run.conclusions == WITH_DEVICE
     golden.check("late-summary", late.run.jobs["verdict"].summary)
     assert "✅ megtrim: pass" in late.body
@@ -78,7 +75,6 @@ def test_a_device_that_answers_after_the_verdict_is_heard(settled: World, late: 
 
 
 def test_a_passing_trouble_of_the_api_leaves_one_comment(settled: World, late: Chapter) -> None:
-    """It is tried again where GitHub certainly did nothing."""
     path, github = f"/issues/{late.number}/comments", settled.forge.github
     assert len(late.comments) == 1
     assert [call.status for call in github.calls("GET", path)] == [502, 502, 429, 200, 200]
@@ -94,7 +90,6 @@ def test_a_build_that_left_nothing_is_no_pass(settled: World) -> None:
 
 
 def test_a_broken_configuration_is_said(settled: World) -> None:
-    """There is no verdict to reach; the comment says what to mend."""
     broken = stranger.CONFIG.replace("kind: sample", "kind: simple")
     number = settled.propose("broken", {"megtrim.yaml": broken})
     ended = settled.run_pull(number)
@@ -104,7 +99,6 @@ def test_a_broken_configuration_is_said(settled: World) -> None:
 
 
 def test_the_log_of_a_build_that_failed_is_kept(settled: World) -> None:
-    """It holds the error, and not the password of the runner's compiler cache, which is dead."""
     number = settled.propose("no-build", {stranger.MAIN: "int main() { return nowhere; }\n"})
     cache = {"CCACHE_REMOTE_STORAGE": "redis://ci:geheim@127.0.0.1:1"}
     failed = settled.run_pull(number, env=cache)
@@ -134,7 +128,6 @@ def rebuilt(settled: World) -> Chapter:
 
 
 def test_an_expired_baseline_is_rebuilt(rebuilt: Chapter) -> None:
-    """The merge base is built next to the change, and the comment says so."""
     assert rebuilt.run.conclusions == WITH_DEVICE
     assert verdict(rebuilt) == "pass"
     assert rebuilt.run.jobs["build"].steps["Rebuild the baseline"] == "success"
@@ -144,7 +137,6 @@ def test_an_expired_baseline_is_rebuilt(rebuilt: Chapter) -> None:
 def test_a_comment_that_came_in_spite_of_an_error_is_not_doubled(
     settled: World, rebuilt: Chapter
 ) -> None:
-    """The job after the one that wrote it finds it and keeps it."""
     path = f"/issues/{rebuilt.number}/comments"
     assert len(rebuilt.comments) == 1
     assert [call.status for call in settled.forge.github.calls("POST", path)] == [502]
@@ -175,7 +167,6 @@ def test_a_token_that_may_not_comment_changes_no_verdict(settled: World) -> None
 
 
 def test_a_fork_takes_no_device_and_reads_its_summary(settled: World) -> None:
-    """What is pending is said; a token of a fork may write nothing."""
     number = change(settled, "fork")
     settled.forge.github.permissions["pull_requests"] = "read"
     fork = settled.run_pull(number, fork=True)

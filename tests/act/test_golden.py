@@ -37,13 +37,11 @@ pytestmark = pytest.mark.unit
     ],
 )
 def test_what_differs_between_machines_is_left_out(said: str, kept: str) -> None:
-    """Words, counts and regions stay; a file ends with one end of line."""
     assert normal(said) == f"{kept}\n"
     assert normal(f"{said}\n\n") == f"{kept}\n"
 
 
 def test_causes_and_sizes_stay_where_they_are_the_same_everywhere() -> None:
-    """Causes with any compiler; sizes with one that makes the same bytes on every machine."""
     said = "**2.5 MiB**, +4 KiB against main\\\nCause: source +4 KiB.\n"
     cause = "Cause: source +SIZE.\n"
 

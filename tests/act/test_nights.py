@@ -43,7 +43,6 @@ JOBS = dict.fromkeys(
 
 @pytest.fixture(scope="module")
 def team(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A team that has adopted megtrim; the server's git is the forge's, by a setting of git."""
     root = tmp_path_factory.mktemp("forge")
     settings = tmp_path_factory.mktemp("settings")
     env = {
@@ -113,7 +112,6 @@ def points(run: Run) -> dict[str, list[str]]:
 
 
 def test_a_clean_night_opens_no_issue(clean: Night) -> None:
-    """Times of both devices, nothing to compare them with, and a history that begins."""
     run, found = clean.run, clean.issues
     assert run.conclusions == JOBS
     assert found == ()
@@ -126,7 +124,6 @@ def test_a_clean_night_opens_no_issue(clean: Night) -> None:
 
 
 def test_a_regression_opens_one_issue(clean: Night, slow: Night) -> None:
-    """With scenario, interval, suspected commits, and how to see it again."""
     run, good, bad = slow.run, clean.commit, slow.commit
     # act may give all legs of a matrix the result of one.
     others = {name: ended for name, ended in run.conclusions.items() if "device" not in name}
@@ -155,7 +152,6 @@ def test_a_regression_opens_one_issue(clean: Night, slow: Night) -> None:
 
 
 def test_a_device_that_is_missing_costs_its_own_rows(slow: Night) -> None:
-    """They say so; nothing is said of the scenario's speed there."""
     run = slow.run
     lost = rows(run)[ATTIC]
     assert (lost["status"], lost["times"]) == ("infrastructure", [])
@@ -164,7 +160,6 @@ def test_a_device_that_is_missing_costs_its_own_rows(slow: Night) -> None:
 
 
 def test_a_repair_closes_the_issue(clean: Night, slow: Night, repaired: Night) -> None:
-    """Compared with the commit before the regression, not with the slow one."""
     run = repaired.run
     (before,), (after,) = slow.issues, repaired.issues
     assert run.conclusions == JOBS
@@ -174,7 +169,6 @@ def test_a_repair_closes_the_issue(clean: Night, slow: Night, repaired: Night) -
 
 
 def test_the_page_shows_all_three(team: World, repaired: Night) -> None:
-    """And the branch keeps them, one file for each device and night."""
     run = repaired.run
     assert points(run) == {
         DESK: ["2027-01-01", "2027-01-02", "2027-01-03"],

@@ -66,7 +66,6 @@ def test_a_tag_becomes_a_release(world: World, released: Run) -> None:
 
 
 def test_a_consumer_verifies_links_and_runs_it(downloaded: Path, tmp_path: Path) -> None:
-    """Offline, by what the page says; with the model that it was trimmed for."""
     verified = run_megtrim("release", "verify", FILE, cwd=downloaded)
     assert verified.rc == 0, verified.stderr
     assert "every scenario is proven" in verified.stdout

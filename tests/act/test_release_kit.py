@@ -32,7 +32,6 @@ FILES = [
 
 
 def conclude(run: Run) -> dict[str, str]:
-    """Return how each job ended, by act's records: this workflow has no caller."""
     records = []
     for line in run.log.read_text(encoding="utf-8").splitlines():
         with suppress(ValueError):
@@ -42,8 +41,6 @@ def conclude(run: Run) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """The kit's repository, with a version that was cut, and GitHub's view of it."""
-
     forge: Forge
     api: Repository
     sha: str
@@ -78,7 +75,6 @@ class Kit:
 
 @pytest.fixture(scope="module")
 def kit(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kit]:
-    """A commit with a version and its changelog, and a tag of that name."""
     with GithubDouble() as double:
         ccache = os.environ.get("CCACHE_DIR") or str(Path.home() / ".cache" / "ccache")
         forge = Forge(tmp_path_factory.mktemp("forge"), act, double, {"CCACHE_DIR": ccache})
@@ -92,7 +88,6 @@ def kit(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kit]:
 
 
 def test_a_tag_becomes_a_release(kit: Kit, act: Act) -> None:
-    """With the changelog as its page, and the commands that use it."""
     done = kit.run_tag(act, TAG, 1)
 
     assert conclude(done) == JOBS

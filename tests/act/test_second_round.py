@@ -21,7 +21,6 @@ def refreshed(world: World) -> Run:
 
 
 def test_devices_are_asked_twice(refreshed: Run) -> None:
-    """Which regions run, then which functions of the link that depends on them."""
     assert refreshed.conclusions == dict.fromkeys(JOBS, "success")
     assert refreshed.rc == 0
     assert sorted(refreshed.artifacts) == [
@@ -31,7 +30,6 @@ def test_devices_are_asked_twice(refreshed: Run) -> None:
 
 
 def test_the_proposal_depends_on_what_the_device_recorded(refreshed: Run) -> None:
-    """Its list is for the link in the bundle, and the other functions do not ship."""
     bundle = content(refreshed, "megtrim-bundle-functions", "bundle.json")
     keep = content(refreshed, "megtrim-proposal", stranger.SCENARIO_FILE)
     verdict = content(refreshed, "megtrim-report", "verdict.json")

@@ -101,7 +101,6 @@ def settled(world: World, fixed: Chapter) -> Run:
 
 
 def test_the_first_pull_request_has_no_baseline(first: Chapter) -> None:
-    """It is built, verified here and on the device, and says that there is nothing to compare."""
     assert first.run.conclusions == WITH_DEVICE
     assert first.run.rc == 0
     golden.check("first", first.body)
@@ -118,7 +117,6 @@ def test_the_first_pull_request_has_no_baseline(first: Chapter) -> None:
 
 
 def test_jobs_hand_on_what_they_say(first: Chapter) -> None:
-    """The device takes the bundle by its digest; the summary has the comment's own text."""
     outputs = first.run.jobs["build"].outputs
     with zipfile.ZipFile(first.run.artifacts["megtrim-bundle"]) as archive:
         digest = hashlib.sha256(archive.read("bundle.json")).hexdigest()
@@ -132,7 +130,6 @@ def test_jobs_hand_on_what_they_say(first: Chapter) -> None:
 
 
 def test_the_default_branch_stores_its_baseline(stored: Run) -> None:
-    """Sizes and proofs, for the pull requests to come; no one is commented on."""
     assert stored.conclusions == {**WITH_DEVICE, "history": "success"}
     assert stored.rc == 0
     assert "megtrim-baseline" in stored.artifacts
@@ -144,7 +141,6 @@ def test_the_default_branch_stores_its_baseline(stored: Run) -> None:
 
 
 def test_the_sizes_of_the_default_branch_join_the_history(world: World, stored: Run) -> None:
-    """One file of the commit on the branch that nights use, with what the baseline says."""
     bare = world.forge.root / "remotes" / f"{STRANGER}.git"
     branch = DataBranch(ProcessRunner(os.environ), bare, "perf-history", remote=str(bare))
 
@@ -158,7 +154,6 @@ def test_the_sizes_of_the_default_branch_join_the_history(world: World, stored: 
 
 
 def test_a_change_within_budget_passes(world: World, within: Chapter) -> None:
-    """Measured against the merge base's stored sizes; names that are code stay names."""
     assert within.run.conclusions == WITH_DEVICE
     assert within.run.rc == 0
     golden.check("within", within.body, causes=True)
@@ -175,7 +170,6 @@ def test_a_change_within_budget_passes(world: World, within: Chapter) -> None:
 
 
 def test_growth_over_budget_fails(over: Chapter) -> None:
-    """The device runs all the same, and the setting is named as it was and as it is."""
     assert over.run.conclusions == {**WITH_DEVICE, "verdict": "failure", "late": "failure"}
     assert over.run.rc == 1
     golden.check("over", over.body, causes=True)
@@ -192,7 +186,6 @@ def test_a_trap_fails_and_names_what_is_missing(trapped: Chapter) -> None:
 
 
 def test_a_refresh_proposes_what_is_missing(world: World, retraced: Run, trapped: Chapter) -> None:
-    """Traces come from the device; the proposal goes to the branch that the refresh ran on."""
     assert retraced.conclusions == REFRESH_JOBS
     assert retraced.rc == 0
     pull = world.forge.api.pulls[trapped.number + 1]
@@ -220,7 +213,6 @@ def test_a_refresh_starts_the_check_of_its_proposal(world: World, checked: Chapt
 
 
 def test_the_new_keep_set_fixes_it(trapped: Chapter, fixed: Chapter) -> None:
-    """The comment is the same one, brought up to date."""
     assert fixed.run.conclusions == WITH_DEVICE
     assert fixed.run.rc == 0
     golden.check("fixed", fixed.body)
@@ -228,7 +220,6 @@ def test_the_new_keep_set_fixes_it(trapped: Chapter, fixed: Chapter) -> None:
 
 
 def test_a_fresh_keep_set_is_left_alone(world: World, settled: Run) -> None:
-    """A refresh that finds nothing new opens no pull request."""
     assert settled.conclusions == REFRESH_JOBS
     assert settled.rc == 0
     assert settled.jobs["propose"].outputs["outcome"] == "unchanged"

@@ -45,8 +45,6 @@ models:
 
 @dataclass(slots=True)
 class Team:
-    """A project whose engine is a submodule, and the server that has all of it."""
-
     forge: Forge
     sources: SourceForge
 
@@ -56,7 +54,6 @@ class Team:
 
 
 def make_engine(sources: SourceForge) -> str:
-    """Commit the engine with two submodules: one that is named as needed, one out of reach."""
     files = {
         path.removeprefix("engine/"): data.decode()
         for path, data in stranger.before().items()
@@ -81,7 +78,6 @@ def megtrim(folder: Path, *argv: str) -> None:
 
 
 def move_to_lfs(forge: Forge) -> None:
-    """Put pointers in the place of the models and inputs, and their content where LFS keeps it."""
     objects = (forge.root / "remotes" / STRANGER).with_suffix(".lfs")
     objects.mkdir(parents=True)
     for file in sorted((forge.code.work / "models").iterdir()):
@@ -93,7 +89,6 @@ def move_to_lfs(forge: Forge) -> None:
 
 
 def adopt(forge: Forge, engine: str, server: str) -> None:
-    """Do what a team does: the engine as a submodule, the configuration, the callers, a trim."""
     code = forge.code
     models = {
         f"models/{name}": (SAMPLE / "models" / name).read_bytes()
@@ -148,7 +143,6 @@ def stored(team: Team) -> Run:
 
 
 def test_a_check_with_submodules_passes(stored: Run) -> None:
-    """With the one that is named, and without the one that is nowhere; models come out of LFS."""
     assert stored.conclusions == HOSTED_JOBS, stored.log
     assert content(stored, "megtrim-report", "verdict.json")["verdict"] == "pass"
     lines = "\n".join(stored.jobs["build"].lines)
@@ -158,7 +152,6 @@ def test_a_check_with_submodules_passes(stored: Run) -> None:
 
 
 def test_the_key_went_to_the_engine_alone(team: Team, stored: Run) -> None:
-    """It is in no log and in no artifact, and neither is a line of the engine's sources."""
     assert {name for name, given in team.sources.asked if SECRET in given} == {"engine"}
     texts = [stored.log.read_bytes()]
     for artifact in stored.artifacts.values():
@@ -171,7 +164,6 @@ def test_the_key_went_to_the_engine_alone(team: Team, stored: Run) -> None:
 
 
 def test_a_fork_gets_no_key_and_says_so(team: Team, stored: Run) -> None:
-    """It cannot build a private engine; the check is red, with what to do."""
     number = team.propose("fork", {"README.md": "# A fork\n"})
     team.sources.asked.clear()
     fork = team.forge.run_pull(number, fork=True, secrets={"ENGINE_KEY": KEY})

@@ -35,7 +35,6 @@ def build(home: Path, *argv: str, path: Path | None = None) -> CompletedCommand:
 
 
 def fake_go(folder: Path, *, good: bool) -> Path:
-    """Put a `go` into a folder that notes how it was called."""
     folder.mkdir()
     text = GO.format(python=sys.executable, reported=str(folder / "reported"), good=good)
     (folder / "go").write_text(text, encoding="utf-8")
@@ -44,7 +43,6 @@ def fake_go(folder: Path, *, good: bool) -> Path:
 
 
 def test_it_builds_once(tmp_path: Path) -> None:
-    """The folder is named after go.sum; what is there needs no go any more."""
     path = fake_go(tmp_path / "bin", good=True)
     first = build(tmp_path, path=path)
     folder = Path(first.stdout.strip())

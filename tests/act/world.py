@@ -18,8 +18,6 @@ WITH_DEVICE = {**HOSTED_JOBS, DEVICE_JOB: "success", "late": "success"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
-    """One run for a pull request, and the comments that stood there afterwards."""
-
     number: int
     run: Run
     comments: tuple[dict[str, Any], ...]
@@ -33,8 +31,6 @@ class Chapter:
 
 @dataclass(slots=True)
 class World:
-    """What happens to the stranger's repository, step by step."""
-
     forge: Forge
     config: str = stranger.CONFIG
     history: bool = False
@@ -42,7 +38,6 @@ class World:
     adopted: int = field(default=0, init=False)
 
     def begin(self) -> None:
-        """Make the repository as it was before megtrim, and a branch that adopts it."""
         forge = self.forge
         forge.push(stranger.before(), branch="main", message="The app")
         forge.api.workflows = {"megtrim.yml": {"pull-request"}, "megtrim-refresh.yml": set()}
@@ -56,12 +51,10 @@ class World:
     def propose(
         self, branch: str, files: dict[str, str | bytes | None], message: str = "A change"
     ) -> int:
-        """Open a pull request with a change; return its number."""
         self.forge.push(files, branch=branch, message=message)
         return self.forge.open_pull(branch)
 
     def open_pulls(self) -> dict[str, int]:
-        """Return the number of each open pull request by its branch."""
         pulls = self.forge.api.pulls.values()
         return {each["head"]["ref"]: each["number"] for each in pulls if each["state"] == "open"}
 

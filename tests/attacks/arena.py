@@ -61,7 +61,6 @@ class Arena:
         self.project = Project(self.root / "project")
 
     def start(self, state: str) -> None:
-        """Bring the project to a state of :data:`STATES`; it is made once."""
         self._flaky.unlink(missing_ok=True)
         kept = self.root / "states" / state
         if not kept.is_dir():
@@ -72,7 +71,6 @@ class Arena:
         shutil.copytree(kept, self.folder, symlinks=True)
 
     def kept(self, state: str) -> Path:
-        """Return a state's project as it is kept; the project itself is any state's then."""
         kept = self.root / "states" / state
         if not kept.is_dir():
             self.start(state)
@@ -95,18 +93,15 @@ class Arena:
         return self.root / "flaky"
 
     def make_flaky(self) -> None:
-        """Let the program that is built already compute something else from now on."""
         self._flaky.touch()
 
     def make_steady(self) -> None:
         self._flaky.unlink()
 
     def make_bad(self) -> None:
-        """Let the reduced program compute something else from the next build on."""
         self.source.write_text(planted("true"), encoding="utf-8")
 
     def make_good(self) -> None:
-        """Undo that; the file may be flaky."""
         asked = f'std::fopen("{self._flaky}", "r") != nullptr'
         self.source.write_text(planted(asked), encoding="utf-8")
 
@@ -117,11 +112,9 @@ class Arena:
         self.project.change(**keys)
 
     def run(self, *words: str, cwd: Path | None = None) -> CompletedCommand:
-        """Run megtrim in the project's folder, or another, as the owner of the board."""
         return run_megtrim(*words, cwd=cwd or self.folder, env=OWNER)
 
     def stage(self, verb: str, *more: str) -> CompletedCommand:
-        """Run a verb, such as ``stage verdict``, on the project."""
         where = ("--config", str(self.project.config), "--out", str(self.project.out))
         return self.run(*verb.split(), *where, *more)
 
@@ -137,7 +130,6 @@ class Arena:
         return ended
 
     def expect_all_red(self, *more: str) -> None:
-        """Expect that every judge says so, and that JUnit counts a failure."""
         ended = self.expect_red(*more)
         assert "verdict: pass" not in ended.stdout
         assert [self.stage(verb, *more).rc for verb in ("stage verdict", "report")] == [1, 1]
@@ -145,7 +137,6 @@ class Arena:
         assert suites.failures > 0
 
     def expect_refused(self, *more: str) -> None:
-        """Trim, and expect that bad input is refused, and no earlier verdict is left."""
         ended = self.trim(*more)
         assert ended.rc == 2, ended.stderr
         assert self.gate() != 0
@@ -249,7 +240,6 @@ def _slower(arena: Arena) -> None:
 
 
 def prove(arena: Arena, *more: str) -> None:
-    """Trim as a pull request does, pack the bundle, run the device job, keep what it left."""
     ended = arena.trim("--committed", "--no-gate")
     assert ended.rc == 0, ended.stderr
     shutil.copytree(arena.project.out / "final", arena.folder / "results", dirs_exist_ok=True)

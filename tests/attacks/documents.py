@@ -22,11 +22,8 @@ class Concluded:
     """What came of a report."""
 
     verdict: str
-    """Its word, empty where there is none."""
     gate: int
-    """The exit status of the gate."""
     text: str
-    """Everything that the verdict holds."""
 
     def expect_pass(self) -> None:
         assert (self.verdict, self.gate) == ("pass", 0)
@@ -45,11 +42,8 @@ class Concluded:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Results, bundle and evidence of a good pull request, in a folder of their own."""
-
     arena: Arena
     state: ClassVar[str] = "proven"
-    """Of the arena that they are taken from."""
 
     @property
     def folder(self) -> Path:
@@ -78,7 +72,6 @@ class Documents:
         edit(self.folder / "bundle/bundle.json", change)
 
     def put_program(self, variant: str, program: bytes) -> None:
-        """Put another program into the bundle, and its digest into the document."""
         digest = hashlib.sha256(program).hexdigest()
         (self.folder / "bundle/files" / digest).write_bytes(program)
         self.change_bundle(
@@ -101,7 +94,6 @@ class Documents:
         return row
 
     def run(self, to: str = "evidence") -> int:
-        """Run the device job on the bundle as it is; return its exit status."""
         bundle = (self.folder / "bundle/bundle.json").read_bytes()
         digest = hashlib.sha256(bundle).hexdigest()
         shutil.rmtree(self.folder / to, ignore_errors=True)
@@ -142,7 +134,6 @@ def leaving(outputs: Mapping[str, bytes], *more: str) -> bytes:
 
 
 def _without(bundle: dict[str, Any], variant: str) -> dict[str, str]:
-    """Return the programs but one, and but that which would explain a bad end."""
     others = bundle["programs"].items()
     return {name: digest for name, digest in others if name not in (variant, "profile")}
 

@@ -102,7 +102,6 @@ ATTEMPTS: dict[str, Callable[[Documents], None]] = {
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_attempt(papers: Documents, attempt: str) -> None:
-    """One change in what the jobs left, and it passes no more."""
     ATTEMPTS[attempt](papers)
 
     papers.conclude().expect_no_pass()
@@ -205,7 +204,6 @@ def test_the_bundle_is_missing(papers: Documents) -> None:
 
 
 def test_a_joined_verdict_is_joined_again(papers: Documents) -> None:
-    """The first time with a trap; then without any word of devices."""
     papers.change_result(trap)
     papers.conclude().expect_red()
     folder = papers.folder

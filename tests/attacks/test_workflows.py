@@ -24,8 +24,6 @@ pytestmark = [pytest.mark.chain]
 
 @dataclass(slots=True)
 class Runner:
-    """A runner that downloaded what the jobs before left, and concludes."""
-
     folder: Path
     arena: Arena
 
@@ -44,7 +42,6 @@ class Runner:
             shutil.rmtree(self.folder / name)
 
     def conclude(self, pending: str = "") -> tuple[str, int]:
-        """Run the steps Join and Gate; return the verdict's word and how the gate ended."""
         codes = {
             step["name"]: self._run(step["run"], pending)
             for _, step in action("conclude").steps()

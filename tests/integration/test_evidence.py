@@ -27,8 +27,6 @@ CHECK = "device:tiny-mobile/default@any"
 
 
 class Team:
-    """A team's folder, and what its CI jobs do there."""
-
     def __init__(self, project: Project) -> None:
         self.project = project
         self.folder = project.folder
@@ -39,11 +37,9 @@ class Team:
         self.owner = {"MEGTRIM_HOST_RUNS_PROGRAMS": "yes"}
         """What the runner's owner allows, in its environment."""
         self.jobs: dict[str, Any] = {}
-        """Those that the last bundle is for."""
 
     @property
     def artifacts(self) -> list[str]:
-        """Those that jobs on devices of the last bundle upload."""
         return [job["artifact"] for job in self.jobs["device"]["include"]]
 
     @property
@@ -51,7 +47,6 @@ class Team:
         return KeepFolder(self.folder / "megtrim/keepset")
 
     def call(self, *words: str, cwd: Path | None = None, **env: str) -> CompletedCommand:
-        """Run megtrim, where it finds no configuration."""
         return run_megtrim(*words, cwd=cwd or self.folder, env=env)
 
     def trim(self, *more: str) -> CompletedCommand:
@@ -65,7 +60,6 @@ class Team:
         return ended
 
     def pack(self, *more: str) -> str:
-        """Write the bundle; return the digest that the build job gives on."""
         output = self.folder / "output"
         output.unlink(missing_ok=True)
         shutil.rmtree(self.folder / "bundle", ignore_errors=True)
@@ -84,7 +78,6 @@ class Team:
         return digest
 
     def run(self, digest: str, to: str, *more: str) -> dict[str, Any]:
-        """Run the device job where the bundle is all there is; return what its one machine saw."""
         runner = self.folder / "runner"
         shutil.rmtree(runner, ignore_errors=True)
         runner.mkdir()
@@ -123,7 +116,6 @@ def checks(verdict: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
-    """And the next one, which changes nothing, needs no device and says why."""
     it = team("tiny-mobile")
     it.trim("--committed")
     digest = it.pack("--committed")
@@ -160,7 +152,6 @@ def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
 
 
 def test_a_trap_on_the_board_fails(team: Callable[..., Team]) -> None:
-    """The regions are named; the proof of nothing is kept."""
     it = team("tiny-mobile")
     lost = it.keep.drop_lines(lambda line: line.startswith(' "region ') and "conv" in line)
     it.trim("--committed")
@@ -195,7 +186,6 @@ def test_traces_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) -> 
 
 
 def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
-    """Its cache comes back with the trace; emulated runs are traced the same way."""
     it = team("tiny-vgg")
     evidence = it.run(it.pack("--traces"), "traces", "--emulated")
     caches = {row["scenario"]: row["cache"] for row in evidence["results"]}
@@ -208,7 +198,6 @@ def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
 
 
 def trims_functions(team: Team, base: str, toolchain: str) -> dict[str, str]:
-    """Let the team trim functions as well; return the keep set that it commits."""
     team.project.change(trim={"level": "function", "base": base}, toolchain={"kind": toolchain})
     team.trim("--accept")
     return team.keep.texts()
@@ -247,7 +236,6 @@ def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) 
 def test_without_traces_functions_are_the_first_thing_that_is_asked(
     team: Callable[..., Team],
 ) -> None:
-    """If the plain build is trimmed: one round. Emulated, the unfolded program shows them."""
     it = team("tiny-mobile")
     whole = trims_functions(it, "plain", "zig")
     it.project.out = it.folder / "hosted"
@@ -266,19 +254,16 @@ MODEL = "tiny-mobile"
 
 
 def builds(trimmed: CompletedCommand) -> set[str]:
-    """Return the tasks that compile or trace, of those that `trim --json` lists."""
     done = json.loads(trimmed.stdout)["done"]
     return {task for task in done if task.startswith(("build/", "profile/", "reduce/region"))}
 
 
 def ended(evidence: dict[str, Any]) -> tuple[str, str]:
-    """Return how the one scenario of a device job ended, and what is said of it."""
     (found,) = evidence["results"]
     return found["status"], found["text"]
 
 
 def test_a_function_trap_on_the_board_is_named(make_project: MakeProject) -> None:
-    """As the build job names it. With base: plain the committed list needs one build alone."""
     it = Team(make_project(MODEL))
     it.project.change(trim={"level": "function", "base": "plain"})
     it.trim()
@@ -303,7 +288,6 @@ def test_a_function_trap_on_the_board_is_named(make_project: MakeProject) -> Non
 
 
 def test_a_quick_check_is_proven_on_the_board(make_project: MakeProject) -> None:
-    """Nothing is committed, whatever level is configured; sizes are compared with quick ones."""
     it = Team(make_project(MODEL))
     it.keep.remove()
     trimmed = it.trim("--quick")

@@ -29,19 +29,15 @@ ROWS = [f"{scenario} {subject}" for scenario in (MOBILE, QUANT) for subject in S
 
 
 class TimingTeam(Team):
-    """A team whose board takes times at night."""
-
     def take(self, digest: str, shard: str, to: str) -> None:
         self.run(digest, to, "--shard", shard)
 
     def join_times(self, folder: str, *more: str) -> dict[str, Any]:
-        """Join the build's verdict with what lies in a folder; return the joined one."""
         verdict = self.join("--evidence", folder, *more)
         assert self.gate() == (1 if verdict["verdict"] == "fail" else 0)
         return verdict
 
     def measure(self, *more: str) -> dict[str, Any]:
-        """Run the stage here, or on what device jobs brought; return its verdict."""
         ended = self.project.expect("perf run", "--committed", "--json", *more)
         folder = Path(json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"])
         data: dict[str, Any] = json.loads((folder / "verdict.json").read_text("utf-8"))
@@ -50,7 +46,6 @@ class TimingTeam(Team):
 
 @pytest.fixture
 def team(make_project: MakeProject) -> TimingTeam:
-    """Return a team whose keep set is committed, and whose build has a verdict."""
     made = TimingTeam(make_project("tiny-mobile", "tiny-quant"))
     made.project.change(perf=PERF)
     made.trim()
@@ -59,7 +54,6 @@ def team(make_project: MakeProject) -> TimingTeam:
 
 
 def rows(verdict: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the rows of times by their names in checks, without the commands for people."""
     found = {}
     for row in (*verdict["performance"]["rows"], *verdict["performance"]["trimming"]):
         subject = row.get("experiment") or f"{row['artifact']} trimming"
@@ -68,7 +62,6 @@ def rows(verdict: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def times(row: dict[str, Any]) -> list[dict[str, Any] | None]:
-    """Return the times of a row: of its stages, or of its programs."""
     if "times" in row:
         return list(row["times"])
     return [each["time"] for each in row["variants"]]

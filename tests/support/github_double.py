@@ -66,11 +66,9 @@ class GithubDouble(HTTPServerBase):
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         super().__init__(host, port, threaded=True)
         self.logins = {self.token: BOT}
-        """Who each token is."""
         self.permissions = dict.fromkeys(
             ("actions", "contents", "issues", "pull_requests"), "write"
         )
-        """What every token may do."""
         self.journal: list[Call] = []
         self._repositories: dict[str, Repository] = {}
         self._faults: list[Fault] = []
@@ -82,7 +80,6 @@ class GithubDouble(HTTPServerBase):
         return f"http://{self.host}:{self.port}"
 
     def repository(self, name: str = "acme/phone", **fields: Any) -> Repository:
-        """Return the repository of that name, made where there is none."""
         known = self._repositories
         if name not in known:
             known[name] = Repository(name, id=len(known) + 1, **fields)
@@ -122,11 +119,9 @@ class GithubDouble(HTTPServerBase):
         self._faults.clear()
 
     def calls(self, method: str, path: str = "") -> list[Call]:
-        """Return the journal's requests of a method whose path fits the pattern."""
         return [c for c in self.journal if c.method == method and re.search(path, c.path)]
 
     def stop(self) -> None:
-        """End; whoever waits for a late answer is let go."""
         self._ending.set()
         super().stop()
 

@@ -24,12 +24,10 @@ def get_annotated(asked: Asked, sha: str) -> Response:
 
 
 def list_releases(asked: Asked) -> Response:
-    """List releases, newest first; who may write sees drafts, too."""
     return paged(asked, [*asked.repository.releases.values()][::-1])
 
 
 def create_release(asked: Asked) -> Response:
-    """Make a release, or a draft of one, of which a tag may have several."""
     repository = asked.repository
     (tag,) = asked.need("tag_name")
     taken = {each["tag_name"] for each in repository.releases.values() if not each["draft"]}
@@ -57,7 +55,6 @@ def _find(asked: Asked, number: int) -> dict[str, Any]:
 
 
 def edit_release(asked: Asked, number: int) -> Response:
-    """Change a release, or publish a draft."""
     release, every = _find(asked, number), asked.repository.releases.values()
     taken = {each["tag_name"] for each in every if not each["draft"]}
     if release["draft"] and asked.body.get("draft") is False and release["tag_name"] in taken:
@@ -74,7 +71,6 @@ def delete_release(asked: Asked, number: int) -> Response:
 
 
 def upload_asset(asked: Asked, number: int) -> Response:
-    """Add a file; a name is there once."""
     release, name = _find(asked, number), asked.query["name"]
     if name in {each["name"] for each in release["assets"]}:
         raise Refused(422, "Validation Failed", errors=[{"code": "already_exists"}])
@@ -93,7 +89,6 @@ def upload_asset(asked: Asked, number: int) -> Response:
 
 
 def get_asset(asked: Asked, asset_id: int) -> Response:
-    """Return a file to whoever asks for its bytes; else what is known of it."""
     if asset_id not in asked.repository.assets:
         raise Refused(404, "Not Found")
     if asked.request.headers.get("Accept") != "application/octet-stream":

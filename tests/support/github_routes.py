@@ -70,7 +70,6 @@ def get_comment(asked: Asked, comment_id: int) -> Response:
 
 
 def edit_comment(asked: Asked, comment_id: int) -> Response:
-    """Replace a comment's text; only its author may."""
     comment = _comment(asked, comment_id)
     (body,) = asked.need("body")
     if len(body) > 65536:
@@ -86,7 +85,6 @@ def delete_comment(asked: Asked, comment_id: int) -> Response:
 
 
 def list_issues(asked: Asked) -> Response:
-    """List issues and pull requests, newest first; whose they are is not looked at."""
     state, labels = asked.query.get("state", "open"), asked.query.get("labels", "")
     pulls = ({**each, "labels": [], "pull_request": {}} for each in asked.repository.pulls.values())
     every = [
@@ -160,7 +158,6 @@ def list_runs(asked: Asked, fits: Callable[[dict[str, Any]], bool] = bool) -> Re
 
 
 def list_workflow_runs(asked: Asked, file: str) -> Response:
-    """List the runs of one workflow that was dispatched, newest first."""
     if file not in asked.repository.workflows:
         raise Refused(404, "Not Found")
     return list_runs(asked, lambda run: run.get("path") == f".github/workflows/{file}")
@@ -182,7 +179,6 @@ def list_jobs(asked: Asked, run_id: int, attempt: int = 1) -> Response:
 
 
 def list_pulls(asked: Asked) -> Response:
-    """List pull requests, newest first; a head is looked for as OWNER:BRANCH."""
     state, head, base = (asked.query.get(k, d) for k, d in (("state", "open"), *_NO_FILTER))
     every = [
         pull
@@ -257,7 +253,6 @@ def create_ref(asked: Asked) -> Response:
 
 
 def move_ref(asked: Asked, branch: str) -> Response:
-    """Move a branch; backwards or aside only by force."""
     (sha,) = asked.need("sha")
     repository = asked.repository
     if branch not in repository.heads:
@@ -311,7 +306,6 @@ def create_tree(asked: Asked) -> Response:
 
 
 def get_tree(asked: Asked, sha: str) -> Response:
-    """Return what is directly in a tree, or everything below it."""
     files = asked.repository.trees.get(sha)
     if files is None:
         raise Refused(404, "Not Found")
@@ -342,7 +336,6 @@ def get_blob(asked: Asked, sha: str) -> Response:
 
 
 def get_contents(asked: Asked, path: str) -> Response:
-    """Return a file, its bytes only where they are few."""
     commit = asked.repository.resolve(asked.query.get("ref", asked.repository.default_branch))
     data = commit.files.get(path)
     if data is None:
@@ -363,7 +356,6 @@ def get_contents(asked: Asked, path: str) -> Response:
 
 
 def put_contents(asked: Asked, path: str) -> Response:
-    """Commit one file; what is replaced must be named."""
     message, content = asked.need("message", "content")
     repository = asked.repository
     branch = asked.body.get("branch", repository.default_branch)

@@ -23,8 +23,6 @@ NO_COMMIT = "0" * 40
 
 
 class Refused(Exception):
-    """The double answers with this status and message."""
-
     def __init__(self, status: int, message: str, **more: Any) -> None:
         super().__init__(message)
         self.status = status
@@ -65,15 +63,12 @@ def zipped(files: Mapping[str, bytes | str]) -> bytes:
 
 @dataclass(slots=True)
 class Repository:
-    """One repository; tests read and change its fields as they like."""
-
     name: str
     id: int = 1
     default_branch: str = "main"
     now: datetime = datetime(2027, 1, 31, 12, tzinfo=UTC)
     """What is made gets this time; tests move it."""
     may_open_pulls: bool = True
-    """The setting that lets workflows open pull requests."""
     workflows: dict[str, set[str]] = field(default_factory=dict)
     """File name of each workflow that can be dispatched, with its inputs."""
     commits: dict[str, Commit] = field(default_factory=dict)
@@ -86,7 +81,6 @@ class Repository:
     tags: dict[str, dict[str, str]] = field(default_factory=dict)
     """What each tag points to: type and sha; what an annotated one does is in ``notes``."""
     notes: dict[str, str] = field(default_factory=dict)
-    """The commit of each annotated tag, by its own name."""
     releases: dict[int, dict[str, Any]] = field(default_factory=dict)
     assets: dict[int, bytes] = field(default_factory=dict)
     stores: Callable[[bytes], bytes] = bytes
@@ -98,7 +92,6 @@ class Repository:
     """By run and attempt: what each asking sees; the last stays."""
     dispatches: list[dict[str, Any]] = field(default_factory=list)
     activity: list[dict[str, Any]] = field(default_factory=list)
-    """What was done to branches."""
     ids: Iterator[int] = field(default_factory=lambda: iter(range(1001, 10**9)))
 
     def stamp(self, *, days_ago: float = 0) -> str:
@@ -165,7 +158,6 @@ class Repository:
                     pull["state"] = "closed"
 
     def resolve(self, ref: str) -> Commit:
-        """Return the commit that a branch or a sha names."""
         name = ref.removeprefix("refs/").removeprefix("heads/")
         sha = self.heads.get(name, name)
         if sha not in self.commits:
@@ -191,7 +183,6 @@ class Repository:
         return list(seen)
 
     def pull(self, head: str, *, base: str = "main", title: str = "A pull request") -> int:
-        """Open a pull request from a branch of this repository; return its number."""
         if self.merge_base(base, head) == self.heads[head]:
             raise Refused(422, f"Validation Failed: No commits between {base} and {head}")
         for other in self.pulls.values():
@@ -214,7 +205,6 @@ class Repository:
         return number
 
     def _next_number(self) -> int:
-        """Return a number that no pull request and no issue has."""
         return len(self.pulls) + len(self.issues) + 1
 
     def issue(
@@ -251,7 +241,6 @@ class Repository:
         status: str = "completed",
         conclusion: str | None = "success",
     ) -> int:
-        """Add a workflow run; return its id."""
         run_id = next(self.ids)
         home = {"id": FORK_ID, "full_name": "stranger/copy"} if fork else self.brief()
         self.runs[run_id] = {
@@ -303,7 +292,6 @@ class Repository:
         return artifact_id
 
     def comment(self, number: int, body: str, *, login: str = BOT) -> dict[str, Any]:
-        """Add a comment to an issue or pull request."""
         if len(body) > 65536:
             raise Refused(422, "Validation Failed: body is too long (maximum is 65536 characters)")
         comment_id = next(self.ids)
@@ -320,8 +308,6 @@ class Repository:
 
 
 class Asked:
-    """One request about one repository."""
-
     def __init__(self, request: Request, repository: Repository, login: str) -> None:
         self.request = request
         self.repository = repository
@@ -331,7 +317,6 @@ class Asked:
         self.body: dict[str, Any] = given if isinstance(given, dict) else {}
 
     def need(self, *names: str) -> list[Any]:
-        """Return fields of the body; a missing one is refused."""
         if lacking := [name for name in names if name not in self.body]:
             said = f"Invalid request. {lacking[0]!r} wasn't supplied."
             raise Refused(422, said)

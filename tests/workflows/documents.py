@@ -16,20 +16,16 @@ ACTIONS = ROOT / ".github" / "actions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One workflow or composite action."""
-
     name: str
     text: str
     data: dict[str, Any]
 
     @property
     def jobs(self) -> dict[str, dict[str, Any]]:
-        """The jobs of a workflow by id; an action has none."""
         return dict(self.data.get("jobs", {}))
 
     @property
     def events(self) -> dict[str, Any]:
-        """What starts a workflow, as a mapping, however it is written."""
         on = self.data.get("on", {})
         if isinstance(on, str):
             on = [on]
@@ -50,17 +46,14 @@ def parse(text: str, *, name: str = "sample.yml") -> Document:
 
 
 def read(path: Path) -> Document:
-    """Read one of the kit's files."""
     return parse(path.read_text(encoding="utf-8"), name=path.relative_to(ROOT).as_posix())
 
 
 def workflow(name: str) -> Document:
-    """Read the workflow of that name, without its ending."""
     return read(WORKFLOWS / f"{name}.yml")
 
 
 def action(name: str) -> Document:
-    """Read the composite action of that name."""
     return read(ACTIONS / name / "action.yml")
 
 

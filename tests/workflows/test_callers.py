@@ -49,12 +49,10 @@ _CALLER_RULES = [rule for rule in RULES if rule.__name__ != "kit_known_first"]
 
 
 def caller(path: str) -> Document:
-    """Return one of the callers as a value."""
     return parse(workflows(CALLERS)[path], name=path)
 
 
 def main_job(path: str) -> dict[str, Any]:
-    """Return the job of a caller that builds; only the size check's has another one."""
     first, *more = caller(path).jobs.values()
     assert len(more) == (path == SIZE_CHECK)
     return first
@@ -80,7 +78,6 @@ def test_a_caller_grants_what_the_called_jobs_ask_for(path: str) -> None:
 
 @pytest.mark.parametrize("path", CALLED)
 def test_a_caller_gives_only_what_the_called_takes(path: str) -> None:
-    """And names the workflow by its file, at the commit."""
     job = main_job(path)
     inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
 
@@ -90,7 +87,6 @@ def test_a_caller_gives_only_what_the_called_takes(path: str) -> None:
 
 
 def test_events_of_the_size_check() -> None:
-    """Those that a required check needs, and one to start it by hand for a pull request."""
     events = caller(SIZE_CHECK).events
 
     assert sorted(events) == ["merge_group", "pull_request", "push", "workflow_dispatch"]
@@ -133,7 +129,6 @@ def test_the_refresh_starts_the_caller_of_the_size_check() -> None:
 
 @pytest.mark.parametrize("path", CALLED)
 def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) -> None:
-    """What they may do and what starts them stays, but for the tags of releases."""
     android = replace(CALLERS, config="android/megtrim.yaml", keep_set="android/megtrim/keepset")
     own = path.replace(".yml", ".android.yml")
     first = caller(path)
@@ -150,7 +145,6 @@ def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) 
 
 @pytest.mark.parametrize("path", [REFRESH, NIGHT])
 def test_several_toolchains_have_a_leg_each(path: str) -> None:
-    """Of the same workflow, with the same rights, and what each needs."""
     one = main_job(path)
     document = parse(workflows(SEVERAL)[path], name=path)
     for rule in _CALLER_RULES:
@@ -174,7 +168,6 @@ def test_several_toolchains_have_a_leg_each(path: str) -> None:
 
 
 def test_several_toolchains_have_one_check_and_one_comment() -> None:
-    """The check has the name that it has for one toolchain."""
     document = parse(workflows(SEVERAL)[SIZE_CHECK], name="caller")
     for rule in _CALLER_RULES:
         assert list(rule(document)) == []
@@ -221,7 +214,6 @@ def test_sizes_join_the_history_after_a_push(callers: Callers) -> None:
 
 
 def test_a_team_writes_few_lines() -> None:
-    """A dozen for each job, blank lines and comments left out."""
     for path, text in workflows(CALLERS).items():
         lines = [line.strip() for line in text.splitlines()]
         most = 20 if path == SIZE_CHECK else 13

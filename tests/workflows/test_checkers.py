@@ -41,7 +41,6 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 @pytest.fixture
 def team(tmp_path: Path) -> Path:
-    """A repository that holds nothing but the callers, of configurations and of toolchains."""
     (tmp_path / ".git").mkdir()
     _write(tmp_path, workflows(CALLERS))
     android = {"config": "android/megtrim.yaml", "keep_set": "android/megtrim/keepset"}
@@ -53,7 +52,6 @@ def team(tmp_path: Path) -> Path:
 
 
 def test_zizmor_finds_nothing(processes: ProcessRunner) -> None:
-    """As an auditor, in everything that the repository holds."""
     outcome = _run(processes, ROOT, *ZIZMOR[:-1], ".")
 
     assert outcome.rc == 0, outcome.stdout + outcome.stderr
@@ -62,14 +60,12 @@ def test_zizmor_finds_nothing(processes: ProcessRunner) -> None:
 
 
 def test_actionlint_finds_nothing(processes: ProcessRunner) -> None:
-    """With the labels and contexts that it does not know named in its configuration."""
     outcome = _run(processes, ROOT, "actionlint")
 
     assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "")
 
 
 def test_the_callers_are_clean(processes: ProcessRunner, team: Path) -> None:
-    """In a repository of their own, without a suppression."""
     lint = _run(processes, team, "actionlint")
     audit = _run(processes, team, *ZIZMOR[:-1], ".")
 

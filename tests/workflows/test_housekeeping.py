@@ -11,7 +11,6 @@ from workflows.documents import ROOT, action, workflow
 
 
 def test_updates_cool_down() -> None:
-    """Everything that is pinned is kept up to date, a week after it came out."""
     text = (ROOT / ".github" / "dependabot.yml").read_text(encoding="utf-8")
     updates = {each["package-ecosystem"]: each for each in yaml.safe_load(text)["updates"]}
 
@@ -24,7 +23,6 @@ def test_updates_cool_down() -> None:
 
 
 def test_what_runs_elsewhere_has_owners() -> None:
-    """Each line names a place that is there, and the same team."""
     text = (ROOT / ".github" / "CODEOWNERS").read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
 
@@ -35,7 +33,6 @@ def test_what_runs_elsewhere_has_owners() -> None:
 
 
 def test_ci_installs_what_the_lanes_need() -> None:
-    """The same packages as the session, but for the browser, which the image has."""
     sessions = runpy.run_path(str(ROOT / "noxfile.py"))
     steps = workflow("ci").jobs["tests"]["steps"]
     install = next(step["run"] for step in steps if " install " in step.get("run", ""))
@@ -61,7 +58,6 @@ def test_ci_runs_what_people_run() -> None:
 
 
 def test_one_python_everywhere() -> None:
-    """The kit is tested with what it runs with."""
     steps = [*action("set-up").steps(), *workflow("ci").steps()]
     versions = {
         step["with"]["python-version"]

@@ -21,8 +21,6 @@ LOCK = ROOT / "requirements" / "kit.txt"
 
 
 class Installer:
-    """Takes the place of what kit.py starts; makes environments that run, and remembers."""
-
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
         self.fails = ""
@@ -43,7 +41,6 @@ class Installer:
 
 @pytest.fixture
 def installer(monkeypatch: pytest.MonkeyPatch) -> Installer:
-    """Nothing is downloaded by these tests."""
     made = Installer()
     monkeypatch.setattr(kit, "_run", made)
     return made
@@ -51,7 +48,6 @@ def installer(monkeypatch: pytest.MonkeyPatch) -> Installer:
 
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
-    """A lock of the test's own."""
     path = tmp_path / "kit.txt"
     path.write_text("click==8 --hash=sha256:00\n", encoding="utf-8")
     return path
@@ -59,7 +55,6 @@ def lock(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout of this kit; its source is this one's."""
     root = tmp_path / "some kit"
     root.mkdir()
     (root / "ci").symlink_to(ROOT / "ci")
@@ -70,7 +65,6 @@ def checkout(tmp_path: Path) -> Path:
 def test_libraries_are_installed_by_hash_and_once(
     installer: Installer, lock: Path, tmp_path: Path
 ) -> None:
-    """The second job of the same lock and Python finds them."""
     first = kit.libraries(lock, tmp_path / "cache")
     second = kit.libraries(lock, tmp_path / "cache")
 
@@ -118,7 +112,6 @@ def test_another_lock_has_other_libraries(installer: Installer, lock: Path, tmp_
 
 
 def test_two_jobs_at_once_install_once(installer: Installer, lock: Path, tmp_path: Path) -> None:
-    """The second waits for the first, and finds what it made."""
     installer.pause_s = 0.1
     found: list[Path] = []
     jobs = [
@@ -138,7 +131,6 @@ def test_two_jobs_at_once_install_once(installer: Installer, lock: Path, tmp_pat
 def test_half_made_libraries_are_made_again(
     installer: Installer, lock: Path, tmp_path: Path
 ) -> None:
-    """A job that was cut off, or a network that was, leaves no trap for the next."""
     installer.fails = "--require-hashes"
     with pytest.raises(kit.Refusal, match="failed") as refusal:
         kit.libraries(lock, tmp_path)
@@ -188,7 +180,6 @@ def test_another_python_has_libraries_of_its_own(
 def test_another_version_of_the_kit_takes_the_place_of_the_first(
     checkout: Path, processes: ProcessRunner
 ) -> None:
-    """In a checkout that is used again, as on a machine of a team's own."""
     kit.place(checkout, Path(sys.executable))
     path = checkout / "pyproject.toml"
     path.write_text(
@@ -204,7 +195,6 @@ def test_another_version_of_the_kit_takes_the_place_of_the_first(
 
 
 def test_the_launcher_runs_the_checkout(checkout: Path, processes: ProcessRunner) -> None:
-    """Its own source, from any folder, whatever Python's variables say."""
     kit.place(checkout, Path(sys.executable))
     kit.place(checkout, Path(sys.executable))  # a second time changes nothing
 
@@ -232,7 +222,6 @@ def test_an_environment_of_someone_is_left_alone(checkout: Path) -> None:
 def test_only_missing_packages_are_brought(
     installer: Installer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """By the program that a package brings; as root, or with sudo that asks nothing."""
     for program in ("git", "qemu-aarch64-static"):
         (tmp_path / program).touch(mode=0o755)
     wanted = ["git", "qemu-user-static", "lld-14", "ccache"]
@@ -265,7 +254,6 @@ def test_what_is_no_package_is_refused(installer: Installer, name: str) -> None:
 
 
 def test_where_libraries_are_kept(tmp_path: Path) -> None:
-    """In the runner's tool cache where it may be written, else where a user's caches are."""
     assert kit.cache_root({"RUNNER_TOOL_CACHE": str(tmp_path)}) == tmp_path / "megtrim"
     cache = {"XDG_CACHE_HOME": "/c", "RUNNER_TOOL_CACHE": str(tmp_path / "gone")}
     assert kit.cache_root(cache) == Path("/c/megtrim")
@@ -295,7 +283,6 @@ def test_a_refusal_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_lock_holds_all_that_megtrim_needs() -> None:
-    """Each by version and hash, from wherever the machine's pip looks; the compiler zig too."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = (*project["dependencies"], *project["optional-dependencies"]["zig"])
     text = LOCK.read_text(encoding="utf-8")

@@ -38,7 +38,6 @@ CHANGES = """\
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A tree with a version and a changelog."""
     (tmp_path / "CHANGELOG.md").write_text(CHANGES, encoding="utf-8")
     text = '[project]\nname = "megtrim"\nversion = "0.1.0"\n'
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
@@ -46,7 +45,6 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_a_version_is_in_one_place() -> None:
-    """Everything else reads it there: no source has one of its own."""
     version = kit_release.read_version((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     sources = [*ROOT.glob("ci/**/*.py"), *ROOT.glob("scripts/**/*.py"), ROOT / "noxfile.py"]
 
@@ -54,7 +52,6 @@ def test_a_version_is_in_one_place() -> None:
 
 
 def test_the_changelog_is_of_this_version() -> None:
-    """The newest that has a day; others may be gathering above it."""
     found = kit_release.sections((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
     version = kit_release.read_version((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     newest = next(name for name, (day, _) in found.items() if day)
@@ -64,7 +61,6 @@ def test_the_changelog_is_of_this_version() -> None:
 
 
 def test_a_release_is_cut_and_then_fits_its_tag(checkout: Path) -> None:
-    """What was unreleased has a version and a day, and the next changes have a place."""
     kit_release.cut(checkout, "0.2.0", DAY)
     text = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
 
@@ -75,7 +71,6 @@ def test_a_release_is_cut_and_then_fits_its_tag(checkout: Path) -> None:
 
 @pytest.mark.parametrize("tag", ["v0.1.1", "v0.1", "0.1.0", "main", "v0.1.0-rc1", "vision-v0.1.0"])
 def test_a_tag_of_another_version_is_refused(checkout: Path, tag: str) -> None:
-    """So is what is no tag of a version, such as the branch of a run by hand."""
     with pytest.raises(kit_release.Refused, match=r"expected v0\.1\.0$"):
         kit_release.check(checkout, tag)
 
@@ -92,7 +87,6 @@ def test_a_tag_of_another_version_is_refused(checkout: Path, tag: str) -> None:
 def test_a_changelog_that_does_not_fit_is_refused(
     checkout: Path, old: str, new: str, message: str
 ) -> None:
-    """A release is described, and by nothing that is not in it."""
     kit_release.cut(checkout, "0.2.0", DAY)
     path = checkout / "CHANGELOG.md"
     path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
@@ -140,7 +134,6 @@ def test_notes_lead_to_the_pages_of_their_version() -> None:
 
 
 def build(root: Path, folder: Path, *more: str, **env: str) -> None:
-    """Build as the workflow does, with this Python's hatchling."""
     argv = (sys.executable, str(root / "scripts/kit_release.py"), "build", str(folder), *more)
     command = Command(argv=(*argv, "--python", sys.executable), timeout_s=300, merge_stderr=True)
     done = ProcessRunner({"PATH": os.environ["PATH"], **env}).run(command)
@@ -148,7 +141,6 @@ def build(root: Path, folder: Path, *more: str, **env: str) -> None:
 
 
 def test_two_builds_are_equal(tmp_path: Path, processes: ProcessRunner) -> None:
-    """In another folder, as someone with another home, umask, language and time zone."""
     elsewhere = tmp_path / "elsewhere" / "a copy"
     clone = ("git", "-c", "safe.directory=*", "clone", "--quiet", str(ROOT), str(elsewhere))
     assert processes.run(Command(argv=clone, timeout_s=120)).ok
@@ -170,7 +162,6 @@ DAMAGE = {
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_what_differs_is_named(tmp_path: Path, name: str) -> None:
-    """By the member of the wheel, and by the file that only one has."""
     one, two, message = DAMAGE[name]
     for folder, members in (("one", one), ("two", two)):
         (tmp_path / folder).mkdir()
@@ -204,7 +195,6 @@ def test_two_empty_builds_are_none(tmp_path: Path) -> None:
 
 
 def test_what_builds_is_pinned_as_elsewhere() -> None:
-    """The same versions and hashes as in the sessions' own lock, all that hatchling needs."""
     build, demo = (
         (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8").split("\n")
         for name in ("build", "demo")
@@ -216,7 +206,6 @@ def test_what_builds_is_pinned_as_elsewhere() -> None:
 
 
 def list_needed(name: str) -> set[str]:
-    """Return a distribution, and all that it needs on this Python."""
     found = {name}
     for each in requires(name) or ():
         requirement = Requirement(each)

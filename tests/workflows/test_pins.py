@@ -25,7 +25,6 @@ def test_every_action_of_others_is_pinned_at_one_version() -> None:
 
 
 def test_dependabot_keeps_them() -> None:
-    """In the workflows and in the kit's own actions."""
     text = (ROOT / ".github" / "dependabot.yml").read_text(encoding="utf-8")
     updates = {update["package-ecosystem"]: update for update in yaml.safe_load(text)["updates"]}
 

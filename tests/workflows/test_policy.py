@@ -144,7 +144,6 @@ def test_a_job_refuses_events_that_are_not_listed(name: str) -> None:
 @pytest.mark.parametrize("fork", [True, False], ids=["fork", "own"])
 @pytest.mark.parametrize("name", sorted({name for name, _ in BUILDS}))
 def test_only_what_the_team_started_gets_keys_and_machines(name: str, fork: bool) -> None:
-    """Of all events; a pull request only if its head is in the repository."""
     own = {"push", "merge_group", "schedule", "workflow_dispatch"}
     own |= set() if fork else {"pull_request"}
     jobs = workflow(name).jobs
@@ -166,7 +165,6 @@ def test_only_what_the_team_started_gets_keys_and_machines(name: str, fork: bool
 @pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/topic", "refs/tags/main"])
 @pytest.mark.parametrize("event", ["schedule", "workflow_dispatch"])
 def test_a_night_of_another_branch_writes_nothing(event: str, ref: str) -> None:
-    """Neither history, nor issues, nor the compiler cache; a schedule is of the default branch."""
     run, jobs = start(event, ref=ref), workflow("nightly-performance").jobs
     ours = event == "schedule" or ref == "refs/heads/main"
     passwords = {
@@ -199,7 +197,6 @@ def test_what_is_trusted_is_of_the_default_branch(event: str, trusted: str) -> N
 
 
 def test_every_job_may_do_what_is_listed_here() -> None:
-    """And there is no job that is not listed."""
     found = {
         (_stem(document), job_id): job["permissions"]
         for document in workflows()
@@ -237,7 +234,6 @@ SUFFIX, INFIX = "${{ steps.set-up.outputs.suffix }}", "${{ steps.set-up.outputs.
 
 
 def uploads() -> dict[str, list[dict[str, str]]]:
-    """Return what each artifact is uploaded with, by its name."""
     found: dict[str, list[dict[str, str]]] = {}
     for document in (*workflows(), *actions()):
         for _, step in document.steps():
@@ -622,21 +618,16 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_it_stands_there(path: tuple[str, ...], expected: Any) -> None:
-    """What act cannot enforce: who waits for whom, what is left out, and for whom."""
     assert find(*path) == expected
 
 
 @pytest.mark.parametrize(("name", "job"), DEVICE_JOBS, ids=[" ".join(job) for job in ON_DEVICES])
 class TestDeviceJobs:
-    """A phone's host runs nothing of the project, knows no secret, and is never cut off."""
-
     def test_labels_and_environment(self, name: str, job: dict[str, Any]) -> None:
-        """The class picks the machine; people may ask for a review before it is used."""
         assert job["runs-on"] == ["self-hosted", "megtrim", "${{ matrix.class }}"]
         assert job["environment"] == "megtrim-devices"
 
     def test_never_for_a_fork(self, name: str, job: dict[str, Any]) -> None:
-        """Events are listed: one that is not thought of starts nothing."""
         guard = {
             "size-check": OF_THE_REPOSITORY,
             "trace-refresh": BY_TIME_OR_HAND,
@@ -651,7 +642,6 @@ class TestDeviceJobs:
         )
 
     def test_nothing_of_the_project(self, name: str, job: dict[str, Any]) -> None:
-        """The kit is checked out; the bundle is taken by the digest that the build printed."""
         checkouts = [s["with"] for s in job["steps"] if s.get("uses", "").startswith("actions/")]
 
         assert checkouts == [KIT]
@@ -666,7 +656,6 @@ class TestDeviceJobs:
         assert given["bundle"] == f"${{{{ needs.{job['needs']}.outputs.bundle }}}}"
 
     def test_no_secrets(self, name: str, job: dict[str, Any]) -> None:
-        """Neither by name, nor the job's token, once the kit is there."""
         first, kit, *steps = job["steps"]
         assert kit["with"] == KIT
         rest = {**job, "steps": [first, *steps]}
@@ -674,12 +663,10 @@ class TestDeviceJobs:
         assert job["permissions"] == READ
 
     def test_a_running_device_is_never_cut_off(self, name: str, job: dict[str, Any]) -> None:
-        """And each entry of the matrix has a group of its own."""
         assert job["concurrency"]["cancel-in-progress"] == "false"
         assert "${{ matrix.artifact }}" in job["concurrency"]["group"]
 
     def test_no_other_job_is_on_a_machine_of_the_team(self, name: str, job: dict[str, Any]) -> None:
-        """Everything else runs on GitHub's, unless it builds: the workflow says on what."""
         others = {
             job_id: each["runs-on"]
             for job_id, each in workflow(name).jobs.items()
@@ -692,7 +679,6 @@ class TestDeviceJobs:
 
 
 def test_evidence_knows_no_token_and_sweeps() -> None:
-    """Before and after: what an earlier job left, and what this one leaves."""
     document = action("evidence")
     steps = [step for _, step in document.steps()]
     sweeps = [step for step in steps if step.get("run") == "rm -rf bundle evidence"]
@@ -730,7 +716,6 @@ def test_hosted_jobs_give_way_to_a_newer_push() -> None:
 
 
 def test_what_may_write_runs_nothing_of_the_project() -> None:
-    """Jobs that check out the project only read; jobs that write check out the kit alone."""
     found = {
         (_stem(document), job_id)
         for document in workflows()
@@ -745,7 +730,6 @@ def test_what_may_write_runs_nothing_of_the_project() -> None:
 
 
 def test_tokens_go_to_single_steps() -> None:
-    """A build, a trim or a run never sees one, nor does any job as a whole."""
     documents = (*workflows(), *actions())
     given = {
         step["run"].split(" --")[0]
@@ -768,7 +752,6 @@ def test_tokens_go_to_single_steps() -> None:
 
 
 def test_secrets_are_used_where_they_are_needed() -> None:
-    """Beyond the question whether one is there. The cache's and the keys have rules."""
     text = "\n".join(document.text for document in (*workflows(), *actions()))
     uses = re.findall(r"^.*\bsecrets\.[\w-]+.*$", text, re.MULTILINE)
 
@@ -783,10 +766,6 @@ def test_secrets_are_used_where_they_are_needed() -> None:
 
 @pytest.mark.parametrize("job", sorted(BUILDS))
 def test_logs_of_a_failed_build_are_kept(job: tuple[str, str]) -> None:
-    """Also where the trim reached a verdict in spite of it, but for those of private sources.
-
-    Where the key was needed, the compiler's output stays in the job.
-    """
     name, job_id = job
     (keep,) = (s for s in workflow(name).jobs[job_id]["steps"] if "logs of what" in s["name"])
 
@@ -806,7 +785,6 @@ WRITES_DATA = {
 
 @pytest.mark.parametrize(("name", "job_id"), WRITES_DATA)
 def test_only_data_reaches_the_jobs_that_sign_and_write(name: str, job_id: str) -> None:
-    """They check out the kit alone and download data; neither the project nor an engine."""
     steps = workflow(name).jobs[job_id]["steps"]
     checkouts = [s["with"] for s in steps if s.get("uses", "").startswith("actions/checkout@")]
 
@@ -815,7 +793,6 @@ def test_only_data_reaches_the_jobs_that_sign_and_write(name: str, job_id: str) 
 
 
 def test_builds_are_shown_of_the_compiler_cache() -> None:
-    """Each of them, by what the caller says, and by nothing that lies in the project."""
     reported = {
         (_stem(document), job_id, step["name"])
         for document in workflows()
@@ -836,7 +813,6 @@ def test_builds_are_shown_of_the_compiler_cache() -> None:
 
 
 def test_the_image_is_what_the_caller_or_the_configuration_names() -> None:
-    """The merge base's own configuration may name another one."""
     found = {
         (_stem(document), job_id, step["name"]): step["with"]
         for document in workflows()
@@ -868,7 +844,6 @@ def test_the_image_is_what_the_caller_or_the_configuration_names() -> None:
 
 
 def test_earlier_results_are_of_this_megtrim_and_configuration() -> None:
-    """Those of another one would only be downloaded; what is saved is found again."""
     restore, _, _, save = (step for _, step in action("earlier-results").steps())
     build = workflow("size-check").jobs["build"]["steps"]
     users = [each["with"] for each in build if each.get("uses", "").endswith("/earlier-results")]
@@ -881,7 +856,6 @@ def test_earlier_results_are_of_this_megtrim_and_configuration() -> None:
 
 
 def test_what_is_kept_is_found_again_by_all_that_it_is_made_from() -> None:
-    """A recipe that changed is another image; two configurations may have the same bytes."""
     for name, parts in (
         ("image", ("runner.arch", "inputs.recipe", "hashFiles('kit/docker/**')")),
         (
@@ -913,7 +887,6 @@ def test_the_cache_is_that_of_a_file() -> None:
 
 @pytest.mark.parametrize("name", ["size-check", "trace-refresh"])
 def test_callers_learn_what_came_out(name: str) -> None:
-    """By outputs that each lead to a job's, and the job's to a step's."""
     document = workflow(name)
     outputs = document.events["workflow_call"]["outputs"]
 
@@ -925,7 +898,6 @@ def test_callers_learn_what_came_out(name: str) -> None:
 
 
 def test_every_checkout_of_the_project_may_have_large_files() -> None:
-    """The base's, too: a model that is a pointer there would make it no baseline."""
     asked = [
         step["with"].get("lfs")
         for document in workflows()
@@ -939,7 +911,6 @@ def test_every_checkout_of_the_project_may_have_large_files() -> None:
 
 
 def test_no_checkout_fetches_submodules() -> None:
-    """One step does, which knows from where they may come."""
     asked = [
         step["name"]
         for document in (*workflows(), *actions())
@@ -994,7 +965,6 @@ def test_which_options_are_not_left_out(name: str, expected: dict[str, int]) -> 
 
 
 def test_every_variable_is_set_where_it_is_used() -> None:
-    """By its own step; none is set for nothing."""
     for document in (*workflows(), *actions()):
         for _, step in document.steps():
             used = set(re.findall(r"\$([A-Z_0-9]+)", step.get("run", "")))
@@ -1014,7 +984,6 @@ def test_actions_are_given_what_they_ask_for() -> None:
 
 
 def test_what_may_fail() -> None:
-    """These and no others; whatever they leave, the verdict says it."""
     found = {
         (document.name.split("/")[-1], step["name"])
         for document in (*workflows(), *actions())
@@ -1042,7 +1011,6 @@ def test_what_may_fail() -> None:
 
 
 def test_which_commits_are_checked_out() -> None:
-    """The head of the pull request, not GitHub's merge of it; the merge base that was found."""
     found = {
         (document.name.split("/")[-1], step["with"]["path"], step["with"].get("ref"))
         for document in workflows()
@@ -1065,7 +1033,6 @@ def test_which_commits_are_checked_out() -> None:
 
 
 def test_both_rounds_ask_alike() -> None:
-    """Of another bundle: the jobs differ by nothing else."""
     jobs = workflow("trace-refresh").jobs
     for first, second in (("device", "device-functions"), ("emulated", "emulated-functions")):
         one, other = jobs[first]["steps"][-1]["with"], jobs[second]["steps"][-1]["with"]

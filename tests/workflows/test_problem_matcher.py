@@ -15,7 +15,6 @@ MATCHER = json.loads((ROOT / ".github/problem-matcher.json").read_text(encoding=
 
 
 def match(line: str) -> tuple[str, str, str] | None:
-    """Return file, line and message, as the runner takes them."""
     found = re.search(PATTERN["regexp"], line)
     if found is None:
         return None
@@ -49,7 +48,6 @@ def test_errors_with_a_place_are_found(line: str, expected: str) -> None:
     ],
 )
 def test_other_lines_are_not(line: str) -> None:
-    """A compiler's errors have a report of their own."""
     assert match(line) is None
 
 

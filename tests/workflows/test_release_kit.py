@@ -13,18 +13,15 @@ COMMAND = "scripts/kit_release.py "
 
 
 def steps(job_id: str) -> list[str]:
-    """Return what a job does, after it checked out and set up: commands, or actions."""
     done = [step.get("run") or step["uses"].partition("@")[0] for step in JOBS[job_id]["steps"]]
     return [each.rpartition(COMMAND)[2] for each in done]
 
 
 def conditions(job: dict[str, Any]) -> list[str]:
-    """Return every condition of a job."""
     return [each["if"] for each in (job, *job["steps"]) if "if" in each]
 
 
 def test_each_job_waits_for_those_before() -> None:
-    """None of them has a condition, so none runs where one of those failed or was left out."""
     assert {name: job.get("needs", []) for name, job in JOBS.items()} == {
         "build": [],
         "rebuild": [],
@@ -37,7 +34,6 @@ def test_each_job_waits_for_those_before() -> None:
 
 
 def test_a_wrong_tag_ends_the_run_before_anything_is_built() -> None:
-    """And a run for a branch, whose name is no version."""
     names = steps("build")
     (held,) = (step for step in JOBS["build"]["steps"] if "kit_release.py check" in str(step))
 
@@ -46,7 +42,6 @@ def test_a_wrong_tag_ends_the_run_before_anything_is_built() -> None:
 
 
 def test_the_second_build_is_somewhere_else() -> None:
-    """On another machine, in another folder, with another umask and time zone."""
     (first,) = (step for step in JOBS["build"]["steps"] if step["name"] == "Build")
     (second,) = (step for step in JOBS["rebuild"]["steps"] if step["name"] == "Build")
 
@@ -62,7 +57,6 @@ def test_both_are_compared_and_one_is_tried() -> None:
 
 @pytest.mark.parametrize("name", ["try", "attest", "publish"])
 def test_what_was_built_is_taken_by_its_id(name: str) -> None:
-    """Another job of the run cannot put something else in its place."""
     taken = [
         step["with"] for step in JOBS[name]["steps"] if "download-artifact@" in step.get("uses", "")
     ]
@@ -78,7 +72,6 @@ def test_the_job_that_signs_has_no_code_at_all() -> None:
 
 
 def test_the_job_that_writes_builds_nothing() -> None:
-    """One step has the token, the last one; people may ask for a review before it."""
     job = JOBS["publish"]
 
     assert job["environment"] == "megtrim-kit"

@@ -10,7 +10,6 @@ _USES = re.compile(r"uses:\s*([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)(/[^@\s]*)?@([0-9a
 
 
 def stand_ins(*trees: Path) -> tuple[str, ...]:
-    """Return act's options for every action that the trees' workflows and actions name."""
     found = {
         (match.group(1), match.group(3))
         for tree in trees

@@ -35,8 +35,6 @@ _NOT_IN_THE_KIT = ("tests/", "docs/", "benchmarks/", "tools/")
 
 
 class Forge:
-    """Two repositories, one event at a time."""
-
     def __init__(self, root: Path, act: Act, github: GithubDouble, env: Mapping[str, str]) -> None:
         self.root = root
         self.act = act
@@ -48,7 +46,6 @@ class Forge:
         self.api: Repository = github.repository(STRANGER)
 
     def push(self, files: Mapping[str, str | bytes | None], *, branch: str, message: str) -> str:
-        """Commit onto a branch (a new one starts at main) and let the API know of it."""
         heads = self.code.git("for-each-ref", "--format=%(refname:short)", "refs/heads").split()
         base = "" if not heads else branch if branch in heads else "main"
         sha = self.code.commit(files, message=message, branch=branch, base=base)
@@ -81,7 +78,6 @@ class Forge:
         return sha
 
     def merge(self, number: int) -> str:
-        """Merge a pull request into its base; return the new commit."""
         pull = self.api.pulls[number]
         branch = pull["base"]["ref"]
         head, base = self.api.heads[pull["head"]["ref"]], self.api.heads[branch]
@@ -214,7 +210,6 @@ def serve_git(root: Path, settings: Path) -> dict[str, str]:
 
 
 def _listed(job: Job, run_id: int) -> dict[str, Any]:
-    """Return a job as GitHub lists it: the caller's job stands before its own name."""
     status = "completed" if job.conclusion else "in_progress" if job.taken else "queued"
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {

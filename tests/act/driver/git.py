@@ -45,7 +45,6 @@ class Remote:
     def commit(
         self, files: Mapping[str, str | bytes | None], *, message: str, branch: str, base: str = ""
     ) -> str:
-        """Commit ``files`` (None removes one) on top of ``base`` or the branch; push; its sha."""
         if base:
             self.git("checkout", "--quiet", "-B", branch, base)
         for name, data in files.items():

@@ -20,8 +20,6 @@ _NO_RUNNER = "Skipping unsupported platform"
 
 @dataclass(slots=True, kw_only=True)
 class Job:
-    """One job of the called workflow, as far as it came."""
-
     name: str
     caller: str = ""
     """The job of the calling workflow."""
@@ -30,27 +28,19 @@ class Job:
     taken: bool = True
     """False where no runner has its labels."""
     steps: dict[str, str] = field(default_factory=dict)
-    """Name of each step that ran, and how it ended."""
     outputs: dict[str, str] = field(default_factory=dict)
-    """What its steps wrote, the last of each name."""
     summary: str = ""
     annotations: list[tuple[str, str]] = field(default_factory=list)
-    """Level and text."""
     lines: list[str] = field(default_factory=list)
-    """What its programs printed."""
 
 
 class Journal:
-    """Reads records as they come; the jobs are there at any time."""
-
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, bool], Job] = {}
         self.complaints: list[str] = []
-        """Errors of act itself."""
 
     @property
     def jobs(self) -> dict[str, Job]:
-        """Return each job by its name, and by its caller where several callers have it."""
         names = Counter(job.name for job in self._found.values())
         return {
             f"{caller} / {name}" if leg or names[name] > 1 else name: job
@@ -58,7 +48,6 @@ class Journal:
         }
 
     def read(self, line: str) -> bool:
-        """Take one line; tell whether a job began or ended with it."""
         try:
             record = json.loads(line)
         except ValueError:

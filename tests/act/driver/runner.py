@@ -33,7 +33,6 @@ class Run:
 
     @property
     def conclusions(self) -> dict[str, str]:
-        """Name of each job that ran, or that no runner took, and how it ended."""
         return {
             name: job.conclusion if job.taken else "no runner"
             for name, job in sorted(self.jobs.items())
@@ -42,13 +41,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """What all runs share: the program, and folders that make later runs quick."""
-
     program: str
     cache: Path
     """Workspaces while they are used, and the runner's tool cache, which stays."""
     home: Mapping[str, str]
-    """Variables that say where a job's user keeps things."""
     traced: Path
     """Results of what people trim themselves before they adopt megtrim."""
 
@@ -66,7 +62,6 @@ class Act:
         runners: Sequence[str] = (HOSTED, DEVICE),
         on_change: Callable[[Mapping[str, Job]], None] = lambda jobs: None,
     ) -> Run:
-        """Run a workflow of ``folder`` for an event (its file is scratch/event.json)."""
         journal = Journal()
         run_id = env["GITHUB_RUN_ID"]
         (scratch / "artifacts" / run_id).mkdir(parents=True)  # act fails to list what is not there

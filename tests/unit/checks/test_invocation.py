@@ -52,7 +52,6 @@ def test_a_command_says_everything_that_was_asked() -> None:
 
 
 def test_accepting_leaves_the_mode_out() -> None:
-    """The committed keep set cannot be written from itself, nor by a quick look."""
     assert shlex.split(EVERYTHING.accept()) == [
         *("megtrim", "trim", *EVERYTHING.place, "--device", "virtual-phone", "--accept"),
     ]
@@ -93,7 +92,6 @@ def test_everything_without_in_the_committed_file_ends_the_same_way() -> None:
 
 
 def test_an_automatic_toolchain_may_have_found_another_compiler() -> None:
-    """Accepting its list would only move the problem to other machines."""
     said = suggest_for_other_link(COMMITTED)
 
     assert WAY_OUT in said

@@ -107,7 +107,6 @@ def output(**changes: Any) -> OutputResult:
 
 
 def result(**changes: Any) -> EvidenceResult:
-    """Return a pass, or what else the changes say."""
     values: dict[str, Any] = {
         "scenario": SCENARIO,
         "binding": BINDING,
@@ -132,7 +131,6 @@ def evidence(*results: EvidenceResult, **changes: Any) -> Evidence:
 
 
 def brought(folder: Path, device: DeviceIdentity, **changes: Any) -> DeviceResult:
-    """Return a result that the evidence of a device in a folder holds."""
     made = evidence(device=device, results=())
     return DeviceResult(evidence=made, result=result(outputs=(), **changes), folder=folder)
 
@@ -146,15 +144,12 @@ def written(*entries: Evidence) -> str:
 
 
 def changed(text: str, change: Change) -> str:
-    """Return a document after ``change`` worked on its data."""
     data = json.loads(text)
     change(data)
     return json.dumps(data)
 
 
 def put(*path: str | int, value: Any) -> Change:
-    """Return the change that sets what lies at ``path``."""
-
     def change(data: Any) -> None:
         for key in path[:-1]:
             data = data[key]
@@ -178,14 +173,12 @@ ITERATIONS = 10
 
 
 def contestant(side: Side, name: str) -> Contestant:
-    """Return a contestant of one step, which takes one input."""
     argv = (f"{side}-program", "model.mge", "--cpu", "--input", "data:input0.npy")
     step = StepCommand(step=Step(), argv=argv, iterations=ITERATIONS)
     return Contestant(name=name, commands=(step,))
 
 
 def contest(**changes: Any) -> Contest:
-    """Return a contest of two contestants, which may take as few rounds as any."""
     values: dict[str, Any] = {
         "reference": contestant(Side.REFERENCE, REFERENCE),
         "rival": contestant(Side.RIVAL, RIVAL),
@@ -224,7 +217,6 @@ def time_bundle(*contests: BundleContest, **changes: Any) -> Bundle:
 def samples(
     ratio: float = 0.5, *, rounds: int = FEWEST_ROUNDS, marks: tuple[Mark, ...] = ()
 ) -> list[Sample]:
-    """Return complete rounds, in which the rival takes ``ratio`` of the reference's time."""
     return [
         Sample(
             contestant=name,
@@ -262,7 +254,6 @@ def timed(brought: ContestRecord, **changes: Any) -> EvidenceResult:
 
 
 def write_times(folder: Path, *records: ContestRecord, **changes: Any) -> Path:
-    """Write the folder of a device job that measured contests; ``changes``: of its evidence."""
     results = tuple(timed(each) for each in records)
     text = written(evidence(*results, purpose=JobPurpose.TIME, **changes))
     files = {

@@ -148,7 +148,6 @@ ON_RUNNER = "expected a path of the runner: /... or ~/..."
 
 
 def _hostile() -> Iterable[tuple[str, Change, str]]:
-    """Yield names that could be paths, flags or labels, and digests that are no names of files."""
     names = (("target",), ("machine",), ("devices", 0, "name"), ("devices", 0, "class"))
     for text in HOSTILE_NAMES:
         yield from (("verify", put(*path, value=text), A_NAME) for path in names)
@@ -431,7 +430,6 @@ def test_counts_are_bounded() -> None:
     ],
 )
 def test_a_command_names_its_own_files(more: tuple[str, ...]) -> None:
-    """A search is what some experiments measure; they leave and read files of their own."""
     rival = contestant(Side.RIVAL, "nchw88")
     step = replace(rival.commands[0], argv=("b-program", "b-dumped.mge", *more))
     asked = bundle_contest(contest=contest(rival=replace(rival, commands=(step,))))
@@ -468,7 +466,6 @@ def test_what_it_holds_is_found() -> None:
 
 @pytest.mark.parametrize("devices", [(), (device(runner=False),)])
 def test_a_bundle_that_asks_for_nothing_needs_no_device(devices: tuple[BundleDevice, ...]) -> None:
-    """With scenarios, no one would hear of a trap."""
     empty: Bundle = bundle(devices=devices, scenarios=())
     assert empty.scenarios == ()
 

@@ -80,7 +80,6 @@ def test_evidence_comes_back_as_it_went() -> None:
 
 
 def _hostile() -> Iterable[tuple[Change, str]]:
-    """Yield names, digests and texts that would speak to a terminal, a runner or a file system."""
     for text in HOSTILE_NAMES:
         for path in (("class",), ("device", "name"), ("device", "kind")):
             yield put(*ENTRY, *path, value=text), "expected a name of letters, digits, '.'"
@@ -138,7 +137,6 @@ def test_a_job_has_a_thousand_results_at_most() -> None:
     ("purpose", "key"), [(JobPurpose.TRACE, "trace"), (JobPurpose.RECORD, "functions")]
 )
 def test_what_passed_has_its_file_and_no_sign_of_a_failure(purpose: JobPurpose, key: str) -> None:
-    """Else there would be nothing to take; outputs are not compared."""
     whole = written(evidence(result(outputs=(), **{key: "a" * 64}), purpose=purpose))
 
     parse_set(whole, source="x")
@@ -207,7 +205,6 @@ def test_folders_are_found_directly_or_one_below(tmp_path: Path) -> None:
 
 
 def test_folders_are_bounded(tmp_path: Path) -> None:
-    """A thousand of them are more than a run can have."""
     for number in range(1001):
         (tmp_path / str(number)).mkdir()
         (tmp_path / str(number) / "evidence.json").touch()
@@ -307,7 +304,6 @@ def test_a_set_is_ordered_by_class_device_and_day() -> None:
 
 
 def test_what_a_program_said_is_cleaned_before_it_is_evidence() -> None:
-    """So that what a device job writes can always be read again."""
     text = "::error::\x1b[31mred\nsecond\rthird\x00\x07\u2028\x9b\ud800" + "x" * 70_000
 
     assert (
@@ -328,7 +324,6 @@ def test_what_a_program_said_is_cleaned_before_it_is_evidence() -> None:
 
 
 def write_file(tmp_path: Path, data: bytes = b"content") -> tuple[DeviceResult, Path]:
-    """Return a result whose trace is a file of its folder, and the path of that."""
     digest = hashlib.sha256(b"content").hexdigest()
     folder = write_evidence(tmp_path / "e", TEXT, {digest: data})
     found = DeviceResult(evidence=evidence(), result=result(trace=digest), folder=folder)
@@ -336,7 +331,6 @@ def write_file(tmp_path: Path, data: bytes = b"content") -> tuple[DeviceResult, 
 
 
 def test_a_file_is_read_by_its_digest(tmp_path: Path) -> None:
-    """Other content, too much of it, or a link on the way is refused: it could lead anywhere."""
     found, path = write_file(tmp_path)
     digest = found.result.trace
     assert (found.file(digest), found.load(digest, most=7)) == (path, b"content")

@@ -127,7 +127,6 @@ def recorded(path: Path, data: bytes, **changes: Any) -> Path:
 
 
 def test_functions_are_kept_apart_from_traces(tmp_path: Path) -> None:
-    """One scenario has both: they are of two rounds."""
     folder(tmp_path / "a")
     place = recorded(tmp_path / "b", b"a list")
     found = read_brought((tmp_path,), config=DEFAULT_CONFIG)
@@ -163,7 +162,6 @@ BOARD = DeviceIdentity(name="board", kind="ssh", facts={})
 
 
 def test_a_scenario_has_its_own_or_none_has_any() -> None:
-    """What is made here would be another device's than that of the others."""
     given = brought(Path("evidence"), BOARD)
 
     assert find_brought(SCENARIO, {SCENARIO: given}, "trace") is given

@@ -73,7 +73,6 @@ SLOW = contest_result(samples=tuple(samples(2.0)))
 def choose(
     folder: Path, id_: str = CONTEST, *, cpu_features: tuple[str, ...] = (), **changes: Any
 ) -> TimedContest:
-    """Return what counts of all that lies in a folder."""
     given = {
         "devices": (device(),),
         "pending": None,
@@ -86,7 +85,6 @@ def choose(
 
 
 def lost(folder: Path, **changes: Any) -> str:
-    """Return why nothing counts; the other contest, which was brought whole, does."""
     write_times(folder / "whole", record(contest=OTHER))
     with pytest.raises(InfrastructureFailure) as caught:
         choose(folder, **changes)
@@ -136,7 +134,6 @@ def test_a_failure_is_not_outvoted(tmp_path: Path, names: tuple[str, str]) -> No
 
 
 def test_a_second_device_delivers_what_the_first_lost(tmp_path: Path) -> None:
-    """A job that was started again, on another machine of the pool."""
     other = DeviceIdentity(name="pixel-6.2", kind="local", facts={})
     lose(tmp_path / "1")
     write_times(tmp_path / "2", record(), device=other)
@@ -163,7 +160,6 @@ LACKING = "needs a CPU with avx2, which this one does not have"
 
 
 def write_skipped(folder: Path) -> None:
-    """Write the evidence of a device that cannot hold the contest."""
     row = make_skipped_result(bundle_contest(), LACKING)
     write_evidence(folder, written(evidence(row, purpose=JobPurpose.TIME)))
 
@@ -239,7 +235,6 @@ SAMPLE = ("result", "samples", 0)
 
 
 def objection(result: ContestResult, asked: Contest | None = None) -> str:
-    """Return what is said of a result for its contest."""
     with pytest.raises(Contradiction) as caught:
         expect_of(record(result=result), bundle_contest(contest=asked or contest()))
     assert caught.value.message.startswith(f"{CONTEST}: its status is {result.status}, and ")
@@ -253,7 +248,6 @@ def refused(change: Change) -> str:
 
 
 def expect_fits(result: ContestResult, asked: Contest | None = None) -> None:
-    """Expect that it can be what a run brought, and comes back as it went."""
     whole = record(result=result)
     assert parse_record(dump_record(whole), source="x") == whole
     expect_of(whole, bundle_contest(contest=asked or contest()))
@@ -299,7 +293,6 @@ def test_a_process_whose_log_was_damaged_fits() -> None:
 
 
 def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
-    """Return the change of one sample."""
     return lambda found: [
         replace(each, **changes) if index == place else each for index, each in enumerate(found)
     ]

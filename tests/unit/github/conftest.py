@@ -11,7 +11,6 @@ from support.github_double import GithubDouble
 
 @pytest.fixture
 def github() -> Iterator[GithubDouble]:
-    """A server of one's own; what a route of it raised is shown at the end."""
     with GithubDouble() as double:
         yield double
         double.check()

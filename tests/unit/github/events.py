@@ -13,7 +13,6 @@ REPOSITORY = {"id": 11, "full_name": "acme/phone", "default_branch": "main"}
 
 
 def pull_request(*, number: int = 17, head_repository: Any = REPOSITORY) -> dict[str, Any]:
-    """Return what an event, and the API, says of a pull request."""
     return {
         "number": number,
         "title": "$(reboot) @everyone",
@@ -24,7 +23,6 @@ def pull_request(*, number: int = 17, head_repository: Any = REPOSITORY) -> dict
 
 
 def payload(name: str) -> dict[str, Any]:
-    """Return the content of the event file."""
     own: dict[str, dict[str, Any]] = {
         "pull_request": {"number": 17, "action": "synchronize", "pull_request": pull_request()},
         "push": {"ref": "refs/heads/main", "before": BASE, "after": HEAD},
@@ -44,7 +42,6 @@ def payload(name: str) -> dict[str, Any]:
 
 
 def environment(folder: Path, name: str, content: Any = None) -> dict[str, str]:
-    """Write the event file and return a runner's variables."""
     path = folder / "event.json"
     data = json.dumps(payload(name) if content is None else content)
     path.write_text(data, encoding="utf-8")

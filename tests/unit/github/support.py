@@ -21,21 +21,17 @@ NOW_S = 1_800_000_000.0
 
 @dataclass(slots=True)
 class Asking:
-    """An API and the pauses that it made."""
-
     api: Api
     pauses: list[float] = field(default_factory=list)
 
 
 def asking(url: str, *, token: str = TOKEN) -> Asking:
-    """Return an API at ``url`` whose clock stands still."""
     pauses: list[float] = []
     api = Api(url, token, user_agent="megtrim/1.2.3", pause=pauses.append, clock=lambda: NOW_S)
     return Asking(api, pauses)
 
 
 def make_event(url: str, **fields: Any) -> Event:
-    """Return a push to the default branch of acme/phone, or an event with other fields."""
     push: dict[str, Any] = {
         "name": "push",
         "repository": "acme/phone",
@@ -86,7 +82,6 @@ def _read_request(connection: socket.socket, pause_s: float) -> None:
 
 
 def reset(connection: socket.socket) -> None:
-    """End the connection as a server that died does."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -95,6 +90,5 @@ def sends(data: bytes) -> Callable[[socket.socket], None]:
 
 
 def unused_url() -> str:
-    """Return the address of a server that was there and is not any more."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"http://127.0.0.1:{server.getsockname()[1]}"

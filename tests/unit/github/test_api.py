@@ -89,7 +89,6 @@ def netrc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("netrc")
 def test_requests_carry_token_form_and_body(httpserver: HTTPServer) -> None:
-    """What goes out is JSON in ASCII, 204 has no body, and no netrc replaces the token."""
     answers = (said({"a": [1, None]}), said({"id": 7}, 201), Response(status=204), said({"id": 1}))
     seen = serve(httpserver, *answers)
     api = asking(url(httpserver)).api
@@ -121,7 +120,6 @@ def test_a_path_below_the_host_is_kept(httpserver: HTTPServer) -> None:
 
 @pytest.mark.parametrize("path", ["user", "@evil.example/", "//a b", "/a?b", "/a#b", "/a\nb", ""])
 def test_a_path_that_could_lead_elsewhere_is_a_bug(path: str) -> None:
-    """Glued to the base it would name another host, or say something else."""
     with pytest.raises(ValueError, match="not a path"):
         asking("http://localhost").api.get(path)
 
@@ -225,7 +223,6 @@ def test_a_page_that_is_no_list_of_objects_is_a_failure(httpserver: HTTPServer, 
 def test_a_limit_is_waited_for(
     httpserver: HTTPServer, method: str, refusal: Response, pause: float
 ) -> None:
-    """As long as GitHub asks; the server did nothing, so even a POST is asked again."""
     seen = serve(httpserver, refusal, said({"id": 1}))
     asked = asking(url(httpserver))
 
@@ -310,7 +307,6 @@ def test_all_pauses_of_a_call_are_bounded(
 def test_a_refusal_says_what_to_do(
     httpserver: HTTPServer, answer: Response, kind: type[Refused], words: str, hint: str
 ) -> None:
-    """By its status; callers decide by kind and status, and it is not asked again."""
     seen = serve(httpserver, answer)
 
     failed = failure_of(asking(url(httpserver)).api)
@@ -349,7 +345,6 @@ def test_a_server_cannot_write_commands_or_the_token_into_the_log(httpserver: HT
 def test_trouble_of_the_server_is_asked_again(
     httpserver: HTTPServer, method: str, statuses: tuple[int, ...], pauses: list[float]
 ) -> None:
-    """Five times, where asking twice does no harm: a POST could leave two comments."""
     seen = serve(httpserver, *(Response("<html>Unicorn!</html>", each) for each in statuses))
     asked = asking(url(httpserver))
 
@@ -382,7 +377,6 @@ def test_a_refused_connection_is_tried_again(method: str) -> None:
 def test_a_broken_connection_is_tried_again_unless_it_is_a_post(
     broken: Callable[[socket.socket], None],
 ) -> None:
-    """The server may have done it before it died; half an answer is none."""
     with bare_server(broken, sends(OK), broken) as base:
         asked = asking(base)
         assert asked.api.get(PATH) is True
@@ -394,8 +388,6 @@ def test_a_broken_connection_is_tried_again_unless_it_is_a_post(
 
 @pytest.mark.parametrize(("method", "tries"), [("GET", 5), ("POST", 1)])
 def test_a_silent_server_is_given_up(slow_server: HTTPServer, method: str, tries: int) -> None:
-    """A call has an end; a POST may have been done, so it is not asked again."""
-
     def sleep(_request: Request) -> Response:
         time.sleep(0.5)
         return said(1)
@@ -410,8 +402,6 @@ def test_a_silent_server_is_given_up(slow_server: HTTPServer, method: str, tries
 
 
 def test_an_answer_that_trickles_is_given_up(slow_server: HTTPServer) -> None:
-    """Always a byte before the silence is too long: the whole answer has an end, too."""
-
     def trickle() -> Iterator[bytes]:
         for _ in range(20):
             time.sleep(0.02)
@@ -431,7 +421,6 @@ def test_an_answer_that_trickles_is_given_up(slow_server: HTTPServer) -> None:
 
 
 def test_a_long_upload_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as the server takes some of it: a large file needs longer than a connection."""
     monkeypatch.setattr("megtrim.github.api._CONNECT_S", 0.5)
     with bare_server(sends(OK), pause_s=0.004) as base:
         assert asking(base).api.upload(f"{base}/upload", bytes(16 * 1024 * 1024)) is True
@@ -452,7 +441,6 @@ def test_what_is_no_json_is_a_failure(httpserver: HTTPServer, body: bytes) -> No
 
 
 def test_an_answer_that_is_too_large_is_not_read(httpserver: HTTPServer) -> None:
-    """Neither as it comes nor after unpacking; a download has the bound that its caller gives."""
     bomb = Response(
         gzip.compress(b" " * (LARGEST_ANSWER_BYTES + 1)), headers={"Content-Encoding": "gzip"}
     )
@@ -480,7 +468,6 @@ def test_a_body_that_lies_about_its_coding_is_a_failure(httpserver: HTTPServer) 
 
 
 def test_a_move_within_the_host_is_followed(httpserver: HTTPServer) -> None:
-    """A repository that was renamed; however long the body of the move is, it is not read."""
     given = []
 
     def endless() -> Iterator[bytes]:
@@ -499,7 +486,6 @@ def test_a_move_within_the_host_is_followed(httpserver: HTTPServer) -> None:
 
 
 def test_a_change_follows_only_where_its_method_stays(httpserver: HTTPServer) -> None:
-    """307 repeats it; 301 would have turned it into a GET."""
     serve(httpserver, moved("/repositories/7", 307), moved("/repositories/7", 301))
     httpserver.expect_request("/repositories/7", method="POST", data=b"{}").respond_with_json(1)
     api = asking(url(httpserver)).api
@@ -552,7 +538,6 @@ def test_neither_a_page_nor_a_file_goes_to_another_host(
     ],
 )
 def test_a_move_to_nowhere_is_a_failure(location: str, words: str) -> None:
-    """What a server names need not be an address; none at all leads in a circle of five."""
     head = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n"
     answer = sends(f"{head}Connection: close\r\n\r\n".encode())
     with bare_server(*(answer,) * (1 if location else 5)) as base:
@@ -567,7 +552,6 @@ def test_a_move_to_nowhere_is_a_failure(location: str, words: str) -> None:
 def test_a_download_lies_elsewhere_and_gets_no_token(
     httpserver: HTTPServer, elsewhere: HTTPServer
 ) -> None:
-    """Storage that is handed a token refuses it, or keeps it; a netrc is of no concern to it."""
     seen = serve(httpserver, moved(f"{url(elsewhere)}/blob?sig=s3cret"))
     elsewhere.expect_request("/blob").respond_with_data(b"PK\x03\x04")
     api = asking(url(httpserver)).api

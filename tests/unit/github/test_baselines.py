@@ -134,7 +134,6 @@ def team(github: GithubDouble) -> Team:
 
 
 def test_what_the_merge_base_stored_is_the_baseline(team: Team) -> None:
-    """Not what is newest on the branch: the change is measured against what it started from."""
     team.store(days_ago=2)
     team.store(archive(OTHER), of="later")
 
@@ -276,7 +275,6 @@ def test_without_one_of_the_merge_base_the_last_known_serves_and_it_is_rebuilt(t
 
 
 def test_without_any_there_is_none(team: Team) -> None:
-    """The first pull request of a team, or one whose base's run was cancelled."""
     team.repository.run(team.base, conclusion="cancelled")
 
     found = team.find()
@@ -326,7 +324,6 @@ def test_without_any_there_is_none(team: Team) -> None:
 def test_one_that_cannot_be_used_is_as_good_as_none(
     team: Team, content: Any, asked: dict[str, Any], reason: str
 ) -> None:
-    """It is said, and the merge base is built again; the last known one serves."""
     team.store(content)
 
     none = team.find(**asked)
@@ -379,7 +376,6 @@ def test_an_archive_of_another_digest_is_not_used(team: Team) -> None:
 def test_sizes_without_usable_proofs_are_used(
     team: Team, proofs: dict[str, str], reported: list[str]
 ) -> None:
-    """Devices then prove everything again; only what is broken, or older, is worth a warning."""
     files = {"sizes.json": dump_sizes(Baseline(sizes=SIZES)), **proofs}
     team.repository.artifact(team.repository.run(team.base), files)
 
@@ -403,7 +399,6 @@ def test_it_gives_up_after_five_broken_ones(team: Team) -> None:
 
 
 def test_hundreds_of_artifacts_are_paged_through(team: Team) -> None:
-    """The merge base of an old pull request lies far down."""
     repository = team.repository
     repository.artifact(repository.run(team.base), archive(), days_ago=30)
     for _ in range(230):
@@ -458,7 +453,6 @@ def test_github_that_does_not_answer_is_no_baseline(
 
 
 def test_a_run_that_cannot_be_asked_is_not_trusted(team: Team) -> None:
-    """No answer about a run is no reason to use what it stored."""
     team.store()
     team.github.fail("GET", "/actions/runs/", status=404)
 
@@ -550,7 +544,6 @@ def on_main(team: Team, name: str, **fields: Any) -> Event:
 
 
 def test_a_run_that_is_started_again_is_not_held_against_itself(team: Team) -> None:
-    """What its first attempt stored is no last known baseline."""
     team.store(archive(OTHER), of="first", days_ago=3)
     team.store(of="later")
 
@@ -567,7 +560,6 @@ def test_no_one_is_asked_to_rebuild_the_commit_itself(team: Team) -> None:
 
 
 def test_a_merge_base_that_is_no_commit_is_no_answer(team: Team) -> None:
-    """The commit goes into commands: its shape is checked."""
     found = team.find(on_main(team, "push", before="$(reboot)"))
 
     assert found.source == (
@@ -579,7 +571,6 @@ def test_a_merge_base_that_is_no_commit_is_no_answer(team: Team) -> None:
 def packed(
     *names: str, data: bytes = b"x", kind: int = 0, method: int = zipfile.ZIP_STORED
 ) -> bytes:
-    """Return a zip with entries of these names, whatever they are."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that are there twice
@@ -593,7 +584,6 @@ def packed(
 
 
 def patched(data: bytes, local: int, central: int, kind: str, value: int) -> bytes:
-    """Return a zip of one entry with another value in both of its headers."""
     content = bytearray(data)
     for signature, offset in ((b"PK\x03\x04", local), (b"PK\x01\x02", central)):
         struct.pack_into(kind, content, content.index(signature) + offset, value)
@@ -608,7 +598,6 @@ def patched(data: bytes, local: int, central: int, kind: str, value: int) -> byt
     ],
 )
 def test_only_the_files_of_a_baseline_are_taken_out(others: str) -> None:
-    """By their names alone, so no name of an archive leads anywhere."""
     assert read_archive(packed("sizes.json", others)) == {"sizes.json": b"x"}
     assert read_archive(packed(others)) == {}
     both = {"sizes.json": b"{}", "evidence.json": b"[]"}

@@ -89,7 +89,6 @@ def test_one_comment_is_kept(
     outcome: CommentResult,
     after: list[str | None],
 ) -> None:
-    """The oldest with the marker as its last line; no one is notified without news."""
     for text in before:
         repository.comment(17, "x")["body"] = text
     oldest = list(repository.comments)[:1]
@@ -132,7 +131,6 @@ def test_another_pull_request_has_its_own(github: GithubDouble, repository: Repo
 
 
 def test_it_is_found_on_a_later_page(github: GithubDouble, repository: Repository) -> None:
-    """A long discussion has hundreds of comments before and after it."""
     for number in range(230):
         repository.comment(17, f"talk {number}", login="someone")
     publish(github, "first")
@@ -163,7 +161,6 @@ def test_the_oldest_is_found_in_any_order(httpserver: HTTPServer) -> None:
 
 
 def test_two_who_mend_at_once_do_not_stumble(github: GithubDouble, repository: Repository) -> None:
-    """A double that is gone already is as good as removed."""
     for _ in range(2):
         repository.comment(17, f"same\n\n{MARK}")
     github.fail("DELETE", "/comments/", status=404, acts=True)
@@ -175,7 +172,6 @@ def test_two_who_mend_at_once_do_not_stumble(github: GithubDouble, repository: R
 def test_a_comment_that_vanishes_is_written_again(
     github: GithubDouble, repository: Repository
 ) -> None:
-    """Someone removed it between the list and the change."""
     repository.comment(17, f"old\n\n{MARK}")
     github.fail("PATCH", "/comments/", status=404)
 
@@ -193,7 +189,6 @@ def test_comments_of_deleted_accounts_do_no_harm(
 
 
 def test_the_most_of_a_report_fits(github: GithubDouble, repository: Repository) -> None:
-    """60,000 bytes of a report are never cut, also next to the longest key."""
     key = key_of("a" * 200)
     publish(github, "x" * 60_000, key=key)
 
@@ -204,7 +199,6 @@ def test_the_most_of_a_report_fits(github: GithubDouble, repository: Repository)
 def test_a_longer_text_is_cut_at_a_line(
     github: GithubDouble, repository: Repository, line: str
 ) -> None:
-    """And says so; the marker is still the last line, so that the next run finds it."""
     publish(github, "\n".join([line] * 2000))
     publish(github, "\n".join([line] * 2001))
 
@@ -216,7 +210,6 @@ def test_a_longer_text_is_cut_at_a_line(
 
 
 def test_one_long_line_is_cut_within(github: GithubDouble, repository: Repository) -> None:
-    """There is no better place; no character is halved."""
     publish(github, "a" + "😀" * 40_000)
 
     (text,) = texts(repository)

@@ -79,7 +79,6 @@ def changed(folder: Path, name: str, way: str, value: Any) -> dict[str, str]:
     ],
 )
 def test_what_is_read_of_an_event(tmp_path: Path, name: str, expected: Event) -> None:
-    """Nothing that strangers write gets in: neither a title nor the name of a head's branch."""
     event = read_event(environment(tmp_path, name))
 
     assert event == expected
@@ -101,7 +100,6 @@ def test_what_is_read_of_an_event(tmp_path: Path, name: str, expected: Event) ->
     ],
 )
 def test_only_the_default_branch_as_it_is(tmp_path: Path, name: str, ref: str, own: bool) -> None:
-    """What is only proposed, or anybody may start on a branch, is not what is on it."""
     event = read_event(environment(tmp_path, name) | {"GITHUB_REF": ref})
 
     assert event.of_default_branch is own
@@ -209,13 +207,11 @@ def test_variables_have_a_shape(tmp_path: Path, variable: str, value: str, expec
     ],
 )
 def test_values_have_a_shape(tmp_path: Path, name: str, way: str, value: Any, problem: str) -> None:
-    """The message leads to the value, and is no command of a runner."""
     assert refusal(changed(tmp_path, name, way, value)).startswith(f"event.{way}{problem}")
 
 
 @pytest.mark.parametrize("ref", ["main", "a", "release/1.0", "fix#7", "Übung(2)", "a@b", "x" * 244])
 def test_names_of_base_branches_that_git_allows(tmp_path: Path, ref: str) -> None:
-    """All of them can be protected and have pull requests."""
     event = read_event(changed(tmp_path, "pull_request", "pull_request.base.ref", ref))
 
     assert event.pull_request is not None
@@ -274,7 +270,6 @@ def test_an_event_file_that_is_no_json_object(tmp_path: Path, data: bytes) -> No
 
 @pytest.mark.parametrize("answer", [{"number": 17}, {}, [], None, pull_request(number=0)])
 def test_a_pull_request_of_the_api_has_the_same_shape(answer: Any) -> None:
-    """Another one is the server's fault, not the caller's."""
     assert pull_request_of(pull_request()) == PULL_REQUEST
     with pytest.raises(InfrastructureFailure, match=r"^pull request") as raised:
         pull_request_of(answer)

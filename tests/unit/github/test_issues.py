@@ -77,7 +77,6 @@ def test_an_issue_is_closed_with_its_last_text_in_one_step(
 def test_a_person_who_closes_it_meanwhile_is_not_overruled(
     tracker: IssueTracker, repository: Repository
 ) -> None:
-    """Its text is brought up to date, and it stays closed."""
     number = tracker.open("t", "slow")
     (issue,) = tracker.list_own()
     repository.issues[number]["state"] = "closed"

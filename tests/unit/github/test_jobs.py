@@ -34,8 +34,6 @@ def pixel(*statuses: str) -> Round:
 
 @dataclass(slots=True)
 class Waiting:
-    """A run whose jobs are played round by round, by a clock that only pauses move."""
-
     github: GithubDouble
     now: float = 1000.0
     pauses: list[float] = field(default_factory=list)
@@ -73,7 +71,6 @@ def waiting(github: GithubDouble) -> Waiting:
 
 
 def test_no_jobs_need_no_question(waiting: Waiting) -> None:
-    """A change that touches nothing has none; those that have ended need one."""
     assert waiting([], jobs=0) == WaitResult(pending=None, text="there are no device jobs")
     assert waiting.github.journal == []
     assert waiting(pixel(ENDED, ENDED), jobs=2) == WaitResult(
@@ -146,7 +143,6 @@ def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
     ],
 )
 def test_its_own_jobs_end(waiting: Waiting, rounds: list[Round], jobs: int) -> None:
-    """Other jobs do not count, and nothing that a runner comes to is given up."""
     assert waiting(*rounds, jobs=jobs).pending is None
     assert len(waiting.pauses) == len(rounds) - 1
 
@@ -200,7 +196,6 @@ def test_what_is_given_up_has_a_reason(
     least_s: float,
     most_s: float,
 ) -> None:
-    """After ten minutes for a runner that is not there; what a runner comes to may take longer."""
     ended = waiting(*rounds, jobs=jobs, run_s=run_s)
 
     assert ended.pending is pending
@@ -224,7 +219,6 @@ def test_zero_minutes_ask_once(waiting: Waiting, jobs: Round) -> None:
 
 @pytest.mark.parametrize("status", [403, 404, 500])
 def test_github_that_does_not_answer_is_late(waiting: Waiting, status: int) -> None:
-    """Nothing is known, so nothing is said of a runner; and no one waits in vain."""
     waiting.github.fail("GET", "/jobs", status=status, times=9)
 
     ended = waiting(pixel(RUNS))
@@ -244,7 +238,6 @@ def test_a_hiccup_is_no_end(waiting: Waiting) -> None:
 
 
 def test_jobs_of_other_configurations_are_not_waited_for() -> None:
-    """They have the id of their configuration before their class, or none."""
     names = ("device android desk 1/1", "size / device desk 1/1", "device linux desk 1/1")
     own = {
         config: [

@@ -137,7 +137,6 @@ def test_ends_of_lines_are_no_difference(team: Team) -> None:
 
 
 def test_another_keep_set_replaces_the_commit(team: Team) -> None:
-    """The branch holds one commit, and its pull request stays open all the while."""
     team.propose()
     team.github.journal.clear()
 
@@ -188,7 +187,6 @@ def test_a_merge_on_the_branch_is_replaced(team: Team) -> None:
 
 
 def test_a_branch_that_may_not_be_made_is_no_race(team: Team) -> None:
-    """What GitHub refuses for good is not tried in another way."""
     team.github.fail("POST", "/git/refs$", status=400, message="a rule of this repository")
 
     with pytest.raises(InfrastructureFailure, match="a rule of this repository"):
@@ -197,7 +195,6 @@ def test_a_branch_that_may_not_be_made_is_no_race(team: Team) -> None:
 
 
 def test_a_closed_pull_request_is_not_reopened(team: Team) -> None:
-    """Someone closed it; the next refresh opens another one."""
     team.propose()
     team.repository.pulls[1]["state"] = "closed"
 
@@ -231,7 +228,6 @@ def test_pull_requests_of_others_are_left_alone(team: Team) -> None:
 
 
 def after(team: Team, method: str, path: str, act: Callable[[Any], object]) -> None:
-    """Let something happen whenever such a request was answered."""
     answer = team.github.dispatch
 
     def dispatch(request: Any) -> Any:
@@ -257,7 +253,6 @@ def test_a_pull_request_that_came_in_between_is_taken(team: Team) -> None:
 
 
 def test_an_answer_that_got_lost_opens_no_second_one(team: Team) -> None:
-    """The server did it and then said 502: a POST is not sent twice, but looked for."""
     team.github.fail("POST", "/pulls$", status=502, acts=True)
 
     assert team.propose().number == 1
@@ -310,7 +305,6 @@ def test_two_at_once_leave_one_pull_request(team: Team) -> None:
 
 
 def test_the_setting_that_forbids_it_is_explained(team: Team) -> None:
-    """A new repository does not let its jobs open pull requests."""
     team.repository.may_open_pulls = False
 
     with pytest.raises(Forbidden) as caught:
@@ -324,7 +318,6 @@ def test_the_setting_that_forbids_it_is_explained(team: Team) -> None:
 
 
 def test_checks_are_started_once_for_a_commit(team: Team) -> None:
-    """Pull requests of a job's own token start none, a dispatch does."""
     proposed = team.propose()
 
     assert team.start(proposed)

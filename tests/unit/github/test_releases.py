@@ -89,7 +89,6 @@ def test_what_is_published_is_never_changed(
 def test_a_tag_that_was_moved_is_refused(
     publisher: ReleasePublisher, repository: Repository
 ) -> None:
-    """It would name another program than the one that was built."""
     repository.tags["v1"] = {"type": "commit", "sha": OTHER}
 
     with pytest.raises(ProductFailure, match="the tag v1 is at dddddddddddd, and cccccccccccc was"):
@@ -112,7 +111,6 @@ def test_a_draft_of_a_person_stays(
 def test_a_draft_that_cannot_be_removed_is_removed_next_time(
     publisher: ReleasePublisher, repository: Repository, github: GithubDouble
 ) -> None:
-    """Two faults at once leave a draft, which no one sees."""
     github.fail("POST", "/assets$", status=502, times=5)
     github.fail("DELETE", "/releases/", status=502, times=5)
     with pytest.raises(InfrastructureFailure):
@@ -146,7 +144,6 @@ def test_the_last_release_is_found(publisher: ReleasePublisher) -> None:
 def test_the_last_release_is_of_the_same_series(
     tag: str, last: str | None, publisher: ReleasePublisher, repository: Repository
 ) -> None:
-    """Not of another configuration, no draft, and nothing that the team released by hand."""
     for number, (name, assets, draft) in enumerate(
         (
             *(("v1.0", ASSETS, False), ("v2.0", ASSETS, False), ("yolov5-v1", ASSETS, False)),

@@ -138,7 +138,6 @@ def test_a_summary_may_fill_the_room(tmp_path: Path) -> None:
 
 
 def test_a_full_summary_takes_nothing_more(tmp_path: Path) -> None:
-    """Not even what says so: GitHub would drop all of it."""
     path = tmp_path / "summary"
     path.write_bytes(b"x" * LARGEST_SUMMARY_BYTES)
 
@@ -192,7 +191,6 @@ def unescaped(text: str) -> str:
 def test_an_annotation_is_a_command(
     level: str, message: str, places: dict[str, Any], line: str
 ) -> None:
-    """As the rules for commands say: a property escapes two characters more."""
     assert annotation(level, message, **places) == line
 
 

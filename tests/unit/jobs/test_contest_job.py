@@ -44,8 +44,6 @@ FAST, SLOW = timed_program(20), timed_program(22)
 
 
 class Place:
-    """A bundle's folder, and the device that works on it."""
-
     def __init__(self, folder: Path, put: Callable[[str], str]) -> None:
         self.folder = folder
         self.put = put
@@ -103,7 +101,6 @@ def rows(found: JobResult) -> list[EvidenceResult]:
 
 
 def brought(found: JobResult, row: EvidenceResult, asked: BundleContest) -> ContestResult:
-    """Return the result in a record, which fits what was asked."""
     record = parse_record(found.files[str(row.times)].decode(), source="x")
     expect_of(record, asked)
     return record.result
@@ -193,7 +190,6 @@ def test_a_contest_is_measured_again_on_another_machine(place: Place) -> None:
 
 @pytest.mark.parametrize(("machine", "known"), [(platform.machine(), True), ("riscv", False)])
 def test_what_a_cpu_does_not_have_is_no_failure(place: Place, machine: str, *, known: bool) -> None:
-    """A program that needs it would crash; where it is not known, it is tried."""
     job = place.job(trimming(cpu_features=("no-such-feature",)), reduced="#!/bin/sh\nexit 3\n")
     found = place.run(replace(job, bundle=replace(job.bundle, machine=machine)))
     (row,) = rows(found)

@@ -74,7 +74,6 @@ def test_a_contest_is_that_of_the_stage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["program", "model", "flags", "threshold"])
 def test_a_contest_is_bound_to_all_that_it_depends_on(tmp_path: Path, change: str) -> None:
-    """Another program, model, flag or setting is another question."""
     before = contests(timed(tmp_path / "a"))[f"{ANY}#fast-run-cache"]
     programs = {**PROGRAMS, PLAIN: "another"} if change == "program" else PROGRAMS
     config = {

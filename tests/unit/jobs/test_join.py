@@ -79,7 +79,6 @@ def checks(what: DeviceFindings) -> dict[str, Check]:
 
 
 def only(what: DeviceFindings) -> Check:
-    """Return the check of the scenario that the bundle is about."""
     return checks(what)[f"device:{RESNET}"]
 
 
@@ -127,14 +126,12 @@ def test_a_trap_on_a_device_fails() -> None:
 
 
 def stood_in_for(status: ScenarioStatus) -> Verdict:
-    """Return a build's verdict whose own run of the scenario ended so."""
     mine = replace(passing().scenarios[1], status=status, text="qemu is gone")
     others = (each for each in facts().scenarios if each.id != RESNET)
     return join_facts(facts(scenarios=(*others, mine)))
 
 
 def test_a_stand_in_that_failed_gives_way_to_the_device() -> None:
-    """The device itself is who knows; where it says nothing, that is what is shown."""
     build = stood_in_for(ScenarioStatus.INFRASTRUCTURE)
     assert [check.id for check in build.checks if check.kind is CheckKind.DEVICE] == [
         f"device:{RESNET}"
@@ -165,7 +162,6 @@ def test_a_joined_verdict_is_not_joined_again() -> None:
     "status", [each for each in CheckStatus if each is not CheckStatus.INFRASTRUCTURE]
 )
 def test_any_word_of_a_device_reports_a_joined_verdict(status: CheckStatus) -> None:
-    """The build's own verdict says of a device only that it failed."""
     [*_, check] = join(passing(), seen(ran(result())))[0].checks
     device_check = replace(check, id="device:x", kind=CheckKind.DEVICE, status=status)
 
@@ -200,13 +196,11 @@ EQUAL = "outputs equal to the last bit (1 tensor, 40 bytes)"
 
 
 def on(name: str, kind: str = "local", found: EvidenceResult | None = None) -> Evidence:
-    """Return what a machine brought, a pass unless something else is ``found``."""
     facts = {"cpu": "max"} if kind == "qemu" else {}
     return ran(found or result(), device=DeviceIdentity(name=name, kind=kind, facts=facts))
 
 
 def proven_before(*entries: Evidence, **changes: Any) -> dict[str, Any]:
-    """Return a run that leaves the scenario out, and the proofs of earlier ones."""
     return {"bundle": left_out(), "proofs": proofs(*entries), **changes}
 
 
@@ -330,7 +324,6 @@ NO_RUNNER = "no runner with the labels self-hosted, megtrim, any took the job wi
 def test_what_is_known_of_a_scenario_is_its_check(
     found: tuple[Evidence, ...], changes: dict[str, Any], status: CheckStatus, text: str
 ) -> None:
-    """Never a pass that no device of the bundle brought, and never a failure that is lost."""
     check = only(seen(*found, **changes))
 
     assert check.status is status
@@ -517,7 +510,6 @@ def test_a_pass_is_held_to_its_age(day: str, age: str) -> None:
 
 
 def test_a_trap_is_not_dropped_for_a_proof() -> None:
-    """No one asked the device, and it was seen all the same: of the same program it counts."""
     what = seen(ran(TRAP), bundle=left_out(), proofs=proofs(evidence()))
     joined, kept = join(passing(), what)
     (check,) = (each for each in joined.checks if each.id == f"device:{RESNET}")
@@ -569,14 +561,12 @@ def _of_build(**changes: Any) -> Verdict:
 
 
 def test_a_bundle_of_another_build_is_refused() -> None:
-    """Devices would prove what no one is to let in."""
     with pytest.raises(InputError, match="with other programs or files than the verdict's"):
         join(_of_build(binding="0" * 64), seen(ran(result())))
     join(_of_build(binding=BINDING), seen(ran(result())))
 
 
 def test_a_pass_of_other_outputs_is_refused() -> None:
-    """The programs are those of the build, which saw what they leave."""
     known = OutputResult(name="run0-var9", size_bytes=4, equal=True, largest_difference=0.0)
 
     with pytest.raises(Contradiction, match="came from the build's run or from the device's alone"):

@@ -87,7 +87,6 @@ def proof(
 def test_what_no_bundle_takes_is_refused_before_anything_is_built(
     tmp_path: Path, committed: bool
 ) -> None:
-    """Only for devices on runners: without a bundle the verdict would do without them."""
     for name in ("good", "long", "elsewhere"):
         (tmp_path / name).mkdir()
     expect_packable(built(tmp_path / "good", committed=committed))
@@ -108,7 +107,6 @@ def test_what_no_bundle_takes_is_refused_before_anything_is_built(
 
 
 def test_a_quick_trim_may_search(tmp_path: Path) -> None:
-    """The cache that it found goes along; before that there is none to look at."""
     session = built(tmp_path, config=SEARCHES, quick=True)
     expect_packable(session)
     found = all_scenarios(session.request.config)
@@ -142,7 +140,6 @@ def test_classes_with_a_runner_are_asked_and_to_trace_all(
 
 
 def test_a_binding_does_not_name_the_device(tmp_path: Path) -> None:
-    """So a proof of a phone fits a build whose own runs are emulated."""
     session = built(tmp_path)
     other = changed(
         session, devices={**session.services.devices, "any": session.services.devices["big"]}
@@ -219,7 +216,6 @@ def test_a_proof_ends_with_what_it_is_bound_to(tmp_path: Path, change: str) -> N
 
 
 def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
-    """It explains an ending; it does not change one."""
     (tmp_path / "a").mkdir()
     known = proof(built(tmp_path / "a"))
     (tmp_path / "b").mkdir()
@@ -240,7 +236,6 @@ def test_a_bundle_reports_each_scenarios_tolerance(tmp_path: Path) -> None:
 
 
 def test_a_bundle_to_verify(tmp_path: Path) -> None:
-    """Programs, keep set, what to run, and every file under its digest."""
     session = built(tmp_path)
     to = tmp_path / "bundle"
     packed = pack(session, JobPurpose.VERIFY, proof(session, OTHER), to)
@@ -270,7 +265,6 @@ def test_a_bundle_to_verify(tmp_path: Path) -> None:
 
 
 def test_a_bundle_to_trace(tmp_path: Path) -> None:
-    """No reduced program and no keep set; each class without a runner has an automatic device."""
     packed = pack(built(tmp_path), JobPurpose.TRACE, NONE, tmp_path / "bundle")
 
     assert [*packed.programs] == ["plain", "profile"]
@@ -301,7 +295,6 @@ def test_a_search_is_left_to_the_device(tmp_path: Path) -> None:
 
 
 def test_a_bundle_to_record(tmp_path: Path) -> None:
-    """The links that tell, with their identity; no build and no keep set. All are asked."""
     session = linked(tmp_path)
     packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
     first = next(all_scenarios(session.request.config))
@@ -324,7 +317,6 @@ def test_a_bundle_to_record(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("trim", ["base: plain", "minimum_size: false"])
 def test_programs_with_words_are_shown_to_complain(tmp_path: Path, trim: str) -> None:
-    """In a minimum-size build there is nothing to be kept by it."""
     session = linked(tmp_path, trim=f"level: function, {trim}")
 
     assert pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle").speaks
@@ -353,7 +345,6 @@ def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
 
 
 def test_a_search_is_not_made_where_functions_are_recorded(tmp_path: Path) -> None:
-    """Its cache comes with the trace; without a trace, someone has to record it."""
     session = linked(tmp_path, config=SEARCHES)
     with pytest.raises(InputError) as caught:
         pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
@@ -378,7 +369,6 @@ def test_a_link_that_failed_makes_a_bundle_that_asks_for_nothing(tmp_path: Path)
 
 
 def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
-    """Devices are named all the same: their scenarios stay unverified."""
     session = built(tmp_path)
     del session.results.done[REDUCED]
     packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
@@ -399,7 +389,6 @@ def test_equal_builds_make_equal_bundles(tmp_path: Path) -> None:
 
 
 def trims_functions(folder: Path, asked: list[str]) -> Session:
-    """Return a session that trims functions; what is made on demand is noted in ``asked``."""
     folder.mkdir()
     session = built(folder, config=CONFIG + "trim: {level: function}\n")
     finish(session, FUNCTIONS, {"keepset.json": "with functions"})
@@ -456,7 +445,6 @@ def test_by_regions_nothing_is_linked_for_devices(tmp_path: Path) -> None:
 
 
 def test_a_sysroot_is_shown(tmp_path: Path) -> None:
-    """Programs that are not static find their loader there."""
     toolchain = SimpleNamespace(machine="aarch64", sysroot=Path("/usr/aarch64-linux-gnu"))
     session = changed(built(tmp_path), toolchain=cast("Any", toolchain))
 
@@ -466,7 +454,6 @@ def test_a_sysroot_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_runner_is_shown_how_to_reach_its_device(tmp_path: Path) -> None:
-    """It has no configuration: everything that a device's entry says goes along."""
     room = """\
 - name: board
   kind: ssh

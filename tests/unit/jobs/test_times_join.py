@@ -44,7 +44,6 @@ PHONE = device()
 
 
 def asked(*contests: Any, **changes: Any) -> Bundle:
-    """Return the bundle of the night, of the same engine as the verdict."""
     made = time_bundle(*contests or (bundle_contest(), bundle_contest(id=OTHER)), **changes)
     assert made.times is not None
     return replace(made, times=replace(made.times, engine=passing().engine.digest))
@@ -57,7 +56,6 @@ def joined(
     pending: PendingReason | None = None,
     verdict: Verdict | None = None,
 ) -> Verdict:
-    """Join what lies in a folder; the verdict can be read again."""
     brought, problems = read_times([folder], config=DEFAULT_CONFIG)
     today = date.fromisoformat(DAY)
     judge = TimesJudge(
@@ -80,7 +78,6 @@ def check_of(verdict: Verdict, contest_id: str = CONTEST) -> CheckStatus:
 
 
 def many(ratio: float = 0.5, **changes: Any) -> ContestResult:
-    """Return a contest that is long enough to be clear."""
     return contest_result(samples=tuple(samples(ratio, rounds=LOOKS[1], **changes)))
 
 
@@ -88,7 +85,6 @@ LONG = contest(budget=replace(contest().budget, rounds=LOOKS[1]))
 
 
 def clear(*contests: Any) -> Bundle:
-    """Return a bundle whose contests may take more rounds."""
     made = contests or (bundle_contest(), bundle_contest(id=OTHER))
     return asked(*(replace(each, contest=each.contest and LONG) for each in made))
 
@@ -147,7 +143,6 @@ def test_a_program_that_fails_fails_its_own_row(tmp_path: Path, name: str) -> No
 def test_samples_that_do_not_count_are_shown_and_left_out(
     tmp_path: Path, mark: Mark, why: str
 ) -> None:
-    """A night of a throttled phone says nothing about the program."""
     write_times(tmp_path / "1", record(result=many(marks=(mark,))), record(contest=OTHER))
     row = row_of(joined(tmp_path))
 
@@ -195,7 +190,6 @@ def test_what_no_device_was_asked_for_has_its_row(tmp_path: Path) -> None:
 
 
 def trimming(**changes: Any) -> Any:
-    """Return the contest of the reduced program with the plain one."""
     given = {"id": TRIMMING, "rival": Variant.REDUCED, "contest": LONG, "sizes": SIZES}
     return bundle_contest(**{**given, **changes})
 

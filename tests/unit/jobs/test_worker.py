@@ -33,8 +33,6 @@ KEEP = dump_keep_set(keep_set(1))
 
 
 class Place:
-    """A bundle's folder that is being filled, and the job on it."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "bundle"
         (self.folder / "files").mkdir(parents=True)
@@ -54,7 +52,6 @@ class Place:
         return scenario(**{"model": self.put("model"), "inputs": inputs, **changes})
 
     def bundle(self, *scenarios: BundleScenario, **programs: str) -> Bundle:
-        """Return a bundle to verify with, or to trace where there is no reduced program."""
         verify = "reduced" in programs
         return bundle(
             purpose=JobPurpose.VERIFY if verify else JobPurpose.TRACE,
@@ -115,7 +112,6 @@ def test_a_scenario_is_held_to_its_own_tolerance(
 
 
 def test_a_proof(place: Place) -> None:
-    """Bound to what the bundle said, with the device and the day."""
     found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
     (result,) = only(found).results
 
@@ -133,7 +129,6 @@ def test_a_proof(place: Place) -> None:
 
 
 def test_programs_see_the_names_that_they_see_elsewhere(place: Place) -> None:
-    """So a command line is the same in the stage and in a job."""
     cached = place.scenario(cache=place.put("algorithms"), threads=2)
     place.run(place.bundle(cached, plain=GOOD, reduced=GOOD))
 
@@ -230,7 +225,6 @@ OBSERVABLES = f"megtrim observables v1\nlink {'7' * 64}\nlogged\none\ntwo\n"
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a twin leaves is a list of names here."""
     monkeypatch.setattr(tracing, "read_table", lambda _path: None)
     for read in ((probes, "parse_record"), (qemu_log, "ran_in_log")):
         monkeypatch.setattr(*read, lambda data, _table, source: data.decode().split())
@@ -379,8 +373,6 @@ def test_a_trace_that_is_too_large_is_not_brought_back(
 def test_a_file_that_is_too_large_to_be_fetched_is_evidence(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The program's fault, and no end of the job."""
-
     def endless(_directory: FakeDirectory, name: str) -> bytes | None:
         raise make_too_large_error(name, 10**10)
 
@@ -461,7 +453,6 @@ def test_a_device_that_cannot_be_opened_is_evidence(place: Place) -> None:
 )
 @pytest.mark.parametrize("damage", ["changed", "gone", "link", "folder"])
 def test_a_file_of_another_digest_is_never_used(place: Place, which: str, damage: str) -> None:
-    """It ends the job as bad input: someone changed the bundle."""
     programs = {"named": NAMES, "dropped": LISTED}
     what = place.bundle(plain=GOOD, reduced=GOOD + "stderr reduced\n", **programs)
     digest = {
@@ -536,7 +527,6 @@ def test_attempts_are_evidence_where_nothing_is_known(place: Place) -> None:
 
 
 def test_a_file_is_taken_once(place: Place) -> None:
-    """The copy is what is used, so a change after that means nothing."""
     digest, target = place.put("model"), place.work / "a" / "model"
     assert take(place.folder, digest, target) == target
     (place.folder / "files" / digest).write_bytes(b"other")
@@ -547,7 +537,6 @@ def test_a_file_is_taken_once(place: Place) -> None:
 
 @pytest.mark.parametrize("moved", ["files", f"files/{hashlib.sha256(b'model').hexdigest()}"])
 def test_no_link_is_followed(place: Place, moved: str) -> None:
-    """It could lead to any file of the runner, even if it is the right one."""
     digest = place.put("model")
     elsewhere = (place.folder / moved).rename(place.work / "elsewhere")
     (place.folder / moved).symlink_to(elsewhere)

@@ -21,7 +21,6 @@ PERF = (
 
 
 def timed(folder: Path, config: str = PERF, **changes: Any) -> Session:
-    """Return a session whose programs are built, of an engine whose flags are known."""
     folder.mkdir(exist_ok=True)
     identity = SimpleNamespace(generation=20220507, digest=DIGEST)
     engine = SimpleNamespace(identity=lambda: identity, dialect=lambda: LITE, kept=())

@@ -33,8 +33,6 @@ Change = Callable[[ProgramRun], ProgramRun]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFault:
-    """What happens to processes of one contest, and how its row ends."""
-
     change: Change
     status: PerformanceStatus
     reason: str
@@ -47,14 +45,11 @@ class DeviceFault:
 
 @dataclass(slots=True)
 class Machine:
-    """A machine on which a contest meets a fault."""
-
     fault: DeviceFault
     name: str = "pixel-6"
     kind: str = "local"
     retries: int = 0
     runs: int = 0
-    """Processes of the contest that meets the fault."""
 
     def identity(self) -> dict[str, str]:
         return {"kind": self.kind}
@@ -73,16 +68,14 @@ class Machine:
 
 @dataclass(slots=True)
 class _Folder:
-    """A run directory, in which every program is the same."""
-
     machine: Machine
     left: dict[str, bytes] = field(default_factory=dict)
 
     def put(self, source: Path, name: str) -> None:
-        """Take a file."""
+        pass
 
     def make(self, name: str) -> None:
-        """Make a folder."""
+        pass
 
     def cpus(self) -> tuple[int, ...]:
         return ()
@@ -150,7 +143,6 @@ def _has(**readings: object) -> Change:
 
 
 def _mix(run: ProgramRun) -> ProgramRun:
-    """Let two processes write into one log."""
     lines = run.stderr.splitlines(keepends=True)
     return replace(run, stderr="".join(each + each for each in lines))
 
@@ -242,4 +234,3 @@ DEVICE_FAULTS: dict[str, DeviceFault] = {
         reason=f"{_NONE_COUNTS}the machine was throttled {_EVERY}",
     ),
 }
-"""By what happened."""

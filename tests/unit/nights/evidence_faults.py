@@ -38,7 +38,6 @@ WRONG = contest_result(
 
 
 def lose(folder: Path, **changes: Any) -> None:
-    """Write the evidence of a job whose device failed."""
     row = result(
         scenario=CONTEST,
         status=ScenarioStatus.INFRASTRUCTURE,
@@ -57,28 +56,22 @@ def change_record(folder: Path, change: Callable[[Path], object]) -> None:
 
 
 def no_device(folder: Path) -> None:
-    """No job brought anything."""
     folder.mkdir()
 
 
 def flip(folder: Path) -> None:
-    """A bit of the samples flips."""
     change_record(folder, lambda path: path.write_bytes(path.read_bytes().replace(b"2.0", b"2.1")))
 
 
 def cut(folder: Path) -> None:
-    """The samples end in the middle."""
     change_record(folder, lambda path: path.write_bytes(path.read_bytes()[:-100]))
 
 
 def drop(folder: Path) -> None:
-    """The file of samples is missing."""
     change_record(folder, lambda path: path.unlink())
 
 
 def link(folder: Path) -> None:
-    """It is a link to another file."""
-
     def turn(path: Path) -> None:
         path.rename(folder / "elsewhere")
         path.symlink_to(folder / "elsewhere")
@@ -87,29 +80,24 @@ def link(folder: Path) -> None:
 
 
 def put_other(folder: Path, other: ContestRecord) -> None:
-    """Evidence names a record of something else, with its right digest."""
     row = timed(other, scenario=CONTEST, binding=BINDING)
     text = written(evidence(row, purpose=JobPurpose.TIME))
     write_evidence(folder, text, {str(row.times): dump_record(other).encode()})
 
 
 def another_contest(folder: Path) -> None:
-    """The samples of another contest lie in the place of its own."""
     put_other(folder, record(contest=OTHER))
 
 
 def another_program(folder: Path) -> None:
-    """All of it is of another program."""
     write_times(folder, record(binding=OTHER_BINDING))
 
 
 def another_program_inside(folder: Path) -> None:
-    """The samples alone are of another program."""
     put_other(folder, record(binding=OTHER_BINDING))
 
 
 def said_better(folder: Path) -> None:
-    """Evidence says pass, the record wrong outputs."""
     whole = record(result=WRONG)
     row = timed(whole, status=ScenarioStatus.PASS)
     text = written(evidence(row, purpose=JobPurpose.TIME))
@@ -117,56 +105,45 @@ def said_better(folder: Path) -> None:
 
 
 def fewer_rounds(folder: Path) -> None:
-    """Rounds were left out."""
     kept = tuple(each for each in samples() if each.round_number not in (2, 5))
     write_times(folder, record(result=contest_result(samples=kept)))
 
 
 def too_many_rounds(folder: Path) -> None:
-    """More were run than there is a budget for."""
     write_times(
         folder, record(result=contest_result(samples=tuple(samples(rounds=2 * FEWEST_ROUNDS + 1))))
     )
 
 
 def impossible_times(folder: Path) -> None:
-    """Its times are longer than the job took."""
     write_times(folder, record(result=contest_result(time_s=0.2, program_time_s=0.1)))
 
 
 def not_compared(folder: Path) -> None:
-    """The outputs were not looked at."""
     write_times(folder, record(result=contest_result(outputs="")))
 
 
 def from_the_future(folder: Path) -> None:
-    """The clock of the device's host is wrong."""
     write_times(folder, record(), day="2027-03-01")
 
 
 def of_last_week(folder: Path) -> None:
-    """An artifact of an earlier night, of the same program."""
     write_times(folder, record(), day="2027-01-24")
 
 
 def stranger(folder: Path) -> None:
-    """A machine that was not asked."""
     write_times(folder, record(), device=replace(PHONE, name="laptop"))
 
 
 def emulator(folder: Path) -> None:
-    """An emulator by the name of the device."""
     write_times(folder, record(), device=replace(PHONE, kind="qemu"))
 
 
 def another_bundle(folder: Path) -> None:
-    """The bundle was changed after the device had it."""
     write_times(folder, record(bundle="1" * 64))
 
 
 def oversized(folder: Path) -> None:
-    """The file of samples is larger than any may be."""
-
     def grow(path: Path) -> None:
         with path.open("r+b") as stream:
             stream.truncate(LARGEST_RECORD + 1)
@@ -175,27 +152,23 @@ def oversized(folder: Path) -> None:
 
 
 def not_json(folder: Path) -> None:
-    """The evidence itself is damaged."""
     write_times(folder, record())
     (folder / "evidence.json").write_text("{", encoding="utf-8")
 
 
 def cut_evidence(folder: Path) -> None:
-    """It ends in the middle, as on a full disk."""
     write_times(folder, record())
     path = folder / "evidence.json"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def older_form(folder: Path) -> None:
-    """Another version of megtrim wrote it."""
     write_times(folder, record())
     path = folder / "evidence.json"
     path.write_text(changed(path.read_text("utf-8"), put("version", value=2)), encoding="utf-8")
 
 
 def odd_row(folder: Path) -> None:
-    """One row of it is none."""
     write_times(folder, record())
     path = folder / "evidence.json"
     rows = put("entries", 0, "results", 0, value={"scenario": "x"})
@@ -203,7 +176,6 @@ def odd_row(folder: Path) -> None:
 
 
 def verification(folder: Path) -> None:
-    """It is evidence of something else."""
     write_evidence(folder, written(evidence()))
 
 

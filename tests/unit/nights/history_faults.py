@@ -35,7 +35,6 @@ def _make_folder(folder: Path) -> None:
 
 
 def _rename(folder: Path) -> None:
-    """A run under the name of another one."""
     (folder / SPOILED).parent.mkdir(parents=True, exist_ok=True)
     (folder / SPOILED).write_bytes((folder / LAST_WEEK.path).read_bytes())
 
@@ -74,7 +73,6 @@ class Overtaken(DataBranch):
 
 
 def open_writers(folder: Path, first: HistoryRun) -> tuple[DataBranch, DataBranch]:
-    """Return two writers of one branch; the second one is overtaken by ``first``."""
     processes = ProcessRunner(_ENV)
     bare = folder / "bare.git"
     processes.capture("git", "init", "--quiet", "--bare", str(bare))

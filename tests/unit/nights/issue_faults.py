@@ -15,8 +15,6 @@ ISSUES = r"/issues(/\d+)?$"
 
 
 def api(method: str, status: int, *, times: int = 1, **more: object) -> Fault:
-    """Let GitHub fail."""
-
     def plant(team: Team) -> None:
         team.github.fail(method, ISSUES, status=status, times=times, **more)  # type: ignore[arg-type]
 
@@ -24,8 +22,6 @@ def api(method: str, status: int, *, times: int = 1, **more: object) -> Fault:
 
 
 def damage(text: str | None) -> Fault:
-    """Replace the report's verdict by something else; None: remove it."""
-
     def plant(team: Team) -> None:
         path = team.shell.folder / "report" / "verdict.json"
         if text is None:
@@ -37,20 +33,17 @@ def damage(text: str | None) -> Fault:
 
 
 def cut(team: Team) -> None:
-    """Cut the verdict in half, as a full disk does."""
     path = team.shell.folder / "report" / "verdict.json"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def foreign(team: Team) -> None:
-    """Let someone write an issue that looks like megtrim's, about the same scenario."""
     (action,) = plan_actions(night(SLOW), ())
     text = render_issue(action, WHERE)
     team.repository.issue(text.title, text.body, labels=[LABEL], login="mallory")
 
 
 def broken_history(team: Team) -> None:
-    """Leave a history of garbage, links and folders."""
     folder = team.shell.folder / "history" / "runs" / "2026" / "11"
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"20261123T02000{n}Z-{'0' * 12}-{'0' * 16}.json" for n in range(3)]
@@ -61,22 +54,18 @@ def broken_history(team: Team) -> None:
 
 
 def no_event(team: Team) -> None:
-    """Take the event's file away."""
     team.env.setenv("GITHUB_EVENT_PATH", "/nonexistent")
 
 
 def no_token(team: Team) -> None:
-    """Take the token away."""
     team.env.setenv("GITHUB_TOKEN", "")
 
 
 def wrong_token(team: Team) -> None:
-    """Give a token that GitHub does not know."""
     team.env.setenv("GITHUB_TOKEN", "ghs_stolen")
 
 
 def read_only(team: Team) -> None:
-    """Give a token that may read alone."""
     team.github.permissions["issues"] = "read"
 
 
@@ -110,17 +99,14 @@ ISSUE_FAULTS: dict[str, Fault] = {
     "a wrong token": wrong_token,
     "a token that reads": read_only,
 }
-"""By what happened, after the report was made."""
 
 
 def own(team: Team) -> list[str]:
-    """Return the states of megtrim's issues."""
     every = team.repository.issues.values()
     return [each["state"] for each in every if each["user"]["login"] != "mallory"]
 
 
 def heal(team: Team) -> None:
-    """Take every fault away."""
     team.github._faults.clear()
     team.github.permissions["issues"] = "write"
     team.env.setenv("GITHUB_TOKEN", team.github.token)

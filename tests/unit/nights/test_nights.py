@@ -104,7 +104,6 @@ def make_bundle(folder: Path) -> Bundle:
 
 
 def join_night(brought: Path, bundle: Bundle) -> Verdict:
-    """Return the verdict of what device jobs brought, which can be read again."""
     times, problems = read_times([brought], config=DEFAULT_CONFIG)
     today = date.fromisoformat(DAY)
     judge = TimesJudge(brought=times, devices=(device(),), pending=None, today=today, bundle=BUNDLE)
@@ -120,7 +119,6 @@ def row_of(verdict: Verdict, id_: str) -> PerformanceRow:
 
 
 def expect_delivered(verdict: Verdict) -> None:
-    """Expect the other row, in the report and in the history, and nothing alive in the report."""
     other = row_of(verdict, OTHER)
     assert other.times
     assert other.device == "pixel-6"
@@ -131,7 +129,6 @@ def expect_delivered(verdict: Verdict) -> None:
 
 
 def hold_night(fault: DeviceFault, night: Night) -> Verdict:
-    """Hold both contests on a machine that fails in one of them, and join what it brought."""
     bundle = make_bundle(night.bundle)
     work = night.folder / "work"
     work.mkdir()
@@ -150,7 +147,6 @@ def hold_night(fault: DeviceFault, night: Night) -> Verdict:
 
 
 def try_device_fault(fault: DeviceFault, night: Night) -> None:
-    """Hold a night on a machine that fails."""
     verdict = hold_night(fault, night)
     row = row_of(verdict, CONTEST)
 
@@ -162,7 +158,6 @@ def try_device_fault(fault: DeviceFault, night: Night) -> None:
 
 
 def try_evidence_fault(fault: Callable[[Path], None], night: Night) -> None:
-    """Join a night whose evidence of one contest is spoiled."""
     write_times(night.folder / "times" / "whole", record(contest=OTHER))
     fault(night.folder / "times" / "bad")
     made = time_bundle(bundle_contest(), bundle_contest(id=OTHER))
@@ -178,7 +173,6 @@ def try_evidence_fault(fault: Callable[[Path], None], night: Night) -> None:
 
 
 def try_folder_fault(fault: Callable[[Path], None], night: Night) -> None:
-    """Add tonight to a history of which one night is spoiled."""
     history = night.folder / "history"
     append_to_folder(history, [LAST_WEEK])
     fault(history)
@@ -190,7 +184,6 @@ def try_folder_fault(fault: Callable[[Path], None], night: Night) -> None:
 
 
 def try_race(name: str, night: Night) -> None:
-    """Push two runs to one branch, which moves between a look and a push."""
     first, second = RACES[name]
     one, two = open_writers(night.folder, first)
     two.append([second])
@@ -202,7 +195,6 @@ def try_race(name: str, night: Night) -> None:
 
 
 def try_issue_fault(fault: Fault, night: Night) -> None:
-    """Publish a slow night and a repaired one, each with the fault and once more without."""
     night.env.chdir(night.folder)
     # Pauses are not waited for.
     night.env.setitem(Api.__init__.__kwdefaults__ or {}, "pause", lambda _: None)
@@ -219,12 +211,11 @@ def try_issue_fault(fault: Fault, night: Night) -> None:
 
 FAULTS: dict[str, Trial] = {
     **{f"device: {name}": partial(try_device_fault, each) for name, each in DEVICE_FAULTS.items()},
-    **{f"evidence: {each.__doc__}": partial(try_evidence_fault, each) for each in EVIDENCE_FAULTS},
+    **{f"evidence: {each.__name__}": partial(try_evidence_fault, each) for each in EVIDENCE_FAULTS},
     **{f"history: {name}": partial(try_folder_fault, each) for name, each in FOLDER_FAULTS.items()},
     **{f"history: {name}": partial(try_race, name) for name in RACES},
     **{f"issues: {name}": partial(try_issue_fault, each) for name, each in ISSUE_FAULTS.items()},
 }
-"""Every fault of a night that is tried, by where it happens and what it is."""
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +231,6 @@ def test_a_fault_of_a_night_costs_itself_alone(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What is not known is never called good or bad, and all else is delivered."""
     shell = Shell(tmp_path, capsys)
     FAULTS[name](Night(folder=tmp_path, bundle=bundle, env=monkeypatch, shell=shell))
 

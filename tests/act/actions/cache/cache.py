@@ -18,7 +18,6 @@ def main(verb: str, env: Mapping[str, str]) -> int:
 
 
 def save(store: Path, paths: list[str], env: Mapping[str, str]) -> int:
-    """Write the tar, unless the key is taken."""
     target = _entry(store, paths, env["IN_KEY"])
     if target.exists():
         sys.stdout.write(f"the key {env['IN_KEY']} is taken\n")
@@ -32,7 +31,6 @@ def save(store: Path, paths: list[str], env: Mapping[str, str]) -> int:
 
 
 def restore(store: Path, paths: list[str], env: Mapping[str, str]) -> int:
-    """Unpack the tar of the key, or the newest one whose key begins as one of the others."""
     key = env["IN_KEY"]
     begins = [line.strip() for line in env["IN_RESTORE"].splitlines() if line.strip()]
     matched = key if _entry(store, paths, key).exists() else _newest(store, paths, begins)

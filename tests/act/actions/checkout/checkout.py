@@ -16,7 +16,6 @@ LONGEST_POINTER = 1024
 
 
 def main(env: Mapping[str, str]) -> int:
-    """Fetch as deep as asked, and check out with no branch, as the action does for a commit."""
     if env["IN_PERSIST"] != "false":
         sys.stdout.write("::error::the kit never leaves a token in a checkout\n")
         return 1
@@ -57,7 +56,6 @@ def main(env: Mapping[str, str]) -> int:
 
 
 def fetch_large_files(target: Path, objects: Path) -> int:
-    """Put what pointers of Git LFS stand for in their place, out of a folder by digest."""
     for file in target.rglob("*"):
         if not file.is_file() or file.is_symlink() or ".git" in file.relative_to(target).parts:
             continue

@@ -42,7 +42,6 @@ def main(env: Mapping[str, str]) -> int:
 
 
 def chosen(listed: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
-    """Return the names of the artifacts (name to id) that are asked for."""
     if env["IN_NAME"]:
         return [name for name in listed if name == env["IN_NAME"]]
     if env["IN_IDS"]:

@@ -54,7 +54,6 @@ def main(env: Mapping[str, str]) -> int:
 
 
 def found(patterns: list[str], *, hidden: bool) -> dict[str, Path]:
-    """Return the files to pack: name in the archive to file."""
     roots = [Path(line.strip()).absolute() for line in patterns if line.strip()]
     bases = [_base(root) for root in roots]
     if not bases:
@@ -125,7 +124,6 @@ class Server:
         return tuple(each["name"] for each in listed)
 
     def send(self, name: str, data: bytes) -> str:
-        """Store an artifact in one block (the server keeps blocks in order of arrival)."""
         url = self.call("CreateArtifact", name=name, version="4")["signedUploadUrl"]
         self._put(f"{url}&comp=block&blockid=MDAwMA%3D%3D", data)
         self._put(f"{url}&comp=blocklist", b"<BlockList><Latest>MDAwMA==</Latest></BlockList>")

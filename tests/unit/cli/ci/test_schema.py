@@ -83,7 +83,6 @@ def list_patterns(value: Any) -> Iterator[str]:
 def test_files_of_models_and_scenarios_have_schemas(
     shell: Shell, name: str, file: str, parts: list[str]
 ) -> None:
-    """What init writes fits; an unknown key does not. They define only what they use."""
     shell.sample("tiny-vgg.sample")
     (shell.folder / "tiny-vgg.sample").rename(shell.folder / "m.sample")
     assert shell("init", "m.sample").status == 0

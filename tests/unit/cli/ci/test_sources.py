@@ -23,8 +23,6 @@ KEY = "github_pat_0123456789"
 
 @dataclass(slots=True)
 class Project:
-    """A project with an engine of the newer layout, on a server."""
-
     forge: SourceForge
     shell: Shell
     server: str
@@ -32,7 +30,6 @@ class Project:
     base: str
 
     def check_out(self, name: str, sha: str) -> Path:
-        """Check a commit of the project out, as the workflow's own step does."""
         return self.forge.check_out("app", sha, self.shell.folder / name)
 
     def fetch(
@@ -44,7 +41,6 @@ class Project:
 
 @contextmanager
 def serve(shell: Shell, private: dict[str, str]) -> Iterator[Project]:
-    """Serve a project whose engine has more submodules than a build needs."""
     forge = SourceForge(shell.folder / "forge")
     links = {}
     for path in (*NEEDED, "third_party/llvm-project"):
@@ -168,7 +164,6 @@ def test_the_key_is_sent_to_the_engine_alone(shell: Shell, monkeypatch: pytest.M
 def test_a_change_cannot_send_the_key_elsewhere(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even to a repository that the base trusts for something else."""
     monkeypatch.setenv("MEGTRIM_ENGINE_KEY", KEY)
     with serve(shell, {"MegEngine": KEY}) as project:
         json_sha = project.forge.commit("other", {"a.h": "\n"})

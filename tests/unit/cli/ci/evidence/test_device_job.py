@@ -98,7 +98,6 @@ def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_job_runs_what_the_owner_of_the_host_allows(job: Job, allowed: None) -> None:
-    """What the program did is evidence: the exit status is 0."""
     answer = job()
 
     assert answer.status == 0
@@ -131,7 +130,6 @@ def test_a_host_runs_nothing_unless_it_is_allowed(
 
 
 def test_an_emulated_run_is_asked_for(job: Job) -> None:
-    """On a hosted runner no one needs protection; the evidence says that it was no device."""
     answer = job("--emulated")
 
     assert answer.status == 0
@@ -196,8 +194,6 @@ def test_a_class_without_a_runner_needs_emulation(job: Job) -> None:
 
 
 class Pool:
-    """Machines that are given out in turn; those named ``dead`` fail."""
-
     kind = "adb"
     retries = 2
 
@@ -217,7 +213,6 @@ class Pool:
 
 @pytest.fixture
 def pools(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Pool]]:
-    """Take every pool that a job makes, by its kind."""
     made: list[tuple[str, Pool]] = []
 
     def make(kind: str, requests: Sequence[DeviceSpec], *, native: str) -> Pool:
@@ -234,7 +229,6 @@ def phone(name: str, **changes: Any) -> BundleDevice:
 
 
 def test_phones_of_a_class_are_a_pool(job: Job, pools: list[tuple[str, Pool]]) -> None:
-    """A dead phone's job goes to another, and the evidence bears the one that ran it."""
     job.write(devices=(phone("dead-1"), phone("pixel-7"), phone("away", runner=False)))
 
     answer = job()
@@ -339,7 +333,6 @@ def test_a_part_of_the_scenarios(job: Job, allowed: None) -> None:
 def test_a_part_that_no_evidence_can_hold_is_refused(
     job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything runs: all of it would be lost at the end."""
     monkeypatch.setattr("megtrim.evidence.limits.MOST_RESULTS", 1)
     model = job.put("model")
     ids = ("m/s@any", "m/t@any")

@@ -38,8 +38,6 @@ from unit.verdict.examples import failing, passing
 
 
 class Final:
-    """The folders of a run's jobs, and the command that joins them."""
-
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self.results = shell.folder / "results"
@@ -101,7 +99,6 @@ def test_a_report_has_all_its_forms(final_: Final) -> None:
 def test_every_page_has_the_name_of_the_project(
     final_: Final, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The repository's: a workflow checks all of them out into a folder of one name."""
     monkeypatch.setenv("GITHUB_REPOSITORY", "acme/vision-app")
     final_.verdict(to_json(replace(passing(), origin=Origin(project="project"))))
     final_.bundle()
@@ -163,7 +160,6 @@ def test_a_label_that_is_none_ends_the_report(final_: Final) -> None:
 
 
 def test_earlier_proofs_are_used_and_handed_on(final_: Final) -> None:
-    """A pull request that touches nothing needs no device, and says why."""
     final_.verdict(to_json(passing()))
     final_.bundle(scenarios=(), proven=(proven(),))
     before = dump_set(EvidenceSet(entries=(evidence(day="2027-01-28"),)))
@@ -178,7 +174,6 @@ def test_earlier_proofs_are_used_and_handed_on(final_: Final) -> None:
 
 
 def test_proofs_that_no_one_kept_are_none(final_: Final) -> None:
-    """A first run has no baseline; a damaged file is bad input all the same."""
     final_.verdict(to_json(passing()))
     final_.bundle()
     answer = final_("--proofs", "proofs.json")

@@ -131,7 +131,6 @@ def test_jobs_run_what_was_packed(
 
 
 def test_what_is_proven_has_no_job(tmp_path: Path) -> None:
-    """A pull request that changes nothing costs no device minute."""
     session = built(tmp_path, committed=True)
     outputs = describe_jobs(session, VERIFY, proven(session), per_job=20)
 

@@ -55,7 +55,6 @@ class Job:
 
 @contextmanager
 def open_night(folder: Path, env: pytest.MonkeyPatch) -> Iterator[tuple[GithubDouble, Repository]]:
-    """Make a team's repository, and set what a scheduled job of it sees."""
     with GithubDouble() as github:
         repository = github.repository("acme/phone")
         for number in range(3):

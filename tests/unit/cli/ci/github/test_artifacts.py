@@ -39,7 +39,6 @@ from unit.cli.support import Shell
     ],
 )
 def test_names_follow_the_path(job: Job, config: str, outputs: dict[str, str], said: str) -> None:
-    """The file need not be there: other jobs than the build check out nothing of the project."""
     answer = job("names", "--config", config)
 
     assert (answer.status, answer.out) == (0, f"configuration {said}\n")
@@ -85,7 +84,6 @@ def kept(shell: Shell) -> dict[str, str]:
 
 
 def test_what_failed_is_kept(shell: Shell) -> None:
-    """A build that ended well has a manifest; its log is no one's business."""
     log(shell, "build/abc", "error: here\n")
     done = log(shell, "reduce/def", "fine\n")
     (done.parent / "manifest.json").write_text("{}", encoding="utf-8")
@@ -117,7 +115,6 @@ def test_the_newest_are_kept(shell: Shell) -> None:
 
 
 def test_a_password_is_not_in_them(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the cache's own URL, nor another one with something before its host."""
     secret = "http://cache.lan|bearer-token=geheim"
     monkeypatch.setenv("MEGTRIM_CACHE_REMOTE_SECRET", secret)
     log(shell, "build/abc", f"a {secret} b redis://ci:geheim@cache.lan:1 http://x/y@z\n")
@@ -156,7 +153,6 @@ def test_a_password_is_not_cut_in_two(shell: Shell) -> None:
 
 
 def test_a_link_is_not_followed(shell: Shell) -> None:
-    """A build could leave one to what is not its own."""
     other = shell.folder / "other"
     other.write_text("geheim", encoding="utf-8")
     path = shell.folder / "out" / "build" / "abc" / "build.log"

@@ -23,7 +23,6 @@ MADE_FROM = InputPrint(made_from={"source": "a", "flags": "b"}, sources="abcde")
 
 
 def parts(size_bytes: int) -> dict[tuple[str, str], ByteTable]:
-    """Return what the bytes of the reduced program are."""
     table = ByteTable(least_bytes=64, components={"operators": {"f(…)": size_bytes}})
     return {("load_and_run", "reduced"): table}
 
@@ -68,7 +67,6 @@ def test_a_stored_baseline_is_written(job: Job) -> None:
 
 
 def test_no_baseline_is_written_too(job: Job) -> None:
-    """A report then says why there is none, and the merge base is built."""
     assert find(job).status == 0
 
     assert job.outputs() == {"how": "none", "rebuild": job.base}
@@ -187,7 +185,6 @@ def test_a_merge_base_without_a_configuration_cannot_be_rebuilt(job: Job) -> Non
 
 
 def test_ctrl_c_ends_a_rebuild(job: Job) -> None:
-    """It is no reason to go on without a baseline."""
     find(job)
 
     answer_to_signal = "interrupted"

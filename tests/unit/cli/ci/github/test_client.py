@@ -17,7 +17,6 @@ from unit.cli.ci.github.job import Job
 
 
 def test_the_api_is_asked_with_the_jobs_token(job: Job) -> None:
-    """As it was pasted into a secret, with a line end; without it GitHub refuses."""
     event = read_event(os.environ)
     path = f"/repos/acme/phone/git/commits/{job.base}"
     api = open_api({"GITHUB_TOKEN": f" {job.github.token}\n"}, event)

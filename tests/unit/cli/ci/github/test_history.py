@@ -179,7 +179,6 @@ def test_sizes_join_the_branch_of_the_nights_once(team: Team) -> None:
 
 
 def test_sizes_without_a_place_leave_the_history_as_it_is(team: Team) -> None:
-    """There may be none at all; those of no commit are named. Neither fails the run."""
     assert push_sizes(team).out == "this run stored no sizes: the history stays as it is\n"
     store_sizes(team)
     text = dump_sizes(Baseline(sizes={("app", "reduced"): 1}))

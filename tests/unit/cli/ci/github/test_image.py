@@ -116,7 +116,6 @@ def test_no_image_is_needed(job: Job) -> None:
 
 @pytest.mark.parametrize("arguments", [("--image", NAMED), ()])
 def test_an_image_is_brought_by_its_digest(job: Job, arguments: tuple[str, ...]) -> None:
-    """The input's, or the configuration's; only the input is handed on, for it outweighs."""
     job.configure("{kind: host}" if arguments else f"{{kind: ndk, image: '{NAMED}'}}")
 
     first = job.shell("ci", "github", "image", *arguments)
@@ -177,7 +176,6 @@ def test_a_tag_of_the_variable_is_refused_in_a_job(
 
 
 def test_a_registry_that_has_it_not(job: Job) -> None:
-    """The machine is not to blame, nor is the pull request."""
     answer = job.shell("ci", "github", "image", "--image", f"gone/android@{DIGEST}")
 
     assert answer.status == 3
@@ -185,7 +183,6 @@ def test_a_registry_that_has_it_not(job: Job) -> None:
 
 
 def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next job, on another machine, loads what this one kept."""
     job.write_recipes(monkeypatch, BASE)
     image = f"sha256:{'d' * 64}"
     for made, verbs in (("true", ["build", "save"]), ("false", ["build", "save", "load"])):
@@ -221,7 +218,6 @@ def test_a_damaged_archive_is_made_again(job: Job, monkeypatch: pytest.MonkeyPat
 def test_an_image_that_cannot_be_kept(
     job: Job, monkeypatch: pytest.MonkeyPatch, folder: str, reason: str, verbs: list[str]
 ) -> None:
-    """The trim has its image all the same; half an archive is left to no one."""
     job.write_recipes(monkeypatch, BASE)
     job.reported.with_name("full").touch()
     Path("file").touch()
@@ -263,7 +259,6 @@ def test_what_a_recipe_misses(
     arguments: tuple[str, ...],
     message: str,
 ) -> None:
-    """Nothing is guessed, and an archive of such an image is not even loaded."""
     job.write_recipes(monkeypatch, *arguments)
 
     answer = job.shell("ci", "github", "image", "--recipe", recipe)

@@ -77,7 +77,6 @@ def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_build_that_failed_names_no_jobs(job: Job) -> None:
-    """Its output is empty: there is nothing to wait for."""
     answer = job("wait", "--jobs", "")
 
     assert (answer.status, job.outputs()) == (0, {"pending": ""})
@@ -107,7 +106,6 @@ KEPT = "trim/keepset/m/s@any.json"
 
 @pytest.fixture
 def refresh(job: Job) -> Job:
-    """A job that traced again: a checkout with the new keep set, and a report."""
     job.repository.commit({KEPT: dump_keep_set(keep(A))}, branch="main")
     write_committed(job.folder / "project" / "trim" / "keepset", keep(A, B))
     (job.folder / "final").mkdir()
@@ -155,7 +153,6 @@ def test_again_nothing_is_written_and_nothing_started(refresh: Job) -> None:
 
 
 def test_checks_that_could_not_be_started_are_started_by_the_next_run(refresh: Job) -> None:
-    """A pull request without checks is still worth having."""
     refresh.github.permissions["actions"] = "read"
     answer = propose(refresh, "--workflow", "megtrim.yml")
     assert (answer.status, refresh.outputs()["outcome"]) == (0, "opened")
@@ -200,7 +197,6 @@ def test_only_the_keep_set_of_the_configuration_is_proposed(
 
 
 def test_an_equal_keep_set_is_not_proposed(refresh: Job) -> None:
-    """Also where git has merged the committed one line by line; nothing is closed."""
     propose(refresh)
     lines = dump_keep_set(keep(A, B)).splitlines()
     merged = "\n".join([lines[0], *reversed(lines[1:-2]), *lines[-2:]]) + "\n"
@@ -233,7 +229,6 @@ def test_checks_that_others_start_need_no_dispatch(
 
 @pytest.mark.parametrize("committed", ["no keep set", None])
 def test_a_first_or_broken_keep_set_is_replaced(refresh: Job, committed: str | None) -> None:
-    """What cannot be read cannot be compared; the new one is proposed all the same."""
     files = refresh.repository.commits[refresh.repository.heads["main"]].files
     rest = {path: data for path, data in files.items() if path != KEPT}
     added = {} if committed is None else {KEPT: committed.encode()}
@@ -261,7 +256,6 @@ def test_a_first_or_broken_keep_set_is_replaced(refresh: Job, committed: str | N
 def test_it_is_proposed_to_the_branch_that_was_traced(
     refresh: Job, ref: str, arguments: tuple[str, ...], base: str
 ) -> None:
-    """Unless another one is named. Each base has a proposal of its own."""
     refresh.repository.set_head("release", refresh.repository.heads["main"])
     content = {"repository": refresh.repository.brief()}
     refresh.event("workflow_dispatch", content, REF=ref)

@@ -43,7 +43,6 @@ def shown(
     commit: str = HEAD,
     config: str = "megtrim.yaml",
 ) -> str:
-    """Return the text of a verdict on pull request 17 of the repository acme/phone."""
     origin = Origin(project="phone", config=config, commit=commit, pull_request=17)
     return render(replace(verdict, origin=verdict.origin.confirm(origin)), links=links)
 
@@ -119,7 +118,6 @@ def test_everything_is_shown(job: Job, verdict: Verdict) -> None:
 
 
 def test_what_was_annotated_is_not_annotated_again(job: Job) -> None:
-    """The late job has the same findings; a report that is not there annotated nothing."""
     job.leave("verdict.json", to_json(failing()))
     first = job().out.splitlines()[:-1]
     assert job("--annotated", "report").out.splitlines()[:-1] == []
@@ -127,7 +125,6 @@ def test_what_was_annotated_is_not_annotated_again(job: Job) -> None:
 
 
 def test_what_is_shown_again_is_not_written_again(job: Job) -> None:
-    """The late job of the same run has often nothing to add; the event's own number counts."""
     job.leave("verdict.json", to_json(passing()))
     job()
     job.github.journal.clear()
@@ -166,7 +163,6 @@ def test_a_configuration_outside_places_nothing(job: Job, config: str) -> None:
 
 
 def test_an_early_ending_is_shown(job: Job) -> None:
-    """Its text is foreign, too: a compiler's, for one. What else there is, the run has."""
     ending = EarlyExit(exit=2, message="no @compiler\n```\n<b>", hint="install: one")
     job.leave("ending.json", dump_ending(ending))
 
@@ -248,7 +244,6 @@ OVERTAKEN = f"no comment: pull request 17 is at {BASE[:12]}, this run is of {HEA
 def test_what_may_not_be_commented_on_gets_the_summary(
     job: Job, event: str, head: Any, commit: str, reason: str
 ) -> None:
-    """A fork's token only reads, so nothing is asked."""
     pull = pull_request(head_repository=head)
     job.event(event, {**payload(event), "pull_request": pull})
     job.repository.pulls[17] = {**pull, "head": {**pull["head"], "sha": commit}}
@@ -264,7 +259,6 @@ def test_what_may_not_be_commented_on_gets_the_summary(
 
 @pytest.mark.parametrize("name", ["push", "schedule", "merge_group", "workflow_dispatch"])
 def test_other_events_have_the_summary_alone(job: Job, name: str) -> None:
-    """There is no one to write to; an empty option is none."""
     job.event(name)
     job.leave("verdict.json", to_json(passing()))
 
@@ -287,7 +281,6 @@ def test_a_run_by_hand_may_name_the_pull_request(job: Job) -> None:
 
 @pytest.mark.parametrize("number", ["x", "0", "-1", "1.5", "²", "9" * 16, "1;reboot"])
 def test_a_number_that_is_none_is_refused(job: Job, number: str) -> None:
-    """It is typed by someone who may start workflows."""
     answer = job("--pull-request", number)
 
     assert answer.status == InputError.exit_code

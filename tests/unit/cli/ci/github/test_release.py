@@ -21,7 +21,6 @@ PUBLISHED = [
 
 
 def tag(job: Job, name: str) -> Repository:
-    """Let the job be one of a tag."""
     event = {"ref": f"refs/tags/{name}", "repository": job.repository.brief()}
     job.event("push", event, REF=f"refs/tags/{name}", SHA=job.base)
     job.repository.tags[name] = {"type": "commit", "sha": job.base}

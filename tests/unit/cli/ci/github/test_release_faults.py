@@ -26,8 +26,6 @@ Step = Callable[["World"], object]
 
 @dataclass(slots=True)
 class World:
-    """A repository with a release, and the job that is to publish the next one."""
-
     job: Job
     repository: Repository
 
@@ -79,7 +77,6 @@ class World:
 
 @pytest.fixture
 def world(job: Job, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """One release is out; the next is proven, and about to be published."""
     monkeypatch.setitem(Api.__init__.__kwdefaults__ or {}, "pause", lambda _: None)
     tag(job, OLD)
     made = World(job, tag(job, OLD))
@@ -207,7 +204,6 @@ def test_nothing_is_published_half_and_a_repeat_mends_it(world: World, name: str
 
 @pytest.mark.parametrize("files", [(), ("SHA256SUMS",), tuple(PUBLISHED)])
 def test_what_an_earlier_attempt_left_is_replaced(world: World, files: tuple[str, ...]) -> None:
-    """A draft with none, some or all of its files, of a job that was ended from outside."""
     world.add(MARK, draft=True, files=dict.fromkeys(files, b"of an earlier attempt"))
     assert len(world.repository.releases) == 2
 
@@ -235,7 +231,6 @@ def test_someone_publishes_it_meanwhile(world: World) -> None:
 
 
 def test_a_draft_next_to_the_release_is_removed(world: World) -> None:
-    """Another run published while this one had uploaded; one of a person stays."""
     assert world.publish().status == 0
     world.add(MARK, draft=True, files={"SHA256SUMS": b""})
     world.add("My words", draft=True, files={})

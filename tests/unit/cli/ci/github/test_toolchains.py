@@ -65,7 +65,6 @@ def test_what_is_missing_is_no_pass(shell: Shell) -> None:
 
 
 def test_a_single_report_needs_no_folder(shell: Shell) -> None:
-    """As GitHub unpacks it; it counts for its own toolchain alone."""
     leave(shell, "arm64", passing())
     (shell.folder / "reports" / "megtrim-report._arm64").rename(shell.folder / "alone")
     (shell.folder / "reports").rmdir()
@@ -106,7 +105,6 @@ def test_a_verdict_of_another_configuration_is_refused(shell: Shell) -> None:
 
 
 def test_an_ending_of_another_configuration_is_refused(shell: Shell) -> None:
-    """Why one run ended says nothing of the other."""
     folder = shell.folder / "reports" / "megtrim-report._desk"
     folder.mkdir(parents=True)
     ending = EarlyExit(config="megtrim.yaml#arm64", exit=3, message="no phone", hint="")
@@ -121,7 +119,6 @@ def test_an_ending_of_another_configuration_is_refused(shell: Shell) -> None:
 def test_a_job_names_its_project_without_any_verdict(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file's name is no name of a project."""
     for name, value in environment(tmp_path, "pull_request").items():
         monkeypatch.setenv(name, value)
     assert join(shell, "desk").status == 3
