@@ -10,11 +10,11 @@ import hashlib
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from megtrim.checks.check import ToolchainIdentity
-from megtrim.elf.needed_libraries import CxxRuntime, RuntimeLink, find_cxx_runtime
+from megtrim.elf.needed_libraries import RuntimeLink, find_cxx_runtime
 from megtrim.release.archive import ReleaseFile, from_path, read_bytes
 from megtrim.release.contents import (
     AAR_PATH,
@@ -37,6 +37,42 @@ _STL = {RuntimeLink.SHARED: "c++_shared", RuntimeLink.HIDDEN: "none"}
 _TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX, _MODE = 3, 0o100644
 _CLASSES = "classes.jar"
+CONFIG_PATH = f"{LIBRARIES}/cmake/{PACKAGE}/{PACKAGE}Config.cmake"
+
+_ROOT = "_megtrim_root"
+_HEAD = f"""\
+# Written by megtrim. Says where the files of this release are, relative to this one.
+get_filename_component({_ROOT} "${{CMAKE_CURRENT_LIST_DIR}}/../../.." ABSOLUTE)
+"""
+_FOOT = f"unset({_ROOT})\n"
+_TOP = "prefab"
+_MODULE = f"{_TOP}/modules/shared"
+HEADERS_IN_AAR = f"{_MODULE}/include"
+_NAMESPACE = "megtrim.trimmed"
+_NDK = "ndk"
+_TARGETS = {"aarch64-linux-android": "arm64-v8a", "armv7a-linux-androideabi": "armeabi-v7a"}
+_TARGET = re.compile(rf"(?P<machine>{'|'.join(_TARGETS)})(?P<api>[1-9][0-9]{{0,3}})")
+_VERSION = re.compile(r"NDK r(?P<major>[1-9][0-9]{0,2})(?![0-9])")
+_SUFFIX = ".so"
+_MANIFEST = """\
+<?xml version="1.0" encoding="utf-8"?>
+<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="{namespace}">
+    <uses-sdk android:minSdkVersion="{api}" />
+</manifest>
+"""
+
+
+class AndroidTarget(Value):
+    abi: str
+    api: int
+    ndk: int
+
+
+class AndroidLibrary(Value):
+    target: AndroidTarget
+    file: str
+    stl: str
+    """Prefab's name of the C++ runtime that an app shares with it."""
 
 
 class AarPart(Value):
@@ -69,7 +105,12 @@ def collect_part(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> Aar
         engine=contents.engine.digest,
         library=AndroidLibrary(target=target, file=name, stl=stl),
         data=data,
-        others=dict(_collect_others(files)),
+        others={
+            (each.path if folder == LICENCES else f"{HEADERS_IN_AAR}/{rest}"): read_bytes(each)
+            for each in files
+            for folder, _, rest in [each.path.partition("/")]
+            if folder in (HEADERS, LICENCES)
+        },
     )
 
 
@@ -91,7 +132,14 @@ def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> 
         return ""
     _, file = found
     runtime = find_cxx_runtime(read_bytes(file), source=file.path)
-    return "" if runtime.link in _STL else _explain(file.path, runtime)
+    if runtime.link in _STL:
+        return ""
+    names = ", ".join(runtime.exported[:3])
+    return (
+        f"there is no AAR: {file.path} exports the C++ runtime that is linked into it ({names}), "
+        "and Prefab lets no app link such a library; hide all but its own interface by a version "
+        "script, or build the engine with ANDROID_STL=c++_shared"
+    )
 
 
 def make_aar(parts: Sequence[AarPart]) -> bytes:
@@ -115,15 +163,6 @@ def _find_library(
     return (target, found[0]) if target is not None and len(found) == len(paths) == 1 else None
 
 
-def _collect_others(files: Iterable[ReleaseFile]) -> Iterator[tuple[str, bytes]]:
-    for each in files:
-        folder, _, name = each.path.partition("/")
-        if folder == HEADERS:
-            yield f"{HEADERS_IN_AAR}/{name}", read_bytes(each)
-        elif folder == LICENCES:
-            yield each.path, read_bytes(each)
-
-
 def _expect_joinable(parts: Sequence[AarPart]) -> None:
     first = parts[0]
     abis = [each.library.target.abi for each in parts]
@@ -139,15 +178,6 @@ def _expect_joinable(parts: Sequence[AarPart]) -> None:
             raise InputError(msg, hint="name the same shared library in `artifacts` of all")
 
 
-def _explain(path: str, runtime: CxxRuntime) -> str:
-    names = ", ".join(runtime.exported[:3])
-    return (
-        f"there is no AAR: {path} exports the C++ runtime that is linked into it ({names}), and "
-        "Prefab lets no app link such a library; hide all but its own interface by a version "
-        "script, or build the engine with ANDROID_STL=c++_shared"
-    )
-
-
 def _zip(files: Mapping[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
@@ -158,76 +188,29 @@ def _zip(files: Mapping[str, bytes]) -> bytes:
     return stream.getvalue()
 
 
-CONFIG_PATH = f"{LIBRARIES}/cmake/{PACKAGE}/{PACKAGE}Config.cmake"
-
-_ROOT = "_megtrim_root"
-_HEAD = f"""\
-# Written by megtrim. Says where the files of this release are, relative to this one.
-get_filename_component({_ROOT} "${{CMAKE_CURRENT_LIST_DIR}}/../../.." ABSOLUTE)
-"""
-_FOOT = f"unset({_ROOT})\n"
-
-
 def render_config(*, library: str, programs: Iterable[str]) -> str:
     """``library``: file of the shared library, empty without."""
-    parts = [
-        *([_render_library(library)] if library else []),
-        *(_render_program(name) for name in sorted(programs)),
-    ]
+    parts = []
+    if library:
+        place = {"IMPORTED_LOCATION": f"{LIBRARIES}/{library}"}
+        properties = place | {"INTERFACE_INCLUDE_DIRECTORIES": HEADERS}
+        parts.append(_import_target("add_library", "shared", "SHARED IMPORTED", properties))
+    for name in sorted(programs):
+        place = {"IMPORTED_LOCATION": f"{PROGRAMS}/{name}"}
+        parts.append(_import_target("add_executable", name, "IMPORTED", place))
     return "\n".join((_HEAD, *parts, _FOOT))
 
 
-def _render_library(file: str) -> str:
-    properties = {
-        "IMPORTED_LOCATION": f"{LIBRARIES}/{file}",
-        "INTERFACE_INCLUDE_DIRECTORIES": HEADERS,
-    }
-    return "\n".join(_list_lines("add_library", "shared", "SHARED IMPORTED", properties))
-
-
-def _render_program(name: str) -> str:
-    properties = {"IMPORTED_LOCATION": f"{PROGRAMS}/{name}"}
-    return "\n".join(_list_lines("add_executable", name, "IMPORTED", properties))
-
-
-def _list_lines(command: str, name: str, kind: str, properties: dict[str, str]) -> Iterator[str]:
+def _import_target(command: str, name: str, kind: str, properties: Mapping[str, str]) -> str:
     target = f"{PACKAGE}::{name}"
-    yield f"if(NOT TARGET {target})"
-    yield f"  {command}({target} {kind})"
-    yield f"  set_target_properties({target} PROPERTIES"
-    yield from (f'    {key} "${{{_ROOT}}}/{path}"' for key, path in properties.items())
-    yield "  )"
-    yield "endif()\n"
-
-
-_TOP = "prefab"
-_MODULE = f"{_TOP}/modules/shared"
-HEADERS_IN_AAR = f"{_MODULE}/include"
-_NAMESPACE = "megtrim.trimmed"
-_NDK = "ndk"
-_TARGETS = {"aarch64-linux-android": "arm64-v8a", "armv7a-linux-androideabi": "armeabi-v7a"}
-_TARGET = re.compile(rf"(?P<machine>{'|'.join(_TARGETS)})(?P<api>[1-9][0-9]{{0,3}})")
-_VERSION = re.compile(r"NDK r(?P<major>[1-9][0-9]{0,2})(?![0-9])")
-_SUFFIX = ".so"
-_MANIFEST = """\
-<?xml version="1.0" encoding="utf-8"?>
-<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="{namespace}">
-    <uses-sdk android:minSdkVersion="{api}" />
-</manifest>
+    lines = "".join(f'    {key} "${{{_ROOT}}}/{path}"\n' for key, path in properties.items())
+    return f"""\
+if(NOT TARGET {target})
+  {command}({target} {kind})
+  set_target_properties({target} PROPERTIES
+{lines}  )
+endif()
 """
-
-
-class AndroidTarget(Value):
-    abi: str
-    api: int
-    ndk: int
-
-
-class AndroidLibrary(Value):
-    target: AndroidTarget
-    file: str
-    stl: str
-    """Prefab's name of the C++ runtime that an app shares with it."""
 
 
 def parse_target(toolchain: ToolchainIdentity) -> AndroidTarget | None:
@@ -256,15 +239,19 @@ def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:
         # A version may be left out, and an engine's commit is none.
         f"{_TOP}/prefab.json": dump({"schema_version": 2, "name": PACKAGE, "dependencies": []}),
         f"{_MODULE}/module.json": dump({"export_libraries": [], "library_name": name}),
-        **dict(_describe_abis(libraries)),
+        **{
+            f"{_folder_of(each)}/abi.json": dump(
+                {
+                    "abi": each.target.abi,
+                    "api": each.target.api,
+                    "ndk": each.target.ndk,
+                    "stl": each.stl,
+                    "static": False,
+                }
+            )
+            for each in libraries
+        },
     }
-
-
-def _describe_abis(libraries: Sequence[AndroidLibrary]) -> Iterator[tuple[str, str]]:
-    for each in libraries:
-        target = each.target
-        facts = {"abi": target.abi, "api": target.api, "ndk": target.ndk}
-        yield f"{_folder_of(each)}/abi.json", dump(facts | {"stl": each.stl, "static": False})
 
 
 def _folder_of(library: AndroidLibrary) -> str:

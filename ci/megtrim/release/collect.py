@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from megtrim.build.engines.checkout import Checkout
-from megtrim.build_spec import EngineLibrary, Linkage, Origin
+from megtrim.build_spec import EngineLibrary, Linkage, Origin, Variant
 from megtrim.chain.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.chain.graph import (
     REDUCED,
@@ -39,7 +39,6 @@ from megtrim.release.contents import (
     ReleaseArtifact,
     ReleaseContents,
     ThirdParty,
-    find_plain_sizes,
     locate_cache,
     locate_left_out,
     make_contents,
@@ -51,7 +50,7 @@ from megtrim.trim.builds.links import locate_named
 from megtrim.trim.runs.scenario_runs import cache_of
 from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file
-from megtrim.verdict.model import Verdict, parse_verdict
+from megtrim.verdict.model import parse_verdict
 
 _HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".inc", ".inl"})
 _SOURCE_SUFFIXES = _HEADER_SUFFIXES | {
@@ -112,51 +111,48 @@ def list_stage_keys(session: Session) -> dict[str, str]:
 
 
 def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
-    verdict = _read_verdict(session)
-    loaded = session.request.loaded
+    source = session.results.done[VERDICT].file(VERDICT_FILE)
+    verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
+    loaded, reduced = session.request.loaded, session.results.done[REDUCED]
     files = {each.name: loaded.resolve(each.file) for each in loaded.config.models}
     models = {name: sha256_file(file) for name, file in files.items()}
+    plain = {
+        each.name: size.size_bytes
+        for each in verdict.artifacts
+        for size in each.sizes
+        if size.variant == Variant.PLAIN
+    }
+    artifacts = (
+        ReleaseArtifact(
+            name=(name := path.removeprefix(_BUILT)),
+            kind=ArtifactKind.SHARED if name.endswith(_SHARED_SUFFIX) else ArtifactKind.PROGRAM,
+            sha256=sha256,
+            size_bytes=reduced.file(path).stat().st_size,
+            plain_bytes=plain.get(name),
+        )
+        for path, sha256 in reduced.files.items()
+        if path.startswith(_BUILT)
+    )
+    checkout = session.services.engine.checkout
+    third_parties = (
+        ThirdParty(
+            path=path,
+            commit=commit,
+            is_used=any(name.startswith(f"{path}/") for name in checkout.files),
+        )
+        for path, commit in checkout.submodules.items()
+    )
     return make_contents(
         verdict,
-        artifacts=_list_artifacts(session, find_plain_sizes(verdict)),
+        artifacts=artifacts,
         models=models,
         graphs={name: digest_model_graph(files[name], models[name]) or "" for name in models},
-        third_parties=_list_third_parties(session.services.engine.checkout),
+        third_parties=third_parties,
         keep_set_sha256=session.results.done[keep_task(loaded.config)].files[KEEP_SET_FILE],
         configuration_sha256=loaded.sha256,
         elsewhere=[each.class_ for each in loaded.config.devices if draft and each.runner],
         draft=draft,
     )
-
-
-def _read_verdict(session: Session) -> Verdict:
-    source = session.results.done[VERDICT].file(VERDICT_FILE)
-    return parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
-
-
-def _list_artifacts(session: Session, plain: Mapping[str, int]) -> Iterator[ReleaseArtifact]:
-    reduced = session.results.done[REDUCED]
-    for path, sha256 in reduced.files.items():
-        if not path.startswith(_BUILT):
-            continue
-        name = path.removeprefix(_BUILT)
-        yield ReleaseArtifact(
-            name=name,
-            kind=_kind_of(name),
-            sha256=sha256,
-            size_bytes=reduced.file(path).stat().st_size,
-            plain_bytes=plain.get(name),
-        )
-
-
-def _list_third_parties(checkout: Checkout) -> Iterator[ThirdParty]:
-    for path, commit in checkout.submodules.items():
-        is_used = any(name.startswith(f"{path}/") for name in checkout.files)
-        yield ThirdParty(path=path, commit=commit, is_used=is_used)
-
-
-def _kind_of(name: str) -> ArtifactKind:
-    return ArtifactKind.SHARED if name.endswith(_SHARED_SUFFIX) else ArtifactKind.PROGRAM
 
 
 def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
@@ -174,8 +170,15 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
     kept = session.results.done[keep_task(session.request.config)]
     yield _from_stage(KEEP_SET_PATH, kept, KEEP_SET_FILE)
     yield _collect_sizes(session.results.done[SIZE])
-    yield from _collect_configuration(session)
-    yield from _collect_caches(session)
+    loaded = session.request.loaded
+    yield from_path(f"{CONFIGURATION}/megtrim.yaml", loaded.path)
+    for name in loaded.item_files:
+        if ".." not in PurePosixPath(name).parts:
+            yield from_path(f"{CONFIGURATION}/{name}", loaded.folder / name)
+    for scenario in all_scenarios(loaded.config):
+        cache = cache_of(scenario, session)
+        if cache is not None:
+            yield from_path(locate_cache(scenario.id), cache)
     yield from _collect_licences(session)
 
 
@@ -242,21 +245,6 @@ def _from_checkout(path: str, checkout: Checkout, name: str) -> Iterator[Release
     source = checkout.root / name
     if not source.is_symlink():
         yield ReleaseFile(path=path, source=source, sha256=checkout.files[name])
-
-
-def _collect_configuration(session: Session) -> Iterator[ReleaseFile]:
-    loaded = session.request.loaded
-    yield from_path(f"{CONFIGURATION}/megtrim.yaml", loaded.path)
-    for name in loaded.item_files:
-        if ".." not in PurePosixPath(name).parts:
-            yield from_path(f"{CONFIGURATION}/{name}", loaded.folder / name)
-
-
-def _collect_caches(session: Session) -> Iterator[ReleaseFile]:
-    for each in all_scenarios(session.request.config):
-        cache = cache_of(each, session)
-        if cache is not None:
-            yield from_path(locate_cache(each.id), cache)
 
 
 def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from megtrim.build_spec import EngineIdentity, Variant
+from megtrim.build_spec import EngineIdentity
 from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity, ScenarioOutcome, ToolchainIdentity
 from megtrim.checks.statuses import (
     CheckStatus,
@@ -24,7 +24,7 @@ from megtrim.checks.statuses import (
 from megtrim.config.config_id import NAME_PATTERN
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.trim.results import FunctionsUse, TrimChoice
-from megtrim.util.strict_json import dump, encode, load
+from megtrim.util.strict_json import encode, load
 from megtrim.util.value import Value
 from megtrim.util.wording import make_printable
 from megtrim.verdict.model import Verdict
@@ -210,7 +210,21 @@ def make_contents(
         keep_set_sha256=keep_set_sha256,
         configuration_sha256=configuration_sha256,
         artifacts=tuple(sorted(artifacts, key=lambda each: each.path)),
-        scenarios=tuple(_list_scenarios(verdict, models, graphs, elsewhere)),
+        scenarios=tuple(
+            ReleaseScenario(
+                id=each.id,
+                model=each.model,
+                model_sha256=models[each.model],
+                graph_sha256=graphs[each.model],
+                arguments=each.arguments,
+                status=each.status,
+                on_devices=CheckStatus.UNVERIFIED if each.cpu_class in elsewhere else None,
+                device=each.device,
+                binding=each.binding,
+                outputs=each.outputs,
+            )
+            for each in verdict.scenarios
+        ),
     )
 
 
@@ -235,46 +249,12 @@ def hide_machine(device: DeviceIdentity) -> DeviceIdentity:
     return replace(device, facts=facts)
 
 
-def _list_scenarios(
-    verdict: Verdict,
-    models: Mapping[str, str],
-    graphs: Mapping[str, str],
-    elsewhere: Container[str],
-) -> Iterator[ReleaseScenario]:
-    for each in verdict.scenarios:
-        yield ReleaseScenario(
-            id=each.id,
-            model=each.model,
-            model_sha256=models[each.model],
-            graph_sha256=graphs[each.model],
-            arguments=each.arguments,
-            status=each.status,
-            on_devices=CheckStatus.UNVERIFIED if each.cpu_class in elsewhere else None,
-            device=each.device,
-            binding=each.binding,
-            outputs=each.outputs,
-        )
-
-
-def find_plain_sizes(verdict: Verdict) -> dict[str, int]:
-    return {
-        each.name: size.size_bytes
-        for each in verdict.artifacts
-        for size in each.sizes
-        if size.variant == Variant.PLAIN
-    }
-
-
 def locate_cache(scenario: str) -> str:
     return f"share/algorithm-caches/{scenario}.cache"
 
 
 def locate_left_out(name: str) -> str:
     return f"{SYMBOLS}/{name}{LEFT_OUT_SUFFIX}"
-
-
-def dump_contents(contents: ReleaseContents) -> str:
-    return dump(contents)
 
 
 def parse_contents(text: str, *, source: str) -> ReleaseContents:

@@ -21,30 +21,62 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from megtrim.config.units import format_bytes
+from megtrim.regions.keepset import KeepSet
 from megtrim.release.contents import (
     AAR_PATH,
     HINT,
     LICENCES,
+    PACKAGE,
     README_FILE,
     RELEASE_FILE,
     ArtifactKind,
     ReleaseContents,
-    dump_contents,
+    ReleaseScenario,
 )
-from megtrim.release.pages import render_readme
+from megtrim.render.markup import code, prose, table
 from megtrim.util.errors import InputError
 from megtrim.util.json_text import read
 from megtrim.util.strict_json import dump
-from megtrim.util.wording import make_printable
+from megtrim.util.value import Value
+from megtrim.util.wording import count, make_printable
 
 CHECKSUMS_FILE = "SHA256SUMS"
 BILL_FILE = "sbom.cdx.json"
 STATEMENT_FILE = "provenance.intoto.json"
 DOCUMENTS = frozenset({README_FILE, RELEASE_FILE, BILL_FILE, STATEMENT_FILE, CHECKSUMS_FILE})
 LARGEST_BYTES = 4 * 1024 * 1024
-
 _LINE = re.compile(r"(?P<sha256>[0-9a-f]{64})  (?P<path>[^\x00-\x1f\x7f\\]{1,1000})")
 _EXPECTED = "a sha256, two blanks and a path within the release"
+_STAGE, _MEGTRIM = "stage ", "megtrim"
+_RELEASE, _ENGINE = "release", "engine"
+_LIMITS = {
+    "region": "Kernels that none of these runs are compiled out",
+    "function": "Functions that none of these ran are left out",
+}
+_IN_CMAKE = f"""\
+```cmake
+find_package({PACKAGE} REQUIRED PATHS this/folder NO_DEFAULT_PATH)
+target_link_libraries(your-program PRIVATE {PACKAGE}::shared)
+```
+"""
+_NO_LIBRARY = "There is no library in it: name the shared one under `artifacts` of megtrim.yaml.\n"
+_IN_AN_APP = f"""
+In an Android app, with `{AAR_PATH}` in its folder `libs`, the same two lines of
+CMake without `PATHS`, and:
+
+```kotlin
+android {{ buildFeatures {{ prefab = true }} }}
+dependencies {{ implementation(files("libs/{PACKAGE}.aar")) }}
+```
+"""
+_MOST_SHOWN = 20
+
+
+class DescribedRelease(Value):
+    tag: str
+    contents: ReleaseContents
+    keep: KeepSet
 
 
 def dump_checksums(digests: Mapping[str, str]) -> str:
@@ -90,17 +122,12 @@ def _make_error(source: str, line: int, found: str, expected: str) -> InputError
     return InputError(msg, hint=HINT)
 
 
-def list_licences(paths: Iterable[str]) -> list[str]:
-    return [path for path in paths if path.startswith(f"{LICENCES}/")]
-
-
 def describe(contents: ReleaseContents, paths: Iterable[str]) -> dict[str, str]:
     every = frozenset(paths)
+    has_licences = any(path.startswith(f"{LICENCES}/") for path in every)
     return {
-        README_FILE: render_readme(
-            contents, has_licences=bool(list_licences(every)), has_aar=AAR_PATH in every
-        ),
-        RELEASE_FILE: dump_contents(contents),
+        README_FILE: render_readme(contents, has_licences=has_licences, has_aar=AAR_PATH in every),
+        RELEASE_FILE: dump(contents),
     }
 
 
@@ -116,8 +143,10 @@ def seal(
     ``payload`` has the sha256 of every other file, ``stages`` the key of each result that programs
     are made from, by the id of its task; ``megtrim`` is its version.
     """
-    bill = render_bill(contents, licences=list_licences(payload), megtrim=megtrim)
-    texts = {**describe(contents, payload), BILL_FILE: bill}
+    texts = {
+        **describe(contents, payload),
+        BILL_FILE: render_bill(contents, payload, megtrim=megtrim),
+    }
     digests = {**payload, **{path: digest(text) for path, text in texts.items()}}
     statement = render_statement(contents, digests, stages, megtrim=megtrim)
     sums = dump_checksums(digests | {STATEMENT_FILE: digest(statement)})
@@ -126,15 +155,6 @@ def seal(
 
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-_TYPE = "https://in-toto.io/Statement/v1"
-_PREDICATE_TYPE = "https://slsa.dev/provenance/v1"
-_BUILD_TYPE = "urn:megtrim:trim:v1"
-_BUILDER = "urn:megtrim:builder"
-_STAGE = "stage "
-_MEGTRIM = "megtrim"
-_NO_VERSION = 1
 
 
 def render_statement(
@@ -163,18 +183,20 @@ def render_statement(
         *(_describe_file(f"model {name}", each) for name, each in sorted(contents.models.items())),
     ]
     statement = {
-        "_type": _TYPE,
+        "_type": "https://in-toto.io/Statement/v1",
         "subject": [_describe_file(name, sha256) for name, sha256 in sorted(digests.items())],
-        "predicateType": _PREDICATE_TYPE,
+        "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
-                "buildType": _BUILD_TYPE,
+                "buildType": "urn:megtrim:trim:v1",
                 "externalParameters": {"configuration sha256": contents.configuration_sha256},
                 "internalParameters": facts,
                 "resolvedDependencies": dependencies,
             },
             # Who ran it says the attestation of the machine that did.
-            "runDetails": {"builder": {"id": _BUILDER, "version": {_MEGTRIM: megtrim}}},
+            "runDetails": {
+                "builder": {"id": "urn:megtrim:builder", "version": {_MEGTRIM: megtrim}}
+            },
         },
     }
     return dump(statement)
@@ -185,7 +207,7 @@ def read_statement(text: str, *, source: str) -> tuple[dict[str, str], str]:
 
     All else that a statement says follows from these and the other documents. Raises InputError.
     """
-    return read(text, _find_origin, source, _NO_VERSION, HINT)
+    return read(text, _find_origin, source, 1, HINT)
 
 
 def _find_origin(statement: Any) -> tuple[dict[str, str], str]:
@@ -208,12 +230,8 @@ def _describe_file(name: str, sha256: str) -> dict[str, Any]:
     return {"name": name, "digest": {"sha256": sha256}}
 
 
-_RELEASE = "release"
-_ENGINE = "engine"
-
-
-def render_bill(contents: ReleaseContents, *, licences: Iterable[str], megtrim: str) -> str:
-    paths = sorted(licences)
+def render_bill(contents: ReleaseContents, payload: Iterable[str], *, megtrim: str) -> str:
+    paths = sorted(payload)
     artifacts = [
         _make(
             "application" if each.kind is ArtifactKind.PROGRAM else "library",
@@ -230,11 +248,24 @@ def render_bill(contents: ReleaseContents, *, licences: Iterable[str], megtrim: 
             f"third-party:{each.path}",
             each.path,
             each.commit,
-            facts=_number(path for path in paths if path.startswith(f"{LICENCES}/{each.path}/")),
+            facts={
+                f"licence {number}": path
+                for number, path in enumerate(
+                    (path for path in paths if path.startswith(f"{LICENCES}/{each.path}/")), start=1
+                )
+            },
             scope="required" if each.is_used else "excluded",
         )
         for each in contents.third_parties
     ]
+    engine, toolchain = contents.engine, contents.toolchain
+    compiler = {"kind": toolchain.kind, "target": toolchain.target}
+    if toolchain.image:
+        compiler["image"] = toolchain.image
+    tree = {"tree sha256": engine.digest}
+    if engine.dirty:
+        tree["files that differ from the commit"] = str(len(engine.dirty))
+    version = engine.commit or engine.digest
     used = [each["bom-ref"] for each in third_parties if each["scope"] == "required"]
     made = [each["bom-ref"] for each in artifacts]
     links = {_RELEASE: made, **{each: [_ENGINE] for each in made}, _ENGINE: used}
@@ -243,24 +274,25 @@ def render_bill(contents: ReleaseContents, *, licences: Iterable[str], megtrim: 
         "specVersion": "1.6",
         "version": 1,
         "metadata": {
-            "tools": {"components": _list_tools(contents, megtrim)},
+            "tools": {
+                "components": [
+                    _make("application", "tool:megtrim", "megtrim", megtrim),
+                    _make(
+                        *("application", "tool:compiler", "compiler", toolchain.version),
+                        facts=compiler,
+                    ),
+                ]
+            },
             "component": _describe_release(contents),
         },
-        "components": [*artifacts, _describe_engine(contents), *third_parties],
+        "components": [
+            *artifacts,
+            _make("library", _ENGINE, engine.kind, version, facts=tree),
+            *third_parties,
+        ],
         "dependencies": [{"ref": ref, "dependsOn": refs} for ref, refs in links.items()],
     }
     return dump(bill)
-
-
-def _list_tools(contents: ReleaseContents, megtrim: str) -> list[dict[str, Any]]:
-    toolchain = contents.toolchain
-    facts = {"kind": toolchain.kind, "target": toolchain.target}
-    if toolchain.image:
-        facts["image"] = toolchain.image
-    return [
-        _make("application", "tool:megtrim", "megtrim", megtrim),
-        _make("application", "tool:compiler", "compiler", toolchain.version, facts=facts),
-    ]
 
 
 def _describe_release(contents: ReleaseContents) -> dict[str, Any]:
@@ -274,18 +306,6 @@ def _describe_release(contents: ReleaseContents) -> dict[str, Any]:
         facts["switched off"] = " ".join(trim.switched_off)
     version = engine.commit or engine.digest
     return _make("library", _RELEASE, f"{engine.kind}-trimmed", version, facts=facts)
-
-
-def _describe_engine(contents: ReleaseContents) -> dict[str, Any]:
-    engine = contents.engine
-    facts = {"tree sha256": engine.digest}
-    if engine.dirty:
-        facts["files that differ from the commit"] = str(len(engine.dirty))
-    return _make("library", _ENGINE, engine.kind, engine.commit or engine.digest, facts=facts)
-
-
-def _number(paths: Iterable[str]) -> dict[str, str]:
-    return {f"licence {number}": path for number, path in enumerate(paths, start=1)}
 
 
 def _make(
@@ -309,3 +329,131 @@ def _make(
             {"name": f"megtrim:{fact}", "value": value} for fact, value in (facts or {}).items()
         ],
     }
+
+
+def render_readme(contents: ReleaseContents, *, has_licences: bool, has_aar: bool = False) -> str:
+    engine, toolchain, level = contents.engine, contents.toolchain, contents.trim.level
+    differs = f"- its tree differs from that commit in {count(len(engine.dirty), 'file')}\n"
+    artifacts = (
+        f"| {code(each.path)} | {each.kind} | {format_bytes(each.size_bytes)} | "
+        f"{'not measured' if each.plain_bytes is None else format_bytes(each.plain_bytes)} |\n"
+        for each in contents.artifacts
+    )
+    is_library = any(each.kind is ArtifactKind.SHARED for each in contents.artifacts)
+    licences = f"Those of the engine and of what it is made from are in `{LICENCES}`."
+    return f"""\
+# The trimmed engine
+
+- engine: {prose(engine.kind)}, {engine.commit or f"digest {engine.digest}"}
+{differs if engine.dirty else ""}\
+- target: {prose(toolchain.target)}, compiled by {_name_compiler(contents)}
+- level: {prose(level)}
+- verdict: {contents.verdict}
+
+## What is in it
+
+| file | kind | size | before trimming |
+|---|---|---|---|
+{"".join(artifacts)}
+## What it can run
+
+| scenario | model's sha256 | arguments | result | on |
+|---|---|---|---|---|
+{"".join(map(_describe_scenario, contents.scenarios))}
+## What it cannot run
+
+Anything else. {_LIMITS.get(level, _LIMITS["region"])}: another model, other arguments, \
+other input sizes, or a CPU of another class may end the program by a trap, without a message. \
+Add what you need to megtrim.yaml, and trim again.
+
+## Use it
+
+{_IN_CMAKE if is_library else _NO_LIBRARY}{_IN_AN_APP if has_aar else ""}
+## Licences
+
+{licences if has_licences else "The engine's checkout has no file with a licence."}
+"""
+
+
+def _describe_scenario(scenario: ReleaseScenario) -> str:
+    result = str(scenario.status)
+    if scenario.on_devices is not None:
+        result = f"{result}; on devices: {scenario.on_devices}"
+    cells = (scenario.id, scenario.model_sha256, " ".join(scenario.arguments))
+    return f"| {' | '.join(map(code, cells))} | {result} | {prose(scenario.device)} |\n"
+
+
+def _name_compiler(contents: ReleaseContents) -> str:
+    return prose(f"{contents.toolchain.kind} {contents.toolchain.version}")
+
+
+def render_notes(
+    now: DescribedRelease, before: DescribedRelease | None, *, archive: str, sha256: str
+) -> str:
+    """``before``: the last release, ``sha256``: of this one's SHA256SUMS."""
+    engine, toolchain = now.contents.engine, now.contents.toolchain
+    return f"""\
+## Sizes
+
+{_show_sizes(now, before)}
+
+## What it can run
+
+{"".join(_show_models(now.contents, before.contents if before else None))}
+{_show_keep_set(now.keep, before) if before else ""}\
+## What it is made from
+
+- {prose(engine.kind)}: {code(engine.commit or f"digest {engine.digest}")}
+- {_name_compiler(now.contents)} for {prose(toolchain.target)}
+- trimmed by {prose(now.contents.trim.level)}s
+
+## Verify it
+
+```sh
+megtrim release verify {archive} --sha256 {sha256}
+```
+"""
+
+
+def _show_sizes(now: DescribedRelease, before: DescribedRelease | None) -> str:
+    old = {each.path: each.size_bytes for each in before.contents.artifacts} if before else {}
+    head = ["file", "size", f"in {before.tag}" if before else "last release", "before trimming"]
+    rows = []
+    for each in now.contents.artifacts:
+        was = old.get(each.path)
+        change = each.size_bytes - (was or 0)
+        compared = "the same"
+        if was is None:
+            compared = "new"
+        elif change:
+            compared = f"{format_bytes(was)}, {'+' if change > 0 else ''}{format_bytes(change)}"
+        plain = "" if each.plain_bytes is None else format_bytes(each.plain_bytes)
+        rows.append((code(each.path), format_bytes(each.size_bytes), compared, plain))
+    return table(head, rows)
+
+
+def _show_models(now: ReleaseContents, before: ReleaseContents | None) -> Iterator[str]:
+    old = before.models if before else {}
+    for each in now.scenarios:
+        known, note = old.get(each.model), ""
+        if before is not None and known != each.model_sha256:
+            note = ", a new model" if known is None else ", with a model that changed"
+        yield f"- {code(each.id)}: {code(' '.join(each.arguments))}{note}\n"
+    lost = sorted({each.id for each in before.scenarios} - now.bindings.keys()) if before else []
+    yield from (f"- no longer: {id_}\n" for id_ in _shorten(lost))
+
+
+def _show_keep_set(keep: KeepSet, before: DescribedRelease) -> str:
+    kept, was = ({*map(str, each.regions()), *each.functions()} for each in (keep, before.keep))
+    changes = [
+        f"{title}: {', '.join(_shorten(sorted(names)))}\n\n"
+        for title, names in (("kept now", kept - was), ("left out now", was - kept))
+        if names
+    ]
+    return "".join((f"## Keep set since {before.tag}\n\n", *(changes or ["It is the same.\n\n"])))
+
+
+def _shorten(names: Iterable[str]) -> list[str]:
+    listed = [code(each) for each in names]
+    more = len(listed) - _MOST_SHOWN
+    return listed if more <= 0 else [*listed[:_MOST_SHOWN], f"and {more} more"]

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import EngineIdentity
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import Stage, keep_task
 from megtrim.chain.session import Session
@@ -22,7 +21,7 @@ from megtrim.elf.symbol_table import read_linked, read_table
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import read_keep_set
-from megtrim.release.archive import ReleaseFile, from_text, seal_files
+from megtrim.release.archive import ReleaseFile, from_text, list_released, seal_files
 from megtrim.release.check import (
     ReleaseCheck,
     add_proofs,
@@ -67,11 +66,8 @@ def prove_release(
     if waiting:
         msg = f"{waiting}: there is no proof by these programs, so there is nothing to release"
         raise InputError(msg, hint="name the evidence.json next to that verdict with --proofs")
-    payload = (
-        ReleaseFile(path=path, source=draft / path, sha256=sha256)
-        for path, sha256 in found.files.items()
-        if path not in DOCUMENTS
-    )
+    released = list_released(draft, found.files)
+    payload = (each for each in released if each.path not in DOCUMENTS)
     return prove(contents, payload, brought, stages=found.stages, megtrim=found.megtrim)
 
 
@@ -125,10 +121,9 @@ def compare_rebuild(
     """
     assert found.contents is not None
     causes = _compare_causes(found.contents, session)
-    said = () if found.megtrim == megtrim else (found.megtrim,)
-    versions = (f"megtrim is another: {megtrim} here, {each} in the release" for each in said)
+    version = f"megtrim is another: {megtrim} here, {found.megtrim} in the release"
     files = _compare_files(found, session, megtrim=megtrim, by_other_device=by_other_device)
-    return (*causes, *versions, *files)
+    return (*causes, *((version,) if found.megtrim != megtrim else ()), *files)
 
 
 def _compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]:
@@ -136,7 +131,7 @@ def _compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str
     engine, toolchain = contents.engine, session.services.toolchain
     here = session.services.engine.identity()
     if here.digest != engine.digest:
-        ours, theirs = (_name(each) for each in (here, engine))
+        ours, theirs = (e.commit[:12] or f"digest {e.digest[:12]}" for e in (here, engine))
         yield f"the engine is another: {ours} here, {theirs} in the release"
     found, stated = (
         f"{each.kind} {each.version} for {each.target}" for each in (toolchain, contents.toolchain)
@@ -183,10 +178,6 @@ def _with_devices_of(released: ReleaseContents, here: ReleaseContents) -> Releas
     return replace(here, devices=released.devices, scenarios=scenarios)
 
 
-def _name(engine: EngineIdentity) -> str:
-    return engine.commit[:12] or f"digest {engine.digest[:12]}"
-
-
 def read_release(folder: Path, *, shown: str) -> FinishedTrim:
     """Raises ProductFailure for one that is not whole, InputError if nothing in it has symbols."""
     contents = expect_whole(check_release(folder, draft=True), Path(shown))
@@ -204,14 +195,10 @@ def _read_program(folder: Path, artifact: ReleaseArtifact, keep: KeepSet) -> Tri
     except InputError:
         return None  # of a machine whose functions megtrim cannot read
     shipped = read_linked(folder / artifact.path)
-    return make_program(artifact.name, shipped, table, _read_left_out(folder, artifact.name), keep)
-
-
-def _read_left_out(folder: Path, name: str) -> tuple[str, ...]:
-    path = locate_left_out(name)
-    if not (folder / path).is_file():
-        return ()
-    text = read_text(
-        folder / path, most_bytes=LARGEST_DOCUMENT, expected="a part of a release", shown=path
-    )
-    return parse_left_out(text, source=path)[0]
+    path, left_out = locate_left_out(artifact.name), tuple[str, ...]()
+    if (folder / path).is_file():
+        text = read_text(
+            folder / path, most_bytes=LARGEST_DOCUMENT, expected="a part of a release", shown=path
+        )
+        left_out, _ = parse_left_out(text, source=path)
+    return make_program(artifact.name, shipped, table, left_out, keep)

@@ -25,7 +25,6 @@ from megtrim.release.contents import (
     ReleaseArtifact,
     ReleaseContents,
     ThirdParty,
-    find_plain_sizes,
     locate_left_out,
     make_contents,
 )
@@ -39,7 +38,7 @@ from megtrim.verdict.model import Verdict, to_json
 from unit.evidence.support import evidence, result, written
 from unit.trim.stages.built import built, finish
 from unit.trim.stages.support import changed
-from unit.verdict.examples import passing
+from unit.verdict.examples import PLAIN_BYTES, passing
 
 MODELS = {"resnet18-s": "1" * 64, "mobilenet-s": "2" * 64}
 PROGRAM = "the program\n"
@@ -75,13 +74,13 @@ def keep_set(verdict: Verdict, *, models: dict[str, str], graph: str | None = No
     return dump_keep_set(KeepSet(generation=20220507, scenarios=records, operators=None))
 
 
-def artifact(name: str, kind: ArtifactKind, text: str, verdict: Verdict) -> ReleaseArtifact:
+def artifact(name: str, kind: ArtifactKind, text: str) -> ReleaseArtifact:
     return ReleaseArtifact(
         name=name,
         kind=kind,
         sha256=sha(text),
         size_bytes=len(text),
-        plain_bytes=find_plain_sizes(verdict).get(name),
+        plain_bytes=PLAIN_BYTES if kind is ArtifactKind.PROGRAM else None,
     )
 
 
@@ -91,8 +90,8 @@ def contents(verdict: Verdict | None = None, *, program: str = PROGRAM) -> Relea
     return make_contents(
         verdict,
         artifacts=(
-            artifact("libengine.so", ArtifactKind.SHARED, LIBRARY, verdict),
-            artifact("load_and_run", ArtifactKind.PROGRAM, program, verdict),
+            artifact("libengine.so", ArtifactKind.SHARED, LIBRARY),
+            artifact("load_and_run", ArtifactKind.PROGRAM, program),
         ),
         models=MODELS,
         graphs=GRAPHS,

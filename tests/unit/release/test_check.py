@@ -17,10 +17,10 @@ from megtrim.release.contents import (
     KEEP_SET_PATH,
     PROOFS_PATH,
     RELEASE_FILE,
-    dump_contents,
 )
 from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, STATEMENT_FILE
 from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.strict_json import dump
 from megtrim.verdict.join import join
 from unit.crashes.made_programs import program
 from unit.elf.made_objects import shared_library
@@ -221,11 +221,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "bin/load_and_run is another build than release.json describes",
     ),
     "older description": (
-        _forge(WHOLE | {RELEASE_FILE: dump_contents(contents(program="older\n"))}),
+        _forge(WHOLE | {RELEASE_FILE: dump(contents(program="older\n"))}),
         f"{STATEMENT_FILE} {UNLIKE}",
     ),
     "other sources": (
-        _forge(WHOLE | {RELEASE_FILE: dump_contents(for_other_engine())}),
+        _forge(WHOLE | {RELEASE_FILE: dump(for_other_engine())}),
         f"{STATEMENT_FILE} {UNLIKE}",
     ),
     "other configuration": (

@@ -26,7 +26,7 @@ from unit.elf.made_objects import shared_library
 from unit.release.examples import BUILT, make_session
 from unit.trim.stages.built import finish
 from unit.trim.stages.support import changed
-from unit.verdict.examples import RESNET, facts, passing, scenario
+from unit.verdict.examples import PLAIN_BYTES, RESNET, facts, passing, scenario
 
 
 @pytest.fixture
@@ -119,7 +119,9 @@ def test_a_release_passes_its_own_check(session: Session, tmp_path: Path) -> Non
 
     assert found.problems == ()
     text = (tmp_path / "release/release.json").read_text(encoding="utf-8")
-    assert parse_contents(text, source="release.json") == found.contents
+    contents = parse_contents(text, source="release.json")
+    assert contents == found.contents
+    assert contents.artifacts[0].plain_bytes == PLAIN_BYTES
 
 
 def test_another_folder_gives_equal_bytes(session: Session, tmp_path: Path) -> None:

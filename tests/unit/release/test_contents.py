@@ -5,17 +5,18 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.statuses import ScenarioStatus
-from megtrim.release.contents import dump_contents, find_plain_sizes, parse_contents
+from megtrim.release.contents import parse_contents
 from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
 from megtrim.verdict.join import join
 from unit.release.examples import MODELS, contents
-from unit.verdict.examples import PLAIN_BYTES, RESNET, facts, passing, scenario
+from unit.verdict.examples import RESNET, facts, passing, scenario
 
 
 def test_what_is_written_is_read() -> None:
     said = contents()
 
-    assert parse_contents(dump_contents(said), source="release.json") == said
+    assert parse_contents(dump(said), source="release.json") == said
     assert (said.models, said.unproven) == (MODELS, ())
     assert [each.path for each in said.artifacts] == ["bin/load_and_run", "lib/libengine.so"]
 
@@ -28,17 +29,13 @@ def test_times_and_logs_change_no_byte() -> None:
     again = join(facts(scenarios=slow))
 
     assert again != passing()
-    assert dump_contents(contents(again)) == dump_contents(contents())
+    assert dump(contents(again)) == dump(contents())
 
 
 def test_a_scenario_that_did_not_pass_is_unproven() -> None:
     pending = scenario(RESNET, status=ScenarioStatus.UNVERIFIED, outputs=())
 
     assert contents(join(facts(scenarios=(pending,)))).unproven == (RESNET,)
-
-
-def test_sizes_before_trimming_are_those_of_plain() -> None:
-    assert find_plain_sizes(passing()) == {"load_and_run": PLAIN_BYTES}
 
 
 @pytest.mark.parametrize(
@@ -50,7 +47,7 @@ def test_sizes_before_trimming_are_those_of_plain() -> None:
     ],
 )
 def test_another_form_is_refused(old: str, new: str, said: str) -> None:
-    text = dump_contents(contents())
+    text = dump(contents())
     assert text.count(old) == 1
 
     with pytest.raises(InputError) as caught:

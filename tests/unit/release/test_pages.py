@@ -8,7 +8,7 @@ from megtrim.checks.statuses import CheckStatus, ScenarioStatus
 from megtrim.regions.keepset_files import parse_keep_set
 from megtrim.regions.region import Region
 from megtrim.release.contents import ArtifactKind, ReleaseContents
-from megtrim.release.pages import DescribedRelease, render_notes, render_readme
+from megtrim.release.documents import DescribedRelease, render_notes, render_readme
 from unit.release.examples import MODELS, contents, keep_set
 from unit.verdict.examples import MOBILENET, RESNET, passing
 

@@ -21,8 +21,14 @@ from megtrim.regions.keepset_files import parse_keep_set
 from megtrim.release.archive import open_release
 from megtrim.release.check import check_release, expect_whole
 from megtrim.release.contents import KEEP_SET_PATH, RELEASE_FILE, parse_contents
-from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, STATEMENT_FILE, parse_checksums
-from megtrim.release.pages import DescribedRelease, render_notes
+from megtrim.release.documents import (
+    BILL_FILE,
+    CHECKSUMS_FILE,
+    STATEMENT_FILE,
+    DescribedRelease,
+    parse_checksums,
+    render_notes,
+)
 from megtrim.util.errors import EXIT_PASS, InputError, ProductFailure
 from megtrim.util.input_files import decode, read_bytes, read_text
 
