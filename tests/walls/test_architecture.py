@@ -196,10 +196,10 @@ def test_a_small_module_with_one_user_is_seen(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(
         "from megtrim.build.toolchains import host\n", encoding="utf-8"
     )
-    (tmp_path / "verb.py").write_text('X = "megtrim.cli.error_codes:error_codes"\n', encoding="utf-8")
+    (tmp_path / "verb.py").write_text('X = "megtrim.util.value:Value"\n', encoding="utf-8")
 
     found = _small_with_one_user([tmp_path / "one.py", tmp_path / "verb.py"])
-    assert found == {"build/toolchains/host.py", "cli/error_codes.py"}
+    assert found == {"build/toolchains/host.py", "util/value.py"}
     assert _small_with_one_user([tmp_path / "one.py", tmp_path / "one.py"]) == set()
 
 
