@@ -21,7 +21,6 @@ def git(arena: Arena, *words: str) -> None:
 
 
 def commit_all(arena: Arena) -> None:
-    """Make the engine's folder a repository whose one commit holds all of it."""
     git(arena, "init", "-q")
     git(arena, "add", "--all")
     git(arena, "commit", "-q", "-m", "all")

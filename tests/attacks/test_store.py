@@ -29,7 +29,6 @@ NUMBER, NO_NUMBER = "465134378", "465134379"
 
 
 def expect_good(arena: Arena, *more: str) -> Path:
-    """Trim; the good program is handed out, and the verdict on it is a pass. Return its folder."""
     ended = arena.trim(*more)
     folder = arena.result("reduce/reduced", *more)
 
@@ -47,7 +46,6 @@ def as_a_pass(manifest: dict[str, Any]) -> None:
 
 
 def halves(arena: Arena, stage: str, name: str) -> tuple[Path, Path]:
-    """Return the folders of a task that the honest and the bad engine left, in this order."""
     good = {path.name for path in arena.kept("honest").glob(f"out/{stage}/*")}
     found = arena.stored(stage, name)
     (honest,) = (each for each in found if each.name in good)
@@ -274,7 +272,6 @@ def test_a_final_report_outlives_a_run_that_could_not_start(arena: Arena) -> Non
 
 
 def older(arena: Arena) -> Path:
-    """Return where a megtrim lies that took every two outputs for equal."""
     source = arena.root / "older"
     if not source.exists():
         shutil.copytree(ROOT / "ci", source, ignore=shutil.ignore_patterns("__pycache__"))
@@ -287,7 +284,6 @@ def older(arena: Arena) -> Path:
 
 
 def run_older(arena: Arena, verb: str, *words: str) -> int:
-    """Run that one on the project; what knows no project gets what it needs instead."""
     where: tuple[str, ...] = ()
     if verb not in ("ci evidence run", "ci evidence join"):
         where = ("--config", str(arena.project.config), "--out", str(arena.project.out))

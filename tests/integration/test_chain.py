@@ -32,7 +32,6 @@ def _sizes(project: Project) -> dict[str, int]:
     ],
 )
 def test_one_command_trims_and_proves(make_project: MakeProject, toolchain: str) -> None:
-    """Build, profile, reduce, verify, weigh, report: green, smaller, and equal to the last bit."""
     project = make_project(toolchain=toolchain)
     ended = project.run("trim")
     verdict = project.verdict()
@@ -55,7 +54,6 @@ def test_one_command_trims_and_proves(make_project: MakeProject, toolchain: str)
 
 
 def test_a_second_run_does_nothing(make_project: MakeProject) -> None:
-    """What is up to date is not done again, and that is said."""
     project = make_project("tiny-mobile")
     first = project.run("trim")
     second = project.run("trim")
@@ -69,7 +67,6 @@ def test_a_second_run_does_nothing(make_project: MakeProject) -> None:
 
 
 def test_a_changed_argument_redoes_what_depends_on_it(make_project: MakeProject) -> None:
-    """Builds stay; the trace and what follows are planned again, with the reason."""
     project = make_project("tiny-mobile")
     project.run("trim")
     config = project.read()
@@ -87,7 +84,6 @@ def test_a_changed_argument_redoes_what_depends_on_it(make_project: MakeProject)
 
 
 def test_more_models_keep_more(make_project: MakeProject) -> None:
-    """One, two and three models: keep sets and sizes only grow."""
     keeps, sizes = [], []
     for count in (1, 2, 3):
         project = make_project(*MODELS[:count], name=f"of-{count}")
@@ -100,7 +96,6 @@ def test_more_models_keep_more(make_project: MakeProject) -> None:
 
 
 def test_an_untraced_run_traps_and_is_named(make_project: MakeProject) -> None:
-    """A probe with another flag exits 1 and names model, arguments and regions."""
     project = make_project("tiny-vgg")
     project.run("trim")
     data = project.folder / "engine/models/tiny-vgg.data.npy"
@@ -119,7 +114,6 @@ def test_an_untraced_run_traps_and_is_named(make_project: MakeProject) -> None:
 
 
 def test_another_model_traps(make_project: MakeProject) -> None:
-    """A model that was left out traps on a build for another one."""
     project = make_project("tiny-mobile")
     project.run("trim")
     other = project.folder / "engine/models/tiny-quant.sample"
@@ -146,7 +140,6 @@ def test_a_damaged_model_is_no_trap(make_project: MakeProject) -> None:
 
 
 def test_a_scenario_is_not_probed_with_other_arguments(make_project: MakeProject) -> None:
-    """Under the name of a traced scenario, other arguments are refused before running."""
     project = make_project("tiny-vgg")
     ended = project.run("probe", "tiny-vgg/default@any", "--", "--cpu", "--iter", "9")
 
@@ -155,7 +148,6 @@ def test_a_scenario_is_not_probed_with_other_arguments(make_project: MakeProject
 
 
 def test_both_layouts_make_the_same_program(make_project: MakeProject) -> None:
-    """Regions scoped by tag or all in one header: the reduced program is equal byte for byte."""
     digests = {}
     for layout in ("scoped", "upstream"):
         project = make_project("tiny-mobile", name=layout)
@@ -169,7 +161,6 @@ def test_both_layouts_make_the_same_program(make_project: MakeProject) -> None:
 
 
 def test_results_do_not_depend_on_the_folder(tmp_path: Path) -> None:
-    """Two runs in different folders: equal header, keep set, JUnit (times aside), program."""
     found = []
     for name in ("here", "there/far/away"):
         project = Project.of_sample(tmp_path / name / "project", models=("tiny-mobile",))

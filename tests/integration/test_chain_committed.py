@@ -20,7 +20,6 @@ SCENARIO = f"{MODEL}/default@any"
 
 @pytest.fixture
 def traced(make_project: MakeProject) -> Project:
-    """A project that was trimmed once, so that it has a keep set to commit."""
     project = make_project(MODEL)
     project.expect("trim")
     return project
@@ -31,14 +30,12 @@ def _keep_set(project: Project) -> KeepFolder:
 
 
 def _trim(project: Project, *arguments: str) -> tuple[CompletedCommand, dict[str, Any]]:
-    """Trim by the committed keep set; return how that ended, and the verdict of this very run."""
     ended = project.run("trim", "--committed", "--json", *arguments)
     folder = Path(json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"])
     return ended, json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
 
 
 def _made(project: Project) -> set[str]:
-    """Return the tasks whose results lie in this project's own folder of results."""
     found = (json.loads(path.read_text("utf-8")) for path in project.out.glob("*/*/manifest.json"))
     return {f"{data['stage']}/{data['name']}" for data in found}
 
@@ -88,7 +85,6 @@ def test_the_committed_keep_set_makes_the_same_program(traced: Project, tmp_path
 
 
 def test_a_probe_makes_the_profile_build_where_it_traps(traced: Project) -> None:
-    """A model that no one traced, on the build of the committed keep set."""
     model = traced.folder / "engine/models/tiny-quant.sample"
     data = traced.folder / "engine/models/tiny-quant.data.npy"
     probe = (str(model), "--input", f"data={data}", "--", "--cpu")
@@ -131,7 +127,6 @@ def test_growth_is_reported_for_every_file_that_the_baseline_holds(
 
 
 def test_a_run_without_a_verdict_says_why(tmp_path: Path) -> None:
-    """In the folder that later steps get; it is gone when the next run starts."""
     project = Project.of_sample(tmp_path, models=(MODEL,))
     final = project.out / "final"
 

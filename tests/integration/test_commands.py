@@ -54,7 +54,6 @@ class Team:
 
     @property
     def keep_set(self) -> Path:
-        """The file of the only scenario."""
         return self.project.folder / "megtrim" / "keepset" / f"{SCENARIO}.json"
 
     def run(self, *words: str, env: dict[str, str] | None = None) -> CompletedCommand:
@@ -69,13 +68,11 @@ class Team:
         return self.run(*words)
 
     def checks(self) -> list[dict[str, Any]]:
-        """Return the checks of the last trim that are not fine."""
         path = self.top / self.out / "final" / "verdict.json"
         checks = json.loads(path.read_text(encoding="utf-8"))["checks"]
         return [each for each in checks if each["status"] not in ("pass", "skipped")]
 
     def printed(self, check: str) -> str:
-        """Return the command of a check; terminal, comment and JUnit file print the same."""
         checks = {each["id"]: each for each in self.checks()}
         assert check in checks, checks
         found = checks[check]
@@ -113,7 +110,6 @@ def _seen_again(team: Team, ended: CompletedCommand, check: str, rc: int = 1) ->
 
 
 def _without(path: Path, keep: Callable[[str], bool]) -> str:
-    """Write a keep set without some regions; return one of those."""
     before = read_keep_set(path)
     [record] = before.scenarios
     gone = next(region for region in record.regions if keep(region.tag))
@@ -132,7 +128,6 @@ def _is_kernel(tag: str) -> bool:
 
 
 def test_a_trap(team: Team) -> None:
-    """The way out leads to green: accept, commit, and the committed keep set passes."""
     gone = _without(team.keep_set, _is_kernel)
 
     ended = team.trim("--committed")
@@ -150,7 +145,6 @@ def test_a_trap(team: Team) -> None:
 
 
 def test_a_stale_keep_set(team: Team) -> None:
-    """A check of the verdict, which a stage sees as well."""
     _without(team.keep_set, _is_kernel)
 
     again = _seen_again(team, team.trim(), "keep-set:megtrim/keepset")
@@ -158,7 +152,6 @@ def test_a_stale_keep_set(team: Team) -> None:
 
 
 def test_a_shrunken_trace(team: Team) -> None:
-    """The stage that merges the traces refuses it again."""
     text = team.keep_set.read_text(encoding="utf-8")
     line = f' "region aaa_gone<7>": ["{SCENARIO}"],\n'
     team.keep_set.write_text(text.replace("{\n", "{\n" + line, 1), encoding="utf-8")
@@ -168,7 +161,6 @@ def test_a_shrunken_trace(team: Team) -> None:
 
 
 def test_a_stale_trace(team: Team) -> None:
-    """Other arguments than the committed keep set was traced with."""
     [model] = team.project.read()["models"]
     model["scenarios"][0]["args"] = ["--cpu", "--iter", "3"]
     team.change(models=[model])
@@ -178,7 +170,6 @@ def test_a_stale_trace(team: Team) -> None:
 
 
 def test_a_budget_that_is_exceeded(team: Team) -> None:
-    """Of this configuration, not of one with the usual name; the waiver that ended is named."""
     waiver = {"budget": "load_and_run", "bytes": "9 MiB", "reason": "new model", "owner": "Ann"}
     team.change(
         budgets=[{"artifact": "load_and_run", "max": "1 KiB"}],
@@ -199,7 +190,6 @@ def test_a_budget_that_is_exceeded(team: Team) -> None:
 
 @pytest.mark.parametrize("in_ci", [False, True])
 def test_growth(team: Team, tmp_path: Path, in_ci: bool) -> None:
-    """Against the same baseline, which a job leaves with the report."""
     baseline = tmp_path / "before" / "sizes.json"
     baseline.parent.mkdir()
     sizes = json.loads((team.top / team.out / "final" / "sizes.json").read_text("utf-8"))
@@ -232,7 +222,6 @@ def test_outputs_that_differ(team: Team) -> None:
 
 
 def test_a_run_that_fails_though_nothing_is_missing(team: Team) -> None:
-    """The reduced build alone ends with an error, and no region is to blame."""
     _plant(team, "std::_Exit(7);")
 
     again = _seen_again(team, team.trim(), f"engine:{SCENARIO}")
@@ -259,7 +248,6 @@ def test_an_engine_that_does_not_compile(team: Team) -> None:
 
 
 def test_a_run_that_cannot_be_traced(team: Team) -> None:
-    """The profile build's own words; the verification that depends on it is what is asked for."""
     source = team.source("engine/src/midout/midout.cpp")
     planted = "#include <cstdlib>\nstatic const int planted = (std::_Exit(7), 0);\n"
     text = f"#if defined(MIDOUT_PROFILING)\n{planted}#endif\n{source.read_text('utf-8')}"

@@ -65,7 +65,6 @@ def test_one_command_from_a_model_to_a_proof(tmp_path: Path) -> None:
 
 
 def type_next(project: Project, printed: str) -> str:
-    """Type the command that a line `next:` names; return what it prints."""
     (line,) = (each for each in printed.splitlines() if each.startswith("next: "))
     word, *words = shlex.split(line.removeprefix("next: "))
     assert word == "megtrim"
@@ -75,7 +74,6 @@ def type_next(project: Project, printed: str) -> str:
 
 
 def test_a_model_and_a_level_are_added_without_a_word_of_a_person(tmp_path: Path) -> None:
-    """Each passes at once, and the committed keep set holds it then."""
     project = Project(tmp_path)
     (tmp_path / "models").mkdir()
     for name in ("mobile", "quant"):
@@ -109,7 +107,6 @@ def megtrim(folder: Path, *argv: str) -> str:
 
 
 def test_each_trims_for_the_same_models(tmp_path: Path, shared_out: Path) -> None:
-    """As the page says: one is adopted, and the other takes its models."""
     (tmp_path / "models").mkdir()
     for name in ("tiny-mobile.sample", "tiny-mobile.data.npy"):
         shutil.copy(SAMPLE / "models" / name, tmp_path / "models")

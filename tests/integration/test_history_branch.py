@@ -41,7 +41,6 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def test_the_first_run_makes_the_branch(tmp_path: Path, remote: Path) -> None:
-    """What is appended is read back, from another checkout as well."""
     first, second = make_run(0), make_run(1)
 
     open_branch(tmp_path / "a", remote).append([first])
@@ -53,7 +52,6 @@ def test_the_first_run_makes_the_branch(tmp_path: Path, remote: Path) -> None:
 
 
 def test_eight_writers_at_once_lose_nothing(tmp_path: Path, remote: Path) -> None:
-    """Each appends three runs to one bare repository, and every one of them is there."""
     writers = [open_branch(tmp_path / f"writer-{number}", remote) for number in range(8)]
     runs = [make_run(night, job=f"{night}/1") for night in range(24)]
 
@@ -71,7 +69,6 @@ def test_eight_writers_at_once_lose_nothing(tmp_path: Path, remote: Path) -> Non
 
 
 def test_writers_in_one_checkout_do_not_collide(tmp_path: Path, remote: Path) -> None:
-    """Nor do they leave a branch or an index there."""
     branch = open_branch(tmp_path / "one", remote)
     runs = [make_run(night) for night in range(4)]
 
@@ -84,7 +81,6 @@ def test_writers_in_one_checkout_do_not_collide(tmp_path: Path, remote: Path) ->
 
 
 def test_a_run_that_is_there_adds_no_commit(tmp_path: Path, remote: Path) -> None:
-    """A job that is repeated leaves the branch as it is."""
     branch = open_branch(tmp_path / "a", remote)
 
     assert branch.append([make_run(0)]) == branch.append([make_run(0)])
@@ -104,7 +100,6 @@ def test_a_hook_of_the_checkout_does_not_run(tmp_path: Path, remote: Path) -> No
 
 
 def test_what_others_left_on_the_branch_costs_itself_alone(tmp_path: Path, remote: Path) -> None:
-    """A damaged run, a link under a run's name and other files; each is kept as it is."""
     good, bad, link = make_run(0), make_run(1), make_run(2)
     branch = open_branch(tmp_path / "a", remote)
     branch.append([good])

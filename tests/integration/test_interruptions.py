@@ -60,7 +60,6 @@ def _compiles(project: Project) -> bool:
 
 
 def _working_in(folder: Path) -> list[str]:
-    """Return the command lines of processes that have to do with the folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -75,7 +74,6 @@ def _working_in(folder: Path) -> list[str]:
 
 @pytest.fixture
 def project(make_project: MakeProject, tmp_path: Path) -> Project:
-    """A project whose builds take their time: its own results, and no compiler cache."""
     made = make_project("tiny-mobile")
     made.out = tmp_path / "own-out"
     made.env = {"CCACHE_DISABLE": "1"}
@@ -86,7 +84,6 @@ def project(make_project: MakeProject, tmp_path: Path) -> Project:
 def test_a_build_that_was_cut_off_continues(
     project: Project, number: signal.Signals, status: int
 ) -> None:
-    """No children, no lock, no torn result: the next run finishes the work."""
     running = _start(project)
     until(lambda: _compiles(project), "the first compiler", within_s=120)
     running.send_signal(number)
@@ -102,7 +99,6 @@ def test_a_build_that_was_cut_off_continues(
 
 @pytest.fixture
 def barrier(tmp_path: Path) -> Iterator[Barrier]:
-    """A barrier before every compilation of those who find its folder first on their PATH."""
     made = Barrier(tmp_path / "barrier")
     made.build(shutil.which("ccache") or "")
     yield made
@@ -110,7 +106,6 @@ def barrier(tmp_path: Path) -> Iterator[Barrier]:
 
 
 def test_two_runs_at_once_build_once(project: Project, barrier: Barrier, tmp_path: Path) -> None:
-    """The second waits for the first, finds its results, and both end well."""
     project.env = {"PATH": f"{barrier.folder}:{os.environ['PATH']}"}
     messages = tmp_path / "stderr"
     first = _start(project)

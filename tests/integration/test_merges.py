@@ -46,8 +46,6 @@ _OPERATORS = ("Concat", "Elemwise", "MatrixMul", "Pooling", "Split")
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model: what it needs, and the regions of each of its scenarios."""
-
     needs: OperatorInfo
     scenarios: Mapping[str, frozenset[int]]
 
@@ -80,7 +78,6 @@ def keep_set(team: Team) -> KeepSet:
 
 
 def files(team: Team) -> dict[str, str]:
-    """Return every file of the repository, as `megtrim init --github` and `trim` leave it."""
     texts = {"megtrim.yaml": starter("sample"), **CALLERS}
     for name, model in team.items():
         file, default = model_files([StarterModel(file=f"models/{name}.mge")]).items()
@@ -109,7 +106,6 @@ def draw_names(chance: random.Random, word: str, most: int) -> list[str]:
 
 
 def draw_pair(seed: int) -> tuple[Team, Team, Team]:
-    """Return a repository, and two that each add models and scenarios to it."""
     chance = random.Random(seed)
     names = draw_names(chance, "net", 9)
     chance.shuffle(names)
@@ -130,8 +126,6 @@ def draw_pair(seed: int) -> tuple[Team, Team, Team]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A git repository without drivers, and its work tree."""
-
     folder: Path
 
     def git(self, *words: str, stdin: Path | None = None) -> CompletedCommand:
@@ -181,7 +175,6 @@ def repository(tmp_path: Path) -> Repository:
 
 @pytest.mark.parametrize("tenth", range(10))
 def test_two_branches_that_add_never_conflict(repository: Repository, tenth: int) -> None:
-    """And the merge is, file by file, the repository of both: configuration, callers, keep set."""
     pairs = {seed: draw_pair(seed) for seed in range(PAIRS) if seed % 10 == tenth}
     branches = {}
     for seed, (base, ours, theirs) in pairs.items():
@@ -207,7 +200,6 @@ def _expect_union(folder: Path, team: Team) -> None:
 
 
 def test_the_pairs_add_what_they_are_to_add() -> None:
-    """Both sides add, often to one model, and neighbours in the order of names."""
     pairs = [draw_pair(seed) for seed in range(PAIRS)]
     grown = [
         [name for name in base if len(side[name].scenarios) > len(base[name].scenarios)]
@@ -261,7 +253,6 @@ def test_a_queue_of_three_is_the_union_of_all(repository: Repository) -> None:
 
 
 def test_after_two_merges_the_union_is_built_and_proven(make_project: MakeProject) -> None:
-    """By the files that git put together; tracing everything again finds the same."""
     project = make_project(*SAMPLES)
     config = project.read()
     models = {model["name"]: model for model in config["models"]}

@@ -22,7 +22,6 @@ exec {real} "$@"
 
 
 def build(tmp_path: Path, processes: ProcessRunner, then: str, **more: str) -> CompletedCommand:
-    """Build the plain variant with a compiler that does something else at one source."""
     project = shutil.copytree(CONFIG.parent, tmp_path / "project")
     text = CONFIG.read_text(encoding="utf-8").replace("kind: auto", "kind: host")
     (project / CONFIG.name).write_text(text, encoding="utf-8")
@@ -46,7 +45,6 @@ def build(tmp_path: Path, processes: ProcessRunner, then: str, **more: str) -> C
 def test_results_that_are_removed_meanwhile_are_infrastructure(
     tmp_path: Path, processes: ProcessRunner, gone: str
 ) -> None:
-    """The compiler complains, and it is not the engine's fault."""
     ended = build(tmp_path, processes, then=f"rm -rf {tmp_path / gone}")
 
     assert ended.rc == 3, ended.stderr

@@ -24,7 +24,6 @@ SCENARIO = "tiny-mobile/default@any"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a project with a blank in its path, that was trimmed by the hint of `check`."""
     project = Project.of_sample(
         tmp_path_factory.mktemp("steps") / "trim it", models=("tiny-mobile",)
     )
@@ -46,7 +45,6 @@ def type_hint(project: Project, said: str, before: str, placeholder: str = "") -
 
 
 def test_results_of_another_mode(project: Project) -> None:
-    """The trim that the hint names is what is asked about, then."""
     asked = ("size", "why", "main", "--config", "trim it/megtrim.yaml", "--committed")
     refused = run(project, *asked)
     assert refused.rc == 2
@@ -65,7 +63,6 @@ def test_a_scenario_that_is_probed(project: Project) -> None:
 
 
 def test_a_regression_of_the_night(project: Project) -> None:
-    """The base is built next to the checkout, and the times are compared with it."""
     processes, top = ProcessRunner(os.environ), project.folder.parent / "team"
     shutil.copytree(project.folder, top, ignore=shutil.ignore_patterns("megtrim-out"))
     team = Project(top)

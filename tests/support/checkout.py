@@ -31,13 +31,11 @@ def _state() -> frozenset[str] | None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Note what the checkout holds; the workers' are the same."""
     if not hasattr(session.config, "workerinput"):
         session.config.stash[_BEFORE] = _state()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the run if tests wrote into the checkout."""
     before = session.config.stash.get(_BEFORE, None)
     if before is None or not (changed := sorted((_state() or before) ^ before)):
         return

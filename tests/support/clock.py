@@ -41,6 +41,5 @@ def alive(pid: int) -> bool:
 
 
 def written_pid(file: Path) -> int:
-    """Return the process id that a program writes into ``file``, once it is there."""
     until(lambda: file.exists() and file.read_text(encoding="utf-8").endswith("\n"), str(file))
     return int(file.read_text(encoding="utf-8"))

@@ -155,14 +155,12 @@ def _by_name(program: TrimmedProgram) -> dict[str, list[Function]]:
 
 
 def _direct_calls(program: TrimmedProgram) -> Iterator[int]:
-    """Yield the addresses of what is, or on x86_64 looks like, a direct call."""
     for each in program.code:
         steps = range(each.address, each.address + each.size_bytes, 4 if program.is_aarch64 else 1)
         yield from (at for at in steps if _target(at, program))
 
 
 def _target(at: int, program: TrimmedProgram) -> int:
-    """Return what a direct call calls; 0 if there is none."""
     code = program.word(at, 5)
     if not program.is_aarch64:
         called = code[:1] == b"\xe8" and len(code) == 5
@@ -175,7 +173,6 @@ def _target(at: int, program: TrimmedProgram) -> int:
 
 
 def _truth_at(address: int, program: TrimmedProgram) -> str:
-    """Return what the numbered trap at ``address`` stands for; empty if there is none."""
     code = program.word(address, 7)
     if program.is_aarch64:
         number = (int.from_bytes(code[:4], "little") >> 5 & 0xFFFF) - _FIRST_BRK
@@ -201,8 +198,6 @@ _FIELD = re.compile(r"\{([A-Za-z_0-9]+)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlace:
-    """Where and how a crash was, and what that means."""
-
     what: str
     pc: int
     name: str
@@ -215,8 +210,6 @@ class FieldPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldReport:
-    """A filled layout."""
-
     title: str
     whole: bool
     place: FieldPlace

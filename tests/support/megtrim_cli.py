@@ -31,8 +31,6 @@ ARGV = (sys.executable, "-m", "megtrim")
 
 @dataclass(slots=True)
 class Project:
-    """A team's folder: a configuration with its models, and the folder of results next to it."""
-
     folder: Path
     out: Path = field(init=False)
     env: dict[str, str] = field(default_factory=dict)
@@ -75,11 +73,9 @@ class Project:
         self.config.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
 
     def change(self, **keys: Any) -> None:
-        """Give keys of the configuration other values."""
         self.write(self.read() | keys)
 
     def argv(self, verb: str, *arguments: str) -> tuple[str, ...]:
-        """Return the command line of a verb, such as ``stage build``, on this project."""
         where = ("--config", str(self.config), "--out", str(self.out))
         return (*ARGV, *verb.split(), *where, *arguments)
 
@@ -88,7 +84,6 @@ class Project:
         return run_megtrim(*words, cwd=self.folder, env=self.env, timeout_s=timeout_s)
 
     def expect(self, verb: str, *arguments: str, timeout_s: float = 600) -> CompletedCommand:
-        """Run a verb, which has to go well."""
         ended = self.run(verb, *arguments, timeout_s=timeout_s)
         assert ended.rc == 0, ended.stderr
         return ended
@@ -124,7 +119,6 @@ def run_megtrim(
     env: Mapping[str, str] | None = None,
     timeout_s: float = 600,
 ) -> CompletedCommand:
-    """Run megtrim to its end; ``env`` is added to the environment of the tests."""
     note("megtrim")
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -171,8 +165,6 @@ def _be_megtrim(
 
 @dataclass(frozen=True, slots=True)
 class KeepFolder:
-    """A folder with a file for each scenario."""
-
     path: Path
 
     def read(self) -> KeepSet:
@@ -185,19 +177,16 @@ class KeepFolder:
         return self.path / f"{scenario}.json"
 
     def texts(self) -> dict[str, str]:
-        """Return the text of each file; none where there is no keep set."""
         names = find_files(self.path)
         return {name: (self.path / name).read_text(encoding="utf-8") for name in names}
 
     def edit(self, change: Callable[[str], str]) -> None:
-        """Change the text of each file; one of them at least must become another."""
         before = self.texts()
         after = {name: change(text) for name, text in before.items()}
         assert after != before
         self.restore(after)
 
     def drop_lines(self, drop: Callable[[str], bool]) -> list[str]:
-        """Remove lines from all files, and return those that were there, each once."""
         lines = {line for text in self.texts().values() for line in text.splitlines(keepends=True)}
         self.edit(lambda text: "".join(x for x in text.splitlines(keepends=True) if not drop(x)))
         return sorted(filter(drop, lines))
@@ -207,5 +196,4 @@ class KeepFolder:
             (self.path / name).write_text(text, encoding="utf-8")
 
     def remove(self) -> None:
-        """Remove the keep set, if there is one."""
         shutil.rmtree(self.path, ignore_errors=True)

@@ -65,7 +65,6 @@ class Block:
 
     @property
     def lane(self) -> str:
-        """Return the lane that runs it, empty where none does."""
         found = _RUN.fullmatch(self.what) if self.mark == "run" else None
         return found["lane"] if found else ""
 
@@ -76,7 +75,6 @@ class Block:
 
     @property
     def who(self) -> str:
-        """Return who does the same, of a block that no lane runs."""
         return self.what.partition("; ")[2] if self.mark == "needs" else ""
 
 
@@ -112,7 +110,6 @@ BLOCKS = tuple(
 
 
 def blocks_in(lane: str) -> tuple[Block, ...]:
-    """Return the blocks that a lane runs, page by page, in the order of the page."""
     return tuple(block for block in BLOCKS if block.lane == lane)
 
 
@@ -120,7 +117,6 @@ PROGRAMS: dict[str, click.Command] = {"megtrim": megtrim, "virtual-phone": virtu
 
 
 def find_refusal(line: str) -> str:
-    """Say why the command line would refuse a command; empty where it takes it."""
     said = re.split(r" {3}| [|>] ", line, maxsplit=1)[0].replace(" DIGEST", f" {'0' * 64}")
     program, *words = shlex.split(said, comments=True)
     command = PROGRAMS[program]
@@ -151,7 +147,6 @@ MODEL = "tiny-mobile"
 LONGEST_S = 900
 _PLACEHOLDERS = {"OWNER": "team", " SHA ": f" {KIT_SHA} "}
 _KIT, _KIT_VERSION = "team/megtrim", "v0.2.0"
-"""The kit, and the version that the pages call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +157,6 @@ class Place:
     env: dict[str, str] = field(default_factory=dict)
 
     def type(self, block: Block) -> CompletedCommand:
-        """Type the commands, as a reader does in bash; end at the first that fails."""
         return ProcessRunner(os.environ).run(self._command(block.script))
 
     @contextmanager
@@ -182,7 +176,6 @@ class Place:
 
 
 def new_folder(parent: Path) -> Place:
-    """Return a repository with a model and its input, next to a checkout of the engine."""
     shutil.copytree(SAMPLE, parent / "MegEngine")
     server = make_kit(parent / "forge", _KIT_VERSION, name=_KIT)
     place = Place(folder=parent / "team", env={"GITHUB_SERVER_URL": server})
@@ -199,7 +192,6 @@ def new_folder(parent: Path) -> Place:
 
 
 def configured_folder(parent: Path, out: Path, *, toolchain: str) -> tuple[Place, Project]:
-    """Return such a folder with a configuration, whose results lie where others share them."""
     place = new_folder(parent)
     project = Project.of_sample(place.folder, models=(MODEL,))
     config = project.read()

@@ -26,8 +26,6 @@ OWN_RUNTIME = {"none", "system"}
 
 @dataclass(frozen=True, kw_only=True)
 class PrefabLibrary:
-    """One library of a module."""
-
     path: str
     api: int
     ndk: int
@@ -36,14 +34,11 @@ class PrefabLibrary:
 
 @dataclass(frozen=True, kw_only=True)
 class PrefabModule:
-    """One module: its headers, and a library by each ABI."""
-
     headers: frozenset[str]
     libraries: Mapping[str, PrefabLibrary]
 
 
 def unzip(data: bytes) -> dict[str, bytes]:
-    """Return the files of an archive; no two have one name."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.testzip() is None
         names = archive.namelist()
@@ -59,7 +54,6 @@ def read_object(data: bytes, *, required: set[str], optional: set[str]) -> dict[
 
 
 def read_package(files: Mapping[str, bytes]) -> tuple[str, dict[str, PrefabModule]]:
-    """Return name and modules of the package in ``prefab/`` of an AAR's files."""
     inner = {
         PurePosixPath(path).relative_to("prefab"): data
         for path, data in files.items()

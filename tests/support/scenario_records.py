@@ -14,7 +14,6 @@ def make_record(
     scenario: str = "model/default@any",
     trace_sha256: str = "1" * 64,
 ) -> ScenarioRecord:
-    """Return the record of a scenario by its id, such as ``model/default@any``."""
     return ScenarioRecord(
         id=scenario,
         model_sha256="0" * 64,

@@ -26,8 +26,6 @@ _START_S = 20.0
 
 @dataclass(slots=True)
 class Sshd:
-    """One that runs."""
-
     folder: Path
     port: int
     listener: Background
@@ -58,7 +56,6 @@ class Sshd:
             os.kill(pid, number)
 
     def new_key(self, name: str) -> Path:
-        """Return a key pair that no one knows."""
         return new_key(self.processes, self.folder / name)
 
     def knows(self, key: Path) -> Path:
@@ -69,7 +66,6 @@ class Sshd:
 
 
 def new_key(processes: ProcessRunner, path: Path) -> Path:
-    """Make a key pair without a passphrase."""
     processes.capture("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path))
     return path
 

@@ -73,7 +73,6 @@ def find_excess(
 
 
 def fail_above_held(session: pytest.Session) -> None:
-    """Fail the run if a lane started more than is held."""
     if hasattr(session.config, "workerinput"):
         return
     if excess := find_excess(read_starts(), read_held()):
@@ -81,7 +80,6 @@ def fail_above_held(session: pytest.Session) -> None:
 
 
 def report_failure(session: pytest.Session, subject: str, text: str) -> None:
-    """Let a run fail that no test failed."""
     report = pytest.TestReport(
         nodeid=subject,
         location=("", None, subject),

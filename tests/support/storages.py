@@ -21,7 +21,6 @@ _START_S = 20.0
 
 
 def free_port() -> int:
-    """Return a port of this machine that no one listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -30,8 +29,6 @@ def free_port() -> int:
 
 @dataclass(slots=True)
 class Redis:
-    """A redis-server that runs."""
-
     port: int
     server: Background
 
@@ -39,7 +36,6 @@ class Redis:
         return f"redis://{user}{'@' if user else ''}127.0.0.1:{self.port}"
 
     def ask(self, *words: bytes | str) -> bytes | list[bytes]:
-        """Send a command; return the answer, or the answers of a list."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
             parts = [word.encode() if isinstance(word, str) else word for word in words]
             sent = b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
@@ -61,7 +57,6 @@ class Redis:
         os.kill(self.server.pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it at once: connections are refused from now on."""
         os.kill(self.server.pid, signal.SIGKILL)
         deadline = time.monotonic() + _START_S
         while self.server.alive() and time.monotonic() < deadline:

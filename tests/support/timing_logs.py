@@ -10,8 +10,6 @@ Times = tuple[float, ...]
 
 
 class Form(StrEnum):
-    """What a log looks like."""
-
     CASES = "up to 1.6, a model with test cases"
     INPUT = "up to 1.6, with --input"
     BARE = "up to 1.6, a model without inputs"
@@ -31,8 +29,6 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeLog:
-    """The times of a log, in milliseconds."""
-
     form: Form
     load_ms: float
     prepare_ms: float

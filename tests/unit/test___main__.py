@@ -20,8 +20,6 @@ from support.clock import alive, until, written_pid
 
 @dataclass(frozen=True)
 class Started:
-    """A megtrim that waits for a compiler, which runs."""
-
     pid: int
     compiler: int
     err: Path
@@ -73,7 +71,6 @@ NOHUP = ("/bin/sh", "-c", 'trap "" HUP; exec "$0" "$@"')
 def test_a_cancelled_run_leaves_no_child(
     start: Callable[..., Started], words: tuple[str, ...], number: signal.Signals
 ) -> None:
-    """A CI system that cancels sends SIGTERM, a closed terminal SIGHUP: as clean as Ctrl-C."""
     megtrim = start(*words)
 
     os.kill(megtrim.pid, number)
@@ -84,7 +81,6 @@ def test_a_cancelled_run_leaves_no_child(
 
 
 def test_nohup_is_kept(start: Callable[..., Started]) -> None:
-    """Whoever asked for it closes the terminal and expects the run to go on."""
     megtrim = start(*NOHUP)
 
     os.kill(megtrim.pid, signal.SIGHUP)
@@ -96,7 +92,6 @@ def test_nohup_is_kept(start: Callable[..., Started]) -> None:
 
 
 def test_a_closed_terminal_is_an_interruption(start: Callable[..., Started]) -> None:
-    """Although no one can be shown: what is written to it fails."""
     ours, theirs = os.openpty()
     megtrim = start(terminal=os.ttyname(theirs))
     os.close(theirs)

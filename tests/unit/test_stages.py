@@ -34,8 +34,6 @@ TASKS = (BUILD, TRACE, OTHER, VERIFY, VERDICT)
 
 
 class Found(StageResult):
-    """What the stages of these tests find: how they end."""
-
     code: int
 
     @property
@@ -88,7 +86,6 @@ def test_every_task_runs_once(fake: Fake, tmp_path: Path) -> None:
 
 
 def test_what_is_to_be_done_took_some_time_before(fake: Fake, tmp_path: Path) -> None:
-    """Nothing is done for that, and nothing is taken as found."""
     log = DurationLog(tmp_path / "durations.json", "sample zig 1")
     first = changed(open_session(tmp_path)[0], durations=log)
     assert stages.describe_durations(TASKS, first) == ""
@@ -118,7 +115,6 @@ def test_a_changed_input_redoes_what_depends_on_it(fake: Fake, tmp_path: Path) -
 def test_a_failure_ends_what_depends_on_it(
     fake: Fake, tmp_path: Path, failure: MegtrimError, code: int
 ) -> None:
-    """The rest goes on, the verdict too: it speaks of the failure."""
     fake.does[TRACE.id] = failure
     made, said = open_session(tmp_path)
 
@@ -146,7 +142,6 @@ def test_what_failed_is_tried_again(fake: Fake, tmp_path: Path) -> None:
 def test_bad_input_and_ctrl_c_end_the_chain(
     fake: Fake, tmp_path: Path, error: MegtrimError
 ) -> None:
-    """At once: what follows would be of no use."""
     fake.does[TRACE.id] = error
     made, _ = open_session(tmp_path)
 
@@ -167,7 +162,6 @@ def test_a_result_can_be_a_failure(fake: Fake, tmp_path: Path) -> None:
 def test_a_keep_set_is_settled_each_time(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also one that was made before: the committed file may be another now."""
     task = Task(stage=Stage.HEADER, name="keepset", needs=())
     settled: list[str] = []
     monkeypatch.setattr(committed_keepset, "settle", lambda _, folder: settled.append(folder.name))
@@ -192,7 +186,6 @@ def steps(tmp_path: Path) -> list[tuple[str, str, str]]:
 
 
 def test_a_plan_runs_nothing(fake: Fake, tmp_path: Path) -> None:
-    """It says what would run, and what waits for that."""
     assert steps(tmp_path) == [
         ("build/plain", "run", "there is no result yet"),
         ("profile/m/s@any", "waits", "on build/plain"),
@@ -274,7 +267,6 @@ def asking(fake: Fake, monkeypatch: pytest.MonkeyPatch, task_id: str) -> list[St
 def test_what_a_stage_asks_for_is_made_then(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A profile build that only a trap needs: made within verification, and said as usual."""
     got = asking(fake, monkeypatch, PROFILE)
     made, said = open_session(tmp_path)
 
@@ -291,7 +283,6 @@ def test_what_a_stage_asks_for_is_made_then(
 def test_what_is_there_is_not_made_again(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither what this run made nor what a former one did."""
     profile = Task(stage=Stage.BUILD, name="profile", needs=())
     got = asking(fake, monkeypatch, PROFILE)
     made, _ = open_session(tmp_path)
@@ -322,7 +313,6 @@ def test_what_is_asked_for_brings_what_it_depends_on(
 def test_what_is_asked_for_may_fail(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks goes on without it; it is tried once, and its failure is kept."""
     failure = ProductFailure("it does not compile")
     fake.does[PROFILE] = failure
     got = asking(fake, monkeypatch, "profile/m/s@any")
@@ -350,7 +340,6 @@ def test_without_a_chain_nothing_is_made(fake: Fake, tmp_path: Path) -> None:
 
 
 def test_every_stage_has_its_module() -> None:
-    """The table is whole, and each entry is the module of that name."""
     assert set(stages.MODULES) == set(Stage)
     for stage, module in stages.MODULES.items():
         assert (module.__doc__ or "").startswith(f"Stage `{stage}`: ")

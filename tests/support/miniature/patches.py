@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
-    """One replacement in one file."""
-
     part: str
     """Folder of the sample engine's sources."""
     file: str

@@ -95,7 +95,6 @@ def _apply(patch: Patch, folder: Path) -> None:
 
 
 def _modes() -> str:
-    """Return the elementwise modes as the real tree's description file has them."""
     lines = (_SOURCES / "elemwise_modes.txt").read_text(encoding="utf-8").splitlines()
     pairs = [line.split() for line in lines if not line.startswith("#")]
     items = "".join(f'    "{name} = {value}",\n' for name, value in pairs)

@@ -64,7 +64,6 @@ def trim_by_functions(
 
 
 def trim_by_regions(out: Path) -> Store:
-    """Leave a trim by regions alone."""
     store = Store(out)
     inputs = leave_header(store, 1)
     program = folded()
@@ -74,7 +73,6 @@ def trim_by_regions(out: Path) -> Store:
 
 
 def leave_header(store: Store, *regions: int) -> dict[str, str]:
-    """Leave a header for these regions; return it as an input of a build."""
     keep = dump_keep_set(keep_set(*regions)).encode()
     result = HeaderResult(regions=len(regions), operators=0, warnings=())
     files = {KEEP_SET_FILE: keep, "include/midout.h": repr(regions).encode()}

@@ -142,7 +142,6 @@ def test_a_search_is_made_only_where_no_cache_was_recorded(
 
 
 def test_each_cpu_class_has_its_own_tasks() -> None:
-    """A trace of one class proves nothing about another."""
     found = tasks(config(model("m"), classes=[{"name": "v8"}, {"name": "v82"}]))
 
     verified = [task.name for task in found if task.stage is Stage.VERIFY]

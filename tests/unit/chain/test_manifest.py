@@ -50,7 +50,6 @@ def test_what_was_written_is_read_back() -> None:
     ],
 )
 def test_what_megtrim_did_not_write_is_refused(text: str) -> None:
-    """One clear error: whoever reads it makes the result again."""
     with pytest.raises(InputError, match="expected a manifest as megtrim writes it"):
         parse_manifest(text)
 

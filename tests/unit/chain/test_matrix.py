@@ -99,7 +99,6 @@ def test_a_shard_is_read_as_it_is_written() -> None:
 
 @pytest.mark.parametrize("text", ["", "0/1", "2/1", "1/257", "1", "1/1/1", "01/2", "1/-1", "1/2\n"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
-    """A shard that no one runs would be silence."""
     with pytest.raises(InputError) as caught:
         Shard.parse(text)
     assert caught.value.message == (

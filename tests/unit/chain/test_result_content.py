@@ -76,7 +76,6 @@ def test_what_is_measured_in_a_row_is_not_either() -> None:
 
 
 def test_files_are_and_logs_are_not() -> None:
-    """Whatever their names: a log says how it went."""
     base = folder(RESULT, out_npy="1", run_log="1")
 
     assert content_of(base) == content_of(folder(RESULT, out_npy="1", run_log="2"))

@@ -99,7 +99,6 @@ def test_what_each_task_took_last_is_summed_up(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_used_counts_as_none(tmp_path: Path) -> None:
-    """It serves a line of text: no run fails for it."""
     file = tmp_path / "d.json"
     for text in ("", "{}", "[1]", '{"version": 2, "durations": []}', "\0"):
         file.write_text(text, encoding="utf-8")

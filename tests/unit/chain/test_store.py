@@ -39,21 +39,17 @@ INPUTS = {"model": "aa", "arguments": "--cpu"}
 
 
 class Count(StageResult):
-    """What the stages of these tests find."""
-
     count: int
 
 
 class Other(StageResult):
-    """What none of them finds."""
+    pass
 
 
 FOUND = Count(count=3)
 
 
 class Producer:
-    """Writes one file and counts how often it was asked."""
-
     def __init__(self, text: str = "result\n") -> None:
         self.text = text
         self.calls = 0
@@ -132,7 +128,6 @@ def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
 
 
 def test_results_stay_out_of_git(tmp_path: Path) -> None:
-    """They may lie in a team's repository, or in the engine's; what a team wrote there stays."""
     Store(tmp_path / "out").ensure("build", "plain", INPUTS, Producer(), Count)
     assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == "*\n"
 
@@ -142,7 +137,6 @@ def test_results_stay_out_of_git(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_in_the_manifest_is_not_handed_out(tmp_path: Path) -> None:
-    """Asking for it is our own bug, even where such a file lies there."""
     folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
     (folder.path / "later.txt").write_text("x", encoding="utf-8")
 
@@ -173,7 +167,6 @@ def test_the_manifest_reports_everything(tmp_path: Path) -> None:
 
 
 def test_the_manifest_is_written_last(tmp_path: Path, store: Store) -> None:
-    """While a stage works, its folder is torn for everybody else."""
     key = key_of("build", "plain", INPUTS)
     seen: list[StageFolder | None] = []
 
@@ -243,7 +236,6 @@ def test_a_damaged_folder_is_redone(damage: object, store: Store, folder: StageF
 def test_another_megtrim_does_not_take_a_result(
     monkeypatch: pytest.MonkeyPatch, store: Store, said: list[str], folder: StageFolder
 ) -> None:
-    """It may find something else, or mean something else by the same words; nothing is damaged."""
     monkeypatch.setattr(stores, "code_digest", lambda: "another")
 
     assert store.find("build", folder.key, Count) is None
@@ -271,7 +263,6 @@ def test_a_damaged_result_is_not_of_another_megtrim(
 def test_a_result_of_an_older_layout_is_made_again(
     monkeypatch: pytest.MonkeyPatch, store: Store, said: list[str]
 ) -> None:
-    """It is never read as one of this layout, not even as the previous one; nothing is damaged."""
     with monkeypatch.context() as older:
         older.setattr(stores, "LAYOUT", 2)
         older.setattr(manifests, "LAYOUT", 2)
@@ -302,7 +293,6 @@ def test_a_result_of_an_older_layout_is_made_again(
 def test_an_odd_result_is_made_again(
     result: dict[str, object], wrong: str, store: Store, said: list[str], folder: StageFolder
 ) -> None:
-    """Even where its manifest is whole and states the right digest: it is never misread."""
     manifest = parse_manifest((folder.path / MANIFEST).read_text(encoding="utf-8"))
     odd = dump_manifest(replace(manifest, result=result))
     (folder.path / MANIFEST).write_text(odd, encoding="utf-8")
@@ -314,7 +304,6 @@ def test_an_odd_result_is_made_again(
 
 
 def test_a_result_is_read_as_what_it_is(tmp_path: Path) -> None:
-    """To take it for another kind is our own bug."""
     folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
 
     assert folder.result_as(Count).count == 3
@@ -323,7 +312,6 @@ def test_a_result_is_read_as_what_it_is(tmp_path: Path) -> None:
 
 
 def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of every file of both packages; what Python compiles next to them is none."""
     package = tmp_path / "megtrim"
     (package / "size").mkdir(parents=True)
     (tmp_path / "virtual_phone").mkdir()
@@ -390,7 +378,6 @@ def test_a_flipped_bit_is_found_named_and_mended(
 
 
 def test_what_is_handed_out_was_not_changed_since(store: Store, folder: StageFolder) -> None:
-    """Between finding a result and using it as well; nothing is known of the product then."""
     settle(folder)
     for found in (folder, store.find("build", folder.key, Count)):
         assert found is not None
@@ -405,7 +392,6 @@ def test_what_is_handed_out_was_not_changed_since(store: Store, folder: StageFol
 def test_what_is_remembered_is_not_read_again(
     monkeypatch: pytest.MonkeyPatch, store: Store, folder: StageFolder
 ) -> None:
-    """An up-to-date run asks the disk about its files and reads none."""
     settle(folder)
     read: list[Path] = []
     monkeypatch.setattr(integrity, "_digest", read.append)
@@ -440,7 +426,6 @@ def test_a_damaged_memory_is_of_no_account(memory: str, store: Store, folder: St
 
 
 def test_a_memory_of_other_files_is_of_no_account(tmp_path: Path, folder: StageFolder) -> None:
-    """It may have come with a folder that was copied."""
     settle(folder)
     copy = tmp_path / "copy"
     shutil.copytree(tmp_path / "build", copy / "build")
@@ -461,7 +446,6 @@ def test_a_pipe_in_a_files_place_does_not_hang(
 
 
 def test_what_is_used_again_is_the_newest(store: Store) -> None:
-    """What a stage found last need not be what it made last."""
     first, _ = store.ensure("verdict", "verdict", {"verify": "pass"}, Producer(), Count)
     second, _ = store.ensure("verdict", "verdict", {"verify": "fail"}, Producer(), Count)
     for age, folder in enumerate((first, second)):
@@ -507,7 +491,6 @@ def test_discard_drops_one_stage_or_one_name(store: Store) -> None:
 def test_what_is_discarded_is_the_previous_until_it_is_made_again(
     tmp_path: Path, store: Store
 ) -> None:
-    """A proof outlives an attempt that comes to nothing, however often that happens."""
     built, _ = ensure(store)
 
     def fail(folder: Path) -> Count:
@@ -551,7 +534,6 @@ def test_a_lock_is_waited_for_and_the_wait_is_announced(tmp_path: Path) -> None:
 
 
 def test_a_lock_is_one_file_for_all_processes(store: Store, said: list[str]) -> None:
-    """Whoever knows the name of what is worked on knows it; a free one is not talked about."""
     with pytest.raises(ZeroDivisionError), store.lock("x"):
         raise ZeroDivisionError
     with store.lock("x"), store.lock("y"), pytest.raises(Timeout):
@@ -630,7 +612,6 @@ def test_a_killed_producer_leaves_a_store_that_goes_on(tmp_path: Path, seed: int
 
 
 def test_a_text_is_replaced_whole(tmp_path: Path) -> None:
-    """The new text takes the name, not the bytes: who reads the old one reads it to its end."""
     path = tmp_path / "new" / "file.json"
     write_atomically(path, "one ä\n")
 
@@ -656,7 +637,6 @@ def test_a_write_that_is_cut_off_leaves_the_old_text(
     error: BaseException,
     raised: type[BaseException],
 ) -> None:
-    """Until the new text is safe on the disk, a reader sees the old one."""
     path = tmp_path / "file.json"
     write_atomically(path, "old\n")
     seen = []
@@ -712,7 +692,6 @@ def test_a_folder_that_cannot_be_made_is_shown(tmp_path: Path, root: str) -> Non
 
 
 def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
-    """And one that cannot be read is an input error that names it."""
     file = tmp_path / "model.mge"
     file.write_bytes(b"abc")
 
@@ -737,7 +716,6 @@ def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
 def test_a_folder_that_is_removed_meanwhile_is_infrastructure(
     tmp_path: Path, error: Exception | None
 ) -> None:
-    """Whatever the work made of that: it says nothing of the product, and is no result."""
     store = Store(tmp_path / "out")
 
     def produce(folder: Path) -> Count:
@@ -773,7 +751,6 @@ def test_another_result_in_its_place_is_damage(link: bool, store: Store, said: l
 def test_a_result_of_an_earlier_run_is_taken_unless_it_is_damaged(
     tmp_path: Path, damaged: bool
 ) -> None:
-    """Where its inputs are equal: nothing is produced, and it is known where it came from."""
     produce = Producer()
     made, _ = Store(tmp_path / "earlier").ensure("build", "plain", INPUTS, produce, Count)
     if damaged:

@@ -68,7 +68,6 @@ def test_what_is_right_is_fine(team: Shell, committed: Path) -> None:
 
 
 def test_a_keep_set_that_is_not_there_yet_is_not_fine(team: Shell) -> None:
-    """Nor is it a mistake: it is what a trim makes."""
     answer = team("check")
 
     assert answer.status == 0
@@ -114,7 +113,6 @@ def test_a_keep_set_of_something_else_is_wrong(
 
 @pytest.mark.usefixtures("committed")
 def test_files_are_held_against_the_keep_set_by_their_bytes(team: Shell) -> None:
-    """A model may have other weights, as long as they are in the same graph."""
     writer = write_models.tiny_vgg()
     for at, each in enumerate(writer._operators):
         writer._operators[at] = replace(each, weights=each.weights[::-1])
@@ -149,7 +147,6 @@ def test_files_are_held_against_the_keep_set_by_their_bytes(team: Shell) -> None
 def test_keys_inputs_and_models_are_checked(
     team: Shell, pairs: list[tuple[str, str]], message: str
 ) -> None:
-    """As every command does; the place in the file is that of the list of threads."""
     (team.folder / "m.onnx").write_bytes(b"\x08\x08\x12\x07pytorch")
     (team.folder / "info.json").write_bytes((ENGINE / "models/tiny-vgg.sample.json").read_bytes())
     edit(team, *pairs)

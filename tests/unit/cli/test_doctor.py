@@ -15,8 +15,6 @@ from unit.cli.support import Shell
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of device for which something is missing, or nothing."""
-
     lacking: str
 
     def missing(self, processes: ProcessRunner) -> str:
@@ -61,7 +59,6 @@ def test_doctor_says_what_is_there(shell: Shell) -> None:
 def test_doctor_says_how_to_get_what_is_missing(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ends with 2 where nothing can build an engine; any compiler can build the sample."""
     monkeypatch.setenv("PATH", str(shell.folder))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 

@@ -49,7 +49,6 @@ def test_the_clock_can_be_set() -> None:
 
 
 def test_a_clock_that_was_set_is_announced() -> None:
-    """A variable that was left behind would decide about waivers and proofs in silence."""
     with clock_at("2027-01-31"):
         assert describe_clock().startswith("MEGTRIM_NOW is set: ")
     with clock_at(""):
@@ -60,7 +59,6 @@ def test_a_clock_that_was_set_is_announced() -> None:
 
 @pytest.mark.parametrize("now", ["soon", "9999-12-31", "0001-01-01", "9999-12-31T23:59:59-14:00"])
 def test_a_clock_that_shows_no_time_is_refused(now: str) -> None:
-    """It would let proofs age at random; days are added to it."""
     with clock_at(now), pytest.raises(InputError) as caught:
         read_today()
 

@@ -79,7 +79,6 @@ def test_explain_in_words(project: Shell) -> None:
     "thing", ["megdnn_fallback_winograd", "megdnn_fallback_winograd<-1290123641, 0>", "ns::one()"]
 )
 def test_explain_knows_what_trapped(project: Shell, thing: str) -> None:
-    """What the committed keep set misses may be needed all the same: by whom, and the way out."""
     text = "it trapped: the function ns::one() is not kept, for the keep set does not list it"
     verdict = join(facts(scenarios=(replace(trapped(), text=text),)))
 
@@ -239,7 +238,6 @@ def test_a_release_is_enough(shell: Shell) -> None:
 
 
 def test_what_a_release_does_not_answer(shell: Shell) -> None:
-    """One that is damaged is no basis for an answer, and one is asked about crashes alone."""
     folder = write_release(shell.folder / "camera-1.4", numbered())
     (folder / "bin/app").write_bytes(b"another")
     damaged = shell("explain", "--address", "0x1", "--release", "camera-1.4")

@@ -24,8 +24,6 @@ Export = Callable[..., Answer]
 
 @pytest.fixture
 def export(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Export:
-    """Return ``export`` of a chain that ends with these statuses."""
-
     def call(*arguments: str, codes: tuple[int, ...] = (0,)) -> Answer:
         def chain(*_: Any, **__: Any) -> Any:
             return open_session(shell.folder)[0], list(codes)
@@ -116,7 +114,6 @@ def test_several_toolchains_have_a_folder_each_and_one_aar(
 
 
 def test_without_one_of_them_there_is_no_joint_aar(export_several: Export, shell: Shell) -> None:
-    """An app would get it for some phones alone; what succeeded is there."""
     answer = export_several(failing=("armv7",))
 
     assert answer.status == 1

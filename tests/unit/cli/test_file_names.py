@@ -15,7 +15,6 @@ from unit.cli.test_hostile_inputs import settle_in
 
 
 def _find_paths(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield a call for each path that a verb takes, with PATH in its place."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):

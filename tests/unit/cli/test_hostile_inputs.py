@@ -134,7 +134,6 @@ def test_a_merge_that_no_one_resolved_is_named_as_that(
 
 
 def test_all_pointers_are_shown_at_once(team: Shell) -> None:
-    """Each in its line: what is fetched next is all of them."""
     for file in NAMED:
         put(team, file, PLACES["pointer"])
     reported = refused(team)

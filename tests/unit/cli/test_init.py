@@ -97,7 +97,6 @@ LINUX = "linux/megtrim.yaml"
 
 @pytest.mark.parametrize("config", ["megtrim.yaml", LINUX])
 def test_a_model_is_added_by_files_of_its_own(team: Shell, config: str) -> None:
-    """Those that two people add touch nothing in common; shared models get them where they are."""
     for name in ("resnet18-s.mge", "mobilenet-s.mge"):
         team.model(name)
     assert team("init", "resnet18-s.mge").status == 0
@@ -139,7 +138,7 @@ INPUT = "resnet18-s.h2d-0.npy"
 
 
 def _nothing(_team: Shell) -> None:
-    """Change nothing."""
+    pass
 
 
 def _link(name: str) -> Callable[[Shell], object]:
@@ -178,7 +177,6 @@ def _write(name: str, data: bytes) -> Callable[[Shell], object]:
 def test_what_cannot_be_trimmed_is_refused(
     team: Shell, words: tuple[str, ...], message: str, prepare: Callable[[Shell], object]
 ) -> None:
-    """Now, not after an hour of building; what is there is someone's work, and stays alone."""
     team.model(RESNET)
     team.sample(SAMPLE)
     (team.folder / "folder").mkdir()

@@ -37,7 +37,6 @@ models: [{name: m, file: tiny-vgg.sample, scenarios: [{name: s}]}]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The server that has the kit."""
     return make_kit(tmp_path_factory.mktemp("kit"), "v1.2.3")
 
 
@@ -143,7 +142,6 @@ def test_a_second_configuration_has_callers_of_its_own(team: Shell) -> None:
 
 
 def test_a_configuration_has_one_set_of_callers(team: Shell) -> None:
-    """Two would write one comment; which files they are is for the team to say."""
     assert team("init", "-c", "trim/megtrim.yaml", "tiny-vgg.sample").status == 0
     assert team("init", "-c", "trim/megtrim.yaml", *KIT).status == 0
     old = team.folder / WRITTEN[0]
@@ -160,7 +158,6 @@ def test_a_configuration_has_one_set_of_callers(team: Shell) -> None:
 
 
 def test_a_keep_set_belongs_to_one_configuration(team: Shell) -> None:
-    """Two refreshes would each propose to remove what the other one keeps."""
     for config in ("megtrim.yaml", "linux.yaml"):
         assert team("init", "-c", config, "tiny-vgg.sample").status == 0
     other = team.folder / "linux.yaml"
@@ -208,7 +205,6 @@ def test_a_caller_that_was_edited_stays(team: Shell) -> None:
 def test_the_default_branch_comes_from_git(
     team: Shell, references: dict[str, str], option: tuple[str, ...], branch: str
 ) -> None:
-    """With another one there would never be a baseline."""
     for reference, target in references.items():
         set_branch(team.folder, reference, target)
 
@@ -223,7 +219,6 @@ def test_the_default_branch_comes_from_git(
 def test_a_repository_is_looked_for_as_high_as_git_may(
     team: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A checkout around a folder may have nothing to do with it."""
     inner = team.folder / "tmp" / "inner"
     inner.mkdir(parents=True)
     monkeypatch.chdir(inner)
@@ -339,7 +334,7 @@ def test_a_toolchain_that_is_checked_with_all_others_gets_no_second_check(team: 
 
 
 def _leave_nothing(_folder: Path) -> None:
-    """Change nothing."""
+    pass
 
 
 def _configure(keys: str) -> Callable[[Path], object]:
@@ -389,7 +384,6 @@ def test_what_cannot_be_written_is_refused(
 def test_without_the_kits_server_nothing_is_written(
     team: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it has that version cannot be known: that is no one's mistake."""
     monkeypatch.setenv("GITHUB_SERVER_URL", "http://127.0.0.1:9")
     answer = team("init", *NEW)
 

@@ -41,7 +41,6 @@ HEAVY = ("jinja2", "numpy", "ruptures", "scipy.optimize", "scipy.sparse", "scipy
 
 
 def walk(group: click.Group) -> Iterator[LazyGroup]:
-    """Yield a group and all groups in it that are lazy."""
     if isinstance(group, LazyGroup):
         yield group
     context = click.Context(group)
@@ -100,7 +99,6 @@ def test_the_gate_imports_no_schema(processes: ProcessRunner, tmp_path: Path) ->
 
 
 def list_heavy(processes: ProcessRunner, words: str, *more: str) -> list[str]:
-    """Return the modules that a call imports, of those that take long, and of ``more``."""
     script = (
         "import sys\n"
         "from megtrim.cli import main\n"

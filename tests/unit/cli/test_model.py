@@ -30,7 +30,6 @@ def test_model_show_of_either_format(
     suffix: str,
     form: str,
 ) -> None:
-    """Both tell the same model; the second has no hash of its own, so the file's must do."""
     path = shell.model(f"{name}{suffix}")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     second = form == "mge v2"
@@ -60,7 +59,6 @@ def test_model_show_of_either_format(
 @pytest.mark.parametrize("name", ["resnet18-s.mge", "resnet18-s.v2.mge"])
 @pytest.mark.parametrize("share", [0, 0.1, 0.999])
 def test_model_show_of_what_is_no_model(shell: Shell, name: str, share: float) -> None:
-    """One message, wherever the copy ended; a pipe, which no one writes to, is not waited for."""
     path = shell.model(name)
     whole = path.read_bytes()
     path.unlink()  # the recorded one is read-only, and so is its copy

@@ -82,8 +82,6 @@ def test_results_are_spelled_without_detours(tmp_path: Path) -> None:
 def test_a_full_or_a_sick_disk_is_no_mistake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, hint: str
 ) -> None:
-    """It is infrastructure; more room helps the full one alone."""
-
     def fail(**_: object) -> None:
         raise OSError(number, os.strerror(number))
 

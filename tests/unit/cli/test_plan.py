@@ -24,7 +24,6 @@ def team(shell: Shell) -> Shell:
 def test_a_plan_lists_every_task_and_counts_them(
     team: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is left in the folder of results; what they took is not known on a new machine."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     answer = team("plan", "--quiet")
 

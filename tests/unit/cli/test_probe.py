@@ -64,7 +64,6 @@ def test_a_probe_runs_a_configured_model_or_any_file(known: Session, tmp_path: P
     ],
 )
 def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool) -> None:
-    """To the committed file, where a pull request looks; no trap has nothing to keep."""
     asked = Invocation(config="a.yaml", committed=True)
     *_, line = probe._render_outcome(wanted(), found, asked, as_json=False).splitlines()
 
@@ -74,7 +73,6 @@ def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool
 
 @pytest.mark.parametrize("model", ["m/s", "m/s@any"])
 def test_a_traced_scenario_is_not_probed(known: Session, model: str) -> None:
-    """Under its name only what it was traced with may run."""
     with pytest.raises(InputError) as caught:
         probe._make_spec(wanted(model, "--cpu"), known)
 

@@ -81,7 +81,6 @@ def rebuild(
 def test_it_is_built_again(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, device: str | None, said: str
 ) -> None:
-    """From nothing, by the committed keep set, and run as a release is; no earlier proof counts."""
     answer, asked = rebuild(shell, monkeypatch, *(("--device", device) if device else ()))
 
     assert answer.status == 0

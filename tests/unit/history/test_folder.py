@@ -67,7 +67,6 @@ def test_a_folder_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
 
 
 def test_no_folder_is_an_input_error(tmp_path: Path) -> None:
-    """It is a misspelt name, rather than a history without a run."""
     with pytest.raises(InputError, match="found no folder"):
         read_folder(tmp_path / "nowhere", RUN_FILES)
 

@@ -27,7 +27,6 @@ def github() -> Iterator[GithubDouble]:
 def ask(
     github: GithubDouble, method: str, path: str, *, token: str = GithubDouble.token, **body: Any
 ) -> requests.Response:
-    """Ask as a client does, without following where an answer leads."""
     return requests.request(
         method,
         f"{github.url}{path}",
@@ -51,7 +50,6 @@ def ask(
     ],
 )
 def test_who_asks_for_what(github: GithubDouble, path: str, token: str, status: int) -> None:
-    """A token, a repository and a route must be known."""
     assert ask(github, "GET", path, token=token).status_code == status
 
 
@@ -69,7 +67,6 @@ def test_permissions_are_held(github: GithubDouble) -> None:
 
 
 def test_comments_live(github: GithubDouble) -> None:
-    """Made by whom the token is, edited, listed by issue, removed."""
     github.logins["other"] = "someone"
     path = f"{ROOT}/issues/1/comments"
     first = ask(github, "POST", path, body="one").json()
@@ -87,7 +84,6 @@ def test_comments_live(github: GithubDouble) -> None:
 
 
 def test_lists_come_in_pages(github: GithubDouble) -> None:
-    """Each names the next one, the last one none."""
     repository = github.repository()
     for number in range(5):
         repository.comment(1, str(number))
@@ -103,7 +99,6 @@ def test_lists_come_in_pages(github: GithubDouble) -> None:
 
 
 def test_archives_lie_on_another_host_that_wants_no_token(github: GithubDouble) -> None:
-    """A token that follows there is a mistake of the client."""
     repository = github.repository()
     run = repository.run(repository.heads["main"])
     artifact = repository.artifact(run, b"data")
@@ -120,7 +115,6 @@ def test_archives_lie_on_another_host_that_wants_no_token(github: GithubDouble) 
 
 
 def test_faults_come_in_order_and_end(github: GithubDouble) -> None:
-    """Statuses, headers, a broken connection, and what was done all the same."""
     path = f"{ROOT}/issues/1/comments"
     github.fail("POST", "/comments$", status=429, headers={"Retry-After": "7"}, times=2)
     github.fail("POST", "/comments$", status=502, acts=True)
@@ -138,7 +132,6 @@ def test_faults_come_in_order_and_end(github: GithubDouble) -> None:
 
 
 def test_an_answer_can_be_late(github: GithubDouble) -> None:
-    """Others are answered meanwhile, and the end waits for no one."""
     github.fail("GET", "/pulls$", status=200, delay_s=30)
     late = threading.Thread(target=_patiently, args=(github,))
     late.start()
@@ -162,7 +155,6 @@ def _patiently(github: GithubDouble) -> None:
 
 @pytest.fixture
 def repository() -> Repository:
-    """Return main with two commits, and a branch from the first of them."""
     repository = Repository("acme/phone")
     base = repository.commit({"a": "1"}, branch="main")
     repository.commit({"a": "2"}, branch="main")
@@ -171,7 +163,6 @@ def repository() -> Repository:
 
 
 def test_a_branch_without_anything_new_closes_its_pull_request(repository: Repository) -> None:
-    """As on GitHub: whoever resets a branch to its base loses the pull request."""
     number = repository.pull("feature")
     repository.commit({"b": "2"}, branch="feature")
     assert repository.pulls[number]["state"] == "open"
@@ -184,7 +175,6 @@ def test_a_branch_without_anything_new_closes_its_pull_request(repository: Repos
 
 
 def test_a_branch_has_one_open_pull_request_to_a_base(repository: Repository) -> None:
-    """A second one is refused until the first is closed."""
     number = repository.pull("feature")
     with pytest.raises(Refused, match="Validation Failed"):
         repository.pull("feature")
@@ -195,7 +185,6 @@ def test_a_branch_has_one_open_pull_request_to_a_base(repository: Repository) ->
 
 
 def test_merge_bases_are_found(repository: Repository) -> None:
-    """By branches and by commits; unrelated histories have none."""
     base = repository.commits[repository.heads["main"]].parents[0]
     repository.commit({"c": "1"}, parents=[], branch="alone")
 
@@ -206,7 +195,6 @@ def test_merge_bases_are_found(repository: Repository) -> None:
 
 
 def test_files_are_put_and_got(github: GithubDouble) -> None:
-    """What is replaced must be named by its sha."""
     path = f"{ROOT}/contents/dir/b.txt"
     made = ask(github, "PUT", path, message="add", content="MQ==", branch="main")
     sha = ask(github, "GET", path).json()["sha"]

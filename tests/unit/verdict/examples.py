@@ -40,8 +40,6 @@ HOSTILE = "@admin see #1 <script>alert(1)</script> | `x` ]]> \x00\x1b[31mred\x1b
 
 
 def sizes(reduced_bytes: int = REDUCED_BYTES) -> ArtifactSizes:
-    """Return load_and_run in its three variants."""
-
     def variant(name: str, size_bytes: int, shares: tuple[int, ...]) -> VariantSize:
         names = ("text", "rodata", "data", "relocations", "unwind")
         parts = [size_bytes * share // 1000 for share in shares]
@@ -106,7 +104,6 @@ def operators() -> OperatorsUse:
 
 
 def scenario(scenario_id: str, **changes: object) -> ScenarioResult:
-    """Return a scenario that passed, with ``changes``."""
     path, cpu_class = scenario_id.split("@")
     model, name = path.split("/")
     passed = ScenarioResult(
@@ -149,7 +146,6 @@ def growth(**changes: object) -> BudgetRow:
 
 
 def build_check(variant: str, time_s: float) -> Check:
-    """Return the passed check of one variant's build."""
     return Check(
         id=f"build:{variant}",
         kind=CheckKind.BUILD,
@@ -173,7 +169,6 @@ ORIGIN = Origin(
 
 
 def facts(**changes: object) -> VerdictInputs:
-    """Return the facts of a trim where all went well, with ``changes``."""
     good = VerdictInputs(
         origin=ORIGIN,
         config="megtrim.yaml",
@@ -219,12 +214,10 @@ def facts(**changes: object) -> VerdictInputs:
 
 
 def passing() -> Verdict:
-    """Return a verdict where three scenarios passed and the budget is kept."""
     return join(facts())
 
 
 def compared() -> Verdict:
-    """Return a verdict that was measured against a baseline, without the profile variant."""
     growth = {"plain": 0, "profile": None, "reduced": -2_048}
     artifact = sizes()
     grown = tuple(replace(each, growth_bytes=growth[each.variant]) for each in artifact.sizes)
@@ -278,7 +271,6 @@ def by_committed() -> Verdict:
 
 
 def trapped() -> ScenarioResult:
-    """Return a scenario that needs two regions which were not kept."""
     return scenario(
         TUNED,
         arguments=("--cpu", "--enable-nchw44"),
@@ -318,7 +310,6 @@ def crashed() -> ScenarioResult:
 
 
 def failing() -> Verdict:
-    """Return a verdict with a trap, a parity break, and a budget that is broken both ways."""
     broken = (
         budget(used_bytes=2_998_272, status=BudgetStatus.FAIL),
         growth(used_bytes=356_352, status=BudgetStatus.FAIL),
@@ -395,7 +386,6 @@ def _map_of_the_hostile() -> ByteMap:
 
 
 def byte_map(artifact: str = "load_and_run") -> ByteMap:
-    """Return where the bytes of load_and_run are, and where those of its plain build were."""
     shares = (
         ("kernels/arm_common/conv_bias", 180, 300, "megdnn::arm_common::ConvBiasImpl::exec(…)"),
         ("runtime", 250, 60, "mgb::cg::ComputingGraphImpl::compile(…)"),
@@ -433,7 +423,6 @@ def byte_map(artifact: str = "load_and_run") -> ByteMap:
 
 
 def trend(variant: str = "reduced") -> SizeTrend:
-    """Return how load_and_run grew over four commits."""
     sizes = (2_480_000, 2_520_064, 2_519_552, REDUCED_BYTES)
     points = tuple(
         SizePoint(

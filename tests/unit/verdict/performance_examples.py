@@ -37,7 +37,6 @@ def time_of(stage: TimeStage, median_ms: float, *, width: float = 0.02) -> Stage
 
 
 def times(inference_ms: float, *, warm_up_ms: float = 28.5) -> tuple[StageTime, ...]:
-    """Return the times of the three stages of a run."""
     return (
         time_of(TimeStage.PREPARE, 1.6),
         time_of(TimeStage.WARM_UP, warm_up_ms),
@@ -68,12 +67,10 @@ def ratio(
 
 
 def since(value: float, **changes: object) -> RatioResult:
-    """Return a ratio to an earlier program."""
     return replace(ratio(value, against=Reference.BASE, name=BASE), **changes)  # type: ignore[arg-type]
 
 
 def row(experiment: str = "baseline", **changes: object) -> PerformanceRow:
-    """Return a row that was measured, with ``changes``."""
     good = PerformanceRow(
         scenario=RESNET,
         cpu_class="any",
@@ -190,7 +187,6 @@ def nights(count: int = 60, *, step: float = 1.05, gap: range = range(20, 24)) -
 
 
 def performance(**changes: object) -> Performance:
-    """Return rows of every status, with ``changes``."""
     all_kinds = Performance(
         threshold=0.01,
         floor_ms=0.2,
@@ -203,7 +199,6 @@ def performance(**changes: object) -> Performance:
 
 
 def timed(**changes: object) -> Verdict:
-    """Return a verdict on a trim whose times were measured."""
     return join(facts(performance=performance(**changes)))
 
 

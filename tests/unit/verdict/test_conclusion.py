@@ -109,7 +109,6 @@ UNKNOWN = {CheckKind.TRAP: SKIPPED, CheckKind.PARITY: SKIPPED}
 def test_a_scenario_that_ended_worse_than_its_checks_is_refused(
     status: ScenarioStatus, checks: dict[CheckKind, CheckStatus], said: str
 ) -> None:
-    """A device may know what the build's stand-in for it does not."""
     if not said:
         expect_scenario_checks("m/s@c", status, checks)
         return

@@ -75,7 +75,6 @@ OF_ONE = f"{GOOD.partition(',')[0]}, 1 of 3 scenarios verified, 149 of 900 regio
 def test_the_headline_has_failures_sizes_scenarios_and_regions(
     verdict: Verdict, headline: str
 ) -> None:
-    """In this order, and only what was measured; every report and the gate have that line."""
     assert verdict.headline == headline
 
 
@@ -251,7 +250,6 @@ def test_a_crash_and_its_conditions_stand_before_the_log() -> None:
 
 
 def test_a_time_that_does_not_count_is_said_next_to_it() -> None:
-    """A passed scenario stays passed: it is its time that is not valid."""
     checks = of(scenario(RESNET, conditions=THROTTLED))
     cool = of(scenario(RESNET, conditions=replace(THROTTLED, after=Reading(cpu_c=41.0))))
 

@@ -38,7 +38,6 @@ def with_means() -> Verdict:
     "make", [passing, failing, unverified, big, hostile, compared, by_committed, with_means]
 )
 def test_what_is_written_is_read_back(make: Callable[[], Verdict]) -> None:
-    """Also where texts hold what no encoding can hold."""
     text = to_json(make())
 
     assert parse_verdict(text, source="verdict.json") == make()
@@ -125,14 +124,12 @@ def test_conditions_are_written_with_all_their_keys() -> None:
 
 @pytest.mark.parametrize("key", ["conditions", "crash"])
 def test_a_document_of_an_older_version_is_refused(key: str) -> None:
-    """Every key is always there: who reads one reads what this version writes."""
     with pytest.raises(InputError, match=f"scenarios\\[0\\].{key}: found nothing"):
         parse_verdict(changed(f"scenarios.0.{key}", ...), source="verdict.json")
 
 
 @pytest.mark.parametrize("difference", [float("nan"), float("inf"), None])
 def test_a_difference_that_is_no_number_becomes_null(difference: float | None) -> None:
-    """JSON has no NaN, and a reader would stop at it."""
     output = OutputResult(name="x", size_bytes=4, equal=False, largest_difference=difference)
     differs = scenario("m/s@c", status=ScenarioStatus.PARITY, outputs=(output,))
     verdict = judged(differs)

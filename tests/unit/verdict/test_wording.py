@@ -23,7 +23,6 @@ from unit.verdict.examples import compared, facts, failing, passing, unverified
     ],
 )
 def test_times(time_s: float, expected: str) -> None:
-    """Short times to the hundredth, long ones in minutes."""
     assert seconds(time_s) == expected
 
 
@@ -57,7 +56,6 @@ def test_what_needs_a_person_comes_the_worst_first() -> None:
     ],
 )
 def test_regions_of_each_variant(held: int, kept: int, expected: list[str]) -> None:
-    """Of those that a profile build holds, where there is one."""
     verdict = join(facts(regions=RegionsUse(held=held, kept=kept, by_tag=())))
 
     assert [regions_of(size, verdict) for size in verdict.artifacts[0].sizes] == expected
@@ -71,5 +69,4 @@ def test_kept_and_growth_in_words() -> None:
 
 
 def test_what_was_compiled() -> None:
-    """Of all the files that the program is made from."""
     assert describe_rebuild(Rebuild(compiled=2, units=1180)) == "2 of 1,180 files"

@@ -24,8 +24,6 @@ LATER = "2026-05-07T15:00:00"
 
 
 class Bench:
-    """A configuration with this machine and one phone, which does what a test says."""
-
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self.phone = FakeMachine("pixel", shell.folder / "phone", kind="adb", key="adb:1A2B")

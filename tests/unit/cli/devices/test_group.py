@@ -24,7 +24,6 @@ def test_a_host_cleans_every_phone_it_has(bench: Bench) -> None:
 
 
 def test_a_phone_that_a_job_holds_is_not_cleaned(bench: Bench) -> None:
-    """The job needs its files; the host has a phone that works all the same."""
     leases = Leases(bench.shell.folder / "state", "another job", utc_now)
     with leases.acquire(lambda: (bench.phone,)):
         answer = bench("clean", "--attached", "--json")
@@ -36,7 +35,6 @@ def test_a_phone_that_a_job_holds_is_not_cleaned(bench: Bench) -> None:
 
 
 def test_a_phone_that_cannot_be_cleaned_is_put_aside(bench: Bench) -> None:
-    """No job may find what another left; a host without a phone that works says so."""
     bench.phone.broken = frozenset({"clean"})
     answer = bench("clean", "pixel")
 
@@ -45,7 +43,6 @@ def test_a_phone_that_cannot_be_cleaned_is_put_aside(bench: Bench) -> None:
 
 
 def test_a_host_without_phones_serves_nothing(bench: Bench) -> None:
-    """So that it takes no jobs only to fail them."""
     bench.phone.attached = ConnectionState.ABSENT
     answer = bench("clean", "--attached")
 
@@ -74,7 +71,6 @@ def test_a_quarantine_is_shown_with_its_age_author_and_reason(bench: Bench) -> N
 
 
 def test_a_person_restores_by_any_name_even_what_is_not_attached(bench: Bench) -> None:
-    """What is in quarantine often lies in a drawer."""
     with clock_at(NOW):
         bench("quarantine", "pixel", "--reason", "x")
     bench.phone.attached = ConnectionState.ABSENT
@@ -90,7 +86,6 @@ def test_a_person_restores_by_any_name_even_what_is_not_attached(bench: Bench) -
 
 @pytest.mark.parametrize("name", ["pixel", "1A2B", "adb:pixel.lan:5555"])
 def test_a_person_restores_all_addresses_of_a_phone(bench: Bench, name: str) -> None:
-    """A quarantine that is left under another address would keep it from every job."""
     bench.phone.keys = ("adb:1A2B", "adb:pixel.lan:5555")
     bench("quarantine", "pixel", "--reason", "x")
     rows = json.loads(bench("restore", name, "--json").out)["devices"]

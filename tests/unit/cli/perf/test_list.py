@@ -42,7 +42,6 @@ def test_all_experiments_without_a_configuration(shell: Shell) -> None:
     ],
 )
 def test_a_list_says_how_much_an_experiment_takes(shell: Shell, name: str, processes: str) -> None:
-    """A search takes longer than all else, so processes that search are named."""
     answer = shell("perf", "list", "--experiment", name)
 
     assert f"\n    processes: {processes}\n" in answer.out
@@ -77,7 +76,6 @@ def test_a_configuration_answers_for_each_experiment(shell: Shell) -> None:
 
 
 def test_a_model_that_cannot_be_read(shell: Shell) -> None:
-    """Only the engine can: its data type is not known, and held against no experiment."""
     (shell.folder / "tiny-vgg.sample").write_bytes(b"not a model" * 20)
     shell.sample("tiny-vgg.sample.json")
     text = CONFIG.replace("file:", "strip_info: tiny-vgg.sample.json, file:")

@@ -64,7 +64,6 @@ def test_a_cache_is_there_before_the_file_that_names_it(tmp_path: Path) -> None:
 
 
 def test_one_of_several_toolchains_keeps_its_winner(tmp_path: Path) -> None:
-    """The file is read again as it was given: without a choice it would be refused."""
     write_config(tmp_path)
     several = "toolchains: [{name: phone, kind: zig}, {name: desk, kind: host}]\nmodels:"
     before = CONFIG.replace("models:", several)
@@ -78,7 +77,6 @@ def test_one_of_several_toolchains_keeps_its_winner(tmp_path: Path) -> None:
 
 
 def test_a_file_that_would_not_be_valid_stays_as_it_was(tmp_path: Path) -> None:
-    """A mistake of ours costs no one their configuration."""
     write_config(tmp_path)
     file = tmp_path / "megtrim.yaml"
     wrong = f"{CONFIG}      - {{name: fast, arg: [--cpu]}}\n"
@@ -88,7 +86,6 @@ def test_a_file_that_would_not_be_valid_stays_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_file_that_nothing_finds_does_not_stay(tmp_path: Path) -> None:
-    """The pattern of its siblings may be narrower than its name."""
     write_config(tmp_path)
     lost = tmp_path / "fast.yaml"
     with pytest.raises(InputError, match="the pattern that finds its siblings"):

@@ -76,7 +76,6 @@ def test_an_image(stub: Stub, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["/", "/usr", "/usr/lib", "/etc", "/home/../usr/lib", "/run"])
 def test_a_sysroot_does_not_hide_the_image(stub: Stub, tmp_path: Path, folder: str) -> None:
-    """Whatever a configuration names: compilers and libraries stay those of the image."""
     assert Path(folder).is_dir()
     opened = build_host.open_place(
         "a:b", stub.processes, results=tmp_path, readable=(Path(folder),)
@@ -89,7 +88,6 @@ def test_a_sysroot_does_not_hide_the_image(stub: Stub, tmp_path: Path, folder: s
 
 
 def test_a_sysroot_for_boards_is_brought_out_once(stub: Stub, tmp_path: Path) -> None:
-    """A board needs the libraries that the image's compiler linked with."""
     opened = build_host.open_place("a:b", stub.processes, results=tmp_path, readable=())
     first = build_host.sysroot_here(toolchain(), opened, tmp_path)
     second = build_host.sysroot_here(toolchain(), opened, tmp_path)
@@ -109,8 +107,6 @@ PASSED = {"CCACHE_RESHARE": "1", "CCACHE_NAMESPACE": "a", "CCACHE_MAXSIZE": "20G
 
 
 class Machine(ProcessRunner):
-    """One with ccache, whose storage has nothing yet."""
-
     def __init__(self) -> None:
         super().__init__({})
 
@@ -125,7 +121,6 @@ class Machine(ProcessRunner):
 def reported(
     folder: Path, env: dict[str, str] | None = None, *, recompile: bool = False
 ) -> dict[str, str]:
-    """Return the variables of a build in this environment."""
     cache = open_compiler_cache(env or {}, pytest.fail, recompile=recompile)
     return dict(cache.variables(Machine(), ("/usr/bin/c++",), folder))
 
@@ -223,7 +218,6 @@ def test_a_broken_url_is_refused_where_it_is_set(
 def test_jobs_write_for_the_default_branch_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, ref: str, writes: bool
 ) -> None:
-    """What is only proposed reads, also where the URL would let it write."""
     env = {**environment(tmp_path, name), "GITHUB_REF": ref}
     monkeypatch.setenv(VARIABLE, "redis://cache.lan|read-only=false")
 

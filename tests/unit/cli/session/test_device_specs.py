@@ -121,7 +121,6 @@ def test_what_is_attached_to_a_runner_is_never_used_here(tmp_path: Path) -> None
 def test_devices_of_a_class_and_kind_are_a_pool(
     tmp_path: Path, asked: str | None, expected: dict[str, list[str]]
 ) -> None:
-    """The first device's kind decides; a name is itself before it is a kind."""
     found = names(standing_for(loaded(tmp_path, ROOM), asked))
     # A probe, which has no class, runs on the first.
     assert [*found.items()] == [*expected.items()]
@@ -129,7 +128,6 @@ def test_devices_of_a_class_and_kind_are_a_pool(
 
 @pytest.mark.parametrize("kind", ["virtual-phone", "qemu", "local", "auto"])
 def test_a_kind_needs_no_entry(tmp_path: Path, kind: str) -> None:
-    """The demo runs on a virtual phone that no one configured."""
     config = loaded(tmp_path, FULL[: FULL.index("devices:")] + FULL[FULL.index("models:") :])
 
     found = standing_for(config, kind)
@@ -215,8 +213,6 @@ def test_an_order_holds_all_that_a_bundle_reports(
 
 
 def test_no_home_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose user no one knows."""
-
     def no_one() -> Path:
         msg = "Could not determine home directory."
         raise RuntimeError(msg)

@@ -17,15 +17,12 @@ SEVERAL = f"{ENGINE}{MODEL}toolchains: [{{name: phone, kind: ndk}}, {{name: desk
 
 
 class Calls(list[dict[str, Any]]):
-    """What a command was called with, and how it ends."""
-
     def __init__(self, *ends: int | MegtrimError) -> None:
         super().__init__()
         self.ends = list(ends)
         self.closed: list[int] = []
 
     def run(self, folder: Path, text: str, **values: Any) -> int:
-        """Call it on a file, as the command line does."""
         (folder / "m.mge").write_bytes(b"model")
         (folder / "megtrim.yaml").write_text(text, encoding="utf-8")
 
@@ -91,7 +88,6 @@ def test_the_worst_is_the_exit_status(
 def test_what_an_earlier_run_left_is_not_summed_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A verdict that is there may be of another day; one that failed as a verdict is this one's."""
     calls = Calls(1, InputError("there is no such model"))
     assert calls.run(tmp_path, SEVERAL) == 2
 

@@ -29,7 +29,6 @@ def read(config: Path, **env: str) -> Origin:
 
 
 def work_tree(forge: SourceForge) -> tuple[Path, str]:
-    """Return the work tree of camera-app, and its commit."""
     commit = forge.commit("camera-app", FILES)
     return forge.root / "work" / "camera-app", commit
 
@@ -62,7 +61,6 @@ def test_what_is_known_of_a_project(forge: SourceForge, tmp_path: Path) -> None:
 
 
 def test_a_commit_is_not_named_where_changes_are_unknown(forge: SourceForge) -> None:
-    """With an index that git cannot read, what is here may be anything."""
     folder, _ = work_tree(forge)
     (folder / ".git" / "index").write_bytes(b"damaged")
 
@@ -115,7 +113,6 @@ def test_a_remote_names_the_project_and_shows_no_password(
 
 
 def test_changes_are_seen(forge: SourceForge) -> None:
-    """Those of the configuration's folder: the commit does not describe what was run."""
     folder, _ = work_tree(forge)
     (folder / "megtrim-out").mkdir()
     assert not read(folder / "megtrim.yaml").changed

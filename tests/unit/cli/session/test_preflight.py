@@ -244,7 +244,6 @@ OWN = "applications: [{name: own}]\n"
 def test_inputs_that_a_run_can_use_pass(
     newest: MegEngine, tmp_path: Path, scenario: str, model: str, more: str, array: object
 ) -> None:
-    """Name, type and shape are the model's, or only its authors or the program know them."""
     (tmp_path / "m.bin").write_bytes(b"\0encrypted")
     loaded = configured(tmp_path, scenario, model=model, more=more)
     np.save(tmp_path / "good.npy", np.asarray(array))
@@ -355,7 +354,6 @@ def test_a_format_that_the_engine_does_not_read_is_refused(
 def test_a_model_of_another_framework_is_called_by_its_name(
     newest: MegEngine, tmp_path: Path, data: bytes, found: str
 ) -> None:
-    """And refused, where no operator JSON says that only the engine can read it."""
     (tmp_path / "m.bin").write_bytes(data)
     loaded = configured(tmp_path, BARE, model="m.bin")
 

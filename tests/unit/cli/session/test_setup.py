@@ -66,7 +66,6 @@ def project(shell: Shell) -> Shell:
 def test_an_engine_that_is_not_checked_out_comes_with_the_command(
     project: Shell, processes: ProcessRunner, kind: str
 ) -> None:
-    """In a plain clone and in a work tree; typed as it is printed, it works."""
     engine = repository(processes, project.folder / "engine", {"src/a.cpp": ""})
     path = "third party/engine"
     text = CONFIG.replace("sample", f"{kind}, source: {path}")
@@ -144,7 +143,6 @@ BASE = "level: function, base: plain"
 def test_what_has_no_answer_is_refused(
     project: Shell, trim: str | None, words: str, message: str
 ) -> None:
-    """Before anything is built: that everything is up to date would be no answer."""
     if trim is not None:
         trimmed_so(project, trim)
     answer = project(*words.split())
@@ -165,7 +163,6 @@ def test_a_recorded_search_can_be_committed(project: Shell) -> None:
 
 
 def test_what_devices_on_runners_do_not_take_is_refused_first(shell: Shell) -> None:
-    """Not when it is packed, after a verdict that had to do without them."""
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     (shell.folder / "megtrim.yaml").write_text(TOO_LONG, encoding="utf-8")
 
@@ -207,7 +204,6 @@ def test_no_folder_is_not_the_current_folder(shell: Shell, words: str) -> None:
     "verb", ["trim", "stage build", "plan", "ci evidence pack", "ci github baseline rebuild"]
 )
 def test_whatever_takes_an_image_can_do_without(shell: Shell, verb: str) -> None:
-    """What is built without one is packed without one, and what an error advises is an option."""
     reported = shell(*verb.split(), "--help").out
 
     assert "--image NAME" in reported
@@ -289,7 +285,6 @@ def test_an_earlier_program_that_is_missing_is_a_warning(
     by_another: bool,
     message: str,
 ) -> None:
-    """A night is measured without it; half of a build is none."""
     for name in left:
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
@@ -304,8 +299,6 @@ def test_an_earlier_program_that_is_missing_is_a_warning(
 
 
 class Reader:
-    """Reads a folder as a trim does."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.said = io.StringIO()
@@ -333,7 +326,6 @@ def test_what_ships_and_what_it_is_trimmed_from(reader: Reader) -> None:
 
 
 def test_other_configurations_and_quick_trims_are_not_mixed_in(reader: Reader) -> None:
-    """Their sizes are of other builds; where there are none of this one, that is said."""
     reader.append(make_sizes(3, 500, config="android/megtrim.yaml"), make_sizes(3, 7, quick=True))
 
     assert len(reader.read()) == 4
@@ -344,7 +336,6 @@ def test_other_configurations_and_quick_trims_are_not_mixed_in(reader: Reader) -
 
 
 def test_a_configuration_outside_of_git_takes_the_only_one_there_is(reader: Reader) -> None:
-    """With several it is not known which is meant."""
     assert len(reader.read("")) == 4
     reader.append(make_sizes(3, 500, config="android/megtrim.yaml"))
     assert reader.read("") == []
@@ -359,7 +350,6 @@ def test_a_damaged_file_costs_itself_alone(reader: Reader) -> None:
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    """A name that was misspelt would show no trend, and no one would know."""
     with pytest.raises(InputError, match="found no folder, expected a history"):
         Reader(tmp_path / "missing").read()
     assert read_trends(Options(), Origin(), Console(io.StringIO())) == ()
@@ -375,8 +365,6 @@ def test_a_long_history_gives_its_newest_commits(
 
 @pytest.mark.parametrize(("value", "expected"), [("", None), ("../history", Path("../history"))])
 def test_a_job_names_the_folder_by_a_variable(value: str, expected: Path | None) -> None:
-    """It is empty where there is no history to check out."""
-
     @click.command()
     @history_option
     def command(history: Path | None) -> None:

@@ -56,7 +56,6 @@ def test_an_input_without_a_shape_is_left_to_the_person(
 
 
 def test_what_is_there_is_written_again_by_no_one(tmp_path: Path) -> None:
-    """A second run writes what the first one could not; what differs is someone's work."""
     (tmp_path / "a").write_text("equal", encoding="utf-8")
     texts = {tmp_path / "a": "equal", tmp_path / "b": "new", tmp_path / "c": ""}
 

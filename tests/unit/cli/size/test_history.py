@@ -59,7 +59,6 @@ def test_long_tables_are_cut(shell: Shell) -> None:
 
 
 def test_budgets_are_those_of_the_checkout(shell: Shell) -> None:
-    """A configuration that is broken has none, which is said, and its sizes are shown."""
     append_to_folder(shell.folder / "perf-history", [make_sizes(1, 1000)])
     assert "budget" not in shell("size", "history").out
     (shell.folder / "megtrim.yaml").write_text("version: [", encoding="utf-8")

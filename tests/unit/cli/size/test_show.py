@@ -78,7 +78,6 @@ def test_changes_add_up_as_json(shell: Shell) -> None:
 
 
 def test_what_is_left_out_is_one_row() -> None:
-    """So a table adds up, however short it is."""
     table = draw_table(
         ("letter", "bytes"),
         [("a", 5), ("b", 3), ("c", 2)],
@@ -125,7 +124,6 @@ def test_names_of_a_file_make_no_terminal_obey() -> None:
     ],
 )
 def test_what_cannot_be_measured_is_one_error(shell: Shell, words: str, said: str) -> None:
-    """Without a verb it is the stage, which needs a configuration; a verb needs none."""
     _write(shell, "a.o", 64)
     (shell.folder / "damaged.o").write_bytes((shell.folder / "a.o").read_bytes()[:100])
     (shell.folder / "text").write_bytes(b"no program")
