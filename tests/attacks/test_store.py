@@ -213,10 +213,7 @@ def test_a_manifest_adopts_another_program(arena: Arena) -> None:
     program = program_of(arena)
     program.write_bytes(bad)
     facts = {"sha256": hashlib.sha256(bad).hexdigest(), "bytes": len(bad)}
-    edit(
-        program.parents[1] / "manifest.json",
-        lambda data: data["files"].update({PROGRAM: facts}),
-    )
+    edit(program.parents[1] / "manifest.json", lambda data: data["files"].update({PROGRAM: facts}))
     if arena.trim().rc == 0:
         expect_good(arena)
     else:

@@ -67,8 +67,7 @@ def keep_set(team: Team) -> KeepSet:
         20220507,
         [
             make_record(
-                (Region("tag", (number,)) for number in regions),
-                scenario=f"{name}/{scenario}@any",
+                (Region("tag", (number,)) for number in regions), scenario=f"{name}/{scenario}@any"
             )
             for name, model in team.items()
             for scenario, regions in model.scenarios.items()

@@ -44,8 +44,7 @@ def find_program(trim: FinishedTrim, name: str) -> TrimmedProgram:
 
 def report_of(crash: PlantedCrash, program: TrimmedProgram) -> bytes:
     return tombstone(
-        [(crash.site, f"/data/app/base.apk!lib/{program.name}")],
-        build_id=program.build_id,
+        [(crash.site, f"/data/app/base.apk!lib/{program.name}")], build_id=program.build_id
     )
 
 

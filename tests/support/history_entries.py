@@ -8,12 +8,7 @@ from datetime import UTC, datetime, timedelta
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.history.entries import show_time
-from megtrim.perf.nights.history import (
-    HistoryRow,
-    HistoryRun,
-    MeasuredCommit,
-    MeasuredDevice,
-)
+from megtrim.perf.nights.history import HistoryRow, HistoryRun, MeasuredCommit, MeasuredDevice
 from megtrim.perf.times import StageTime
 from megtrim.size.history import CommitSizes, FileSize
 
@@ -108,10 +103,7 @@ def make_sizes(
     run: int = 0,
     **components: int,
 ) -> CommitSizes:
-    files = {
-        "plain": make_file(9 * size_bytes),
-        "reduced": make_file(size_bytes, **components),
-    }
+    files = {"plain": make_file(9 * size_bytes), "reduced": make_file(size_bytes, **components)}
     return CommitSizes(
         commit=f"{day:040x}",
         committed_at=show_time(FIRST_DAY + timedelta(days=day - 1)),

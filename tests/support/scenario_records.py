@@ -9,10 +9,7 @@ from megtrim.regions.region import Region
 
 
 def make_record(
-    regions: Iterable[Region],
-    *,
-    scenario: str = "model/default@any",
-    trace_sha256: str = "1" * 64,
+    regions: Iterable[Region], *, scenario: str = "model/default@any", trace_sha256: str = "1" * 64
 ) -> ScenarioRecord:
     return ScenarioRecord(
         id=scenario,

@@ -33,8 +33,7 @@ def make_standin_ndk(folder: Path, *, revision: str = REVISION) -> Path:
     )
     _write(folder / "meta/platforms.json", '{"min": 16, "max": 30, "aliases": {}}\n')
     _write(
-        folder / "build/cmake/android.toolchain.cmake",
-        _TOOLCHAIN_FILE.read_text(encoding="utf-8"),
+        folder / "build/cmake/android.toolchain.cmake", _TOOLCHAIN_FILE.read_text(encoding="utf-8")
     )
     programs = folder / "toolchains/llvm/prebuilt" / _HOST_TAG / "bin"
     programs.mkdir(parents=True)

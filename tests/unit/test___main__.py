@@ -61,12 +61,7 @@ NOHUP = ("/bin/sh", "-c", 'trap "" HUP; exec "$0" "$@"')
 
 @pytest.mark.parametrize(
     ("words", "number"),
-    [
-        ((), signal.SIGTERM),
-        ((), signal.SIGINT),
-        ((), signal.SIGHUP),
-        (IGNORING, signal.SIGINT),
-    ],
+    [((), signal.SIGTERM), ((), signal.SIGINT), ((), signal.SIGHUP), (IGNORING, signal.SIGINT)],
 )
 def test_a_cancelled_run_leaves_no_child(
     start: Callable[..., Started], words: tuple[str, ...], number: signal.Signals

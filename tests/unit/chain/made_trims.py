@@ -22,11 +22,7 @@ TARGET = "app"
 
 
 def leave(
-    store: Store,
-    task: str,
-    result: StageResult,
-    files: Mapping[str, bytes],
-    **inputs: str,
+    store: Store, task: str, result: StageResult, files: Mapping[str, bytes], **inputs: str
 ) -> Path:
     stage, _, name = task.partition("/")
 
@@ -41,11 +37,7 @@ def leave(
 
 
 def trim_by_functions(
-    out: Path,
-    *,
-    crash_ids: bool = True,
-    twin: bool = True,
-    more: Mapping[str, bytes] | None = None,
+    out: Path, *, crash_ids: bool = True, twin: bool = True, more: Mapping[str, bytes] | None = None
 ) -> Store:
     """Leave a trim by functions, in which three were left out; ``more``: further files of it."""
     store = Store(out)

@@ -35,9 +35,7 @@ def ended(**changes: Any) -> VerifyResult:
 def of_neighbour(**changes: Any) -> NeighbourRunResult:
     """Return a neighbour's run that differs in what was seen on one level."""
     [level] = NEIGHBOUR.levels
-    return NeighbourRunResult(
-        neighbour=replace(NEIGHBOUR, levels=(replace(level, **changes),)),
-    )
+    return NeighbourRunResult(neighbour=replace(NEIGHBOUR, levels=(replace(level, **changes),)))
 
 
 @pytest.mark.parametrize(

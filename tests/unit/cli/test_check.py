@@ -129,10 +129,7 @@ def test_files_are_held_against_the_keep_set_by_their_bytes(team: Shell) -> None
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        (
-            [("version: 1", "version: 2")],
-            "megtrim.yaml:1: version: found the number 2, expected 1",
-        ),
+        ([("version: 1", "version: 2")], "megtrim.yaml:1: version: found the number 2, expected 1"),
         (
             [("wide, inputs: {data: ", "wide, inputs: {date: ")],
             "megtrim.yaml:8: models[0].scenarios[1].inputs.date: found an input",

@@ -30,8 +30,7 @@ def export(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Export:
 
         monkeypatch.setattr("megtrim.cli.release.run_chain", chain)
         monkeypatch.setattr(
-            "megtrim.cli.release.collect_export",
-            lambda _: (from_text("README.md", "hello\n"),),
+            "megtrim.cli.release.collect_export", lambda _: (from_text("README.md", "hello\n"),)
         )
         return shell("export", *arguments)
 
@@ -138,8 +137,7 @@ def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch
         return (from_text("SHA256SUMS", "\n"),)
 
     monkeypatch.setattr(
-        "megtrim.cli.release.run_chain",
-        lambda *_, **__: (open_session(shell.folder)[0], [0]),
+        "megtrim.cli.release.run_chain", lambda *_, **__: (open_session(shell.folder)[0], [0])
     )
     monkeypatch.setattr("megtrim.cli.release.collect_release", collect)
     answer = shell("release", "build", "camera-1.4")
@@ -151,8 +149,7 @@ def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch
 
 def test_a_trim_that_fails_is_not_released(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "megtrim.cli.release.run_chain",
-        lambda *_, **__: (open_session(shell.folder)[0], [1]),
+        "megtrim.cli.release.run_chain", lambda *_, **__: (open_session(shell.folder)[0], [1])
     )
     assert shell("release", "build", "camera-1.4").status == 1
     assert not (shell.folder / "camera-1.4").exists()

@@ -11,12 +11,7 @@ import pytest
 from megtrim.cli import main as entry
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main
-from megtrim.util.errors import (
-    InfrastructureFailure,
-    InputError,
-    Interrupted,
-    ProductFailure,
-)
+from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted, ProductFailure
 from unit.cli.support import Shell
 
 

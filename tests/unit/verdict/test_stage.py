@@ -4,11 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.chain.graph import (
-    PROFILE,
-    VERDICT,
-    tasks,
-)
+from megtrim.chain.graph import PROFILE, VERDICT, tasks
 from megtrim.chain.session import Session
 from megtrim.util.errors import ProductFailure
 from megtrim.verdict import stage as verdict

@@ -32,16 +32,8 @@ def test_numbers() -> None:
 
 def test_what_needs_a_person_comes_the_worst_first() -> None:
     assert list_urgent(passing()) == ()
-    assert [check.kind for check in list_urgent(failing())] == [
-        "trap",
-        "parity",
-        "size",
-        "growth",
-    ]
-    assert [check.kind for check in list_urgent(unverified(expired=True))] == [
-        "coverage",
-        "device",
-    ]
+    assert [check.kind for check in list_urgent(failing())] == ["trap", "parity", "size", "growth"]
+    assert [check.kind for check in list_urgent(unverified(expired=True))] == ["coverage", "device"]
     assert [check.kind for check in list_urgent(unverified())] == ["device", "coverage"]
     assert [check.kind for check in list_urgent(join(facts(scenarios=())))] == ["coverage"]
 

@@ -47,10 +47,7 @@ def test_a_passed_check_restores_what_megtrim_put_aside(bench: Bench) -> None:
     [
         (ConnectionState.OFFLINE, "failed  pixel: it is offline\n"),
         (ConnectionState.ABSENT, "failed  pixel: it is not found\n"),
-        (
-            ConnectionState.UNAUTHORIZED,
-            "failed  pixel: unauthorized: someone must allow this host",
-        ),
+        (ConnectionState.UNAUTHORIZED, "failed  pixel: unauthorized: someone must allow this host"),
         (
             ConnectionState.READY,
             "failed  pixel: it is attached and does not answer: `megtrim devices",

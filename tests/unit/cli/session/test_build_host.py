@@ -180,11 +180,7 @@ def test_no_password_in_an_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("name", "source"),
-    [
-        (SECRET, "the secret cache-remote"),
-        (INPUT, "the input cache-remote"),
-        (VARIABLE, VARIABLE),
-    ],
+    [(SECRET, "the secret cache-remote"), (INPUT, "the input cache-remote"), (VARIABLE, VARIABLE)],
 )
 def test_a_broken_url_is_refused_where_it_is_set(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, name: str, source: str

@@ -171,11 +171,7 @@ def test_an_order_holds_all_that_is_configured(
     )
     assert (phone.sysroot, board.sysroot) == (tmp_path / "roots", Path("/its/own"))
     assert board.settings == DeviceSettings(
-        host="b",
-        port=2222,
-        user="pi",
-        key=tmp_path / "k",
-        known_hosts=Path("/home/me/h"),
+        host="b", port=2222, user="pi", key=tmp_path / "k", known_hosts=Path("/home/me/h")
     )
 
 
