@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from megtrim.build.engines import Engine
 from megtrim.build.engines.builder import Builder
@@ -28,25 +29,13 @@ from megtrim.util.console import Console, show_time
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.files import sha256_file, write_atomically
 from megtrim.util.input_files import read_text
-from megtrim.util.strict_json import dump, load
 from megtrim.util.value import Value
 
 _FILE = "durations.json"
-_VERSION: Literal[3] = 3
 _MOST = 500
 """Tasks that are kept: the last ones."""
 _LARGEST_BYTES = 2**20
-
-
-class _Duration(Value):
-    task: str
-    """Its setting and its id."""
-    time_s: float
-
-
-class _Document(Value):
-    version: Literal[3]
-    durations: tuple[_Duration, ...]
+_LONGEST_S = 1e9
 
 
 class DurationLog:
@@ -58,11 +47,11 @@ class DurationLog:
 
     def add(self, task: str, time_s: float) -> None:
         name = f"{self._setting} {task}"
-        others = {former: took for former, took in self._read().items() if former != name}
-        rows = tuple(_Duration(task=k, time_s=v) for k, v in {**others, name: time_s}.items())
-        document = _Document(version=_VERSION, durations=rows[-_MOST:])
+        former = self._read()
+        former.pop(name, None)
+        rows = [*former.items(), (name, time_s)]
         with suppress(InfrastructureFailure):
-            write_atomically(self._file, dump(document))
+            write_atomically(self._file, json.dumps(dict(rows[-_MOST:]), indent=1))
 
     def describe(self, tasks: Sequence[str]) -> str:
         """Say what tasks took last time; empty if there are none, or one was never done here."""
@@ -76,10 +65,10 @@ class DurationLog:
     def _read(self) -> dict[str, float]:
         try:
             text = read_text(self._file, most_bytes=_LARGEST_BYTES, expected="durations")
-            found = load(_Document, text, source=str(self._file), version=_VERSION, hint="")
-        except InputError:
+            rows = json.loads(text).items()
+        except (InputError, ValueError, AttributeError, RecursionError):
             return {}
-        return {each.task: each.time_s for each in found.durations}
+        return {k: v for k, v in rows if isinstance(v, int | float) and 0 <= v <= _LONGEST_S}
 
 
 def open_durations(env: Mapping[str, str], setting: str) -> DurationLog | None:

@@ -104,7 +104,8 @@ def read_now() -> datetime:
     """Return the time in UTC. Raises InputError if MEGTRIM_NOW is no time."""
     given = os.environ.get(CLOCK, "")
     try:
-        now = _in_utc(datetime.fromisoformat(given)) if given else datetime.now(UTC)
+        moment = datetime.fromisoformat(given) if given else datetime.now(UTC)
+        now = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
         if _FIRST_YEAR <= now.year <= _LAST_YEAR:
             return now
         raise ValueError
@@ -116,10 +117,6 @@ def read_now() -> datetime:
 def describe_clock() -> str:
     given = os.environ.get(CLOCK)
     return f"{CLOCK} is set: waivers, proofs and evidence are judged as on {given}" if given else ""
-
-
-def _in_utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def read_today() -> date:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from megtrim.build.images.docker import is_fixed
 from megtrim.build.sources.git import expect_version, find_default_branch, list_versions
 from megtrim.checks.invocation import Invocation
 from megtrim.cli.echo import show
-from megtrim.cli.environment import is_in_job, open_processes, read_git_ceilings
+from megtrim.cli.environment import open_processes, read_git_ceilings
 from megtrim.cli.options import PATH
 from megtrim.cli.session.starter import (
     Content,
@@ -41,7 +40,6 @@ from megtrim.config.templates import (
 )
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.input_files import read_text
-from megtrim.util.process import ProcessRunner
 
 _SERVER = "https://github.com"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
@@ -112,20 +110,26 @@ def init(
         msg = "--release writes a workflow: it needs --github"
         raise InputError(msg)
     reviewed = _require_kit(kit, kit_sha, kit_version) if github else None
+    if add and engine:
+        msg = "--add leaves the configuration as it is: leave out --engine"
+        raise InputError(msg)
     new = StarterFiles(files={}, lines=())
     if models or reviewed is None:
-        new = _plan_models(models, config, engine, add=add)
+        new = plan_models(models, config) if add else plan_starter(models, config, engine)
     if reviewed is None:
         write_files(new.files)
         for line in new.lines:
             show(line)
-        return _go_on(config)
+        _show_next(config)
+        return EXIT_PASS
     processes = open_processes()
     top = _top(config.absolute().parent)
-    _expect_version(reviewed, processes)
+    check_kit(reviewed)
+    server = processes.env.get("GITHUB_SERVER_URL") or _SERVER
+    known = list_versions(f"{server}/{reviewed.repository}", processes)
+    expect_version(reviewed.repository, reviewed.version, reviewed.sha, known)
     branch = branch or find_default_branch(top, processes)
-    callers = _make_callers(config, new.toolchain, reviewed, branch, top)
-    callers = replace(callers, releases=release)
+    callers = replace(_make_callers(config, new.toolchain, reviewed, branch, top), releases=release)
     if release and callers.toolchains:
         msg = f"--release: {config} has several toolchains, and a release is of one"
         raise InputError(msg, hint="choose one: --config FILE#NAME")
@@ -140,29 +144,6 @@ def init(
     return EXIT_PASS
 
 
-def _plan_models(
-    models: Sequence[Path], config: Path, engine: Path | None, *, add: bool
-) -> StarterFiles:
-    if not add:
-        return plan_starter(models, config, engine)
-    if engine:
-        msg = "--add leaves the configuration as it is: leave out --engine"
-        raise InputError(msg)
-    return plan_models(models, config)
-
-
-def _go_on(config: Path) -> int:
-    """Say what comes next; a person at a terminal may have it done."""
-    _show_next(config)
-    attended = sys.stdin.isatty() and sys.stderr.isatty() and not is_in_job()
-    if not attended or not click.confirm("Trim now?", default=True, err=True):
-        return EXIT_PASS
-    from megtrim.cli.trim import trim
-
-    status: int = trim.main(["--config", str(config)], "megtrim trim", standalone_mode=False)
-    return status
-
-
 def _show_next(config: Path) -> None:
     show(f"next: {Invocation(config=str(config)).again('trim')}")
 
@@ -173,13 +154,6 @@ def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
         return Kit(repository=kit, sha=sha, version=version)
     msg = "--github: --kit, --kit-sha and --kit-version are needed, all three"
     raise InputError(msg, hint="name a release of the kit that you have reviewed")
-
-
-def _expect_version(kit: Kit, processes: ProcessRunner) -> None:
-    check_kit(kit)
-    server = processes.env.get("GITHUB_SERVER_URL") or _SERVER
-    known = list_versions(f"{server}/{kit.repository}", processes)
-    expect_version(kit.repository, kit.version, kit.sha, known)
 
 
 def _make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path) -> Callers:
@@ -213,9 +187,19 @@ def _make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path
 
 
 def _provide(wanted: ToolchainConfig) -> Provision:
-    return Provision(
-        packages="" if _in_image(wanted) else _PACKAGES.get(wanted.kind, ""), recipe=_recipe(wanted)
-    )
+    """Return the packages that a job needs for a toolchain, or the recipe of its image.
+
+    CI always builds in an image with an NDK. A tag names an image of one machine: CI makes its own
+    by the kit's recipe.
+    """
+    if not wanted.image and wanted.kind != "ndk":
+        return Provision(packages=_PACKAGES.get(wanted.kind, ""))
+    if is_fixed(wanted.image or ""):
+        return Provision()
+    if wanted.kind in _RECIPES:
+        return Provision(recipe=_RECIPES[wanted.kind])
+    msg = f"toolchain.image: found {wanted.image}, expected NAME@sha256:DIGEST"
+    raise InputError(msg, hint="CI takes no tags: a tag may name another image tomorrow")
 
 
 def _find_checked(callers: Callers, top: Path) -> str:
@@ -286,24 +270,6 @@ def _list_other_callers(folder: Path, own: Sequence[Path]) -> Iterator[tuple[Pat
         text = read_text(path, most_bytes=_LARGEST_WORKFLOW_BYTES, expected="a workflow")
         if any(f"/{name}@" in text for name in CALLED):
             yield path, text
-
-
-def _in_image(toolchain: ToolchainConfig) -> bool:
-    """Return whether CI builds in an image: if one is named, and always with an NDK."""
-    return bool(toolchain.image) or toolchain.kind == "ndk"
-
-
-def _recipe(toolchain: ToolchainConfig) -> str:
-    """Return the recipe that CI makes the image by; empty if it needs none.
-
-    A tag names an image of one machine: CI makes its own by the kit's recipe.
-    """
-    if not _in_image(toolchain) or is_fixed(toolchain.image or ""):
-        return ""
-    if toolchain.kind in _RECIPES:
-        return _RECIPES[toolchain.kind]
-    msg = f"toolchain.image: found {toolchain.image}, expected NAME@sha256:DIGEST"
-    raise InputError(msg, hint="CI takes no tags: a tag may name another image tomorrow")
 
 
 def _top(folder: Path) -> Path:

@@ -169,10 +169,6 @@ def size() -> None:
             "Print each series of nights: its last time, and its changes, or whether it drifts.",
         ),
         "append": ("perf.history:append", "Add runs to the history, each as a file of its own."),
-        "export": (
-            "perf.history:export",
-            "Print one run for github-action-benchmark (customSmallerIsBetter) or Bencher (JSON).",
-        ),
         "tune": ("perf.tune:tune_flags", "Find the fastest flags of a scenario on its device."),
     },
     epilog="""\b

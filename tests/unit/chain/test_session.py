@@ -100,7 +100,7 @@ def test_what_each_task_took_last_is_summed_up(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_used_counts_as_none(tmp_path: Path) -> None:
     file = tmp_path / "d.json"
-    for text in ("", "{}", "[1]", '{"version": 2, "durations": []}', "\0"):
+    for text in ("", "{}", "[1]", '{"s a": "x"}', '{"s a": NaN}', "\0"):
         file.write_text(text, encoding="utf-8")
         log = DurationLog(file, "s")
         assert log.describe(["a"]) == ""
@@ -115,7 +115,7 @@ def test_the_last_500_tasks_are_kept(tmp_path: Path) -> None:
     log = DurationLog(tmp_path / "d.json", "s")
     log.add("first", 1)
     document = json.loads((tmp_path / "d.json").read_text(encoding="utf-8"))
-    document["durations"] += [{"task": f"s {number}", "time_s": 1} for number in range(499)]
+    document |= {f"s {number}": 1 for number in range(499)}
     (tmp_path / "d.json").write_text(json.dumps(document), encoding="utf-8")
     assert log.describe(["first"])
 

@@ -1,4 +1,4 @@
-"""The history of times: ``megtrim perf history``, ``append``, ``compare`` and ``export``."""
+"""The history of times: ``megtrim perf history``, ``append`` and ``compare``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from megtrim.history.folder import read_entry_file, read_folder
 from megtrim.perf.nights.change_points import DatedChange, Direction, Pattern, Series, make_series
 from megtrim.perf.nights.history import (
     RUN_FILES,
-    ExportFormat,
     HistoryRun,
     RunComparison,
     compare_runs,
-    export_run,
     parse_run,
 )
 from megtrim.render.formatting import align_columns
@@ -202,34 +200,3 @@ def _show_ratios(found: RunComparison) -> str:
     notes = sorted({each.note for each in found.ratios} - {""})
     lines += [f"note: {note}" for note in notes]
     return "\n".join([*lines, *(f"not compared: {each}" for each in found.unpaired)])
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim perf export 20261123T020000Z-1a2b3c4d5e6f-0123456789abcdef --format bencher
-  megtrim perf export 1a2b3c4 --branch perf-history --format github-action-benchmark
-"""
-)
-@click.argument("run", metavar="RUN")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice([each.value for each in ExportFormat]),
-    required=True,
-    help="Tool that reads it.",
-)
-@history_options
-def export(selector: HistorySelector, run: str, form: str) -> int:
-    """Print one run for github-action-benchmark (customSmallerIsBetter) or Bencher (JSON).
-
-    RUN is a run's id, a commit, a file, or a folder, whose newest commit counts. Rows that were
-    skipped or failed are left out: neither form has a word for them.
-    """
-    found = choose_runs(run, selector)
-    if len(found) > 1:
-        listed = ", ".join(f"{each.id} ({each.device.name})" for each in found)
-        msg = f"{run}: found {len(found)} runs, expected one: {listed}"
-        raise InputError(msg, hint="name one by its id: each device is a testbed of its own")
-    show(export_run(found[0], ExportFormat(form)).rstrip("\n"))
-    return EXIT_PASS

@@ -1,19 +1,12 @@
-"""The times in a history: one file a run, as :mod:`megtrim.history.entries` names it.
-
-They are exported as other tools read them: ``src/extract.ts`` of github-action-benchmark (tool
-``customSmallerIsBetter``), and the JSON adapter of Bencher (Bencher Metric Format). Neither has a
-word for a row that was not measured.
-"""
+"""The times in a history: one file a run, as :mod:`megtrim.history.entries` names it."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -30,7 +23,6 @@ from megtrim.history.entries import (
     place_entry,
 )
 from megtrim.perf.times import SamplesLeftOut, StageTime
-from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 from megtrim.util.wording import COMMIT_DIGEST
@@ -164,65 +156,6 @@ RUN_FILES = EntryKind(
     largest_bytes=LARGEST_RUN_BYTES,
     most=MOST_RUNS,
 )
-
-
-_NANOSECONDS = 1_000_000
-"""Of a millisecond: Bencher's measure ``latency`` is in nanoseconds."""
-
-
-class ExportFormat(StrEnum):
-    GITHUB_ACTION_BENCHMARK = "github-action-benchmark"
-    BENCHER = "bencher"
-
-
-def export_run(run: HistoryRun, form: ExportFormat) -> str:
-    """Equal runs are equal bytes.
-
-    Raises InputError if nothing was measured: both tools refuse a document without a result.
-    """
-    if not any(row.bounded_times for row in run.rows):
-        msg = f"{run.id}: found no row that was measured, expected one to export"
-        raise InputError(msg, hint="choose another run: `megtrim perf history` lists them")
-    return json.dumps(_WRITERS[form](run), indent=1, allow_nan=False) + "\n"
-
-
-def _list_measured_times(run: HistoryRun) -> Iterator[tuple[str, StageTime]]:
-    """Sort by name. A name has spaces: Bencher takes it for no slug."""
-    for row in sorted(run.rows, key=lambda each: each.key):
-        for time in sorted(row.bounded_times, key=lambda each: each.stage):
-            yield " ".join((*row.key, time.stage)), time
-
-
-def _write_for_action(run: HistoryRun) -> object:
-    return [
-        {
-            "name": name,
-            "unit": "ms",
-            "value": time.median_ms,
-            "range": f"{time.lower_ms:g} to {time.upper_ms:g}",
-            "extra": f"{time.processes} processes on {run.device.name}, {run.measured_at}",
-        }
-        for name, time in _list_measured_times(run)
-    ]
-
-
-def _write_for_bencher(run: HistoryRun) -> object:
-    return {
-        name: {
-            "latency": {
-                "value": time.median_ms * _NANOSECONDS,
-                "lower_value": time.lower_ms * _NANOSECONDS,
-                "upper_value": (time.upper_ms or 0) * _NANOSECONDS,
-            }
-        }
-        for name, time in _list_measured_times(run)
-    }
-
-
-_WRITERS: Mapping[ExportFormat, Callable[[HistoryRun], object]] = {
-    ExportFormat.GITHUB_ACTION_BENCHMARK: _write_for_action,
-    ExportFormat.BENCHER: _write_for_bencher,
-}
 
 
 _TimeKey = tuple[str, str, str, str]

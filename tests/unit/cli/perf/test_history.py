@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.history.folder import append_to_folder
 from megtrim.perf.nights.history import dump_run
-from support.history_entries import SCENARIO, make_run
+from support.history_entries import SCENARIO
 from unit.cli.perf.nights import RUNS
 from unit.cli.support import Shell
 
@@ -71,23 +70,6 @@ def test_two_commits_are_compared(shell: Shell, history: Path) -> None:
     found = json.loads(shell("perf", "compare", before, after, "--json").out)
     assert found["ratios"][0]["ratio"] == pytest.approx(1.1, abs=0.02)
     assert found["ratios"][0]["lower"] > 1
-
-
-def test_a_run_is_exported(shell: Shell, history: Path) -> None:
-    commit = RUNS[5].commit.sha
-    for form, kind in (("github-action-benchmark", list), ("bencher", dict)):
-        answer = shell("perf", "export", commit, "--format", form)
-        assert answer.status == 0
-        assert isinstance(json.loads(answer.out), kind)
-
-
-def test_runs_of_two_devices_are_exported_one_by_one(shell: Shell, history: Path) -> None:
-    append_to_folder(history, [make_run(39, device="other")])
-
-    answer = shell("perf", "export", RUNS[39].commit.sha, "--format", "bencher")
-
-    assert answer.status == 2
-    assert "found 2 runs" in answer.err
 
 
 def test_files_folders_and_runs_are_sides_too(shell: Shell, history: Path) -> None:
