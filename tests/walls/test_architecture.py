@@ -26,7 +26,7 @@ ACTING = (
     *("proof/neighbours/requests", "proof/scenario_results"),
     *("proof/trap_diagnosis", "proof/verification", "release/archive", "release/aar"),
     *("release/check", "release/collect", "release/prove", "size/byte_tables"),
-    *("size/growth/build_inputs", "size/prices/pricing", "size/references/read_links"),
+    *("size/growth/build_inputs", "size/pricing"),
     *("size/results", "trim/builds/*", "trim/committed_keepset", "trim/keepset_usage"),
     *("trim/runs/*", "trim/stages/*", "util/console", "util/files"),
     *("util/input_files", "util/integrity", "util/process", "util/process_output"),

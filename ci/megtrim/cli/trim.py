@@ -35,7 +35,7 @@ from megtrim.config.config_id import split
 from megtrim.config.load import load_config
 from megtrim.evidence import limits
 from megtrim.evidence.fields import EarlyExit
-from megtrim.report.joint_comment import render_table
+from megtrim.report.comment import render_table
 from megtrim.util.console import Console
 from megtrim.util.errors import (
     EXIT_PASS,

@@ -45,7 +45,7 @@ from megtrim.release.contents import (
 )
 from megtrim.release.documents import describe, list_unfit
 from megtrim.size.baseline import dump_sizes, parse_sizes
-from megtrim.size.references import read_links as references
+from megtrim.size.references import stage as references
 from megtrim.trim.builds.links import locate_named
 from megtrim.trim.runs.scenario_runs import cache_of
 from megtrim.util.errors import InputError

@@ -21,17 +21,23 @@ from megtrim.perf.report import pictures, tables
 from megtrim.perf.report.tables import milliseconds
 from megtrim.proof.neighbours import model as neighbours
 from megtrim.proof.neighbours.model import count_working
-from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds
+from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds, width_of
 from megtrim.render.markup import clean, path_in_repository
-from megtrim.report.charts import size_picture
-from megtrim.size.prices.price_list import PriceKind
+from megtrim.size.prices import PriceKind
 from megtrim.size.report import budgets
 from megtrim.size.report.byte_map import draw_map
 from megtrim.size.report.trend import draw_trends
-from megtrim.size.rows import LimitKind
+from megtrim.size.rows import ArtifactSizes, LimitKind, VariantSize
 from megtrim.trim.results import TagUse
+from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
-from megtrim.verdict.wording import describe_origin, describe_rebuild, list_urgent, origin_facts
+from megtrim.verdict.wording import (
+    describe_origin,
+    describe_rebuild,
+    growth_of,
+    list_urgent,
+    origin_facts,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -190,3 +196,99 @@ def _tightest_budget(verdict: Verdict) -> list[tuple[str, str, str]]:
     limit, left = min(limited, key=lambda pair: pair[1] / pair[0])
     word = "left" if left >= 0 else "too many"
     return [("Tightest budget", format_bytes(abs(left)), f"{word} of {format_bytes(limit)}")]
+
+
+_COLOURS = 8
+# Least widths in percent at which text fits: on a wide screen (960 pixels), and on any (300).
+_FITS_WIDE, _FITS_ANY = 9.0, 25.0
+
+
+class ChartSegment(Value):
+    name: str
+    bytes_text: str
+    x: str
+    width: str
+    colour: int
+    label: str
+    """Screens on which its name fits: any, wide, none."""
+
+
+class Bar(Value):
+    """The bytes of one variant, to the scale of its artifact, and again to its own."""
+
+    variant: str
+    text: str
+    exact: str
+    share: str
+    growth: str
+    """Empty if there is no baseline."""
+    width: str
+    segments: tuple[ChartSegment, ...]
+    enlarged: tuple[ChartSegment, ...]
+
+
+class SizePicture(Value):
+    name: str
+    bars: tuple[Bar, ...]
+    sections: tuple[tuple[str, int, tuple[int | None, ...]], ...]
+    """(section, colour, bytes in each variant or None)."""
+
+
+def size_picture(artifact: ArtifactSizes) -> SizePicture:
+    """The widest bar is as wide as the chart."""
+    parts = {size.variant: _parts(size) for size in artifact.sizes}
+    names = tuple(dict.fromkeys(name for part in parts.values() for name, _ in part))
+    colours = {name: number % _COLOURS for number, name in enumerate(names)}
+    totals = {variant: sum(size for _, size in part) for variant, part in parts.items()}
+    scale = max(totals.values(), default=0)
+    bars = tuple(
+        Bar(
+            variant=size.variant,
+            text=format_bytes(size.size_bytes),
+            exact=group_digits(size.size_bytes),
+            share=percent(size.share),
+            growth=growth_of(size),
+            width=width_of(totals[size.variant], scale),
+            segments=_segments(parts[size.variant], colours, scale),
+            enlarged=_segments(parts[size.variant], colours, totals[size.variant]),
+        )
+        for size in artifact.sizes
+    )
+    sections = tuple(
+        (name, colours[name], tuple(dict(parts[size.variant]).get(name) for size in artifact.sizes))
+        for name in names
+    )
+    return SizePicture(name=artifact.name, bars=bars, sections=sections)
+
+
+def _parts(size: VariantSize) -> tuple[tuple[str, int], ...]:
+    """Bytes outside any section are one more."""
+    rest = size.size_bytes - sum(part for _, part in size.sections)
+    unnamed = (("not in a section", rest),) if rest > 0 else ()
+    return (*size.sections, *unnamed)
+
+
+def _segments(
+    parts: tuple[tuple[str, int], ...], colours: dict[str, int], scale: int
+) -> tuple[ChartSegment, ...]:
+    segments = []
+    before = 0
+    for name, size in parts:
+        segments.append(
+            ChartSegment(
+                name=name,
+                bytes_text=format_bytes(size),
+                x=width_of(before, scale),
+                width=width_of(size, scale),
+                colour=colours[name],
+                label=_screens(100 * size / scale if scale else 0.0),
+            )
+        )
+        before += size
+    return tuple(segments)
+
+
+def _screens(width: float) -> str:
+    if width >= _FITS_ANY:
+        return "any"
+    return "wide" if width >= _FITS_WIDE else "none"

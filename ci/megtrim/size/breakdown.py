@@ -23,7 +23,7 @@ from megtrim.elf.sections import NAMED, STRIPPED
 from megtrim.elf.symbol_names import fold
 from megtrim.size.attribution import Attribution, NameSources, Piece, attribute
 from megtrim.size.byte_table import ByteChange, ByteTable
-from megtrim.size.prices.price_list import PriceKind, PriceList
+from megtrim.size.prices import PriceKind, PriceList
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 

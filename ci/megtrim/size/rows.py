@@ -18,7 +18,7 @@ from megtrim.config.problems import Place
 from megtrim.config.units import format_bytes, format_growth, name_budget
 from megtrim.size.byte_table import ByteChange, ByteMap
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
-from megtrim.size.prices.price_list import PriceChange, PriceList
+from megtrim.size.prices import PriceChange, PriceList
 from megtrim.util.strict_json import SignedInt
 from megtrim.util.value import Value
 

@@ -45,7 +45,7 @@ from megtrim.size.growth.build_inputs import (
     read_build_inputs,
 )
 from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_causes, make_print
-from megtrim.size.prices.price_list import PriceList, compare_prices, shorten
+from megtrim.size.prices import PriceList, compare_prices, shorten
 from megtrim.size.results import SizeResult
 from megtrim.size.rows import ArtifactSizes, VariantSize
 from megtrim.trim.builds.links import locate_named, locate_unstripped
@@ -106,7 +106,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     }
     all_prices: tuple[PriceList, ...] = ()
     if config.trim.prices:
-        from megtrim.size.prices.pricing import find_prices  # with NumPy and SciPy
+        from megtrim.size.pricing import find_prices  # with NumPy and SciPy
 
         all_prices = find_prices(session)
     prices = {each.artifact: shorten(each, _MOST_PRICES) for each in all_prices}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.report.charts import size_picture
+from megtrim.report.html import size_picture
 from megtrim.size.rows import ArtifactSizes, VariantSize
 from unit.verdict.examples import sizes
 

@@ -5,8 +5,13 @@ from dataclasses import replace
 import pytest
 
 from megtrim.report import comment
-from megtrim.report.comment import describe_next_step
-from megtrim.report.joint_comment import ToolchainReport, find_worst, render, render_table
+from megtrim.report.comment import (
+    ToolchainReport,
+    describe_next_step,
+    find_worst,
+    render_joint,
+    render_table,
+)
 from megtrim.size.growth.inputs import Cause
 from megtrim.verdict.model import Verdict
 from unit.size.report.test_tables import artifact, verdict
@@ -18,7 +23,7 @@ def report(name: str, verdict: Verdict | None, page: str = "its page") -> Toolch
 
 
 def test_each_toolchain_has_a_row_and_its_page() -> None:
-    text = render(
+    text = render_joint(
         "app",
         "megtrim.yaml",
         [report("arm64", passing(), "fine"), report("x86-64", failing(), "bad")],
@@ -36,17 +41,19 @@ def test_each_toolchain_has_a_row_and_its_page() -> None:
 
 
 def test_the_second_line_says_what_to_do_about_the_worst() -> None:
-    text = render("app", "megtrim.yaml", [report("a", passing()), report("b", failing())])
+    text = render_joint("app", "megtrim.yaml", [report("a", passing()), report("b", failing())])
 
     assert text.splitlines()[2] == describe_next_step(failing())
-    assert "What to do" not in render("app", "megtrim.yaml", [report("a", passing())])
-    assert "What to do" not in render("app", "megtrim.yaml", [report("a", None)])
+    assert "What to do" not in render_joint("app", "megtrim.yaml", [report("a", passing())])
+    assert "What to do" not in render_joint("app", "megtrim.yaml", [report("a", None)])
 
 
 def test_growth_has_its_causes_in_the_table() -> None:
     causes = (Cause.SOURCE, Cause.TOOLCHAIN)
     rows = [
-        render("app", "megtrim.yaml", [report("a", replace(verdict(artifact(n)), causes=causes))])
+        render_joint(
+            "app", "megtrim.yaml", [report("a", replace(verdict(artifact(n)), causes=causes))]
+        )
         for n in (1024, 0)
     ]
 
@@ -66,7 +73,7 @@ def test_growth_has_its_causes_in_the_table() -> None:
 def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], title: str) -> None:
     reports = [report(name, each) for name, each in zip("abc", verdicts, strict=False)]
 
-    assert render("app", config, reports).splitlines()[0] == title
+    assert render_joint("app", config, reports).splitlines()[0] == title
 
 
 @pytest.mark.parametrize(
@@ -88,7 +95,7 @@ def test_the_worst_decides(verdicts: tuple[Verdict | None, Verdict | None], wors
 def test_it_fits_a_comment() -> None:
     page = "x" * (comment.LIMIT // 2 - 2_000)
     found = [report(f"t{number}", passing(), page) for number in range(3)]
-    text = render("app", "megtrim.yaml", [*found, report("red", failing(), page)])
+    text = render_joint("app", "megtrim.yaml", [*found, report("red", failing(), page)])
 
     assert len(text.encode()) <= comment.LIMIT
     assert text.index("<summary><code>red") < text.index("<summary><code>t0")
@@ -96,7 +103,7 @@ def test_it_fits_a_comment() -> None:
 
 
 def test_hostile_names_stay_text() -> None:
-    text = render("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
+    text = render_joint("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
 
     assert "@a <b>`" in text.splitlines()[0]
     assert "<script" not in text

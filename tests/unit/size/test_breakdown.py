@@ -23,7 +23,7 @@ from megtrim.size.breakdown import (
     list_parts,
 )
 from megtrim.size.byte_table import SMALLER, ByteTable
-from megtrim.size.prices.price_list import Price, PriceKind, PriceList
+from megtrim.size.prices import Price, PriceKind, PriceList
 from megtrim.util.errors import InputError
 from unit.size.made_files import break_down_engine
 

@@ -18,7 +18,7 @@ from megtrim.proof.neighbours.model import NeighbourLevel, NeighbourOutcome, Nei
 from megtrim.proof.results import ScenarioResult
 from megtrim.size.byte_table import ByteChange, ByteMap, MappedComponent, MappedSymbol
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
-from megtrim.size.prices.price_list import Price, PriceKind, PriceList
+from megtrim.size.prices import Price, PriceKind, PriceList
 from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, LimitKind, VariantSize
 from megtrim.trim.results import (
     OperatorsUse,

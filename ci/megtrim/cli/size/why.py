@@ -34,14 +34,14 @@ from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
 from megtrim.render.formatting import align_columns, group_digits
 from megtrim.render.markup import one_line
-from megtrim.size.prices.price_list import Price, PriceKind
-from megtrim.size.prices.pricing import PricedArtifact, make_price_list, open_artifacts
-from megtrim.size.references import read_links as references
+from megtrim.size.prices import Price, PriceKind
+from megtrim.size.pricing import PricedArtifact, make_price_list, open_artifacts
 from megtrim.size.references import search
+from megtrim.size.references import stage as references
 from megtrim.size.references.graph import ReferenceGraph, explain
 from megtrim.size.references.linked_file import LinkedFile, read_graph
-from megtrim.size.references.read_links import ReferencesResult
 from megtrim.size.references.search import Match
+from megtrim.size.references.stage import ReferencesResult
 from megtrim.trim.keepset_usage import list_held_regions
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.value import Value

@@ -16,7 +16,7 @@ from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.regions.keepset import model_of
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.inputs import NAMELESS, Cause, InputChanges, kind_of
-from megtrim.size.prices.price_list import Price, PriceKind, PriceList
+from megtrim.size.prices import Price, PriceKind, PriceList
 from megtrim.util.strict_json import SignedInt
 from megtrim.util.value import Value
 

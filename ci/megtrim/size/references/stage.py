@@ -8,16 +8,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from megtrim.build_spec import BuildSpec, Link, LinkSpec, Variant
-from megtrim.chain.graph import PROFILE, PROFILE_REFERENCES, REDUCED, Task, trims_functions
+from megtrim.chain.filenames import KEEP_SET_FILE
+from megtrim.chain.graph import (
+    PROFILE,
+    PROFILE_REFERENCES,
+    REDUCED,
+    Task,
+    keep_task,
+    trims_functions,
+)
 from megtrim.chain.result_content import content_of
 from megtrim.chain.session import Session
-from megtrim.size.references.read_links import ReferencesResult
+from megtrim.chain.stage_result import StageResult
+from megtrim.chain.store import StageFolder
+from megtrim.elf.symbol_table import read_linked
+from megtrim.functions.keep_patterns import KeptFunctions
+from megtrim.functions.link_map import read_map
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import programs, variants
 
+if TYPE_CHECKING:
+    from megtrim.size.references.linked_file import LinkedFile
+
 _WITH_RELOCATIONS = ("-Wl,--emit-relocs",)
+
+
+class ReferencesResult(StageResult):
+    """Of the stage `references`: programs linked with their relocations, and their maps."""
+
+    programs: tuple[str, ...]
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -57,3 +81,31 @@ def _specify(task: Task, session: Session) -> tuple[BuildSpec, tuple[LinkSpec, .
     spec = variants.make_spec(session, variant, header)
     holders = programs.holders(session)
     return spec, tuple(LinkSpec(target=program, label=Link.SHIPPED) for program in holders)
+
+
+def read_program(name: str, made: StageFolder) -> LinkedFile:
+    from megtrim.size.references.linked_file import read_graph  # with NumPy
+
+    path = made.file(linking.locate_unstripped(Link.REFERENCED, name))
+    listed = made.file(linking.locate_unstripped(Link.REFERENCED, f"{name}.map"))
+    return read_graph(read_linked(path), read_map(listed), source=str(path))
+
+
+def read_keep(session: Session) -> KeepSet:
+    task = keep_task(session.request.config)
+    return read_keep_set(session.results.done[task].file(KEEP_SET_FILE))
+
+
+def read_dropped(name: str, session: Session) -> tuple[str, ...]:
+    return linking.read_dropped(session.results.done[REDUCED], name) or ()
+
+
+def read_kept_functions(name: str, session: Session) -> KeptFunctions:
+    program = linking.read_program(name, session)
+    return KeptFunctions(
+        ran=read_keep(session).functions(),
+        table=program.unfolded.table,
+        observables=program.unfolded.observables,
+        origins=program.origins,
+        patterns=program.patterns,
+    )

@@ -11,7 +11,7 @@ from megtrim.render.markup import bounded_table, code, code_in_title, fold, one_
 from megtrim.size.byte_table import ByteChange, list_largest
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.size.growth.inputs import Cause, count_kinds, name_kind
-from megtrim.size.prices.price_list import PriceChange
+from megtrim.size.prices import PriceChange
 from megtrim.size.rows import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind, VariantSize
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import growth_of, list_trimmed

@@ -14,10 +14,10 @@ from megtrim.models.operators import OperatorInfo, merge
 from megtrim.regions.keepset import build_keep_set
 from megtrim.regions.names import name_hash
 from megtrim.regions.region import Region
-from megtrim.size.references import read_links as references
+from megtrim.size.references import stage as references
 from support.scenario_records import make_record
 from unit.cli.support import Shell
-from unit.size.prices.made_prices import FIRST, SECOND, make_program
+from unit.size.made_prices import FIRST, SECOND, make_program
 from unit.size.references.made_programs import PROGRAM
 
 

@@ -5,7 +5,7 @@ import pytest
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.arrivals import MOST_PARTS, NewPart, NewUse, PriceBasis, find_arrivals
 from megtrim.size.growth.inputs import Cause, InputChanges
-from megtrim.size.prices.price_list import Price, PriceKind, PriceList
+from megtrim.size.prices import Price, PriceKind, PriceList
 
 NEW = "tiny-quant/default@desk"
 KEPT = {"region conv<int, 1>": (NEW,), "region conv<int, 2>": (NEW,), "operator Convert": (NEW,)}

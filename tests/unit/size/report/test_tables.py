@@ -8,7 +8,7 @@ from megtrim.report import comment
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.size.growth.inputs import Cause, CauseNote
-from megtrim.size.prices.price_list import PriceChange, PriceKind
+from megtrim.size.prices import PriceChange, PriceKind
 from megtrim.size.report import tables as sizes
 from megtrim.size.report.tables import advise_on_growth, list_prices
 from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus

@@ -25,7 +25,7 @@ from megtrim.proof.neighbours.model import (
     NeighboursResult,
 )
 from megtrim.proof.results import VerificationOutcome, VerifyResult
-from megtrim.size.references.read_links import ReferencesResult
+from megtrim.size.references.stage import ReferencesResult
 from megtrim.size.results import SizeResult
 from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, LimitKind, VariantSize
 from megtrim.trim.results import (

@@ -31,8 +31,7 @@ from megtrim.github.issues import key_of, upsert
 from megtrim.github.runner import one_line
 from megtrim.render.markup import block
 from megtrim.report.annotations import Annotation
-from megtrim.report.comment import Links
-from megtrim.report.joint_comment import ToolchainReport, find_worst, render
+from megtrim.report.comment import Links, ToolchainReport, find_worst, render_joint
 from megtrim.util.console import Console
 from megtrim.util.errors import EXIT_PASS, InputError, MegtrimError, worst_exit_code
 from megtrim.util.files import write_atomically
@@ -224,7 +223,7 @@ def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
         found.append(ToolchainReport(name=name, verdict=verdict, page=text))
     of_verdicts = (each.verdict.origin.project for each in found if each.verdict)
     project = read_event_origin(env, config).project or next(of_verdicts, config)
-    write_atomically(folder / COMMENT_FILE, render(project, config, found))
+    write_atomically(folder / COMMENT_FILE, render_joint(project, config, found))
     worst = find_worst(found).verdict
     runner.write_output(env, "verdict", "error" if worst is None else str(worst.verdict))
     return worst_exit_code(codes)

@@ -11,9 +11,8 @@ from megtrim.chain.session import Session
 from megtrim.elf.references import References
 from megtrim.regions.keepset import NeededParts
 from megtrim.regions.region import Region
-from megtrim.size.prices import pricing
-from megtrim.size.prices.attributed import TRAP_BYTES, RegionExtents, find_extents
-from megtrim.size.prices.price_list import (
+from megtrim.size import pricing
+from megtrim.size.prices import (
     Price,
     PriceKind,
     PriceList,
@@ -21,12 +20,12 @@ from megtrim.size.prices.price_list import (
     shorten,
     sort_prices,
 )
-from megtrim.size.prices.pricing import find_prices
+from megtrim.size.pricing import TRAP_BYTES, RegionExtents, find_extents, find_prices
 from megtrim.size.references.graph import Part
 from megtrim.size.references.linked_file import LinkedFile, Stretch
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import decode, encode
-from unit.size.prices.made_prices import EXTENTS, FIRST, PLAN_BYTES, SECOND, make_program
+from unit.size.made_prices import EXTENTS, FIRST, PLAN_BYTES, SECOND, make_program
 from unit.size.references.made_graphs import make_graph
 
 

@@ -8,7 +8,7 @@ to its maker.
 from __future__ import annotations
 
 from megtrim.regions.region import Region
-from megtrim.size.prices.attributed import PricedProgram, RegionExtents
+from megtrim.size.pricing import PricedProgram, RegionExtents
 from megtrim.size.references.graph import Part
 from unit.size.references.made_graphs import make_graph
 
