@@ -64,7 +64,6 @@ def is_inside(config: str) -> bool:
 
 
 def suffix_of(config: str) -> str:
-    """Return what the name of an artifact or a branch ends with, such as ``.android``."""
     return f".{id_}" if (id_ := id_of(config)) else ""
 
 

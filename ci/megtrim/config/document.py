@@ -89,8 +89,6 @@ class SourceMark(Value):
 
 
 class MarkedDict(dict[str, Any]):
-    """A mapping that knows where each of its keys is written."""
-
     def __init__(self, values: Mapping[str, object], marks: Mapping[str, SourceMark]) -> None:
         super().__init__(values)
         self.marks = dict(marks)
@@ -107,8 +105,6 @@ class MarkedDict(dict[str, Any]):
 
 
 class MarkedList(list[Any]):
-    """A list that knows where each of its items is written."""
-
     def __init__(self, values: Iterable[object], marks: Iterable[SourceMark]) -> None:
         super().__init__(values)
         self.marks = list(marks)
@@ -122,7 +118,6 @@ class Document(Value):
     """A mapping, where it is written, and the keys that it holds twice."""
 
     file: str
-    """As messages name it."""
     data: MarkedDict
     root: SourceMark
     repeated: tuple[Problem, ...]
@@ -130,7 +125,6 @@ class Document(Value):
     """Of the bytes of the file, or of all files."""
 
     def value(self, path: KeyPath) -> object:
-        """Return what is written at a path; None if nothing is."""
         value: Any = self.data
         for part in path:
             if isinstance(value, dict):

@@ -19,7 +19,6 @@ from megtrim.util.errors import InputError
 from megtrim.util.strict_json import show_path
 
 _WIDEST = 1000
-"""Longer lines are folded, as no one writes them by hand."""
 
 
 def append_item(raw: bytes, path: KeyPath, item: Mapping[str, object], *, file: str) -> bytes:

@@ -79,7 +79,6 @@ def _read_numbers(scenario: Any) -> list[int]:
 
 
 def read_items(document: Document, folder: Path) -> Document:
-    """Return the document with the items of files in the place of patterns. Raises InputError."""
     items = _Items(document, folder)
     data = items.fill(document.data, (), "models")
     models = data.get("models")
@@ -96,8 +95,6 @@ def read_items(document: Document, folder: Path) -> Document:
 
 
 class _Items:
-    """Reads the files of items, and keeps what the whole document needs of each."""
-
     def __init__(self, document: Document, folder: Path) -> None:
         self.digests = [document.sha256]
         self.repeated: list[Problem] = [*document.repeated]
@@ -142,8 +139,6 @@ def climb(pattern: str) -> PurePosixPath:
 
 
 def _rebase(item: MarkedDict, base: PurePosixPath) -> MarkedDict:
-    """Return a model or a scenario with its paths as megtrim.yaml has to write them."""
-
     def rebase(value: object) -> object:
         if isinstance(value, MarkedList):
             return value.remake(lambda each: [rebase(each)])
@@ -175,10 +170,7 @@ def toolchain_names(document: Document) -> tuple[str, ...]:
 
 
 def choose_toolchain(document: Document, chosen: str) -> Document:
-    """Return the document as a toolchain sees it. Raises ConfigError if there is no such one.
-
-    A file with several has to be used with one of them, which ``chosen`` names; else it is empty.
-    """
+    """Return the document as a toolchain sees it; ``chosen`` is empty for a file that has one."""
     names = toolchain_names(document)
     if chosen and document.data.get("toolchains") is None:
         found, expected = f"no toolchains, of which {show(chosen)} was chosen", "--config FILE"
@@ -246,7 +238,6 @@ def _is_of(item: MarkedDict, chosen: str) -> bool:
 
 
 def _put_in_place(data: MarkedDict, chosen: str) -> MarkedDict:
-    """Return the document with the chosen toolchain's keys as keys of the file."""
     entries = data["toolchains"]
     at = next(at for at, each in enumerate(entries) if each.get("name") == chosen)
     entry, mark = entries[at], entries.marks[at]

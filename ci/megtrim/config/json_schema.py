@@ -31,7 +31,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 _REFERENCE = re.compile(r"#/\$defs/(\w+)")
 _ABOUT = ("title", "default", "description")
-"""What a key says of itself, whatever it holds."""
 
 
 def make_item_schema(section: str) -> Schema:

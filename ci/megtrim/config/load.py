@@ -108,7 +108,6 @@ class LoadedConfig(Value):
 
     @property
     def sha256(self) -> str:
-        """Of the file's bytes, and of its items' files."""
         return self.document.sha256
 
     @property
@@ -198,10 +197,7 @@ def _validate(document: Document) -> Config:
 
 
 def list_toolchains(path: Path) -> tuple[str, ...]:
-    """Return the names of a file's toolchains; none if it has one, or one of them is chosen.
-
-    A file that cannot be read has none: whoever loads it reports that.
-    """
+    """Return the names of a file's toolchains; none: it has one, or cannot be read."""
     file, chosen = split(str(path))
     with suppress(InputError):
         document = parse_document(_load_bytes(Path(file)), file=file)
@@ -254,7 +250,6 @@ def _warnings(config: Config, document: Document) -> tuple[str, ...]:
 def problems_of(
     error: ValidationError, document: Document, model: type[BaseModel]
 ) -> Iterator[Problem]:
-    """Yield what is wrong with a ``model``, each with the line of its key."""
     for details in error.errors(include_url=False):
         # A list with nothing but wrong entries counts as empty, too; its entries are reported.
         if details["type"] != "too_short" or not details["input"]:
@@ -300,7 +295,6 @@ def _section(annotation: Any) -> type[BaseModel]:
 
 class OwnedBoard(BoardAccess):
     name: Name
-    """The name that configurations give the device."""
     host: HostName
 
 

@@ -15,7 +15,6 @@ KeyPath = tuple[str | int, ...]
 """Where a value is: ``("models", 0, "scenarios", 1, "args")``."""
 
 MOST_SHOWN = 40
-"""Problems that one message shows; the rest is counted."""
 
 _LONGEST_FOUND = 60
 _CLOSE = 0.61
@@ -46,8 +45,6 @@ class Problem(Value):
 
 
 class ConfigError(InputError):
-    """A configuration that cannot be used: all its problems, by file and line."""
-
     def __init__(self, problems: Iterable[Problem], *, hint: str = "") -> None:
         # Scenarios that differ only in threads have one place, and their mistakes are one.
         unique = dict.fromkeys(problems)

@@ -40,7 +40,6 @@ OF_ONE: Mapping[str, str] = {
     "toolchain": "toolchain or toolchains, not both",
     "baseline": "the key baseline of each toolchain",
 }
-"""Keys that do not go with several toolchains, and what does."""
 LIMITED = ("classes", "devices", "applications", "models", "budgets", "waivers")
 """Lists whose items, and the scenarios of models, may be for some toolchains alone."""
 OF_NDK = ("ndk", "abi", "api", "fp16")
@@ -51,16 +50,13 @@ COMPILED = ("layout", "minimum_size", "switches")
 LIMITS = ("max", "growth", "warn", "warn_growth")
 """Keys of which a budget needs one."""
 PARTS = ("section", "component", "model")
-"""Keys of which a budget has one at most: what is measured in place of the file."""
 OF_TRIMMED = ("component", "model")
 """Parts that only what ships has, as names are known of that build alone."""
 
 _OURS = ("algo.cache", "dump", "model.mge", "trace.txt")
-"""Names of files in a program's folder while it runs."""
 _INPUT = re.compile(r"input\d+(\..*)?")
 _SET_PREFIX = "MEGTRIM_ENGINE_"
 _SET_OPTIONS = ("CMAKE_BUILD_TYPE", "CMAKE_TOOLCHAIN_FILE")
-"""CMake options that the build of an application sets."""
 _ONE_BUDGET = "one of them, in a budget of its own"
 _OF_ALL_KINDS = ("name", "kind", "class", "runner", "toolchains")
 
@@ -294,7 +290,6 @@ def _check_applications(config: Config, _document: Document) -> Mistakes:
 
 
 def _check_source(path: KeyPath, application: Application) -> Mistakes:
-    """Yield keys of a CMakeLists.txt of its own that there is not, or that it cannot be given."""
     ways = {"library": "source, or no such key", "cmake": "source, or the key engine.cmake"}
     for key, expected in ways.items() if application.source is None else ():
         if key in application.model_fields_set:
@@ -307,7 +302,6 @@ def _check_source(path: KeyPath, application: Application) -> Mistakes:
 
 
 def _check_toolchain(config: Config, _document: Document) -> Mistakes:
-    """Yield keys that do not fit its kind, and relocations that the oldest phone cannot load."""
     toolchain, packing = config.toolchain, config.trim.relocations
     kind = toolchain.kind
     if kind != CLANG and toolchain.clang:

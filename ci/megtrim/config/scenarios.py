@@ -18,11 +18,9 @@ class Scenario(Value):
     settings: ScenarioConfig
     cpu_class: CpuClass
     path: KeyPath
-    """Where the scenario is in the file, for its line."""
 
     @property
     def searches(self) -> bool:
-        """Whether the engine must first search for the fastest algorithms."""
         return self.settings.fast_run and self.settings.algo_cache is None
 
     @property
@@ -55,7 +53,6 @@ def without_device(config: Config) -> Iterator[Scenario]:
 
 
 def runners_alone(config: Config) -> Iterator[tuple[int, CpuClass]]:
-    """Yield the classes that have devices only on runners, with their index in the file."""
     for index, each in enumerate(config.classes):
         runners = {device.runner for device in config.devices if device.class_ == each.name}
         if runners == {True}:

@@ -25,7 +25,6 @@ CALLED = (
     *("size-check.yml", "size-summary.yml", "size-history.yml"),
     *("trace-refresh.yml", "nightly-performance.yml", "release.yml"),
 )
-"""The workflows of the kit that they call."""
 
 _GRAMMAR = {
     "repository": (r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+", "OWNER/REPO of the kit"),
@@ -310,7 +309,6 @@ keep_set: {keep_set}
 """
 
 MODELS = "megtrim/models"
-"""Folder of the models' files, next to the configuration."""
 KEEP_SET = "megtrim/keepset"
 """The committed keep set of a megtrim.yaml; other files have their names in theirs."""
 _MODEL = """\
@@ -349,7 +347,6 @@ class StarterModel(Value):
     file: str
     strip_info: str | None = None
     inputs: tuple[tuple[str, str], ...] = ()
-    """Input name and file."""
 
 
 def starter(
@@ -360,12 +357,9 @@ def starter(
     models: str = f"{MODELS}/*.yaml",
     keep_set: str = KEEP_SET,
 ) -> str:
-    """Return the text of a megtrim.yaml.
+    """Return the text of a megtrim.yaml for the engine in ``source``; empty: megtrim's own sample.
 
-    ``models`` is the pattern of its models' files, ``keep_set`` the folder of what is kept.
-
-    ``source`` is the engine's folder; empty: the sample engine that comes with megtrim. A path that
-    YAML cannot hold on one line is an :class:`InputError`.
+    A path that YAML cannot hold on one line is an :class:`InputError`.
     """
     place = _PLACE.format(toolchain=toolchain)
     tail = _TAIL.format(models=_quote_scalar(models), keep_set=_quote_scalar(keep_set))
@@ -383,10 +377,7 @@ def name_keep_set(config: PurePath) -> str:
 def model_files(
     models: Sequence[StarterModel], *, folder: str = MODELS, taken: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Return the text of each model's and scenario's file, by its path from where paths begin.
-
-    ``folder`` gets them; names that are ``taken`` are not used.
-    """
+    """Return the text of each model's and scenario's file, by its path from where paths begin."""
     texts: dict[str, str] = {}
     names = [*taken]
     for model in models:

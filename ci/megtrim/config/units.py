@@ -24,7 +24,6 @@ DURATION_EXPECTED = "a duration such as 90 s, 10 minutes, 2 hours or 14 days"
 GROWTH_EXPECTED = "a size such as 16 KiB, or a share such as 1%"
 SHARE_EXPECTED = "a share such as 1% or 2.5%, above 0 and below 100%"
 ANY = "any"
-"""In place of a share that has no limit."""
 SHARE_OR_ANY_EXPECTED = f"{SHARE_EXPECTED}, or {ANY}"
 MILLISECONDS_EXPECTED = "a short time such as 0.05 ms or 20 us"
 
@@ -145,7 +144,7 @@ def format_growth(difference_bytes: int) -> str:
 
 
 def parse_duration(value: object) -> float:
-    """Read a duration into seconds: a whole number of seconds, or a number and a unit."""
+    """Read a duration into seconds; a number without a unit is one of them."""
     number, unit = _quantity(value, DURATION_EXPECTED)
     factor = _SECONDS.get(unit or "s")
     if factor is None or number * factor > LARGEST_DURATION_S:
@@ -208,7 +207,6 @@ class Measure(StrEnum):
 def name_measure(
     size: str, *, section: str | None = None, component: str | None = None, model: str | None = None
 ) -> str:
-    """Return the measure that a budget's keys say; of several kinds of part, the first."""
     parts = ((Measure.SECTION, section), (Measure.COMPONENT, component), (Measure.MODEL, model))
     for kind, name in parts:
         if name is not None:

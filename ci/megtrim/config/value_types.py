@@ -33,7 +33,6 @@ from megtrim.util import environment
 from megtrim.util.errors import InputError
 
 EXPECTED = "expected"
-"""Type of our own validation errors; their message is what was expected."""
 TEXT_EXPECTED = "text (in quotes where it looks like something else)"
 LONGEST_NAME = 200
 _LONGEST_TEXT = 4096
@@ -135,13 +134,11 @@ def _share_or_any(text: str) -> float:
 
 
 def _number(value: object) -> object:
-    """Read 1e-5 as a number: YAML treats one without a point as text."""
     fits = isinstance(value, str) and re.fullmatch(_NUMBER_PATTERN, value)
     return float(str(value)) if fits else value
 
 
 def _below_one(value: object) -> object:
-    """Read 1e-5 and 5% as numbers."""
     if not isinstance(value, str) or not re.fullmatch(_BELOW_ONE_PATTERN, value):
         return value
     number, percent, _ = value.partition("%")
@@ -167,7 +164,6 @@ class Whole:
     least: int
     most: int
     also: str = ""
-    """What a key may hold instead, for the message."""
 
     def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self._read)
@@ -188,7 +184,6 @@ class Whole:
 
 
 def _or_list(schema: dict[str, Any]) -> None:
-    """Let a number be a list of some, too."""
     number = {key: schema.pop(key) for key in ("type", "minimum", "maximum")}
     some = {"type": "array", "items": number, "minItems": 1, "maxItems": MOST_LISTED}
     schema["anyOf"] = [number, {**some, "uniqueItems": True}]

@@ -83,7 +83,6 @@ template of the C++ library.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _IMPLEMENTATION = re.compile(r"_(?:opr_)?impl$")
 _MOST_NAMES = 3
-"""Namespaces and classes of a symbol that its component depends on."""
 
 
 _KNOWN = re.compile(
@@ -115,7 +114,6 @@ def are_unnamed(components: Iterable[str]) -> bool:
 
 
 def find_component(symbol: str, source: str) -> str:
-    """Return the component of bytes by linkage name and source; empty if both are."""
     if not symbol and not source:
         return ""
     return (source and _of_file(source)) or (symbol and _of_symbol(symbol)) or OTHER

@@ -41,7 +41,6 @@ _MOST_NAMES = 4
 _FIRST_RESERVED, _EXTENDED = 0xFF00, 0xFFFF
 _FUNCTION = 2
 _NO_PLACES = frozenset({3, 4, 6})
-"""Symbols of sections, of files, and of what each thread has for itself."""
 _MAPPING = re.compile(r"\$[adtx](?:\.|$)")
 """Marks of Arm's tools: from here on there are instructions, or data."""
 
@@ -77,7 +76,6 @@ class Segment(NamedTuple):
     address: int
     physical: int
     size_bytes: int
-    """Size in the file."""
     memory_bytes: int
     alignment: int
 
@@ -172,7 +170,7 @@ class ElfLayout(ElfHeader):
             ("[program headers]", *self._segment_headers),
             ("[section headers]", self._table, end),
         )
-        """Name, start and end of what describes the file itself."""
+        """Name, start and end."""
 
     @property
     def section_header_bytes(self) -> int:
@@ -183,7 +181,6 @@ class ElfLayout(ElfHeader):
         return next((each for each in self.sections if each.kind == kind), None)
 
     def symbols(self) -> Iterator[PlacedSymbol]:
-        """Yield every name of a place in a section; of a stripped file, those that it exports."""
         table = self.find_table(SYMBOL_TABLE) or self.find_table(DYNAMIC_SYMBOLS)
         return self._iter_placed(table)
 
@@ -287,11 +284,7 @@ def segments(data: bytes, *, source: str) -> tuple[Segment, ...]:
 
 
 def parse_build_id(data: bytes) -> str:
-    """Return the build id as hexadecimal digits; empty if the file has none, or is damaged.
-
-    It is a digest of the content that linkers write into a note. Crash reports name it, so that a
-    crash can be matched with the exact program.
-    """
+    """Return the build id, a digest in a note, as hexadecimal digits; empty: there is none."""
     try:
         notes = [each for each in ElfHeader(data).segments if each.kind == NOTES]
     except DAMAGE:
@@ -305,7 +298,6 @@ def parse_build_id(data: bytes) -> str:
 
 
 def _iter_notes(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
-    """Yield owner, kind and content of each note; what is cut off ends them."""
     at = 0
     while at + _NOTE.size <= len(data):
         owner_bytes, content_bytes, kind = _NOTE.unpack_from(data, at)

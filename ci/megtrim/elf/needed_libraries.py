@@ -32,7 +32,6 @@ from megtrim.util.value import Value
 
 _MOST_BYTES = 4 * 1024**3
 _END, _NEEDED, _STRINGS = 0, 1, 5
-"""Tags of a dynamic segment's entries."""
 _MOST_ENTRIES = 4096
 _MOST_LIBRARIES = 256
 _MOST_LINKS = 40
@@ -57,7 +56,6 @@ _ENTRY_POINTS = frozenset(
         *("__gxx_personality_v0", "_ZdaPv", "_ZdlPv", "_Znaj", "_Znam", "_Znwj", "_Znwm"),
     }
 )
-"""Of memory and exceptions; the operators with 32-bit sizes, too."""
 
 
 class Needs(Value):
@@ -66,7 +64,6 @@ class Needs(Value):
     loader: str = ""
     """Path in the program, such as ``/lib/ld-linux-aarch64.so.1``; empty: it needs none."""
     files: tuple[tuple[str, Path], ...] = ()
-    """Name next to the program, and file: the loader by its last name, and all libraries."""
 
     @property
     def loader_name(self) -> str:
@@ -86,10 +83,7 @@ class _Links(Value):
 
 
 def read_loader(program: Path) -> str:
-    """Return the loader that a program names; empty if it is static, or not an ELF file.
-
-    Raises InputError for a damaged program, and for one that cannot be read.
-    """
+    """Return the loader that a program names; empty: it is static, or no ELF file."""
     links = _read(program)
     return "" if links is None else links.loader
 
@@ -173,7 +167,7 @@ class _Search(Value):
 
 
 def _inside(sysroot: Path, name: PurePosixPath) -> Path | None:
-    """Return the plain file at a path of the sysroot, following links within the sysroot."""
+    """Return the plain file at a path, following links within the sysroot."""
     # Absolute links are relative to the sysroot, which is the device's root folder.
     path, waiting, links = sysroot, list(name.parts), 0
     while waiting:
@@ -283,7 +277,6 @@ class RuntimeLink(Enum):
 class CxxRuntime(Value):
     link: RuntimeLink
     exported: tuple[str, ...] = ()
-    """Functions of the runtime that it exports, sorted."""
 
 
 def find_cxx_runtime(data: bytes, *, source: str) -> CxxRuntime:

@@ -16,7 +16,6 @@ from megtrim.elf.symbol_names import MAX_NAME
 
 ARCHIVE_MAGIC = b"!<arch>\n"
 THIN_MAGIC = b"!<thin>\n"
-"""Of an archive that names its members and does not contain them."""
 _MEMBER_HEADER = struct.Struct("<16s32x10s2s")
 _END = b"`\n"
 _INDICES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED")
@@ -25,7 +24,6 @@ _INDICES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED")
 class MemberKind(Enum):
     FILE = auto()
     INDEX = auto()
-    """Which member defines which symbol."""
     NAMES = auto()
     """The names that are too long for a member's header."""
 
@@ -139,7 +137,6 @@ class Object:
             and self.machine in {AARCH64, X86_64}
             and entry == _SECTION.size
         )
-        """Whether it is of a kind that can be edited."""
         self.sections: list[Section] = []
         self.relocated: dict[int, list[Section]] = {}
         """The relocation sections of each section that has one, by its number."""
@@ -152,7 +149,6 @@ class Object:
         headers = _part(data, table, count * _SECTION.size)
         texts = _SECTION.unpack_from(headers, names * _SECTION.size)
         self.names = bytes(_part(data, texts[4], texts[5]))
-        """Names of all sections, one after the other."""
         claimed = 0
         for at, raw in enumerate(_SECTION.iter_unpack(headers)):
             name, kind, flags, _, start, size, link, info, _, _ = raw
@@ -205,10 +201,7 @@ class Object:
 
 
 def members(data: memoryview) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each object: of a single one, or of every member of an archive.
-
-    A thin archive has no members of its own.
-    """
+    """Yield start and end of each object: of a single one, or of every member of an archive."""
     if data[:4] == ELF_MAGIC:
         yield 0, len(data)
     if data[: len(ARCHIVE_MAGIC)] != ARCHIVE_MAGIC:

@@ -51,7 +51,6 @@ _SECTION, _THREAD_LOCAL_SYMBOL, _FUNCTION = 3, 6, 2
 _UNDEFINED, _FIRST_RESERVED, _EXTENDED = 0, 0xFF00, 0xFFFF
 _X86_64, _ARM = 62, 40
 _BEHIND_THE_PLACE = (2, 4, 9, 41, 42)
-"""x86-64's relocations that are relative to the end of the 4 bytes that they fill in."""
 _RELATIVE = {_X86_64: 8, 183: 1027, _ARM: 23, 3: 8}
 """By machine: the relocation that adds the address at which the file was loaded."""
 _WORDS = (2, 38)
@@ -66,7 +65,6 @@ class References(NamedTuple):
 
 
 def read_emitted(layout: ElfLayout) -> References | None:
-    """Return the references that the linker left in the file; None if it left none."""
     tables = [each for each in _list_tables(layout) if not each.in_memory and each.info]
     parts = [_read_table(layout, each) for each in tables]
     return join_references(parts) if parts else None
@@ -84,7 +82,6 @@ def read_guessed(layout: ElfLayout) -> References:
 
 
 def iter_dynamic_places(layout: ElfLayout) -> Iterator[tuple[PlacedSection, int, Addresses]]:
-    """Yield each table for the loader, the bytes of an entry, and the places it fills in."""
     for table in _list_tables(layout):
         if table.in_memory:
             entries = _read_entries(layout, table)
@@ -194,7 +191,6 @@ def _read_symbols(layout: ElfLayout, table: PlacedSection) -> NDArray[np.void]:
 _AARCH64 = 183
 _PAGE = 0xFFF
 _WITHIN = 6
-"""Instructions between a page and the rest of the address."""
 
 
 def read_code(layout: ElfLayout) -> References:
@@ -283,7 +279,6 @@ class _Common(NamedTuple):
     exceptions: int
     routine: tuple[int, ...]
     sized: bool
-    """An entry has a field with the size of what compilers add."""
 
 
 def iter_entries(layout: ElfLayout) -> Iterator[UnwindEntry]:

@@ -58,9 +58,7 @@ NAMED = frozenset({Purpose.CODE, Purpose.CONSTANTS, Purpose.DATA})
 _NOTE, _DYNAMIC = 7, 6
 _DEBUG = (".debug_", ".zdebug_")
 _RELOCATIONS = {4, 9, 19, 0x40000014, 0x60000001, 0x60000002, 0x6FFFFF00}
-"""With and without addends, relative ones, LLVM's compact ones, and Android's."""
 _LINKING = {STRINGS, DYNAMIC_SYMBOLS, 5, _DYNAMIC, 0x6FFFFFF6, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF}
-"""Names, symbols, both kinds of hash tables, the dynamic section, and versions."""
 _BY_NAME = (
     ((*_DEBUG, ".gdb_index", ".gnu_debug", ".stab"), Purpose.DEBUG),
     ((".eh_frame", ".gcc_except_table", ".ARM.exidx", ".ARM.extab"), Purpose.UNWIND),
@@ -105,7 +103,6 @@ class ElfFacts(Value):
     machine: str
     """As ``uname -m`` prints it, or ELF's number if megtrim does not build for it."""
     stripped: bool
-    """It has neither a symbol table nor debug information."""
     groups: tuple[tuple[Group, int], ...]
     """Every group with its bytes, in the order of :class:`Group`; they add up to the size."""
 

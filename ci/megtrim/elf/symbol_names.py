@@ -28,7 +28,6 @@ _LENGTH = re.compile(r"[0-9]{1,5}")
 _NESTED = re.compile(r"L?([0-9]{1,5})")
 _BACK_REFERENCE = re.compile(r"[ST](?=([0-9A-Z]{0,4})_)")
 _BRACKET = re.compile(r"\(anonymous namespace\)|\boperator\(\)(?=[(<[])|[][(){}]")
-"""A bracket, or a name that contains brackets."""
 _MARK = re.compile(
     # Brackets with nothing long in them, operators that look like brackets, and brackets.
     r"(operator(?:<=>|<<=?|>>=?|<=?|>=?|->\*?)|->|\(\)|\(anonymous namespace\)|[<>()])"
@@ -52,7 +51,6 @@ NOT_SPELLED_OUT = frozenset(_ABBREVIATED.split())
 """Words of readable names that linkage names abbreviate; all others are in both."""
 _MAX_BRIEF = 80
 _MAX_READABLE = 1 << 20
-"""Largest length of a name when its back references are expanded."""
 
 
 def is_linkable(name: str) -> bool:
@@ -82,10 +80,7 @@ def _words(name: str) -> Iterator[str]:
 
 
 def iter_names(name: str, at: int) -> Iterator[str]:
-    """Yield the namespaces, classes and functions that follow each other in a linkage name.
-
-    From the length of the first one on; namespaces without a name are left out.
-    """
+    """Yield the names that follow each other in a linkage name, but for namespaces without one."""
     while length := _NESTED.match(name, at):
         at = length.end() + int(length[1])
         word = name[length.end() : at]
@@ -139,7 +134,6 @@ def without_arguments(text: str) -> Iterator[str]:
 
 
 def iter_spellings(name: str) -> Iterator[str]:
-    """Yield the linkage name, and the readable name with arguments and without."""
     yield name
     text = readable(name)
     yield text
@@ -157,23 +151,18 @@ def brief(name: str) -> str:
 
 
 def shorten(text: str) -> str:
-    """Return a readable name for lists; if it is long, without the content of its brackets."""
     if len(text) > _MAX_BRIEF:
         text = _fold(text)
     return text if len(text) <= _MAX_BRIEF else f"{text[: _MAX_BRIEF - 1]}…"
 
 
 def fold(name: str) -> str:
-    """Return what all instances of a template, overloads and clones of a function have in common.
-
-    It is the readable name without the content of its brackets: ``mgb::Map<…>::find(…)``.
-    """
+    """Return what instances, overloads and clones have in common: ``mgb::Map<…>::find(…)``."""
     text = readable(name)
     return _fold(_CLONE.sub("", text) if "." in text else text)
 
 
 def fold_if_possible(name: str) -> str:
-    """Return :func:`fold` of a name, or the name on a machine that cannot make names readable."""
     try:
         return fold(name)
     except InputError:

@@ -56,17 +56,13 @@ class Function:
 
 class FunctionTable(Value):
     machine: str
-    """``aarch64`` or ``x86_64``."""
     entry: int
     """Address of the first instruction; 0 in most shared libraries."""
     functions: tuple[Function, ...]
     """Sorted by address, then by name; with each alias."""
     imported: frozenset[str]
-    """Names that the file imports from shared libraries, functions or not."""
     exported: frozenset[str]
-    """Names that it exports, functions or not."""
     registrations: int
-    """Number of functions that are called before ``main``, by the size of their arrays."""
     ifuncs: frozenset[str]
     """Functions whose implementation is chosen when the program starts."""
     data: frozenset[str] = frozenset()
@@ -167,10 +163,7 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
 
 
 def read_registrations(path: Path) -> int:
-    """Return how many functions the linked file at ``path`` calls before ``main``.
-
-    The file may be stripped: these functions are listed in arrays.
-    """
+    """Return how many functions a linked file, perhaps a stripped one, calls before ``main``."""
     return _count_registrations(_open(read_linked(path), str(path)))
 
 

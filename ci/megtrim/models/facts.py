@@ -34,11 +34,9 @@ class Parameters(Value):
 
 class ModelFacts(Value):
     format: str
-    """``mge v1``, ``mge v2``, or the name of another reader's format."""
     engine_version: str
     """Version of the engine that wrote the file; empty if it is not recorded."""
     operators: tuple[tuple[str, int], ...]
-    """Operator class names as in the operator JSON, with how often each occurs; sorted."""
     unknown_operators: tuple[tuple[str, int], ...] = ()
     """Names or type IDs (``0x…``) for which the registry has no class; sorted."""
     dtypes: tuple[str, ...]
@@ -124,7 +122,6 @@ def _variables(title: str, variables: Sequence[Variable]) -> list[tuple[str, str
 
 
 def describe_variable(variable: Variable) -> str:
-    """Return what is known of an input or output, such as ``data Float32 (1, 3, 64, 64)``."""
     return " ".join(part for part in (variable.name, variable.dtype, _shape(variable)) if part)
 
 

@@ -51,7 +51,6 @@ _OTHERS = (
     # It has no magic: the number of its version is first, then what wrote it, or the graph.
     (re.compile(rb"\x08[\x01-\x20][\x12\x3a]"), "an ONNX model"),
 )
-"""How files begin that people take for models of this engine, and what they are."""
 _WEIGHTS = re.compile(r"(?:(?:Volatile)?SharedDeviceTensor|MultipleDeviceTensor).*")
 _VALUES = re.compile(r"B?Float.*|Quantized.*")
 """Operators and data types whose numbers select no kernel.
@@ -153,7 +152,6 @@ def parse_mge(data: bytes, *, source: str) -> ModelFacts:
 
 
 def _name_other(data: bytes) -> str:
-    """Return what a file is that no engine reads; empty: it may be encrypted or packed."""
     text = "a text file" if _TEXT.fullmatch(data[:_LONGEST_HEAD]) else ""
     return next((name for pattern, name in _OTHERS if pattern.match(data)), text)
 
@@ -164,7 +162,6 @@ def _graph_start(data: bytes) -> int:
 
 
 def _read_sized_buffer(data: bytes, at: int, source: str) -> Buffer:
-    """Return the size-prefixed FlatBuffers object at ``at``."""
     size = int.from_bytes(data[at : at + 4], "little")
     end = at + 4 + size
     if at + 12 > len(data) or end > len(data):
@@ -185,7 +182,6 @@ class _Found:
     tensors: int = 0
     tensor_bytes: int = 0
     values_at: int = 0
-    """Where the first tensor's bytes are in the first format."""
     weights: list[tuple[int, int]] = field(default_factory=list)
 
     def facts(
@@ -326,7 +322,6 @@ def _read_tensor(tensor: Table, schema: _Schema, found: _Found, name: str) -> No
 
 
 def _variable(table: Table) -> Variable:
-    """Read the fields that tensors of both formats and intermediate tensors share."""
     rank = table.size(1, 4)
     if rank > _MAX_RANK:
         table.fail(f"a tensor of {rank} dimensions")

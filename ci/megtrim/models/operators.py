@@ -23,7 +23,6 @@ KNOWN_DTYPES: tuple[str, ...] = (
     *("Quantized4Asymm", "Quantized8Asymm", "QuantizedS1", "QuantizedS16", "QuantizedS32"),
     *("QuantizedS4", "QuantizedS8", "Uint16", "Uint8", "UintB4"),
 )
-"""Names of data types in the engine's ``dtype.h``."""
 
 MAX_HASH = 2**64 - 1
 MAX_JSON_BYTES = 16 * 1024 * 1024
@@ -46,8 +45,6 @@ _HINT = "expected the operator JSON that the engine's dump writes (strip_info_fi
 
 
 class OperatorInfo(Value):
-    """One model's needs: the content of its operator JSON. All lists are sorted and unique."""
-
     hash: int | None
     """Graph hash; 0 for dumps in the second format; None if the JSON has none."""
     dtypes: tuple[str, ...]
@@ -61,7 +58,6 @@ Needed = tuple[tuple[str, tuple[str, ...]], ...]
 
 class OperatorNeeds(Value):
     hashes: tuple[tuple[int, tuple[str, ...]], ...]
-    """Graph hashes, each with the models that have it, both sorted."""
     dtypes: Needed
     operators: Needed
     """Class names without version suffix: ``MatrixMulV2`` becomes ``MatrixMul``."""

@@ -40,7 +40,6 @@ _HASH = (12, 8)
 _MAX_COUNT = 100_000
 _MAX_DIMENSIONS = 16
 MAX_BYTES = 64 * 1024 * 1024
-"""Limit of the engine itself."""
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HINT = "the file is damaged or cut off: write it again with write_models.py"
 
@@ -175,7 +174,7 @@ _AGAIN = "fetch or dump the model again"
 
 
 def parse_model(data: bytes, *, source: str) -> ModelFacts:
-    """Parse a model's bytes. Raises InputError for anything but an intact model."""
+    """Raises InputError for anything but an intact model."""
     if not data:
         msg = f"{source}: empty, expected a model"
         raise InputError(msg, hint=_AGAIN)
@@ -185,16 +184,12 @@ def parse_model(data: bytes, *, source: str) -> ModelFacts:
 
 
 def read_is_flatbuffers(path: Path) -> bool:
-    """Return whether a file begins like a model in FlatBuffers, as any ``.mge`` does."""
     with open_plain_file(path, expected=_EXPECTED) as stream:
         return is_mge(stream.read(_HEAD_BYTES))
 
 
 def read_whole(path: Path, *, source: str) -> None:
-    """Raise InputError for an empty or truncated model; unknown formats pass.
-
-    Only the bytes that contain the size are read.
-    """
+    """Raise InputError for an empty or truncated model; unknown formats pass."""
     with open_plain_file(path, expected=_EXPECTED, shown=source) as stream:
         size = stream.seek(0, io.SEEK_END)
         stream.seek(0)

@@ -88,7 +88,6 @@ ELEMWISE_MODES: tuple[str, ...] = tuple(_MODES.split())
 class OperatorType(Value):
     name: str
     dtypes: tuple[str, ...]
-    """Data types that it always uses, whatever its inputs are."""
 
 
 def _strip_version(name: str) -> str:
@@ -128,5 +127,4 @@ def by_name(name: str) -> OperatorType | None:
 
 
 def by_id(type_id: int) -> OperatorType | None:
-    """Return the class of an operator by the 64-bit hash of its registered name."""
     return _BY_ID.get(type_id)

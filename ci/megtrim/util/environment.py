@@ -28,7 +28,6 @@ CCACHE = (
     *("CCACHE_DISABLE", "CCACHE_MAXSIZE", "CCACHE_NAMESPACE", "CCACHE_READONLY"),
     *("CCACHE_RECACHE", "CCACHE_REMOTE_ONLY", "CCACHE_RESHARE"),
 )
-"""ccache's own variables that also reach builds in images."""
 
 PASSED: Mapping[str, str] = {
     "PATH": "where compilers and Python are; a compiler's path and version are in every key",
@@ -73,7 +72,6 @@ def select_passed(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def describe_ignored(names: Iterable[str]) -> str:
-    """Return a warning that names what tools would have read; empty if there is nothing."""
     ignored = sorted(
         name for name in names if name not in PASSED and _READ_BY_TOOLS.fullmatch(name)
     )

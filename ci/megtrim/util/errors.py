@@ -24,7 +24,6 @@ ACCEPT = ("trim", "--accept")
 """The command that rewrites the committed keep set; many hints name it."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""Error numbers for a disk, or a user's quota, that is full."""
 
 NO_NAMES = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV}
@@ -61,13 +60,11 @@ class MegtrimError(Exception):
 
     @property
     def title(self) -> str:
-        """The message in one line: its first, and the second if the first announces it."""
         first, _, rest = self.message.partition("\n")
         return f"{first} {rest.splitlines()[0]}" if rest and first.endswith(":") else first
 
     @property
     def hint(self) -> str:
-        """What to do about it, in one line, with the command that does it."""
         if not self._command:
             return self._hint
         verb, *rest = self._command
@@ -78,8 +75,6 @@ class MegtrimError(Exception):
 
 
 class InputError(MegtrimError):
-    """Invalid input: a file, a key, an argument, or a tool that is missing."""
-
     exit_code = 2
 
 

@@ -94,7 +94,6 @@ def read_bytes(
 def read_text(
     path: Path, *, most_bytes: int, expected: str, shown: str = "", hint: str = ""
 ) -> str:
-    """Return a plain file's UTF-8 text. Raises InputError naming the line."""
     shown = shown or str(path)
     data = read_bytes(path, most_bytes=most_bytes, expected=expected, shown=shown, hint=hint)
     return decode(data, shown=shown, hint=hint)

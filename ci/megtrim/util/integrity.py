@@ -39,7 +39,6 @@ def is_known(path: Path, known: KnownDigests) -> bool:
 
 
 def read_known(path: Path, sha256: str) -> KnownDigests | None:
-    """Read a file; return its digest and metadata, or None if it has another digest."""
     known = _stat_file(path, sha256)
     try:
         whole = known is not None and _digest(path) == sha256
@@ -95,7 +94,6 @@ def _digest(path: Path) -> str:
 
 
 def _load(folder: Path) -> dict[str, KnownDigests]:
-    """Return the stored digests; none if the file is damaged, so that all files are read again."""
     try:
         rows = json.loads(load_text(folder / MEMORY))
         return {name: KnownDigests(*row) for name, row in rows.items()}

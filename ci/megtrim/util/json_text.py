@@ -14,7 +14,6 @@ from megtrim.util.errors import InputError
 LARGEST_DOCUMENT = 64 * 1024 * 1024
 LONGEST_SHOWN = 60
 _MOST_KEYS = 10_000
-"""Of one object. pydantic reports every key that it does not know, each with its own cost."""
 
 T = TypeVar("T")
 

@@ -39,12 +39,10 @@ GRACE_S = 3.0
 """How long each step of the escalation waits for the program to end."""
 
 LARGEST_READ_BYTES = 1024 * 1024
-"""For a file of a toolchain, such as an NDK's release."""
 
 _ABORT_LOOK_S = 0.1
 _LEFT_BEHIND_S = 0.3
 _LONGEST_LOOK_S = 86_400.0
-"""Longest single poll; a wait may take several."""
 _WRITTEN_S = (0.01, 0.05, 0.2, 1.0)
 """Pauses before we retry to start a program that is "open for writing" (ETXTBSY). We wrote and
 closed it, but a process that another thread forks at that moment keeps it open until its exec."""
@@ -66,9 +64,7 @@ class Command(Value):
     abort: threading.Event | None = None
     """Another thread sets it to end the program now."""
     stdin: Path | None = None
-    """File that the program reads; None: its input is empty."""
     stdout_to: Path | None = None
-    """File that receives its output unchanged, in place of :attr:`CompletedCommand.stdout`."""
     cpus: tuple[int, ...] = ()
     """The CPUs that it is bound to; empty: any."""
 
@@ -110,10 +106,7 @@ class ProcessRunner:
         return shutil.which(name, path=self.env.get("PATH", ""))
 
     def build_tool(self, name: str) -> str:
-        """Return the path of ``cmake`` or ``ninja`` from our own pinned dependency.
-
-        A pinned tool writes the same build files on every machine.
-        """
+        """Return the path of ``cmake`` or ``ninja`` from our own pinned dependency."""
         for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
             if (folder / name).exists():
                 return str(folder / name)
@@ -121,10 +114,7 @@ class ProcessRunner:
         raise InputError(msg, hint=f"pip install {name}")
 
     def read(self, path: Path) -> bytes | None:
-        """Return a small file's bytes as programs see it, or None if there is no such file.
-
-        Raises InputError if it cannot be read, or is larger than :data:`LARGEST_READ_BYTES`.
-        """
+        """Return a small file's bytes as programs see it; None: there is no such file."""
         try:
             if not path.is_file():
                 return None
@@ -192,9 +182,7 @@ class ProcessRunner:
     def background(self, command: Command, *, grace_s: float | None = None) -> Iterator[Background]:
         """Run a program in the background until the block ends; ``timeout_s`` is not used.
 
-        Its output goes to ``command.log``, or is dropped. ``grace_s``: seconds that it
-        has to end after each signal that asks for it, else :data:`GRACE_S`; a program that ends
-        others needs more than they do.
+        Its output goes to ``command.log``, or is dropped. ``grace_s``: to end after each signal.
         """
         child: subprocess.Popen[bytes] | None = None
         try:
@@ -206,11 +194,7 @@ class ProcessRunner:
                 _end(child, first=signal.SIGTERM, grace_s=grace_s)
 
     def capture(self, *argv: str, cwd: Path | None = None, timeout_s: float = 60.0) -> str:
-        """Return what a small tool prints to stdout.
-
-        Raises InputError if it fails and InfrastructureFailure if it takes longer than
-        ``timeout_s``.
-        """
+        """Return what a small tool prints to stdout. Raises MegtrimError."""
         outcome = self.run(Command(argv=argv, cwd=cwd, timeout_s=timeout_s))
         if outcome.timed_out:
             msg = f"{argv[0]} did not answer within {timeout_s:.0f} s: {shlex.join(argv)}"

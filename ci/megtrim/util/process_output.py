@@ -77,7 +77,6 @@ class Stream:
             del self._tail[:-half]
 
     def wait(self, seconds: float) -> None:
-        """Wait up to ``seconds`` for the stream's end: another program may keep the pipe open."""
         self._thread.join(seconds)
 
     def text(self) -> str:

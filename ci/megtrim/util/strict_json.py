@@ -92,10 +92,7 @@ def encode(value: object) -> Any:
 
 
 def decode(kind: Any, value: Any, path: str) -> Any:
-    """Return the ``kind`` (a dataclass, or None if that may be) that a JSON ``value`` spells.
-
-    ``path`` is where the value is, for messages; empty for a whole document.
-    """
+    """Return the ``kind`` that a JSON ``value`` spells; ``path`` is where it is, for messages."""
     try:
         return _validator(kind).validate_python(value)
     except ValidationError as error:
