@@ -104,25 +104,15 @@ def make_schemas(kinds: Iterable[type]) -> tuple[dict[type, Any], dict[str, Any]
 
     It takes what :func:`decode` takes, but for the checks of a value's own.
     """
-    adapters = [(kind, "validation", TypeAdapter[Any](kind)) for kind in dict.fromkeys(kinds)]
-    made, shared = TypeAdapter.json_schemas(adapters, by_alias=True)  # type: ignore[arg-type]
-    known = _tighten(shared.get("$defs", {}))
-    return {kind: _tighten(schema) for (kind, _), schema in made.items()}, known
+    from pydantic.json_schema import GenerateJsonSchema
 
+    class ClosedSchemas(GenerateJsonSchema):
+        def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
+            return super().dataclass_args_schema(schema) | {"additionalProperties": False}
 
-def _tighten(schema: Any) -> Any:
-    """Return pydantic's JSON Schema with the rules of this module, as :func:`_strict` does."""
-    if isinstance(schema, list):
-        return [_tighten(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    changes: dict[str, Any] = {}
-    if "properties" in schema and "additionalProperties" not in schema:
-        changes = {"required": list(schema["properties"]), "additionalProperties": False}
-    if schema.get("type") in ("integer", "number"):
-        bounds = {"minimum": 0, "maximum": _LARGEST_NUMBER}
-        changes = {each: schema.get(each, bounds[each]) for each in bounds}
-    return {key: _tighten(value) for key, value in (schema | changes).items()}
+    inputs: Any = [(kind, "validation", _make_strict_core(kind)) for kind in dict.fromkeys(kinds)]
+    made, known = ClosedSchemas(by_alias=True).generate_definitions(inputs)
+    return {kind: schema for (kind, _), schema in made.items()}, {**known}
 
 
 def show_path(path: tuple[str | int, ...], start: str = "") -> str:
@@ -152,7 +142,11 @@ def _alias(hint: Any) -> str | None:
 
 @cache
 def _validator(kind: Any) -> SchemaValidator:
-    return SchemaValidator(_strict(TypeAdapter(kind).core_schema))
+    return SchemaValidator(_make_strict_core(kind))
+
+
+def _make_strict_core(kind: Any) -> Any:
+    return _strict(TypeAdapter(kind).core_schema)
 
 
 def _strict(schema: Any) -> Any:
