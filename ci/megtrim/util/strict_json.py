@@ -112,7 +112,8 @@ def make_schemas(kinds: Iterable[type]) -> tuple[dict[type, Any], dict[str, Any]
 
     inputs: Any = [(kind, "validation", _make_strict_core(kind)) for kind in dict.fromkeys(kinds)]
     made, known = ClosedSchemas(by_alias=True).generate_definitions(inputs)
-    return {kind: schema for (kind, _), schema in made.items()}, {**known}
+    schemas: dict[type, Any] = {kind: schema for (kind, _), schema in made.items()}
+    return schemas, {str(name): schema for name, schema in known.items()}
 
 
 def show_path(path: tuple[str | int, ...], start: str = "") -> str:
