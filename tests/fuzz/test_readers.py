@@ -1,5 +1,3 @@
-"""Damaged files, a few hundred for each reader; `nox -s fuzz` gives each some ten thousand."""
-
 from __future__ import annotations
 
 import pytest
@@ -10,7 +8,6 @@ from fuzz.run import mutated, run
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_a_damaged_file_is_an_error_of_its_own(reader: FileReader) -> None:
-    """Never a traceback and never a hang; some are refused, and the good ones are taken."""
     for seed in reader.seeds[:3]:
         reader.read(seed)
     tally = run(reader, 3000 if reader.name == "npy" else 150, seed=2)
@@ -20,7 +17,6 @@ def test_a_damaged_file_is_an_error_of_its_own(reader: FileReader) -> None:
 
 
 def test_equal_seeds_are_equal_files() -> None:
-    """What was found once can be looked at again."""
     seeds = (b"some 12 bytes", b"{}")
 
     assert list(mutated(seeds, 50, 7)) == list(mutated(seeds, 50, 7))
@@ -41,7 +37,6 @@ def test_a_bug_is_found() -> None:
 
 
 def test_a_hang_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a while, and not for the length of a test run."""
     monkeypatch.setattr("fuzz.run.LONGEST_S", 0.05)
 
     def read(data: bytes) -> None:

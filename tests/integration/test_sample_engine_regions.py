@@ -1,5 +1,3 @@
-"""The sample engine by itself: every region is real code that some run executes."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -103,7 +101,6 @@ def test_a_convolution_is_what_its_definition_says(bench: _Bench) -> None:
 
 
 def test_all_convolution_algorithms_compute_the_same(bench: _Bench) -> None:
-    """The recorded algorithm is obeyed, and none of them computes something else."""
     shape = (1, 3, 16, 16)
     first = bench.outputs(convolutions(), shape=shape)
     cache = bench.folder / "cache.txt"
@@ -120,7 +117,6 @@ def test_all_convolution_algorithms_compute_the_same(bench: _Bench) -> None:
 
 
 def test_the_blocked_layout_computes_the_same(bench: _Bench) -> None:
-    """Another order in memory, other kernels, the same numbers."""
     shape = (1, 4, 16, 16)
     plain = bench.outputs(blocked(), shape=shape)
     reordered = bench.outputs(blocked(), "--enable-nchw44", shape=shape)
@@ -137,7 +133,6 @@ def test_the_blocked_layout_computes_the_same(bench: _Bench) -> None:
     ],
 )
 def test_how_it_runs_does_not_change_a_bit(bench: _Bench, flags: tuple[str, ...]) -> None:
-    """Threads, a recorded sequence and prepared weights change times, never outputs."""
     shape = (1, 3, 16, 16)
     usual = bench.outputs(convolutions(), shape=shape)
     other = bench.outputs(convolutions(), *flags, shape=shape)
@@ -145,7 +140,6 @@ def test_how_it_runs_does_not_change_a_bit(bench: _Bench, flags: tuple[str, ...]
 
 
 def test_a_damaged_model_is_refused_in_words_and_leaves_no_trace(bench: _Bench) -> None:
-    """Like an engine error of the real engine: the message, then an abort."""
     damaged = bytearray((ENGINE / "models/tiny-vgg.sample").read_bytes())
     damaged[1000] ^= 1
     path = bench.folder / "damaged.sample"
@@ -158,7 +152,6 @@ def test_a_damaged_model_is_refused_in_words_and_leaves_no_trace(bench: _Bench) 
 
 
 def test_an_unknown_flag_is_refused_like_by_the_real_engine(bench: _Bench) -> None:
-    """In the words that the real engine's command line has for it, and with exit status 1."""
     ended = run(str(bench.program), "model", "--winograd-transform")
     assert (ended.rc, ended.stderr) == (
         1,

@@ -1,5 +1,3 @@
-"""Functions emptied in what real compilers wrote, linked by real linkers, and run."""
-
 from __future__ import annotations
 
 import os
@@ -196,7 +194,6 @@ def test_what_never_ran_is_a_trap(place: Place) -> None:
 
 @pytest.mark.parametrize("asked", ["1", "3", "9", "2"])
 def test_it_traps_where_it_would_have_run(place: Place, asked: str) -> None:
-    """Called directly, through a table of virtual functions, and as one of two copies."""
     program = place.linked(spec=make_spec(*NAMES))
     assert place.started(program, asked).rc == TRAPPED[place.toolchain.machine]
 
@@ -233,7 +230,6 @@ def test_the_inputs_stay_as_they_are(place: Place) -> None:
 
 
 def test_without_exceptions_there_is_nothing_to_unwind(place: Place, tmp_path: Path) -> None:
-    """The tables of what stays go as well, with no need to compile anything again."""
     sources = {
         **SOURCES,
         "part.cpp": '#include "parts.h"\nint steps(int n) { return n; } int caught(int) '

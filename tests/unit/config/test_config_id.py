@@ -48,7 +48,6 @@ def test_an_id_is_the_folder_or_has_a_digest(config: str, found: str) -> None:
 
 
 def test_long_paths_have_short_ids() -> None:
-    """A name of an artifact or a branch has limits, and the digest stays whole."""
     long, longer = f"{'a' * 41}/megtrim.yaml", f"{'a' * 42}/megtrim.yaml"
 
     assert id_of(f"{'a' * 40}/megtrim.yaml") == "a" * 40
@@ -87,7 +86,6 @@ def test_a_toolchain_is_chosen_after_a_file(config: str, parts: tuple[str, str])
 @example("a-b/megtrim.yaml", "a/megtrim.yaml")
 @example("a.yaml", "a/megtrim.yaml")
 def test_different_paths_have_different_names(one: str, other: str) -> None:
-    """And what is downloaded by the pattern of one is never another's."""
     if id_of(one) == id_of(other):
         return
     theirs = (f"megtrim-traces{infix_of(other)}desk-1", f"megtrim-traces{suffix_of(other)}")

@@ -46,7 +46,6 @@ def _load(folder: Path, keys: str) -> DeviceConfig:
 
 
 def test_a_phone_says_all_that_it_can(tmp_path: Path) -> None:
-    """Whole numbers are text where a property or a CPU is meant."""
     device = _load(
         tmp_path,
         "kind: adb, runner: true, match: {ro.product.model: Pixel 6, ro.build.version.sdk: 33}, "
@@ -73,7 +72,6 @@ def test_a_phone_says_all_that_it_can(tmp_path: Path) -> None:
 
 
 def test_a_board_says_all_that_it_can(tmp_path: Path) -> None:
-    """Paths of a device that hangs here are relative to the file, like all others."""
     device = _load(
         tmp_path,
         "kind: ssh, host: board-1.lab, port: 2222, user: pi, key: keys/board, known_hosts: hosts",
@@ -107,7 +105,6 @@ def test_a_path_that_a_runner_cannot_find(path: str) -> None:
 
 
 def test_settings_are_written_as_megtrim_yaml_writes_them() -> None:
-    """Without what is left out, so that they can be validated again as they were read."""
     written = {"host": "b", "key": "~/k", "cool_down": {"below": 38.5, "within": "90 s"}}
     settings = DeviceSettings.model_validate(written)
 

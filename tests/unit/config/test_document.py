@@ -63,7 +63,6 @@ def test_lines_are_those_of_keys_and_of_list_entries() -> None:
 
 
 def test_an_alias_has_the_lines_of_what_it_stands_for() -> None:
-    """That is where a mistake in it is mended."""
     document = parse_document(b"a: &x\n  b: 1\nc: *x\n", file="f")
 
     assert document.data == {"a": {"b": 1}, "c": {"b": 1}}

@@ -162,7 +162,6 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_problems_are_values_too(tmp_path: Path) -> None:
-    """Whoever wants to show them differently does not parse text."""
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, SMALL + "kep_set: x\n")
 

@@ -143,14 +143,12 @@ def test_what_was_left_out_follows_what_was_written(tmp_path: Path) -> None:
 
 
 def test_a_key_whose_entries_are_commented_out_counts_as_left_out(tmp_path: Path) -> None:
-    """People empty a list by commenting its entries out."""
     config = load(tmp_path, SMALL + "budgets:\n  # - {artifact: x}\nverify:\n").config
 
     assert (config.budgets, config.verify.max_age_s) == ((), 1_209_600.0)
 
 
 def test_a_budget_is_called_by_its_artifact() -> None:
-    """And by the variant where it is not the reduced one, so that waivers can tell them apart."""
     assert Budget.model_validate({"artifact": "a"}).id == "a"
     assert Budget.model_validate({"artifact": "a", "variant": "profile"}).id == "a/profile"
 
@@ -199,7 +197,6 @@ def switched(trim: str, cmake: str = "{}") -> str:
     ],
 )  # fmt: skip
 def test_what_is_off(tmp_path: Path, trim: str, off: tuple[Switch, ...]) -> None:
-    """minimum_size means three; a switch that is left out follows it; FlatBuffers stay."""
     assert switched_off(load(tmp_path, switched(trim)).config.trim) == off
 
 

@@ -22,7 +22,6 @@ def test_a_problem_names_what_it_knows() -> None:
 
 
 def test_problems_come_by_line_and_are_counted_where_there_are_too_many() -> None:
-    """A file of another format would else fill the terminal."""
     error = ConfigError((problem(line) for line in range(MOST_SHOWN + 2, 0, -1)), hint="h")
     lines = error.message.splitlines()
 

@@ -85,7 +85,6 @@ def test_two_configurations_share_no_file() -> None:
 
 
 def test_what_a_caller_says() -> None:
-    """The kit by commit with its version next to it, the configuration, the keep set."""
     check, refresh, night = workflows(CALLERS).values()
 
     uses = "    uses: megtrim/kit.v2/.github/workflows/"
@@ -189,7 +188,6 @@ def test_the_starter_loads_as_it_is(tmp_path: Path, kind: Literal["megengine", "
 def test_all_that_it_shows_commented_out_loads_too(
     tmp_path: Path, kind: Literal["megengine", "sample"]
 ) -> None:
-    """An example that does not work teaches the wrong thing."""
     texts = _texts(kind)
     uncommented = {
         name: re.sub(r"^( *)#(?=[^ \n])", r"\1", text, flags=re.MULTILINE)
@@ -220,7 +218,6 @@ def test_models_get_names_of_their_own() -> None:
 
 
 def test_a_path_that_yaml_cannot_hold_is_refused() -> None:
-    """A line break would end up as a space."""
     with pytest.raises(InputError, match="control characters"):
         model_files([StarterModel(file="a\nb.mge")])
 

@@ -159,7 +159,6 @@ def test_durations_are_read_into_seconds(written: object, seconds: float) -> Non
     ["", "soon", "10 parsecs", "-1 s", -1, True, None, 1.5, "3661 days", "1 MiB", "1:30", "5 %"],
 )
 def test_unreadable_durations_are_refused(written: object) -> None:
-    """So is what is longer than ten years: no one means it."""
     with pytest.raises(InputError, match=f"^found .*, expected {re.escape(DURATION_EXPECTED)}$"):
         parse_duration(written)
 

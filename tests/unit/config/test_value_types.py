@@ -129,7 +129,6 @@ def test_a_value_is_read(kind: str, value: object, result: object) -> None:
 def test_another_value_is_refused_with_what_was_expected(
     kind: str, value: object, what: str
 ) -> None:
-    """Nothing that a program would take for an option, and no second line."""
     with pytest.raises(ValidationError) as caught:
         read(kind, value)
 

@@ -1,5 +1,3 @@
-"""Components of the engine, by file and by symbol."""
-
 from __future__ import annotations
 
 import pytest
@@ -42,7 +40,6 @@ from megtrim.elf.components import OTHER, find_component, is_component
     ],
 )
 def test_a_symbol_has_a_component(symbol: str, component: str) -> None:
-    """By the first namespace in its linkage name that no other program has."""
     assert find_component(symbol, "") == component
 
 
@@ -62,12 +59,10 @@ def test_a_symbol_has_a_component(symbol: str, component: str) -> None:
     ],
 )
 def test_a_file_has_a_component(source: str, component: str) -> None:
-    """By its path, or by the archive that it is from."""
     assert find_component("", source) == component
 
 
 def test_an_instance_is_of_its_arguments() -> None:
-    """Who made the C++ library's template, if its arguments show that."""
     made_by_an_operator = "_ZNSt6vectorIPN3mgb3opr3AddESaIS3_EE2atEm"
 
     assert find_component(made_by_an_operator, "") == "operators"
@@ -107,6 +102,5 @@ def test_a_merged_archive_says_nothing() -> None:
     ],
 )
 def test_components_that_there_may_be_are_known(name: str, known: bool) -> None:
-    """A budget of any other would be one of nothing."""
     assert is_component(name) is known
     assert is_component(find_component("_ZN6megdnn3x868SomeImplE", ""))

@@ -1,5 +1,3 @@
-"""Where the parts of an ELF file are, next to what another reader finds."""
-
 from __future__ import annotations
 
 import struct
@@ -62,7 +60,6 @@ def test_marks_of_the_assembler_are_no_symbols() -> None:
 
 
 def test_symbols_of_a_file_with_very_many_sections_are_found() -> None:
-    """Their numbers are in a table of their own."""
     data = object_file(
         (Part(name=".text", content=bytes(8)),),
         (Named(name="f", part=".text", size=8),),
@@ -147,14 +144,12 @@ def test_every_segment_is_read_in_order(headers: tuple[Segment, ...], at: int) -
     ],
 )
 def test_segments_outside_of_the_file_are_an_error(data: bytes) -> None:
-    """However far outside, or in a truncated file; such a file has no build id either."""
     with pytest.raises(InputError, match=r"^p: a damaged ELF file"):
         segments(data, source="p")
     assert parse_build_id(data) == ""
 
 
 def test_the_build_id_of_a_linked_file() -> None:
-    """As crash reports print it; a file need not have one."""
     plain = linked(None)
 
     assert parse_build_id(with_build_id(plain)) == ID
@@ -165,7 +160,6 @@ def test_the_build_id_of_a_linked_file() -> None:
     ("at", "value"), [(0x800, 1 << 31), (0x804, 1 << 31), (0x804, 0), (0x808, 1)]
 )
 def test_a_damaged_note_has_no_build_id(at: int, value: int) -> None:
-    """An owner or content that is longer than the note, no content, another kind."""
     data = bytearray(with_build_id(linked(None)))
     struct.pack_into("<I", data, at, value)
 

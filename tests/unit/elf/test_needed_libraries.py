@@ -1,5 +1,3 @@
-"""Which loader and libraries a program needs: made files, a made sysroot, damaged ones."""
-
 from __future__ import annotations
 
 import struct
@@ -109,7 +107,6 @@ def test_a_program_with_libraries(tmp_path: Path, sysroot: Path) -> None:
 
 @pytest.mark.parametrize("data", [elf(), elf("libc.so.6"), b"#!/bin/sh\n", b"", b"\x7fEL"])
 def test_what_needs_no_loader(tmp_path: Path, data: bytes) -> None:
-    """A static program, a library, a script: nothing is brought, and no sysroot is asked for."""
     path = program(tmp_path, data)
 
     assert read_loader(path) == ""
@@ -133,7 +130,6 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path, sysroot: Path) -> No
 
 @pytest.mark.parametrize("needed", [(), ("libc.so.6",)])
 def test_no_sysroot_and_no_loader(tmp_path: Path, sysroot: Path, needed: tuple[str, ...]) -> None:
-    """The loader is what is missing, even where no library is needed."""
     path = program(tmp_path, elf(*needed, loader=GLIBC))
     with pytest.raises(InputError) as nowhere:
         read_needs(path, None)
@@ -158,7 +154,6 @@ def test_what_lies_next_to_the_program_is_not_brought_again(tmp_path: Path, sysr
 
 
 def test_a_library_of_another_machine_is_passed_over(tmp_path: Path, sysroot: Path) -> None:
-    """As the loader does; a linker's script is none either."""
     make(sysroot, {"lib/libq.so": elf(machine=X86_64), "lib64/libq.so": b"GROUP ( x )"})
     path = program(tmp_path, elf("libq.so", loader=GLIBC))
 
@@ -204,7 +199,6 @@ def test_musl_is_loader_and_library_in_one(tmp_path: Path) -> None:
 
 
 def test_a_phone_has_its_own_loader_and_system(tmp_path: Path) -> None:
-    """What the sysroot has besides is brought; what it misses is the phone's."""
     sysroot = make(
         tmp_path / "ndk",
         {
@@ -290,7 +284,6 @@ def test_a_runtime_that_can_be_called() -> None:
 
 
 def test_a_hidden_runtime() -> None:
-    """Names that the file has for debuggers are not exported."""
     assert find(shared_library("LITE_run", symbols=("_Znwm",))).link is RuntimeLink.HIDDEN
 
 

@@ -1,5 +1,3 @@
-"""Where the parts of objects and archives lie."""
-
 from __future__ import annotations
 
 import struct
@@ -35,7 +33,6 @@ def test_an_object_is_its_own_only_member() -> None:
 
 
 def test_an_archive_has_objects_among_other_members() -> None:
-    """The index and the long names are none; a member of odd size is followed by a blank."""
     data = archive({"/": b"\0\0\0\1abc", "//": b"long.o/\n", "one.o/": OBJECT, "two.o/": OBJECT})
 
     assert found(data) == [OBJECT, OBJECT]
@@ -55,7 +52,6 @@ def test_the_long_name_of_bsd_lies_before_the_member() -> None:
     ],
 )
 def test_what_holds_no_objects(data: bytes) -> None:
-    """Nothing, scripts, code for the link to compile, and names of members that lie elsewhere."""
     assert found(data) == []
 
 
@@ -74,7 +70,6 @@ def test_what_holds_no_objects(data: bytes) -> None:
     ],
 )
 def test_a_damaged_archive(damaged: bytes) -> None:
-    """It is never gone through for ever, nor beyond its end."""
     with pytest.raises((ValueError, struct.error)):
         found(damaged)
 
@@ -131,7 +126,6 @@ def test_all_entries_can_be_removed() -> None:
 
 
 def test_nothing_is_edited_without_need() -> None:
-    """Not for a section without functions, and not in other tables than the unwind table."""
     data = made()
     assert edited(data, ".gcc_except.gone") == data
 
@@ -159,7 +153,6 @@ def test_a_damaged_entry_ends_the_table() -> None:
 
 
 def test_long_names_are_in_a_member_of_their_own() -> None:
-    """GNU's form: a member's header has the place of its name."""
     data = archive(
         {"/": b"index", "//": b"a_long_name_of_a_file.o/\nb.o/\n", "/0": b"one", "short.o/": b"two"}
     )
@@ -201,7 +194,6 @@ def test_a_damaged_archive_is_an_error(data: bytes) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_end(content: bytes) -> None:
-    """Members do not overlap, or it is an error."""
     try:
         found = list(iter_members(b"!<arch>\n" + content))
     except (ValueError, struct.error):

@@ -1,5 +1,3 @@
-"""Pairs of places and targets, from the relocations of a linked file."""
-
 from __future__ import annotations
 
 import struct
@@ -44,7 +42,6 @@ def test_a_file_without_them_has_none() -> None:
 
 
 def test_pointers_that_the_loader_fills_in_are_references() -> None:
-    """Each with the bytes that its entry takes in the file."""
     table = Part(
         name=".rela.dyn",
         content=struct.pack("<QQq", 0x2000, _RELATIVE, 0x1010),
@@ -93,7 +90,6 @@ _NOP = struct.pack("<I", 0xD503201F)
 def test_instructions_refer_to_addresses(
     machine: int, code: bytes, expected: list[tuple[int, int]]
 ) -> None:
-    """Relative to their own place, or to their page."""
     part = Part(name=".text", content=code, address=0x1000)
 
     found = read_code(ElfLayout(object_file((part,), (), kind=2, machine=machine)))
@@ -143,7 +139,6 @@ def test_an_entry_names_its_function() -> None:
 
 
 def test_an_entry_refers_to_its_exceptions_and_their_routine() -> None:
-    """Without exceptions of its own, to the routine alone."""
     (entry,) = _read_table(_entry(_with_exceptions(), _EXCEPTIONS))
     (other,) = _read_table(_entry(_with_exceptions(), 0))
 
@@ -159,7 +154,6 @@ def test_tables_of_several_objects_may_follow_each_other() -> None:
 
 
 def test_damage_hides_an_entry_and_no_other() -> None:
-    """A length beyond the table, and an entry that has nothing in common with any."""
     content = _entry(_common(b"zR", b"\x1b"), None)
 
     assert _read_table(content + struct.pack("<II", 4000, 8)) == [UnwindEntry(_FUNCTION, 20, ())]

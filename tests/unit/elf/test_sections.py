@@ -1,5 +1,3 @@
-"""What a file's bytes are for: made files section by section, a real program, damaged ones."""
-
 from __future__ import annotations
 
 import struct
@@ -76,7 +74,6 @@ def test_a_section_has_a_purpose_and_a_group(
 
 
 def test_groups_sum_to_the_file() -> None:
-    """In one order, with headers, gaps and names in the last group."""
     data = elf((".text", PROGBITS, A | X, 40), (".data", PROGBITS, A | W, 2), tail=7)
 
     facts = parse_elf(data, source="x")

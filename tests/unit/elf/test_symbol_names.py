@@ -1,5 +1,3 @@
-"""Names of functions: what a script may hold, what is internal, and how people read them."""
-
 from __future__ import annotations
 
 import time
@@ -75,7 +73,6 @@ def test_names_that_no_other_file_can_say(name: str) -> None:
     ],
 )
 def test_how_people_read_a_name(name: str, said: str) -> None:
-    """A type's letter is no function's name; what is no name stays as it is."""
     assert readable(name) == said
 
 
@@ -101,7 +98,6 @@ def test_how_people_read_a_name(name: str, said: str) -> None:
     ],
 )
 def test_a_name_without_its_arguments(said: str, short: list[str]) -> None:
-    """Brackets that belong to the name stay; what is local to a function is found by it, too."""
     assert list(without_arguments(said)) == short
 
 
@@ -119,12 +115,10 @@ def test_a_name_without_its_arguments(said: str, short: list[str]) -> None:
     ],
 )
 def test_a_long_name_is_shown_without_what_its_brackets_hold(said: str, shown: str) -> None:
-    """A list of such names can be read; a short one stays whole."""
     assert brief(said).removeprefix("(anonymous namespace)::") == shown
 
 
 def test_a_name_that_unfolds_without_bounds_stays_as_it_is() -> None:
-    """Each reference doubles what is before it: forty of them would fill any memory."""
     digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     numbers = ["", *digits]
     pairs = "".join(f"St4pairIS{number}_S{number}_E" for number in numbers)
@@ -158,7 +152,6 @@ def test_any_name_is_read_or_left(tail: str) -> None:
     ],
 )
 def test_instances_and_copies_have_one_family(name: str, family: str) -> None:
-    """Numbers that compilers add to equal names differ from build to build."""
     assert fold(name) == family
 
 

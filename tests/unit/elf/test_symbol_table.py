@@ -1,5 +1,3 @@
-"""The functions of a linked file: made files, damaged ones, and one of many functions."""
-
 from __future__ import annotations
 
 import struct
@@ -40,7 +38,6 @@ from unit.functions.made_links import (
 
 
 def test_functions_are_listed_by_address_under_all_of_their_names() -> None:
-    """Aliases, internal functions and weak ones; neither data nor what is only imported."""
     found = table(
         Symbol(name="second", at=16, size=8),
         Symbol(name="hidden", at=8, binding=LOCAL),
@@ -86,7 +83,6 @@ def test_what_is_called_before_main_is_counted(tmp_path: Path) -> None:
 
 
 def test_functions_that_are_something_else_too_are_shown() -> None:
-    """One chosen at the start, and one whose name is data in another object."""
     found = table(
         Symbol(name="plain"),
         Symbol(name="chosen", kind=IFUNC),
@@ -128,7 +124,6 @@ def test_what_linkers_add_is_no_function_of_the_program() -> None:
     ],
 )
 def test_functions_at_an_address(address: int, names: tuple[str, ...]) -> None:
-    """From the first byte to the last; one of no known size has its first."""
     found = functions(("around", 100, 40), ("first", 100, 8), ("inner", 120, 4), ("bare", 140, 0))
 
     assert tuple(each.name for each in found.at(address)) == names
@@ -150,7 +145,6 @@ SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=12)
 def test_what_holds_addresses_is_what_holds_each(
     spans: list[tuple[int, int]], addresses: list[int]
 ) -> None:
-    """However functions lie in each other; one of no size only where no other does."""
     found = functions(*((f"f{number}", *span) for number, span in enumerate(spans)))
     wanted = set()
     for address in addresses:
@@ -193,7 +187,6 @@ def test_what_cannot_be_read_is_refused(data: bytes, said: str) -> None:
 
 
 def test_names_that_are_no_text_are_read() -> None:
-    """They are shown as they are, and no one can ask a linker for them."""
     data = linked([Symbol(name="fxx")]).replace(b"fxx", b"f\xff\n")
 
     assert parse_table(data, source="x").functions[0].name == "f\\xff\n"
@@ -207,7 +200,6 @@ def test_a_name_without_an_end_is_refused() -> None:
 
 
 def test_many_functions_are_read_at_once(tmp_path: Path) -> None:
-    """100,000 of them, as the engine's plain build has, in about a second."""
     count = 100_000
     names = b"\0" + b"".join(b"_ZN3mgb4name%06dEv\0" % number for number in range(count))
     entries = bytes(24) + b"".join(
@@ -248,7 +240,6 @@ PLACES = [at for at, value in enumerate(WHOLE) if value or at > 4096]
 @settings(deadline=2000)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), st.integers(0, 255)), max_size=8))
 def test_damaged_files_are_read_or_refused(changes: list[tuple[int, int]]) -> None:
-    """Any byte may be wrong; never anything else, and never huge."""
     data = bytearray(WHOLE)
     for at, value in changes:
         data[at] = value

@@ -1,5 +1,3 @@
-"""From a model's facts to the content of an operator JSON."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The FlatBuffers reader: what it reads, and every offset that it refuses to follow."""
-
 from __future__ import annotations
 
 import struct
@@ -61,7 +59,6 @@ def test_every_kind_of_field() -> None:
 
 
 def test_fields_that_are_left_out() -> None:
-    """In the middle and behind the last one alike: the default of the format."""
     table = root(sized({2: u8(1)}, b"test"))
 
     for index in (0, 1, 3, 900):
@@ -82,7 +79,6 @@ def test_every_second_number() -> None:
 
 
 def test_text_that_is_no_utf8_is_shown() -> None:
-    """A name is for people: it never stops the reading."""
     data = sized({0: "abc"}, b"test").replace(b"abc", b"a\xffc")
 
     assert root(data).string(0) == "a\ufffdc"

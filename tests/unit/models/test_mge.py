@@ -1,5 +1,3 @@
-"""Model files: the recorded ones, ones made here field by field, and damaged ones."""
-
 from __future__ import annotations
 
 import struct
@@ -60,7 +58,6 @@ def refused(data: bytes) -> str:
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
 def test_recorded_models_give_their_recorded_json(path: Path) -> None:
-    """What is read from a model is what the engine's own dump wrote next to it."""
     recorded = parse_operator_json(
         (DATA / "strip-info" / f"{path.name}.json").read_bytes(), source="recorded"
     )
@@ -360,7 +357,6 @@ def test_other_formats_are_distinguished_from_damaged_models() -> None:
 
 
 def test_magic() -> None:
-    """Both formats are recognised by their first bytes, with test cases in front or not."""
     assert all(is_mge(data) for data in BYTES)
     assert is_mge(b"mgbtest0" + bytes(4) + BYTES[0])
     assert is_mge(mge_v1({}, old=True))
@@ -376,7 +372,6 @@ def test_magic() -> None:
     ],
 )
 def test_work_is_bounded(operators: Any) -> None:
-    """A file that leads to the same bytes again and again is refused in seconds."""
     data = mge_v1({**graph_v1(), 3: operators})
     began = time.monotonic()
 
@@ -404,7 +399,6 @@ def test_damaged_models_are_read_or_refused(data: bytes, draw: st.DataObject) ->
 @settings(max_examples=60)
 @given(st.sampled_from(BYTES), st.floats(0, 1, exclude_max=True))
 def test_cut_off_models_are_refused(data: bytes, part: float) -> None:
-    """A download that broke off is named, wherever it broke off."""
     assert refused(data[: int(len(data) * part)]).startswith("net.mge: ")
 
 

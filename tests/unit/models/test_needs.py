@@ -1,5 +1,3 @@
-"""A model's needs, from its JSON or from itself; showing it to a person."""
-
 from __future__ import annotations
 
 import json
@@ -28,7 +26,6 @@ def test_needs_without_json_are_read_from_the_model() -> None:
 
 
 def test_json_is_taken_where_it_covers_the_model(tmp_path: Path) -> None:
-    """What a JSON names beyond the model is kept too."""
     extra = written(tmp_path, elemwise_modes=["ADD", "FUSE_ADD_RELU", "MUL"])
 
     (found,), warnings = load_needs(MODEL, (extra,))
@@ -60,7 +57,6 @@ def test_json_without_an_operator_is_refused(tmp_path: Path) -> None:
 
 
 def test_other_hash_is_a_warning(tmp_path: Path) -> None:
-    """The JSON of another dump of the same model still covers it."""
     _, warnings = load_needs(MODEL, (written(tmp_path, hash=5),))
 
     assert len(warnings) == 1
@@ -68,7 +64,6 @@ def test_other_hash_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_unknown_operators_are_left_to_the_json(tmp_path: Path) -> None:
-    """A newer engine's operators are unknown here, but its own dump knew them."""
     model = tmp_path / "new.mge"
     model.write_bytes(mge_v2({2: [{0: "FrobnicateV7"}]}))
 
@@ -82,7 +77,6 @@ def test_unknown_operators_are_left_to_the_json(tmp_path: Path) -> None:
 
 
 def test_json_of_an_unreadable_model_is_trusted(tmp_path: Path) -> None:
-    """An encrypted model cannot be checked; without a JSON it cannot be used."""
     model = tmp_path / "secret.mge"
     model.write_bytes(bytes(range(200)))
 
@@ -97,7 +91,6 @@ def test_json_of_an_unreadable_model_is_trusted(tmp_path: Path) -> None:
 
 
 def test_damaged_model_is_refused_even_with_json(tmp_path: Path) -> None:
-    """A JSON does not make a damaged model whole."""
     model = tmp_path / "cut.mge"
     model.write_bytes(MODEL.read_bytes()[:5000])
 

@@ -1,5 +1,3 @@
-"""Operator JSON: what is read, what is refused, how models are merged and held against it."""
-
 from __future__ import annotations
 
 import json
@@ -100,7 +98,6 @@ def test_what_a_file_says(text: str, expected: tuple[OperatorInfo, ...]) -> None
 
 @pytest.mark.parametrize("value", [-1, 2**64, 1.5, "1", True, None])
 def test_hash_of_another_kind_is_refused(value: object) -> None:
-    """Nothing but an integer of 64 bits is a hash."""
     assert refused(text_of(hash=value)) == (
         "net.json:1: hash must be an integer from 0 to 18446744073709551615"
     )

@@ -1,5 +1,3 @@
-"""Reading a model file: its format by its first bytes, and whether it is whole."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -45,7 +43,6 @@ WHOLE = {
 
 @pytest.mark.parametrize("data", WHOLE.values(), ids=WHOLE.keys())
 def test_a_model_is_whole_or_cut_off(tmp_path: Path, data: bytes) -> None:
-    """Wherever its magic is still there: that is shown without reading all of it."""
     path = tmp_path / "m.mge"
     path.write_bytes(data)
     read_whole(path, source="m.mge")
@@ -74,7 +71,6 @@ def test_what_is_of_no_known_format_may_be_whole(tmp_path: Path, data: bytes) ->
     ],
 )
 def test_the_first_bytes_choose_the_format(path: Path, format_name: str, flatbuffers: bool) -> None:
-    """Not the file's name; an error names what the caller calls the file."""
     assert read_model(path).format.startswith(format_name)
     assert read_is_flatbuffers(path) is flatbuffers
     with pytest.raises(InputError, match=r"^their model: "):

@@ -1,5 +1,3 @@
-"""The table of operator types, also against the engine's own source where it is there."""
-
 from __future__ import annotations
 
 import os
@@ -31,7 +29,6 @@ def engine_id(name: str) -> int:
     ],
 )
 def test_registered_name_gives_its_class(registered: str, name: str) -> None:
-    """The JSON and the header use the class; a file holds the registered name."""
     found = by_name(registered)
 
     assert found is not None
@@ -48,7 +45,6 @@ def test_hash_of_any_version_gives_the_class(text: str) -> None:
 
 
 def test_recorded_id() -> None:
-    """The id that a recorded model of the first format holds for its convolutions."""
     found = by_id(0x327BF927970E4459)
 
     assert found is not None
@@ -57,7 +53,6 @@ def test_recorded_id() -> None:
 
 
 def test_unknown_types() -> None:
-    """What is not in the table is not guessed at."""
     assert by_name("FrobnicateV1") is None
     assert by_name("") is None
     assert by_id(0) is None
@@ -80,7 +75,6 @@ def test_outputs_that_an_operator_types_itself() -> None:
 
 @pytest.mark.engine
 def test_table_holds_what_the_engine_registers() -> None:
-    """Every operator that the engine's source registers for dumping is in the table."""
     register = re.compile(r"^(?:MGB_SEREG|SERGE_OPR_V2)\w*\(\s*([A-Z]\w+)\s*,", re.MULTILINE)
     texts = (
         path.read_text(encoding="utf-8", errors="replace")

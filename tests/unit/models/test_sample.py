@@ -1,5 +1,3 @@
-"""Reading models of the sample engine: whole ones give facts, all others one clear message."""
-
 from __future__ import annotations
 
 import struct
@@ -92,7 +90,6 @@ def test_names_that_reach_the_header_are_identifiers() -> None:
 
 
 def test_an_output_must_exist() -> None:
-    """A number behind the last tensor is damage, not an error of ours."""
     data = _one_operator(b"Input")
     assert "names a tensor that it does not contain" in _message(_sealed(data[20:-4] + b"\1\0\0\0"))
 

@@ -1,5 +1,3 @@
-"""What ``megtrim model show`` prints."""
-
 from __future__ import annotations
 
 from megtrim.models.facts import ModelFacts, Parameters, Variable, describe
@@ -19,7 +17,6 @@ FACTS = ModelFacts(
 
 
 def test_all_facts_are_shown_in_columns() -> None:
-    """What the file does not contain is left out, or said to be none."""
     assert describe(FACTS, sha256="ab").splitlines() == [
         "format            mge v2, written by engine 1.13.4",
         "sha256            ab",

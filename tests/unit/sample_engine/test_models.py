@@ -1,5 +1,3 @@
-"""The models that are committed with the sample engine."""
-
 from __future__ import annotations
 
 import json
@@ -17,7 +15,6 @@ NAMES = ("tiny-mobile", "tiny-quant", "tiny-vgg")
 
 
 def test_writing_them_again_gives_equal_bytes(tmp_path: Path) -> None:
-    """Nothing from outside gets in, so the committed files are exactly what the script writes."""
     write_models.write_all(tmp_path)
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     kinds = (".sample", ".json", ".npy")
@@ -28,7 +25,6 @@ def test_writing_them_again_gives_equal_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_operator_json_says_what_the_model_holds(name: str) -> None:
-    """Two ways to learn a model's needs, one answer."""
     path = ENGINE / "models" / f"{name}.sample"
     facts = parse_sample_model(path.read_bytes(), source=path.name)
     (declared,) = parse_operator_json(

@@ -1,5 +1,3 @@
-"""The writer of the sample engine's model format, byte by byte."""
-
 from __future__ import annotations
 
 import json
@@ -41,7 +39,6 @@ def test_a_tensor_is_name_type_scale_and_shape() -> None:
 
 
 def test_an_operator_is_names_parameters_links_and_weights() -> None:
-    """The last operator, before the single output that ends the file."""
     data = _small().model()
     names = b"\x08Elemwise" + bytes([9]) + b"elemwise3" + b"\x04RELU"
     links = struct.pack("<BBIBII", 0, 1, 2, 1, 3, 0)
@@ -60,7 +57,6 @@ def test_the_reader_reads_what_the_writer_wrote() -> None:
 
 
 def test_integers_multiply_into_wider_ones() -> None:
-    """The product of 8-bit matrices has 32 bits and the product of the scales."""
     writer = ModelWriter()
     data = writer.input("x", (2, 3), "QuantizedS8", 0.5)
     weight = writer.weight(np.ones((3, 4), np.int8), "QuantizedS8", 0.25)

@@ -1,5 +1,3 @@
-"""What a person sees: lines, and progress that rewrites a line on a terminal only."""
-
 from __future__ import annotations
 
 import io
@@ -69,7 +67,6 @@ def test_a_log_gets_a_plain_line_every_15_seconds(stream: io.StringIO) -> None:
 
 
 def test_a_terminal_gets_one_line_that_changes() -> None:
-    """Five times a second at most; the next line of text begins on a clean line."""
     stream, clock = Terminal(), Clock()
     console = Console(stream, clock=clock)
     progress = console.progress("building")
@@ -97,7 +94,6 @@ def test_a_warning_also_begins_on_a_clean_line() -> None:
 
 
 def test_a_heartbeat_says_what_is_done_and_for_how_long() -> None:
-    """Once nothing was written for a while: 2 seconds on a terminal, 20 in a log."""
     terminal, log, clock = Terminal(), io.StringIO(), Clock()
     for stream, silence_s in ((terminal, 2), (log, 20)):
         console = Console(stream, clock=clock)
@@ -127,7 +123,6 @@ def test_a_heartbeat_knows_the_step_that_was_not_worth_showing() -> None:
 
 
 def test_a_silent_program_does_not_stop_the_screen() -> None:
-    """Of seven seconds: no five of them pass without a change, and the line is gone at the end."""
     written: list[float] = []
 
     class Watched(Terminal):

@@ -1,5 +1,3 @@
-"""Variables of builds and programs: those of the shell that pass, those that a scenario sets."""
-
 from __future__ import annotations
 
 import pytest
@@ -9,7 +7,6 @@ from megtrim.util.environment import describe_ignored, is_name, is_value, select
 
 @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "_", "a1", "PATHS", "MGB_LOG"])
 def test_any_other_variable_is_a_scenarios(name: str) -> None:
-    """The engine and the libraries around it have many."""
     assert is_name(name)
 
 
@@ -21,7 +18,6 @@ def test_any_other_variable_is_a_scenarios(name: str) -> None:
     ],
 )
 def test_what_launchers_and_megtrim_read_is_refused(name: str) -> None:
-    """And what is no name: it would be another program's option."""
     assert not is_name(name)
 
 
@@ -34,7 +30,6 @@ def test_a_value_is_one_line() -> None:
 
 
 def test_only_what_no_key_has_to_contain_passes() -> None:
-    """Whatever its name is; a locale, a token and colours are dropped as well."""
     env = {"PATH": "/bin", "CCACHE_DIR": "/c", "LC_ALL": "de_DE.UTF-8", "GITHUB_TOKEN": "t"}
 
     assert select_passed({**env, "CLICOLOR_FORCE": "1", "CXXFLAGS": "-O0"}) == {

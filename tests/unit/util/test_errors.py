@@ -1,5 +1,3 @@
-"""Endings and their exit statuses."""
-
 from __future__ import annotations
 
 import pytest
@@ -42,7 +40,6 @@ def test_a_chain_exits_as_its_worst_stage(codes: list[int], expected: int) -> No
 
 
 def test_what_a_program_printed_can_be_left_out() -> None:
-    """The first line says what failed; the others may quote what is private."""
     error = ProductFailure("plain does not compile:\na.cpp:1: error\n  int secret;", hint="x")
     error.shorten()
     plain = ProductFailure("one line")

@@ -1,5 +1,3 @@
-"""Files that people and other machines give: what is none is reported, and never waited for."""
-
 from __future__ import annotations
 
 import os
@@ -43,7 +41,6 @@ def make_socket(path: Path) -> None:
 def test_what_is_no_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None], kind: str
 ) -> None:
-    """A pipe is not waited for, and a device not read for ever."""
     monkeypatch.chdir(tmp_path)  # a socket's path is short
     make(Path("it"))
 
@@ -71,7 +68,6 @@ def test_a_pipe_that_comes_just_now_is_not_waited_for(
 
 
 def test_a_path_that_leads_nowhere_is_shown(tmp_path: Path) -> None:
-    """Round in a circle, to nothing, through a file, with a name too long or impossible."""
     circle = tmp_path / "circle"
     circle.symlink_to(circle)
     (tmp_path / "file").touch()
@@ -90,7 +86,6 @@ def test_a_path_that_leads_nowhere_is_shown(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
 def test_a_file_that_may_not_be_read_is_shown(tmp_path: Path) -> None:
-    """And not taken for one that is not there."""
     path = tmp_path / "secret"
     path.touch(mode=0)
 
@@ -109,7 +104,6 @@ def test_size_is_looked_at_first(tmp_path: Path) -> None:
 
 
 def test_a_pointer_is_no_file(tmp_path: Path) -> None:
-    """The next step is to fetch what it stands for, whatever reads it."""
     path = tmp_path / "m.mge"
     path.write_bytes(POINTER)
 
@@ -154,7 +148,6 @@ CONFLICT = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> branch\nd\n"
     ],
 )
 def test_a_merge_that_no_one_resolved_is_named(text: str, line: int) -> None:
-    """By the line of its first marker, with the way out."""
     with pytest.raises(InputError) as caught:
         expect_merged(text, shown="f", hint="keep both")
     assert str(caught.value) == f"f:{line}: found an unresolved merge conflict\n  keep both"
@@ -171,5 +164,4 @@ def test_a_merge_that_no_one_resolved_is_named(text: str, line: int) -> None:
     ],
 )
 def test_what_merely_looks_so_is_none(text: str) -> None:
-    """Both markers begin a line, and in their order."""
     expect_merged(text, shown="f")

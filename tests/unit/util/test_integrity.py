@@ -1,5 +1,3 @@
-"""Whether files are what they were: read, or known by what the disk says of them."""
-
 from __future__ import annotations
 
 import hashlib
@@ -39,7 +37,6 @@ def test_a_file_that_has_just_changed_is_not_known_yet(file: Path) -> None:
 
 @pytest.mark.usefixtures("settled")
 def test_a_settled_file_is_remembered(file: Path) -> None:
-    """By digest, size, inode, and the times of the last write and of the last change."""
     found = integrity.read_damage(file.parent, {"file": SHA256})
 
     said = file.stat()
@@ -54,8 +51,6 @@ def test_a_settled_file_is_remembered(file: Path) -> None:
 def test_nothing_is_left_where_it_cannot_be_remembered(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that can only be read is read each time."""
-
     def refuse(*_: object) -> None:
         raise PermissionError
 
@@ -90,7 +85,6 @@ def test_a_file_that_changes_while_it_is_read_is_not_known(
 
 
 def test_a_text_too_large_is_not_loaded(file: Path) -> None:
-    """No manifest is as large: whatever it is, it is not read into memory."""
     os.truncate(file, 17 * 1024 * 1024)
 
     with pytest.raises(ValueError, match="no plain file of reasonable size"):

@@ -1,5 +1,3 @@
-"""Programs are started through one door: how they end, what is kept, and that none survives."""
-
 from __future__ import annotations
 
 import os
@@ -50,7 +48,6 @@ def test_what_a_program_prints_and_returns_is_shown(processes: ProcessRunner) ->
 
 
 def test_only_status_0_in_time_is_ok(processes: ProcessRunner) -> None:
-    """A program that ended well too late did not end well."""
     assert processes.run(sh("true")).ok
     late = CompletedCommand(argv=("x",), rc=0, stdout="", stderr="", wall_s=1.0, timed_out=True)
     assert not late.ok
@@ -88,7 +85,6 @@ def test_how_a_program_ended_and_what_it_printed(
 
 
 def test_environment_and_folder_are_given(processes: ProcessRunner, tmp_path: Path) -> None:
-    """The command's own variables win over the base environment; the rest stays."""
     base = ProcessRunner({**processes.env, "A": "base", "B": "base"})
     command = Command(
         argv=("sh", "-c", "echo $A $B; pwd; cat"),
@@ -192,7 +188,6 @@ def test_a_program_that_ended_leaves_nothing_in_the_background(
 def test_long_output_loses_its_middle(
     processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The head says what was run, the tail how it ended; memory stays bounded."""
     monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 10_000)
 
     outcome = processes.run(sh("echo first; seq 100000; echo last; seq 9 >&2"))
@@ -204,7 +199,6 @@ def test_long_output_loses_its_middle(
 
 
 def test_a_line_without_end_is_read_in_pieces(processes: ProcessRunner) -> None:
-    """A program that prints no newline must not fill the memory before its first line ends."""
     lines: list[str] = []
     argv = ("sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
 
@@ -245,8 +239,6 @@ def test_a_full_disk_fails_the_run_and_does_not_hang_it(processes: ProcessRunner
 
 
 def test_an_error_in_who_listens_is_shown_after_the_run(processes: ProcessRunner) -> None:
-    """A bug in a progress line is a bug, not a build that hangs."""
-
     def listen(line: str) -> None:
         raise ZeroDivisionError(line)
 
@@ -255,7 +247,6 @@ def test_an_error_in_who_listens_is_shown_after_the_run(processes: ProcessRunner
 
 
 def test_ctrl_c_ends_the_program_and_is_shown(processes: ProcessRunner, tmp_path: Path) -> None:
-    """No child is left; what it printed in its last moments does not matter."""
     child = tmp_path / "pid"
 
     def press() -> None:
@@ -366,7 +357,6 @@ def test_capture_returns_what_a_tool_prints(processes: ProcessRunner, tmp_path: 
 def test_capture_reports_why_a_tool_failed(
     processes: ProcessRunner, script: str, said: str
 ) -> None:
-    """In the tool's own words, with the command line."""
     kind = InfrastructureFailure if "sleep" in script else InputError
     with pytest.raises(kind, match=f"^{said}"):
         processes.capture("sh", "-c", script, timeout_s=0.5)
@@ -377,7 +367,6 @@ def test_a_command_is_shown_as_a_shell_takes_it() -> None:
 
 
 def test_another_thread_can_abort_a_program(processes: ProcessRunner) -> None:
-    """It is distinguished from a program that ended, and from one that was late."""
     abort = threading.Event()
     ended = processes.run(Command(argv=("true",), timeout_s=60, abort=abort))
     threading.Timer(0.2, abort.set).start()
@@ -391,7 +380,6 @@ def test_another_thread_can_abort_a_program(processes: ProcessRunner) -> None:
 def test_programs_are_waited_for_on_any_system(
     processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where a process has no descriptor to wait on."""
     monkeypatch.delattr(os, "pidfd_open", raising=False)
 
     assert processes.run(sh("exit 3")).rc == 3
@@ -450,7 +438,6 @@ def test_a_program_next_to_us_may_end_before_the_block(
 def test_a_program_reads_and_writes_files_as_they_are(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """Bytes that are no text, and more of them than is kept of an output."""
     data = bytes(range(256)) * 100_000
     (tmp_path / "in").write_bytes(data)
     outcome = processes.run(

@@ -1,5 +1,3 @@
-"""Reading a program's output while it runs."""
-
 from __future__ import annotations
 
 import os
@@ -22,7 +20,6 @@ def read(*pieces: bytes, log: Path | None = None, lines: list[str] | None = None
 
 
 def test_output_is_kept_reported_and_logged(tmp_path: Path) -> None:
-    """Bytes that are not UTF-8 are replaced in texts, and kept in the log."""
     lines: list[str] = []
     stream = read(b"one\ntw", b"o \xff\nlast", log=tmp_path / "log", lines=lines)
 
@@ -32,7 +29,6 @@ def test_output_is_kept_reported_and_logged(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written_does_not_stop_the_reading(tmp_path: Path) -> None:
-    """The program would block for ever; the failure is kept for the caller."""
     stream = read(b"one\n", b"two\n", log=tmp_path)
 
     assert stream.text() == "one\ntwo\n"

@@ -1,5 +1,3 @@
-"""Strict JSON: dataclasses as documents, which are read back as they were written or refused."""
-
 from __future__ import annotations
 
 import json
@@ -97,7 +95,6 @@ def test_what_is_written_is_read_back() -> None:
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
 def test_a_number_that_json_cannot_hold_is_null(number: float) -> None:
-    """The document stays one that every reader of JSON takes."""
     assert encode({"x": (number, 1.5)}) == {"x": [None, 1.5]}
 
 
@@ -184,7 +181,6 @@ def test_a_document_full_of_errors_is_given_up_at_the_first() -> None:
 
 
 def test_numbers_of_programs_under_test_may_be_huge() -> None:
-    """A difference that could not be read would hide the failure that it is."""
     huge = sys.float_info.max
 
     assert read(altered(error=huge)).error == huge

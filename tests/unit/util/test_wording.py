@@ -1,5 +1,3 @@
-"""Text of others is shown as it is, but for what is not seen and what a log takes for a command."""
-
 from __future__ import annotations
 
 import json
