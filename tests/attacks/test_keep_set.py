@@ -23,7 +23,6 @@ Weights = NDArray[np.float32]
 
 
 def rewrite(arena: Arena, pattern: str, new: str) -> None:
-    """Change the committed files by a regular expression that one of them holds."""
     arena.keep.edit(lambda text: re.sub(pattern, new, text, flags=re.MULTILINE))
 
 
@@ -45,7 +44,6 @@ ATTEMPTS = REFUSED | RED
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_attempt(arena: Arena, attempt: str) -> None:
-    """A change of the committed text, and what a trim by it says."""
     arena.start("honest")
     rewrite(arena, *ATTEMPTS[attempt])
 

@@ -55,7 +55,6 @@ def play(plain: Outputs, reduced: Outputs, *, tolerance: float = 0.0, by: str = 
 
 
 def differ(plain: bytes, reduced: bytes, tolerance: float, name: str = "o", by: str = "") -> Play:
-    """Return a play of one output that is another in the reduced program."""
     return play({name: plain}, {name: reduced}, tolerance=tolerance, by=by)
 
 
@@ -132,7 +131,6 @@ ATTEMPTS: dict[str, tuple[Play, ...]] = {
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_attempt(arena: Arena, attempt: str) -> None:
-    """What the programs leave is a broken parity, up to the gate."""
     documents = Documents(arena)
     for plain, reduced, tolerance, by in ATTEMPTS[attempt]:
         documents.start()

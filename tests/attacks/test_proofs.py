@@ -46,7 +46,6 @@ class Pull:
         edit(self.file, lambda data: change(data["entries"][0]))
 
     def pack(self, *more: str) -> dict[str, Any]:
-        """Pack what devices are asked now, knowing the proofs; return the bundle."""
         bundle = self.arena.folder / "bundle"
         shutil.rmtree(bundle, ignore_errors=True)
         where = ("--config", str(self.arena.project.config), "--out", str(self.arena.project.out))
@@ -80,12 +79,10 @@ def pull(arena: Arena) -> Pull:
 
 
 def entry(change: Change) -> Callable[[Pull], None]:
-    """Change the one entry of the proofs."""
     return lambda pull: pull.change(change)
 
 
 def result(change: Change) -> Callable[[Pull], None]:
-    """Change the proof of the first scenario."""
     return entry(lambda entry: change(entry["results"][0]))
 
 

@@ -210,7 +210,6 @@ ATTEMPTS: dict[str, tuple[tuple[str, Forged], ...]] = {
     [(name, number) for name, rows in ATTEMPTS.items() for number in range(len(rows))],
 )
 def test_attempt(attempt: str, number: int, tmp_path: Path) -> None:
-    """All sums of the release fit; it is refused, in a folder and as one file."""
     said, forged = ATTEMPTS[attempt][number]
 
     assert said in refuse(tmp_path, forged())

@@ -60,8 +60,6 @@ _ENTRY = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldCrash:
-    """What is known of a crash; addresses are those of the process."""
-
     signal: int
     pc: int
     base: int
@@ -71,7 +69,6 @@ class FieldCrash:
 def take_crash(
     program: Path, arguments: Sequence[str], *, machine: str, gate: Path, cwd: Path
 ) -> FieldCrash | None:
-    """Run a program to its end; None if no signal ended it. ``gate`` is a socket that is made."""
     emulator = f"qemu-{machine}-static"
     argv = (emulator, "-g", str(gate), str(program), *arguments)
     command = Command(argv=argv, timeout_s=60, cwd=cwd)
@@ -133,15 +130,11 @@ def _unescape(data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """A trim as its results have it and as its release has it, and its program as it ships."""
-
     results: FinishedTrim
     release: FinishedTrim
     folder: Path
-    """Of the release."""
     file: Path
     out: Path
-    """Of the results."""
 
     @property
     def program(self) -> TrimmedProgram:
@@ -158,7 +151,6 @@ class Shipped:
 
 @pytest.fixture(scope="module")
 def trims(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> tuple[Shipped, Shipped]:
-    """Return the trim without crash ids and the one with them, of static arm64 programs."""
     project = Project.of_sample(tmp_path_factory.mktemp("field"), models=(MODEL,))
     made = []
     for crash_ids in (False, True):
@@ -187,7 +179,6 @@ def trims(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> tuple[S
 def test_without_crash_ids_the_truth_is_among_the_candidates(
     trims: tuple[Shipped, Shipped],
 ) -> None:
-    """All of them share one instruction; for a region, its function is the candidate."""
     plain, numbered = trims
     planted = [*plant_in_plain(plain.program, numbered.program)]
     called = [each for each in planted if each.truth in plain.program.left_out]
@@ -201,7 +192,6 @@ def test_without_crash_ids_the_truth_is_among_the_candidates(
 
 
 def test_with_crash_ids_each_trap_is_one_name(trims: tuple[Shipped, Shipped]) -> None:
-    """Of a function, by its number, and of a region."""
     _, numbered = trims
     planted = [*plant_in_numbered(numbered.program)]
     assert len(planted) >= _PLANTED
@@ -219,7 +209,6 @@ def test_with_crash_ids_each_trap_is_one_name(trims: tuple[Shipped, Shipped]) ->
 def test_other_reports_never_have_a_certain_name(
     trims: tuple[Shipped, Shipped], which: int
 ) -> None:
-    """They do not say enough, or it was no fault of trimming."""
     made = trims[which]
     numbered = [*plant_in_numbered(trims[1].program)]
     stub = next((e.address for e in made.program.table.functions if e.name == STUB), 0)
@@ -238,7 +227,6 @@ def test_other_reports_never_have_a_certain_name(
 def test_the_command_line_gives_both_answers(
     trims: tuple[Shipped, Shipped], tmp_path: Path
 ) -> None:
-    """From a release in a folder where nothing else is."""
     _, numbered = trims
     crash = next(plant_in_numbered(numbered.program))
     (tmp_path / "tombstone_04").write_bytes(report_of(crash, numbered.program))
@@ -267,7 +255,6 @@ def test_the_printed_command_works_when_typed(trims: tuple[Shipped, Shipped]) ->
 
 
 def test_real_crashes(trims: tuple[Shipped, Shipped], tmp_path: Path) -> None:
-    """Runs that no scenario covers: certain with crash ids, and never certain without."""
     plain, numbered = trims
     names = set()
     for count, arguments in enumerate(FIELD):

@@ -22,7 +22,6 @@ SCENARIO = f"{MODEL}/default@any"
 
 @pytest.fixture(scope="module")
 def trimmed(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Project:
-    """A project that was trimmed by functions once, natively: the probed twin recorded them."""
     project = Project.of_sample(tmp_path_factory.mktemp("functions"), models=(MODEL,))
     config = project.read()
     config["toolchain"] = {"kind": "host"}
@@ -43,7 +42,6 @@ def _restored(file: Path) -> Iterator[None]:
 
 
 def _keep_set(project: Project) -> Path:
-    """Return the file of the only scenario."""
     return project.folder / "megtrim" / "keepset" / f"{SCENARIO}.json"
 
 
@@ -52,7 +50,6 @@ def _sizes(verdict: dict[str, Any]) -> dict[str, int]:
 
 
 def test_both_levels_stand_side_by_side(trimmed: Project) -> None:
-    """What ships is smaller than the build by regions, and its outputs equal the plain build's."""
     verdict = trimmed.verdict()
     sizes = _sizes(verdict)
     (functions,) = verdict["functions"]
@@ -65,7 +62,6 @@ def test_both_levels_stand_side_by_side(trimmed: Project) -> None:
 
 
 def test_the_keep_set_says_who_needs_a_function(trimmed: Project) -> None:
-    """It stands next to the regions, with the link that it belongs to."""
     keep = read_keep_set(_keep_set(trimmed))
     (record,) = keep.scenarios
 
@@ -123,7 +119,6 @@ def _ask(project: Project, *words: str) -> Any:
 
 
 def test_a_trimmed_program_says_why_it_has_a_function(trimmed: Project) -> None:
-    """The scenario that ran it, the chain from the entry point, and what would go."""
     found = _ask(trimmed, "why", "sample::read_model")
 
     assert found["kept_by"] == [{"rule": "ran in a scenario", "by": [SCENARIO], "functions": 1}]
@@ -140,7 +135,6 @@ def test_what_is_not_up_to_date_is_not_asked(trimmed: Project) -> None:
 
 
 def test_a_region_says_why_it_is_there(trimmed: Project) -> None:
-    """The scenario that ran it, and its place; its tag has those that were left out, too."""
     (record,) = read_keep_set(_keep_set(trimmed)).scenarios
 
     found = _ask(trimmed, "why", str(record.regions[0]))

@@ -61,7 +61,6 @@ REGIONS = {
     "named-sgemv": f"named<{fnv('sgemv')}>",
     "named-sgemm": f"named<{fnv('sgemm')}>",
 }
-"""Every region of the sources, by the name of the case that runs it."""
 KEPT = frozenset(
     {
         *("shared-1", "typed-conv", "typed-incomplete", "typed-kernel", "typed-by-kind"),
@@ -72,15 +71,12 @@ KEPT = frozenset(
 
 
 def keep(cases: Iterable[str], *others: str) -> KeepSet:
-    """Return a keep set of these cases' regions, and of ``others`` by their text."""
     texts = [*(REGIONS[case] for case in cases), *others]
     record = make_record(Region.parse(text) for text in texts)
     return build_keep_set(generation=20220507, scenarios=(record,), operators=None)
 
 
 class Form(StrEnum):
-    """How a tree is given its header."""
-
     OWN_FILES = "own files"
     """Scoped, and each tag has a file that sources include: how megtrim builds."""
     SCOPED = "scoped"
@@ -165,7 +161,6 @@ SETTINGS = [
 def test_kept_regions_run_and_others_trap(
     form: Form, std: str, level: str, workshop: Workshop
 ) -> None:
-    """Each case ends as the keep set says, whatever the form, the standard and the level."""
     workshop.write(keep(KEPT), form)
     program = str(workshop.link(f"-std={std}", level))
 
@@ -179,7 +174,6 @@ def test_kept_regions_run_and_others_trap(
 
 @pytest.mark.parametrize("form", Form)
 def test_no_byte_of_a_dropped_body_stays(form: Form, workshop: Workshop) -> None:
-    """The text that a dropped body would print is not in the objects; a kept one's is."""
     workshop.write(keep(KEPT), form)
     held = b"".join(workshop.compile(unit, "-std=c++17", "-O2").read_bytes() for unit in UNITS)
 
@@ -211,7 +205,6 @@ def test_all_forms_compile_to_the_same(workshop: Workshop) -> None:
 def test_only_files_of_the_changed_tag_change(
     added: str, changed: set[str], form: Form, workshop: Workshop
 ) -> None:
-    """One region more alters the preprocessed text of the files that declare its tag alone."""
     before, after = _texts(workshop, form, keep(KEPT), keep({*KEPT, added}))
 
     assert {unit for unit in UNITS if before[unit] != after[unit]} == changed
@@ -219,7 +212,6 @@ def test_only_files_of_the_changed_tag_change(
 
 @pytest.mark.parametrize("form", (Form.OWN_FILES, Form.SCOPED))
 def test_a_tag_of_another_file_changes_nothing_here(form: Form, workshop: Workshop) -> None:
-    """Regions of tags that a file does not declare, many or few, do not show in its text."""
     others = [f"another_{number}<{number}, elsewhere::Unknown>" for number in range(40)]
     before, after = _texts(workshop, form, keep(KEPT), keep(KEPT, *others))
 
@@ -265,7 +257,6 @@ def _texts(workshop: Workshop, form: Form, *keeps: KeepSet) -> list[dict[str, st
 
 
 def test_the_forced_header_holds_macros_only(workshop: Workshop) -> None:
-    """A file that has no regions compiles to the same text with and without the header."""
     unit = workshop.folder / "plain.cpp"
     unit.write_text("int answer() { return 42; }\n", encoding="utf-8")
     workshop.write(keep(KEPT), Form.OWN_FILES)

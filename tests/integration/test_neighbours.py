@@ -15,7 +15,6 @@ TASK = "neighbours/tiny-mobile/default@any"
 
 
 def _rows(stdout: str) -> dict[str, dict[str, Any]]:
-    """Return each neighbour's outcome on each level, from what --json prints."""
     rows = json.loads(stdout)["done"][TASK]["result"]["neighbours"]
     return {
         row["name"]: {level["level"]: level["outcome"] for level in row["levels"]} for row in rows
@@ -43,7 +42,6 @@ def test_what_trimming_costs_is_shown(make_project: MakeProject) -> None:
 
 
 def test_a_trap_is_named(make_project: MakeProject) -> None:
-    """By the regions of the same run on the profile build that are missing in the keep set."""
     project = make_project("tiny-mobile")
     ended = project.run("trim", "--neighbours")
     final = project.out / "final"
@@ -57,7 +55,6 @@ def test_a_trap_is_named(make_project: MakeProject) -> None:
 
 
 def test_both_levels_stand_side_by_side(make_project: MakeProject) -> None:
-    """With functions trimmed, the build by regions is tried as well; each names what it lacked."""
     project = make_project("tiny-mobile")
     project.change(trim={"level": "function"})
     ended = project.run("trim", "--neighbours")

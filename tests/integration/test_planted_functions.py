@@ -59,8 +59,6 @@ _FLAGS_AT, _SIZE_AT, _EXCLUDED = 8, 32, 0x80000000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shop:
-    """A project that was trimmed by functions, with the keep set that its team committed."""
-
     project: Project
     traced: KeepSet
 
@@ -91,7 +89,6 @@ class Shop:
 
 
 def reported(session: Session) -> str:
-    """Return everything that stops what was built from being shipped; empty: nothing does."""
     results = [
         session.results.done[id_].result_as(VerifyResult)
         for each in all_scenarios(session.request.config)
@@ -131,7 +128,6 @@ def test_nothing_is_reported_where_nothing_is_planted(shop: Shop) -> None:
 
 
 def _needed(session: Session, kept: frozenset[str]) -> list[tuple[str, ...]]:
-    """Return the functions that ran and could have been left out, each under all its names."""
     links = session.results.done[LINKED]
     table = read_table(links.file(locate_unstripped(Link.UNFOLDED, TARGET)))
     observed = read_observables(links.file(observables(TARGET)))
@@ -177,7 +173,6 @@ def test_a_needed_function_that_is_not_on_the_list_is_found(shop: Shop) -> None:
 
 
 def _stays(group: tuple[str, ...], session: Session) -> bool:
-    """Say whether a function is there although it is not on the list: what stays calls it."""
     if REDUCED not in session.results.done:
         return False
     dropped = session.results.done[REDUCED].file(DROPPED_FILE.format(target=TARGET))
@@ -211,7 +206,6 @@ def _losing(source: str) -> Callable[..., Edits]:
 def test_a_registration_that_the_link_lost_is_named(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An object that no longer registers its operators: the proof of the link says which."""
     linked = shop.ship(shop.traced).results.done[REDUCED].path
     unfound = []
     for source in REGISTERING:
@@ -294,7 +288,6 @@ def test_a_list_that_is_not_of_this_link_or_shrank_is_refused(
 
 
 def test_a_list_that_shrank_waits_for_a_person(shop: Shop) -> None:
-    """A function that the committed list had, and that no longer runs, is named."""
     (record,) = shop.traced.scenarios
     more = shop.with_functions((*record.functions, "_ZN6sample4goneEv"))
     said = reported(shop.ship(more, committed=False))

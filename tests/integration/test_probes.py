@@ -53,8 +53,6 @@ NOT_AT_EXIT = {"crash", "trap"}
 
 @dataclass(frozen=True)
 class Twins:
-    """A program, its probed twin, and what can be observed of both."""
-
     at: Lease
     program: Path
     twin: Path
@@ -75,7 +73,6 @@ class Twins:
         )
 
     def logged(self, *arguments: str) -> tuple[str, ...]:
-        """Run the program under an emulator, and return what its log shows."""
         self.at.emulate(self.program, *arguments, **qemu_log.ENVIRONMENT)
         log = (self.at.root / qemu_log.LOG_FILE).read_bytes()
         return self._list(qemu_log.ran_in_log(log, read_table(self.program), source="log"))
@@ -142,7 +139,6 @@ def test_the_twin_and_the_emulator_list_the_same(made: Twins, what: str) -> None
 
 
 def test_a_trap_of_the_programs_own_ends_it_as_ever(made: Twins) -> None:
-    """Whether or not its function has a first instruction next to the trap."""
     assert made.run("trap").rc > 128
 
 
@@ -163,7 +159,6 @@ def _refused(ended: CompletedCommand) -> str | None:
 
 @pytest.mark.chain
 def test_a_twin_that_cannot_record_says_so(on_host: Twins) -> None:
-    """And not one function of the program has run by then."""
     record = on_host.record
     assert _refused(on_host.at.run(on_host.twin)) == "MEGTRIM_FUNCTIONS names no file"
     assert _refused(on_host.at.run(on_host.twin, MEGTRIM_FUNCTIONS="no/such/folder")) == (

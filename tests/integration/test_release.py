@@ -83,7 +83,6 @@ def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> No
 
 
 def test_what_is_built_otherwise_is_named(make_project: MakeProject, tmp_path: Path) -> None:
-    """The engine that changed, and the program that did."""
     project = team(make_project, "changed")
     project.expect("release build", str(tmp_path / "release"))
     source = project.folder / "engine/src/load_and_run/main.cpp"
@@ -97,7 +96,6 @@ def test_what_is_built_otherwise_is_named(make_project: MakeProject, tmp_path: P
 
 
 def read(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return the mode and content of each file, by its path."""
     return {
         str(each.relative_to(folder)): (each.stat().st_mode, each.read_bytes())
         for each in sorted(folder.rglob("*"))

@@ -41,7 +41,6 @@ class Plant:
 
 
 def load_plants(folder: Path = ROOMS) -> tuple[Plant, ...]:
-    """Read the plants of all rooms, in order of their names."""
     plants = [
         Plant(name=f"{path.stem}/{name}", tests=tuple(row.pop("tests")), **row)
         for path in folder.glob("*.toml")

@@ -1,5 +1,3 @@
-"""What came of plants, and what is said of it."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -12,8 +10,6 @@ WANTED = 0.97
 
 
 class Fate(StrEnum):
-    """What came of a plant."""
-
     KILLED = "killed"
     SURVIVED = "survived"
     MISFIT = "does not apply"
@@ -23,8 +19,6 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What came of one plant."""
-
     name: str
     fate: Fate
     text: str
@@ -32,14 +26,12 @@ class Result:
 
 
 def passes(results: Sequence[Result]) -> bool:
-    """Say whether enough plants were killed, and every one could be tried."""
     counts = Counter(each.fate for each in results)
     tried = counts[Fate.KILLED] + counts[Fate.SURVIVED]
     return tried == len(results) and counts[Fate.KILLED] >= WANTED * len(results)
 
 
 def summarize(results: Sequence[Result]) -> Iterator[str]:
-    """Yield a line for each plant that was not killed, and one for all."""
     for each in results:
         if each.fate is not Fate.KILLED:
             yield describe(each)
@@ -50,12 +42,10 @@ def summarize(results: Sequence[Result]) -> Iterator[str]:
 
 
 def describe(result: Result) -> str:
-    """Return the line of one plant."""
     joint = " by " if result.fate is Fate.KILLED else ": "
     return f"{result.name}: {result.fate}{joint}{result.text}"
 
 
 def encode(results: Sequence[Result]) -> dict[str, object]:
-    """Return all of it for JSON."""
     rows = [{"name": each.name, "fate": each.fate.value, "text": each.text} for each in results]
     return {"version": 1, "passes": passes(results), "plants": rows}

@@ -22,7 +22,6 @@ SOUND = "def add(a: int, b: int) -> int:\n    return a + b\n"
 
 
 def test_a_file_of_plants(tmp_path: Path) -> None:
-    """A file is a room, a table in it is a plant; they come in order of their names."""
     row = 'defect = "It is wrong."\nfile = "a.py"\nold = "1"\nnew = "2"\ntests = ["t.py", "u.py"]\n'
     (tmp_path / "b.toml").write_text(f"[two]\n{row}[one]\n{row}", encoding="utf-8")
     (tmp_path / "a.toml").write_text(f"[three]\n{row}", encoding="utf-8")
@@ -34,7 +33,6 @@ def test_a_file_of_plants(tmp_path: Path) -> None:
 
 
 def test_plants_are_chosen_by_room_or_name() -> None:
-    """Without a name it is all of them; a name that no plant has is refused."""
     plants = [replace(PLANT, name=name) for name in ("a/x", "a/y", "ab/x")]
 
     assert [plant.name for plant in select(plants, ["a"])] == ["a/x", "a/y"]
@@ -45,7 +43,6 @@ def test_plants_are_chosen_by_room_or_name() -> None:
 
 
 def test_planted_until_the_block_is_left(tmp_path: Path) -> None:
-    """The defect is there once, and gone afterwards, whatever happens in between."""
     file = tmp_path / "sums.py"
     file.write_text(SOUND, encoding="utf-8")
 
@@ -80,7 +77,6 @@ def test_compiled_code_from_earlier_is_not_used(tmp_path: Path) -> None:
     ],
 )
 def test_plants_that_do_not_apply(tmp_path: Path, old: str, new: str, message: str) -> None:
-    """They are refused, and the file stays as it is."""
     (tmp_path / "sums.py").write_text(SOUND, encoding="utf-8")
 
     with pytest.raises(Misfit) as caught, planted(replace(PLANT, old=old, new=new), tmp_path):
@@ -91,7 +87,6 @@ def test_plants_that_do_not_apply(tmp_path: Path, old: str, new: str, message: s
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """A module may have moved on without its plants."""
     with pytest.raises(Misfit, match="0 times"), planted(PLANT, tmp_path):
         pass
 
@@ -99,7 +94,6 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_other_files_need_not_be_python() -> None:
-    """A shell script is as good a place for a defect."""
     plant = replace(PLANT, file="sums.sh", old="&&", new=";")
 
     assert replace_once(plant, "true && true (\n") == "true ; true (\n"

@@ -39,7 +39,6 @@ def test_double():
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """A small tree with two functions, of which one is tested well."""
     for name, text in (
         ("ci/sums.py", "def add(a, b):\n    return a + b\n\ndef double(a):\n    return a * 2\n"),
         ("tests/test_sums.py", TESTS),
@@ -53,7 +52,6 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def fates(settings: Settings, *plants: Plant, jobs: int = 1) -> dict[str, tuple[Fate, str]]:
-    """Return what came of the plants, by name."""
     reported: list[Result] = []
     results = try_plants(plants, settings, jobs=jobs, tell=reported.append)
     assert sorted(reported, key=lambda each: each.name) == list(results)
@@ -61,7 +59,6 @@ def fates(settings: Settings, *plants: Plant, jobs: int = 1) -> dict[str, tuple[
 
 
 def test_each_comes_to_its_own_fate(settings: Settings) -> None:
-    """One is noticed, one is not, one does not apply; the tree that is copied stays as it is."""
     before = (settings.root / PLANT.file).read_bytes()
     survivor = replace(PLANT, name="sums/triple", defect="It triples.", old="a * 2", new="a * 3")
     misfit = replace(PLANT, name="sums/none", old="a / 2")
@@ -128,7 +125,6 @@ def test_what_passes() -> None:
 
 
 def test_what_is_said() -> None:
-    """Those that were not killed are named, with the defect; then come the counts."""
     results = [
         Result(name="r/a", fate=Fate.KILLED, text="t.py::test"),
         Result(name="r/b", fate=Fate.SURVIVED, text="It subtracts."),
@@ -149,7 +145,6 @@ def test_what_is_said() -> None:
 
 
 def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
-    """Ctrl-C ends the tests that run and removes the copies."""
     script = f'echo $$ >pid; exec "{sys.executable}" -m plants models'
 
     def interrupt() -> None:

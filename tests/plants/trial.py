@@ -31,13 +31,9 @@ _LONGEST_SOUND_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What all lanes share."""
-
     processes: ProcessRunner
     timeout_s: float
-    """Of the tests of one plant."""
     root: Path = ROOT
-    """The tree that is copied."""
 
 
 def try_plants(
@@ -67,7 +63,6 @@ def try_plants(
 
 
 def _shares(plants: Sequence[Plant], count: int) -> list[Sequence[Plant]]:
-    """Divide the plants; those of the same tests stay together, so that these run sound once."""
     ordered = sorted(plants, key=lambda plant: (plant.tests, plant.name))
     size = -(-len(ordered) // count) or 1
     return [ordered[first : first + size] for first in range(0, len(ordered), size)]
@@ -90,7 +85,6 @@ def _lane(share: Sequence[Plant], settings: Settings, stop: threading.Event) -> 
 
 
 def _unsound(plant: Plant, sound: CompletedCommand) -> str:
-    """Say why a plant's tests can tell nothing: they fail on the copy as it is; or nothing."""
     if sound.rc not in (_PASSED, _SOME_FAILED) or sound.timed_out:
         return f"tests do not run without any plant: {_last_words(sound)}"
     failed = [name for name in _failed(sound) if any(_holds(test, name) for test in plant.tests)]
@@ -98,7 +92,6 @@ def _unsound(plant: Plant, sound: CompletedCommand) -> str:
 
 
 def _holds(test: str, name: str) -> bool:
-    """Tell whether a file, or a test with its parameters, holds the one of that name."""
     return name == test or name.startswith((f"{test}::", f"{test}["))
 
 

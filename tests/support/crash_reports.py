@@ -216,7 +216,6 @@ class FieldReport:
 
 
 def list_places(program: TrimmedProgram, sites: Mapping[str, int], kept: int) -> list[FieldPlace]:
-    """Return places of a program: ``sites`` are traps by the name of what was left out there."""
     file = f"/data/app/~~Ab1==/com.example.camera-Cd2==/lib/arm64/{program.name}"
     stays = FieldPlace(
         what="kept code", pc=kept, name="", file=file, build_id=program.build_id, program=program

@@ -33,8 +33,6 @@ _COPIED = ("ci", "examples/sample-engine", "tests/support", "tests/unit")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A copy of what is needed to use and test megtrim."""
-
     root: Path
 
     def add(self, page: Path) -> None:
@@ -101,7 +99,6 @@ def test_a_page_is_short(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_what_a_page_adds_works(page: Path, tree: Tree) -> None:
-    """It is in its registry, and passes the test that the page prints."""
     tests = new_files(page, "tests/")
     outcome = tree.run("pytest", "-q", "-p", "no:cacheprovider", *tests)
 
@@ -124,7 +121,6 @@ def test_what_the_pages_add_keeps_the_walls(tree: Tree) -> None:
 
 
 def test_megtrim_yaml_names_every_kind() -> None:
-    """What can be configured can be made, and the other way round."""
     configured = [
         set(get_args(section.model_fields["kind"].annotation))
         for section in (EngineConfig, ToolchainConfig, DeviceConfig)

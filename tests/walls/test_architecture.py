@@ -1,5 +1,3 @@
-"""The walls between the rooms: what a machine can check of the house's shape."""
-
 from __future__ import annotations
 
 import ast
@@ -68,18 +66,15 @@ def _touches_the_world(name: str) -> bool:
 
 
 def _id(path: Path) -> str:
-    """Return the path within megtrim, or one that begins with the other package's name."""
     return str(path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else SOURCES))
 
 
 @pytest.mark.parametrize("path", [m for m in MODULES if _is_pure(m)], ids=_id)
 def test_modules_that_decide_do_not_touch_the_world(path: Path) -> None:
-    """No program, network, clock, environment or randomness where values are decided."""
     assert {name for name in _imports(path) if _touches_the_world(name)} == set()
 
 
 def test_one_module_starts_programs() -> None:
-    """Everything goes through one door, which has deadlines and one shape of failure."""
     found = {_id(path) for path in MODULES if "subprocess" in set(_imports(path))}
 
     assert found == {"util/process.py"}
@@ -135,7 +130,6 @@ def test_another_shared_module_is_seen(planted: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=_id)
 def test_modules_and_functions_are_small(path: Path) -> None:
-    """A module is one thought of at most 500 lines, a function at most 80."""
     lines = path.read_text(encoding="utf-8").count("\n")
     functions = {
         node.name: (node.end_lineno or 0) - node.lineno + 1
@@ -158,7 +152,6 @@ def test_a_key_of_devices_is_named_in_few_places(key: str) -> None:
 
 
 def test_folders_are_small() -> None:
-    """What is in a folder can be seen at one glance."""
     folders = Counter(_id(path.parent) for path in MODULES)
 
     assert {name: count for name, count in folders.items() if count > 25} == {}
@@ -254,12 +247,10 @@ def test_files_that_the_architecture_names_are_there() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=_id)
 def test_every_module_says_what_it_is(path: Path) -> None:
-    """The first lines tell a newcomer what the module is for."""
     assert ast.get_docstring(_tree(path))
 
 
 def test_exit_statuses_are_unique() -> None:
-    """Two kinds of failure with one exit status could not be distinguished by a script."""
     kinds = errors.MegtrimError.__subclasses__()
     codes = [kind.exit_code for kind in kinds]
 

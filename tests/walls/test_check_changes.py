@@ -1,5 +1,3 @@
-"""scripts/check_changes.py: which tests a change calls for."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -29,7 +27,6 @@ def test_a_file_calls_for_the_tests_that_mirror_it(changed: str, selected: set[s
 
 
 def test_a_module_calls_for_the_tests_that_import_it(tmp_path: Path) -> None:
-    """Wherever they are, by each way to import it."""
     for name, text in {
         "a/test_one.py": "from megtrim.elf import symbols",
         "b/test_two.py": "from megtrim.elf.symbols import read",

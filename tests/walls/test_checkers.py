@@ -1,5 +1,3 @@
-"""The checkers of style, types and layers find nothing."""
-
 from __future__ import annotations
 
 import sys

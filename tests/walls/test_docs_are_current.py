@@ -39,7 +39,6 @@ def test_reference_is_the_same_every_time() -> None:
 
 
 def _commands() -> Iterator[tuple[str, str]]:
-    """Yield every quoted command of our programs with the page that quotes it."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         name = str(page.relative_to(ROOT))
@@ -59,12 +58,10 @@ QUOTED = sorted({*_commands()})
 
 @pytest.mark.parametrize(("page", "line"), QUOTED, ids=[f"{p}: {c}" for p, c in QUOTED])
 def test_quoted_commands_are_taken(page: str, line: str) -> None:
-    """A command that a page quotes has a verb and options that exist."""
     assert find_refusal(line) == ""
 
 
 def test_commands_that_do_not_exist_are_seen() -> None:
-    """This wall can fall, and there is something behind it."""
     assert find_refusal("megtrim fly") == "no verb ['fly']"
     assert find_refusal("megtrim size fly") == "no verb ['fly']"
     assert "--fly" in find_refusal("megtrim size --fly")

@@ -1,5 +1,3 @@
-"""Every relative link and image in a page leads to something that is there."""
-
 from __future__ import annotations
 
 import re
@@ -19,7 +17,6 @@ _ELSEWHERE = re.compile(r"[a-z]+:")
 
 
 def _links(text: str) -> Iterator[str]:
-    """Yield where links and images lead, those in code left out, and those to other sites."""
     prose = _CODE.sub("", _FENCE.sub("", text))
     targets = (match[1] or match[2] for match in _LINK.finditer(prose))
     return (target for target in targets if not _ELSEWHERE.match(target))
@@ -61,7 +58,6 @@ def test_every_page_of_the_docs_can_be_reached() -> None:
 
 
 def test_broken_links_are_seen() -> None:
-    """This wall can fall: a missing file, a missing heading and a way out of the tree."""
     text = (
         "[a](nowhere.md) ![b](images/none.png) [c](#no-such-heading) [d](../../outside.md)\n"
         '[e](README.md) `[f](code.md)` [g](https://example.org/x.md) <img src="none.svg">\n'

@@ -1,5 +1,3 @@
-"""What may import what: the linter's contracts catch a planted import."""
-
 from __future__ import annotations
 
 import os
@@ -16,7 +14,6 @@ SOURCES = ROOT / "ci"
 
 
 def lint_imports(root: Path) -> CompletedCommand:
-    """Hold the packages in ``root``/ci to the contracts in its pyproject.toml."""
     linter = str(Path(sys.executable).parent / "lint-imports")
     # Wide, or the name of a contract is broken into two lines.
     env = {**os.environ, "PYTHONPATH": str(root / "ci"), "COLUMNS": "200"}

@@ -1,5 +1,3 @@
-"""The order in which the files of tests begin, and what is counted of each lane."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -13,7 +11,6 @@ from support.tally.sitecustomize import STARTS, classify
 
 
 def test_the_longest_files_are_there() -> None:
-    """A file that was renamed would begin with the others, and end after them."""
     missing = [n for n in (*LONGEST, *TOGETHER) if not (ROOT / "tests" / n).exists()]
 
     assert missing == []
@@ -38,7 +35,6 @@ def test_the_longest_files_are_there() -> None:
     ],
 )
 def test_what_counts_as_a_start(line: str, expected: str | None) -> None:
-    """Each is what a run of the tests spends its time on."""
     assert classify(line.split()) == expected
 
 

@@ -1,5 +1,3 @@
-"""Every command that a page prints is run by a test, or says what it needs and who runs it."""
-
 from __future__ import annotations
 
 import pytest
@@ -12,7 +10,6 @@ LANES_WITH_A_FOLDER = ("unit", "chain", "devices")
 
 
 def problem(block: Block) -> str:
-    """Say what is wrong with a block's mark, if anything is."""
     if not block.mark:
         return "no mark: see tests/support/pages.py"
     if block.mark == "run":
@@ -64,6 +61,5 @@ def test_a_block_is_what_a_reader_types() -> None:
 
 
 def test_there_is_something_behind_this_wall() -> None:
-    """Pages are found, and every lane that has a folder runs some of them."""
     assert {block.lane for block in BLOCKS} == {"", *LANES_WITH_A_FOLDER}
     assert set(LANES_WITH_A_FOLDER) < set(LANES)

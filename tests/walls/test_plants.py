@@ -1,5 +1,3 @@
-"""The planted defects keep up with the code: every one still applies to it."""
-
 from __future__ import annotations
 
 import sys

@@ -1,5 +1,3 @@
-"""Every command that megtrim prints for a person to type is one that its command line takes."""
-
 from __future__ import annotations
 
 import ast
@@ -46,7 +44,6 @@ def read_text(node: ast.AST) -> str:
 
 
 def find_literals(tree: ast.Module) -> Iterator[str]:
-    """Yield the commands that a module's texts hold; its docstrings are for its readers."""
     texts = (ast.JoinedStr, ast.Constant)
     parts = {
         part
@@ -119,7 +116,6 @@ def test_a_printed_command_is_taken(place: str, line: str) -> None:
 
 
 def test_each_kind_is_found() -> None:
-    """This wall can fall, and there is something behind it."""
     source = (
         '"""See `megtrim fly`."""\n'
         "def f(n):\n"

@@ -1,5 +1,3 @@
-"""The Chinese README says what the English one says: parts, links, commands and figures."""
-
 from __future__ import annotations
 
 import re
@@ -27,10 +25,6 @@ def without_blocks(page: str) -> str:
 
 
 def list_parts(page: str) -> list[tuple[str, ...]]:
-    """Return a page's skeleton: headings, paragraphs, items and rows, each with what it names.
-
-    A name is code or the target of a link, whatever the order within a sentence.
-    """
     parts = []
     for line in _BLOCK.sub("```", page).splitlines():
         kind = re.match(r"#+ |- |\| *|!|<!--|```|$", line)
@@ -48,13 +42,11 @@ def _targets(line: str) -> list[str]:
 
 
 def test_both_have_the_same_parts_in_the_same_order() -> None:
-    """Headings, paragraphs, rows with their columns; and each names the same code and pages."""
     assert CHINESE.count(NOTE) == 1
     assert list_parts(CHINESE.replace(NOTE, "")) == list_parts(ENGLISH)
 
 
 def test_commands_and_output_are_the_same() -> None:
-    """To the letter: what the one shows, the other shows."""
     assert _BLOCK.findall(CHINESE) == _BLOCK.findall(ENGLISH)
     assert _COMMENT.findall(CHINESE) == _COMMENT.findall(ENGLISH)
 
@@ -72,7 +64,6 @@ def test_each_leads_to_the_other() -> None:
 
 
 def test_it_is_chinese() -> None:
-    """Each paragraph, item and row with a sentence: none was left in English."""
     for line in without_blocks(CHINESE).splitlines():
         words = re.sub(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->|\[English\]", "", line)
         if len(re.findall(r"[A-Za-z]{3,}", words)) > 3:

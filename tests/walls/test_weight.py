@@ -19,7 +19,6 @@ def weights() -> dict[str, int]:
 
 @pytest.mark.parametrize("what", HELD)
 def test_the_tree_weighs_no_more_than_is_held(what: str, weights: dict[str, int]) -> None:
-    """What megtrim weighs, someone has to read and carry on."""
     above = weights[what] - HELD[what]
 
     assert above <= 0, (

@@ -45,7 +45,6 @@ _LINE_BREAK = re.compile(r"\s*\n[ \t#]*")
 
 
 def find_unwanted(text: str) -> set[str]:
-    """Return the unwanted words of a page, its code and the glossary's own tables aside."""
     prose = _CODE.sub("", text)
     lines = (line for line in prose.splitlines() if not _names_words(line))
     found = re.compile(rf"\b(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
@@ -144,5 +143,4 @@ def test_other_words_of_a_source_are_not_seen() -> None:
 
 @pytest.mark.parametrize("text", ["`told`", "```sh\ntold\n```", "<!-- nobody -->", "untold"])
 def test_code_is_no_prose(text: str) -> None:
-    """Commands, comments and other words stay as they are."""
     assert find_unwanted(text) == set()

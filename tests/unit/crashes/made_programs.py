@@ -23,7 +23,6 @@ ID = bytes(range(20)).hex()
 
 
 def bl(at: int, to: int) -> int:
-    """Return a call from one offset of the code to another."""
     return 0x94000000 | ((to - at) // 4 & 0x3FFFFFF)
 
 
@@ -43,7 +42,6 @@ FOLDED = (
 
 
 def program(*, name: str = "app", fixed: bool = False, **changes: object) -> TrimmedProgram:
-    """Return a program whose functions first, second and unused were left out."""
     data = folded(fixed=fixed)
     made = TrimmedProgram(
         name=name,

@@ -19,7 +19,6 @@ LINK = "6e" * 32
 
 
 def keep() -> KeepSet:
-    """Two scenarios, which share one region."""
     one = scenario("m/one@c", Region("kern", (1,)), Region("pool", (1,)))
     two = scenario("m/two@c", Region("kern", (1,)), Region("kern", (2,)))
     return build_keep_set(
@@ -44,7 +43,6 @@ def nearest(found: CrashFinding) -> str:
 
 
 def test_the_nearest_scenario() -> None:
-    """It runs what is on the stack, or regions of its tag."""
     region = CrashCandidate(kind=CandidateKind.REGION, name="kern<3>")
 
     assert nearest(finding(stack=("_Z5staysv",))) == "m/one@c"
@@ -67,7 +65,6 @@ def test_lines_that_keep_functions() -> None:
 
 
 def test_lines_of_a_scenario() -> None:
-    """Next to the nearest one; a person adds what the field ran."""
     record = replace(keep().scenarios[0], arguments=("--cpu",), inputs=(("data", "0" * 64),))
 
     assert scenario_lines(record) == (

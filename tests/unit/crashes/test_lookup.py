@@ -68,7 +68,6 @@ def test_crash_ids_make_it_certain(at: int, kind: CandidateKind, name: str) -> N
 
 
 def test_without_a_build_id_nothing_is_certain() -> None:
-    """It may be of another build of the same name."""
     finding = found(numbered(), STUB_AT, build_id="")
 
     assert (finding.cause, names(finding)) == (CrashCause.CANDIDATES, ["first()"])
@@ -76,7 +75,6 @@ def test_without_a_build_id_nothing_is_certain() -> None:
 
 
 def test_a_shared_stub() -> None:
-    """Each may be what was called; the stack shows from where."""
     finding = found(program(), STUB_AT, STAYS + 4)
 
     assert (finding.cause, names(finding)) == (CrashCause.CANDIDATES, SHARED)
@@ -108,7 +106,6 @@ def test_a_trap_within_a_function_that_stays() -> None:
     ],
 )
 def test_other_crashes(at: int, said: dict[str, object], text: str) -> None:
-    """Another signal, code that stays, a library with its id: no candidate, and no doubt."""
     finding = found(numbered(), at, **said)  # type: ignore[arg-type]
 
     assert (finding.cause, finding.candidates) == (CrashCause.NOT_TRIMMING, ())
@@ -207,7 +204,6 @@ def test_of_several_crashes_what_was_left_out_counts() -> None:
 
 @pytest.mark.parametrize("step", [-1, 1])
 def test_next_to_a_trap_nothing_is_certain(step: int) -> None:
-    """Some reporters show the byte before a place, as they do for calls."""
     finding = found(numbered(), STUB_AT + step)
     assert finding.cause is CrashCause.NOT_TRIMMING
     assert "a trap is next to the address" in finding.why_several[0]
@@ -245,7 +241,6 @@ def test_a_program_without_symbols_cannot_be_judged() -> None:
 
 
 def test_code_that_was_kept_in_a_build_that_may_be_another() -> None:
-    """In the build that crashed, something else may be at this address."""
     for at in (STAYS + 4, STAYS + 8):
         finding = found(numbered(), at, build_id="")
         assert finding.cause is CrashCause.NOT_TRIMMING
@@ -287,7 +282,6 @@ def test_an_address_may_be_of_any_program() -> None:
 
 
 def test_an_address_that_no_program_traps_at() -> None:
-    """All are named, because it is not known which one crashed."""
     finding = look_up(parse_address(hex(STAYS)), [numbered(), program(name="libapp.so")])
 
     kept = "it crashed in stays(), which was kept"
@@ -306,7 +300,6 @@ BASE = 0x7B00000000
 
 
 def mapping(*, offset: int | None = 0x1000, file: str = "/lib/app") -> MappedFile:
-    """Return the mapping of the code of a made program: its segment begins at 0x1000."""
     start = BASE + STAYS
     return MappedFile(start=start, end=start + 0x1000, offset=offset, file=file, build_id="ab")
 
@@ -351,7 +344,6 @@ def test_an_address_in_memory_without_mappings() -> None:
 
 
 def test_an_address_of_the_file() -> None:
-    """As a tombstone and a person give it; an older report may count from the mapping."""
     for frame in (CrashFrame(pc=STUB_AT, file="app"), absolute(STUB_AT)):
         assert find_site(frame, report(frame), program()) == CrashSite(addresses=(STUB_AT,))
     old = CrashFrame(pc=0x20, file="app", offset=0x1000)

@@ -15,7 +15,6 @@ ID = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.mark.parametrize("logcat", [False, True])
 def test_a_tombstone(logcat: bool) -> None:
-    """The thread that crashed, and the build id; the other threads do not count."""
     frames = [(0x1234, LIBRARY), (0x2344, LIBRARY)]
     data = tombstone(frames, build_id=ID, pc=0x7B00001234, caller=0x7B00002348, logcat=logcat)
 
@@ -47,7 +46,6 @@ def test_a_tombstone(logcat: bool) -> None:
     ],
 )
 def test_the_signal(line: str, signal: int | None) -> None:
-    """Only of a line in which a reporter says it; a contradiction says nothing."""
     report = parse_report(f"{line}\n#00 pc 1234 {LIBRARY}".encode(), source="t")
     assert report.signal == signal
 
@@ -133,7 +131,6 @@ def test_an_address() -> None:
 
 
 def first(text: str) -> CrashFrame:
-    """Return the place of a crash, without the text that it was read from."""
     return replace(parse_report(text.encode(), source="t").frames[0], text="")
 
 
@@ -166,7 +163,6 @@ def absolute(pc: int, file: str = "", number: int | None = None) -> CrashFrame:
     ],
 )
 def test_a_frame(line: str, frame: CrashFrame) -> None:
-    """The shape of each reporter, and of what has no frames."""
     assert first(line) == frame
 
 
@@ -185,12 +181,10 @@ def test_a_frame(line: str, frame: CrashFrame) -> None:
     ],
 )
 def test_a_line_that_is_not_understood_whole(rest: str) -> None:
-    """What stands behind a path, or in it, is known, or the frame says so."""
     assert not first(f"#00 pc 1234 {rest}").whole
 
 
 def test_mappings() -> None:
-    """Of tombstones, whose last address is inside, of /proc, whose is not, and of lists."""
     text = f"""signal 5 (SIGTRAP)
     0000007b'00001000-0000007b'00001fff r-x      1000      1000  {LIBRARY} (BuildId: {ID})
     7b00002000-7b00002fff rw-    2000    1000 >

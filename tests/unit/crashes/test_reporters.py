@@ -21,7 +21,6 @@ REPORTS = tuple(fill_layouts(list_places(PROGRAM, SITES, STAYS + 4)))
 
 
 def test_nothing_is_certain_and_wrong() -> None:
-    """As they are written, and as files and terminals change them, or cut."""
     wrong, count = [], Counter[str]()
     for report in REPORTS:
         texts = {"": report.text.encode()}

@@ -14,7 +14,6 @@ from unit.crashes.made_programs import ID
 
 @pytest.mark.parametrize("crash_ids", [False, True])
 def test_a_trim_by_functions(tmp_path: Path, crash_ids: bool) -> None:
-    """What ships, its twin, what was left out, and the link in which all functions are."""
     made = read_newest(trim_by_functions(tmp_path, crash_ids=crash_ids))
 
     (program,) = made.programs
@@ -25,7 +24,6 @@ def test_a_trim_by_functions(tmp_path: Path, crash_ids: bool) -> None:
 
 
 def test_a_trim_by_regions(tmp_path: Path) -> None:
-    """No function was left out, and the keep set is the header's."""
     made = read_newest(trim_by_regions(tmp_path))
 
     (program,) = made.programs
@@ -42,7 +40,6 @@ def test_a_header_that_the_program_was_not_made_of(tmp_path: Path) -> None:
 
 
 def test_no_trim(tmp_path: Path) -> None:
-    """A folder without one, or without the keep set that it was made of."""
     with pytest.raises(InputError, match="there is no trimmed program in"):
         read_newest(Store(tmp_path))
     store = trim_by_functions(tmp_path)
@@ -52,7 +49,6 @@ def test_no_trim(tmp_path: Path) -> None:
 
 
 def test_a_trim_of_another_megtrim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not said to be none: people see its files."""
     store = trim_by_functions(tmp_path)
     monkeypatch.setattr(stores, "code_digest", lambda: "another")
 
@@ -61,7 +57,6 @@ def test_a_trim_of_another_megtrim(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_program_without_symbols_among_others(tmp_path: Path) -> None:
-    """It is named, so that it is not taken for one that was not trimmed."""
     made = read_newest(trim_by_functions(tmp_path, more={"bin/libbare.so": b"stripped"}))
 
     assert [each.name for each in made.programs] == ["app"]

@@ -1,5 +1,3 @@
-"""Who calls whom, read from machine code of both kinds."""
-
 from __future__ import annotations
 
 import struct
@@ -88,7 +86,6 @@ def test_calls_of_the_other_machine_are_read() -> None:
 
 @pytest.mark.parametrize("kept", [0, 30, 60, 100])
 def test_a_cut_off_file_is_refused(kept: int) -> None:
-    """Where its own headers say that there is more."""
     data = linked([Symbol(name="a")])
 
     with pytest.raises(InputError, match="x: a damaged ELF file"):

@@ -1,5 +1,3 @@
-"""The file of functions that ran: its text, and what is no such file."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -37,7 +35,6 @@ def test_names_stand_sorted_behind_their_link() -> None:
 
 
 def test_a_list_is_the_same_whoever_recorded_the_run() -> None:
-    """One reports on the C library and of one name of two, another of the other name."""
     seen = Observables(link_sha256=LINK, groups=(("_Z3barv",), ("_Z3foov", "main")))
 
     assert dump_list(function_list(seen, ["_Exit", "main", "_start", "_Z3barv"])) == TEXT

@@ -1,5 +1,3 @@
-"""What stays whatever ran: by patterns, by folders, what reports errors, and what those call."""
-
 from __future__ import annotations
 
 import struct
@@ -133,7 +131,6 @@ def test_reports_that_throw_keep_what_exceptions_need() -> None:
     ],
 )
 def test_patterns_that_match_nothing_are_refused_at_once(pattern: str, near: str) -> None:
-    """By where they stand, with what is near them."""
     with pytest.raises(InputError) as caught:
         kept(pattern, "my::log::*", "no::such")
 
@@ -145,7 +142,6 @@ def test_patterns_that_match_nothing_are_refused_at_once(pattern: str, near: str
 
 
 def test_no_one_minds_if_an_engine_misses_what_is_kept_by_default() -> None:
-    """A pattern of the engine's own, not of a team."""
     assert kept("nothing/", "no::such", where="") == ()
 
 
@@ -212,14 +208,12 @@ def test_lists_do_not_differ_by_what_depends_on_values() -> None:
 
 
 def test_what_nothing_else_keeps_is_listed() -> None:
-    """No direct call of what ran leads to it: without the list it would go."""
     assert listed(("main", GROW), calls={}) == (GROW, "main")
     assert listed(("main", GROW), calls={"other": (GROW,)}) == (GROW, "main")
     assert listed(("main", GROW), calls={"other": (GROW,)}, unseen=("other",)) == ("main",)
 
 
 def test_functions_that_share_code_are_listed_alike() -> None:
-    """Where one of their names depends on values, all do."""
     groups = (("alias", GROW), ("main",))
     names = ("main", GROW, "alias")
     ran = (GROW, "alias", "main")

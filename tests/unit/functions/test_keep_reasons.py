@@ -1,5 +1,3 @@
-"""By which rule a function stays."""
-
 from __future__ import annotations
 
 import pytest
@@ -62,7 +60,6 @@ def test_what_the_link_does_not_have_has_no_reason() -> None:
 
 
 def test_reasons_are_counted() -> None:
-    """That of most functions first; a function may have several names, and some have no reason."""
     found = KEPT.count_reasons([("other", "ran"), ("called",), ("ran",), ("table",)])
 
     assert [(reason.rule, count) for reason, count in found] == [

@@ -1,5 +1,3 @@
-"""Text files of one link: what they are is shown before anything else of them is read."""
-
 from __future__ import annotations
 
 import pytest

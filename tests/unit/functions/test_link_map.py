@@ -1,5 +1,3 @@
-"""Where functions came from, by the maps of three linkers."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -39,7 +37,6 @@ PROGRAM = functions(
     ],
 )
 def test_an_address_has_the_file_that_it_came_from(text: bytes, address: int, file: str) -> None:
-    """Sections of inputs, not those of the output, nor symbols."""
     assert parse_map(text, source="x").of(address) == file
 
 
@@ -89,7 +86,6 @@ OTHERS = (
 
 @pytest.mark.parametrize("file", PLATFORM + OTHERS)
 def test_which_files_are_the_platform(file: str) -> None:
-    """The C library and the compiler's arithmetic; neither the C++ library nor the unwinder."""
     assert is_platform(file) is (file in PLATFORM)
 
 

@@ -1,5 +1,3 @@
-"""The proof of a link without some functions, and what each kind of wrong link is shown as."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -133,7 +131,6 @@ def test_a_name_that_the_link_never_had_is_not_shown_as_one_that_went() -> None:
 
 
 def test_who_called_what_is_gone_is_shown() -> None:
-    """That is the function which is missing from the list."""
     call = (0x97FFFFFE).to_bytes(4, "little")  # bl, two instructions back
     data = linked(
         [

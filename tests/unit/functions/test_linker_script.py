@@ -1,5 +1,3 @@
-"""What a linker is given: which functions may go, and the scripts and sources for it."""
-
 from __future__ import annotations
 
 import re
@@ -26,7 +24,6 @@ from unit.functions.made_links import DATA, Symbol, table
 
 
 def test_what_neither_ran_nor_must_stay_can_go() -> None:
-    """Internal functions too; names that have a meaning outside of the program stay."""
     names = ("_Z3fiv", "_ZL3fiv", "lookup", "main", "memcpy", "offered", "ran")
     found = table(
         *(Symbol(name=name, at=4 * at) for at, name in enumerate(names)),
@@ -43,7 +40,6 @@ def test_what_neither_ran_nor_must_stay_can_go() -> None:
 
 
 def test_what_shares_code_goes_together() -> None:
-    """With one that must stay, the others have to stay as well."""
     found = table(*(Symbol(name=name) for name in "abcd"), dynamic=(Symbol(name="d"),))
     seen = Observables(link_sha256="6e" * 32, groups=(("a", "b"), ("c", "d")))
 
@@ -52,14 +48,12 @@ def test_what_shares_code_goes_together() -> None:
 
 
 def test_the_shipped_link_has_one_stub_for_all() -> None:
-    """Internal functions are out of a script's reach; a demangler says that it cannot."""
     assert script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
         '"_Z3foov" = megtrim_stub;\n"__cxa_demangle" = megtrim_no_name;\n"a.cold" = megtrim_stub;\n'
     )
 
 
 def test_the_link_for_diagnosis_has_a_stub_for_each() -> None:
-    """By its place among all names, internal ones counted."""
     assert named_script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
         '"_Z3foov" = megtrim_stub_0;\n'
         '"__cxa_demangle" = megtrim_no_name;\n'

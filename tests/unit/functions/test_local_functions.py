@@ -1,5 +1,3 @@
-"""Functions emptied in objects and archives, read back by another reader."""
-
 from __future__ import annotations
 
 import pytest
@@ -47,7 +45,6 @@ def emptied(
     form: StubForm = StubForm.SHARED,
     unwind_tables: bool = True,
 ) -> bytes:
-    """Return the copy; no edit undoes another one, in part or in whole."""
     numbers = local_functions.number_names(names)
     edits = local_functions.edits(
         data, numbers, source="x.o", form=form, unwind_tables=unwind_tables
@@ -112,7 +109,6 @@ def test_nothing_to_empty_is_no_edit() -> None:
 
 
 def test_all_names_of_a_function_must_be_given_up() -> None:
-    """One that ran keeps the function under the others, too."""
     data = object_file(
         [function("one")], [symbol("one"), symbol("alias", part=".text.one", kind=2)]
     )
@@ -158,7 +154,6 @@ STAYS = {
 
 @pytest.mark.parametrize("what", STAYS)
 def test_what_stays_as_it_is(what: str) -> None:
-    """No byte is changed, although both names are given up."""
     for unwind_tables in (True, False):
         assert emptied(STAYS[what], "one", "second", unwind_tables=unwind_tables) == STAYS[what]
 
@@ -190,7 +185,6 @@ def test_what_goes_all_the_same(symbols: list[Named], options: dict[str, bool]) 
 def test_what_is_entered_behind_its_beginning_stays(
     machine: int, addend: int, emptied_as_well: bool
 ) -> None:
-    """By code that stays: the jump would end anywhere."""
     jump = (8, CALL[machine], ".text.two", addend)
     parts = [function("one", jump), function("two")]
     data = object_file(parts, [symbol("one"), symbol("two")], machine=machine)
@@ -214,7 +208,6 @@ def test_what_stays_keeps_what_it_enters_in_turn() -> None:
 
 
 def test_tables_of_a_switch_keep_nothing() -> None:
-    """They are data that point into the function that alone uses them."""
     table = Part(
         name=".rodata.one",
         content=bytes(16),
@@ -336,7 +329,6 @@ NAMES = st.sampled_from(["one", "two", "three", "four"])
 def test_what_stays_is_whole(
     jumps: list[tuple[str, str, int]], given_up: set[str], form: StubForm
 ) -> None:
-    """Whatever jumps where: no code that stays differs, or leads into the midst of a trap."""
     names = ("one", "two", "three", "four")
     parts = [
         function(
@@ -397,7 +389,6 @@ def test_a_trap_with_a_number(machine: int, number: int, code: str) -> None:
 
 @pytest.mark.parametrize("machine", [AARCH64, X86_64])
 def test_code_that_reports_its_number(machine: int) -> None:
-    """It writes the line that lies behind it to standard error, all of it and no more."""
     assert (
         local_functions.report_and_trap(machine, 7) == bytes.fromhex(REPORTS[machine]) + MESSAGE % 7
     )
@@ -411,7 +402,6 @@ def test_code_that_reports_its_number(machine: int) -> None:
 
 
 def places(*sizes: int, numbers: dict[int, int]) -> list[tuple[int, int, bytes]]:
-    """Empty functions of these sizes in one object, and return where what is left lies."""
     parts = [Part(name=f".text.f{size}", content=bytes(size)) for size in sizes]
     symbols = [Named(name=f"f{size}", part=f".text.f{size}", size=size) for size in sizes]
     unit = Object(memoryview(object_file(parts, symbols)))

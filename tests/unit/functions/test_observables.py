@@ -1,5 +1,3 @@
-"""What every recorder observes of a link: which functions, and which of them as one."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -42,14 +40,12 @@ def test_functions_that_share_code_are_one() -> None:
 
 
 def test_names_that_lie_in_several_places_join_them() -> None:
-    """By its name no one can say which of them ran."""
     assert groups(("a", 0, 4), ("static", 0, 4), ("b", 8, 4), ("static", 8, 4)) == (
         ("a", "b", "static"),
     )
 
 
 def test_what_a_recorder_may_miss_is_not_observed() -> None:
-    """With all that shares its code: a probe has one place, not one for each name."""
     found = table(
         *(Symbol(name=name, at=0) for name in ("malloc", "own_malloc")),
         *(Symbol(name=name, at=4) for name in ("_start", "begins")),
@@ -64,14 +60,12 @@ def test_what_a_recorder_may_miss_is_not_observed() -> None:
 
 
 def test_a_function_of_no_size_is_observed_where_it_is_alone() -> None:
-    """An empty one lies wherever the linker put the next."""
     assert groups(("empty", 0, 0), ("f", 0, 4), ("label", 2, 0), ("bare", 8, 0)) == (
         *(("bare",), ("f",)),
     )
 
 
 def test_a_run_is_shown_in_whole_groups() -> None:
-    """Whichever name of one was seen; what is not observable is left out."""
     assert FOUND.ran(["_Z3fooC2v", "_Exit"]) == ("_Z3fooC1v", "_Z3fooC2v")
     assert FOUND.ran(["main", "_Z3barv"]) == ("_Z3barv", "main")
     assert FOUND.ran(["_Exit"]) == ()
@@ -103,7 +97,6 @@ def test_entries_tell_the_same_as_all_addresses(
 
 
 def test_what_is_observed_enters_the_identity() -> None:
-    """An earlier list would lack functions that it did not tell of."""
     found = functions(("f", 0, 4), ("g", 8, 4))
     identities = {
         observables(sha256 * 64, found, hidden).link_sha256

@@ -1,5 +1,3 @@
-"""Probes: which functions get one, what the patched file holds, and what a record says."""
-
 from __future__ import annotations
 
 import re
@@ -39,12 +37,10 @@ def _table(*functions: Function, machine: str = "aarch64", **more: frozenset[str
 
 
 def _at(word: int, *names: str) -> tuple[Function, ...]:
-    """Functions that begin with that word of the code."""
     return tuple(Function(name, CODE_AT + 4 * word, 4) for name in names)
 
 
 def _program(words: Sequence[int], *, loader: bool = False, tables: int = 1) -> bytes:
-    """Return a linked file of two segments: code, and data that the runtime's table lies in."""
     content = b"pad\0" + tables * (MAGIC + bytes(TABLE_BYTES - 32))
     content += bytes(8 * CONSTANTS["CAPACITY"])
     code = struct.pack(f"<{len(words)}I", *words)
@@ -72,7 +68,6 @@ def _patched(data: bytes, table: FunctionTable) -> bytes:
 
 
 def _record(table: FunctionTable, marks: bytes) -> bytes:
-    """Return what a run of a twin leaves: the head that the patch gave it, and the marks."""
     twin = _patched(_program([STACK] * 8), table)
     return twin[DATA + 4 + TABLE_BYTES - CONSTANTS["HEAD_BYTES"] :][:64] + marks
 
@@ -85,7 +80,6 @@ def test_the_runtime_and_the_patch_have_the_same_numbers() -> None:
 
 
 def test_a_probe_per_address_of_what_is_observed() -> None:
-    """Wherever a name lies, and once where two names lie."""
     table = _table(
         *_at(0, "_start"), *_at(1, "one", "alias_of_one"), *_at(2, "two"), *_at(5, "two")
     )
@@ -95,7 +89,6 @@ def test_a_probe_per_address_of_what_is_observed() -> None:
 
 
 def test_the_patch_exchanges_first_instructions_for_traps() -> None:
-    """What stood there goes to the table; nothing else of the file changes."""
     program = _program([STACK, RETURN, 1, 2, 3])
     table = _table(*_at(0, "f", "g"), *_at(2, "megtrim_begin"), *_at(3, "h"))
     twin = probes.patch(program, table, {"f", "g", "h"})
@@ -141,7 +134,6 @@ def test_a_function_that_begins_with_a_trap_keeps_it(machine: str, first: int) -
 
 
 def test_what_is_no_whole_instruction_cannot_be_probed() -> None:
-    """Data, what begins within an instruction, what is not in the file; a trap is its own probe."""
     table = _table(
         *(*_at(0, "f"), *_at(1, "trap"), *_at(2, "nothing"), *_at(900, "far")),
         *(Function("within", CODE_AT + 2, 2), Function("data", DATA_AT, 4)),
@@ -177,7 +169,6 @@ def test_more_functions_than_the_table_holds_are_refused() -> None:
 
 
 def test_functions_outside_of_the_code_are_refused() -> None:
-    """A table of another file; so are those that begin within an instruction."""
     for address in (CODE_AT + 4096, CODE_AT + 2):
         with pytest.raises(InputError, match="its functions are outside of its loaded segments"):
             _patched(_program([1, 2]), _table(Function("f", address, 4)))
@@ -227,7 +218,6 @@ def test_a_record_that_is_cut_off_is_refused() -> None:
 
 
 def test_a_record_of_another_link_is_refused() -> None:
-    """Another name, another place or another machine make another link."""
     record = _record(RECORDED, b"\0\1\0\0\0\0")
     first, *rest = RECORDED.functions
     for other in (
@@ -251,7 +241,6 @@ def test_other_bytes_are_no_record(data: bytes) -> None:
 
 
 def test_a_twin_that_cannot_record_says_why() -> None:
-    """On a line of its own, among what the program's loader may have to say."""
     said = "WARNING: linker: x\nmegtrim: functions cannot be recorded: its file is full\nmore\n"
 
     assert probes.refusal(said) == "its file is full"

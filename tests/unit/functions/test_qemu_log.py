@@ -1,5 +1,3 @@
-"""What ran, from a log of translated code: a real one, made ones, and damaged ones."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -79,7 +77,6 @@ def test_a_log_of_another_program_is_a_named_failure() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"hello\n", b"IN: main\n", b"0x1000: nop\n", bytes(100)])
 def test_what_is_no_log_is_refused(data: bytes) -> None:
-    """An empty one, too: then the emulator was not asked to write one."""
     with pytest.raises(InputError, match="log: contains no block of translated code"):
         ran_in_log(data, PROGRAM, source="log")
 
@@ -107,7 +104,6 @@ REAL = Path(__file__).parents[2] / "data" / "functions" / "blocks.log"
 
 
 def test_a_real_log_is_read() -> None:
-    """Of an Android program: its first blocks, after those of the loader."""
     program = functions(
         ("_start", 0xBA2C4, 0xC),
         ("_start_main", 0xBA2D0, 0x40),

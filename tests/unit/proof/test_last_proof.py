@@ -1,5 +1,3 @@
-"""The age of a scenario's last proof, and what it means."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -64,7 +62,6 @@ def test_a_proof_of_an_earlier_program_counts(now: Session, there: bool) -> None
 def test_a_program_with_another_library_next_to_it_is_another(
     now: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The engine may be in the library, and the program never change."""
     prove(now, reduced=program(now))
     companion = {"reduced": program(now), "reduced libengine.so": "b" * 64}
     monkeypatch.setattr(programs, "digests", lambda *_: companion)
@@ -130,7 +127,6 @@ def test_a_proof_is_shown_with_its_age(proof: LastProof, reported: str, old: boo
 def test_a_day_before_what_was_verified_is_shown(
     now: Session, day: str, reported: list[str]
 ) -> None:
-    """A clock that was set back; one of tomorrow is another time zone's."""
     prove(now, reduced=program(now), day=day)
     now.results.done[f"verify/{ID}"] = _found(now)
 

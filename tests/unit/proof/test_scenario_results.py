@@ -1,5 +1,3 @@
-"""How a scenario ended, as a verdict shows it: its own result, or what failed before it."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -52,7 +50,6 @@ STALE = TraceFailure(TraceProblem.STALE, "m/s@any: the model changed", hint="tra
 def test_what_failed_says_how_a_scenario_ended(
     now: Session, failed: str, failure: MegtrimError, status: ScenarioStatus
 ) -> None:
-    """A scenario that is not what was traced is a matter of its trace, whoever finds out."""
     task = {"verify": verify_task, "profile": trace_task}[failed](only_scenario(now))
     now.results.failed[task] = failure
 
@@ -83,7 +80,6 @@ def test_a_stale_trace_says_nothing_of_an_old_proof(now: Session) -> None:
 
 
 def test_a_dead_device_is_shown_with_the_last_proof(now: Session) -> None:
-    """Its age says how much is known all the same."""
     now.results.failed[verify_task(only_scenario(now))] = InfrastructureFailure("no phone")
 
     result = scenario_result(only_scenario(now), now, 7, LAST)
@@ -92,7 +88,6 @@ def test_a_dead_device_is_shown_with_the_last_proof(now: Session) -> None:
 
 
 def test_attempts_are_shown(tmp_path: Path) -> None:
-    """Each machine that failed, in order; other attempts are another verdict."""
     here = built(tmp_path)
     every = {task.id: task for task in tasks(here.request.config, committed=False)}
     scenario = next(iter(all_scenarios(here.request.config)))
@@ -127,7 +122,6 @@ DIFFERS = OutputResult(name="o", size_bytes=4, equal=False, largest_difference=0
 def test_a_verification_that_says_two_things_is_refused(
     now: Session, change: dict[str, Any], said: str
 ) -> None:
-    """Anybody may write to the folder of results; the hint says how it is made again."""
     task = verify_task(only_scenario(now))
     finish(now, task, {})
     assert scenario_result(only_scenario(now), now, 7, None).status is ScenarioStatus.PASS
@@ -141,7 +135,6 @@ def test_a_verification_that_says_two_things_is_refused(
 
 
 def test_a_proof_does_not_excuse_the_product(now: Session) -> None:
-    """Only where nothing is known does its age say something."""
     now.results.failed[verify_task(only_scenario(now))] = ProductFailure("it crashed")
 
     assert scenario_result(only_scenario(now), now, 7, LAST).text == "it crashed"

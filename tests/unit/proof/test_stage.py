@@ -1,5 +1,3 @@
-"""The stage `verify`: what it depends on, and the profile build that only a bad end needs."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -54,7 +52,6 @@ def work(session: Session, task: Task, folder: Path) -> tuple[VerifyResult, list
 
 
 def test_a_result_says_what_it_is_bound_to(tmp_path: Path) -> None:
-    """What a device job would be bound to; device and day stand next to it."""
     session, task = opened(tmp_path, GOOD, profile=False)
     found, left = work(session, task, tmp_path)
 
@@ -74,7 +71,6 @@ def test_inputs_name_no_profile_build(tmp_path: Path) -> None:
 
 
 def within(task: Task, **tolerances: float) -> Task:
-    """Return the task of the same scenario with these tolerances."""
     scenario = scenario_of(task)
     settings = scenario.settings.model_copy(update=tolerances)
     return replace(task, scenario=replace(scenario, settings=settings))
@@ -83,7 +79,6 @@ def within(task: Task, **tolerances: float) -> Task:
 def test_both_tolerances_and_the_version_bind_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was proved within others, or by another version, is not proved by this one."""
     session, task = opened(tmp_path, GOOD, profile=False)
 
     def bound(asked: Task) -> str:
@@ -114,7 +109,6 @@ def test_both_tolerances_and_the_version_bind_a_result(
 def test_a_scenario_is_held_to_its_own_tolerances(
     tmp_path: Path, tolerances: dict[str, float], status: str
 ) -> None:
-    """The second of three numbers differs by a quarter, which is an eighth of it."""
     session, task = opened(tmp_path, "output o 1 2.25 3\n", profile=False)
 
     assert work(session, within(task, **tolerances), tmp_path)[0].outcome.status == status
@@ -146,8 +140,6 @@ def test_a_bad_end_without_a_profile_build_is_shown(tmp_path: Path, make: Make |
 
 
 def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
-    """A profile build takes as long as a plain one."""
-
     def make(task_id: str) -> StageFolder | None:
         raise AssertionError(task_id)
 
@@ -164,7 +156,6 @@ def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
 def test_who_explains_knows_whose_keep_set_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool
 ) -> None:
-    """A committed one may lack what the scenario runs."""
     trials: list[VerificationCase] = []
 
     def seen(trial: VerificationCase, *rest: Any) -> VerificationOutcome:
@@ -218,7 +209,6 @@ def test_an_end_that_was_seen_is_not_run_away(
 def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
     tmp_path: Path, plays: list[str], status: str
 ) -> None:
-    """All is run again, which may end otherwise, or not at all."""
     session, task = opened(tmp_path, TRAPS, profile=True)
     device = Fickle(retries=1, plays=plays)
     found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
@@ -249,7 +239,6 @@ KILLED = "exit 137\n"
     ids=["plain", "reduced", "terminated"],
 )
 def test_a_program_that_was_killed_is_run_again(tmp_path: Path, plays: list[str]) -> None:
-    """Whichever build it was, and on a device without retries as well."""
     session, task = opened(tmp_path, GOOD, profile=True)
     device = Fickle(plays=plays)
     found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
@@ -269,7 +258,6 @@ def test_a_program_that_was_killed_is_run_again(tmp_path: Path, plays: list[str]
 def test_a_machine_that_kills_the_plain_program_says_nothing_of_trimming(
     tmp_path: Path, plays: list[str]
 ) -> None:
-    """It is a failure of the infrastructure, and no result is left."""
     session, task = opened(tmp_path, GOOD, profile=True)
     device = Fickle(plays=plays)
 
@@ -281,7 +269,6 @@ def test_a_machine_that_kills_the_plain_program_says_nothing_of_trimming(
 
 @pytest.mark.parametrize("ends", [KILLED, "exit 143\n"])
 def test_a_reduced_program_that_alone_is_always_killed_fails(tmp_path: Path, ends: str) -> None:
-    """The plain program lived before and after each time."""
     session, task = opened(tmp_path, GOOD, profile=True)
     device = Fickle(plays=[GOOD, *[ends, GOOD] * 3])
     found, _ = work(changed(session, devices={"any": device}), task, tmp_path)

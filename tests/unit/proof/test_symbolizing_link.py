@@ -1,5 +1,3 @@
-"""The program whose traps name functions: made where it is asked for, if there is any."""
-
 from __future__ import annotations
 
 from pathlib import Path

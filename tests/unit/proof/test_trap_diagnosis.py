@@ -1,5 +1,3 @@
-"""A bad end is explained by the named link, else by difference with the profile build."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -28,7 +26,6 @@ AGAIN = "the committed keep set does not list it"
 
 
 def test_a_trap_names_the_regions_that_are_missing() -> None:
-    """Sorted; those that are kept do not count. The log is the profile build's."""
     profile = evidence(run(stderr="profile log"), trace=trace(9, 1, 3))
 
     assert explain(run(133), profile, keep_set(1, 2)) == Diagnosis(
@@ -51,7 +48,6 @@ def test_a_trap_names_the_regions_that_are_missing() -> None:
     ],
 )
 def test_how_it_ended_is_shown(ended: ProgramRun, how: str) -> None:
-    """By signal, exit status, or the C library's own line; missing regions are one region here."""
     found = explain(ended, evidence(trace=trace(1, 2)), keep_set(1))
 
     assert found.status == "trap"
@@ -60,7 +56,6 @@ def test_how_it_ended_is_shown(ended: ProgramRun, how: str) -> None:
 
 
 def test_an_engine_error_is_shown_in_the_profile_builds_words() -> None:
-    """A damaged model is no trimming fault, whatever signal the reduced build gave."""
     profile = evidence(run(134, stderr=THROWN), trace=None)
 
     assert explain(run(133), profile, keep_set(1)) == Diagnosis(
@@ -79,7 +74,6 @@ def test_an_engine_error_without_words_has_its_exit_status() -> None:
 
 
 def test_a_reduced_build_that_alone_fails_is_an_engine_error() -> None:
-    """Nothing is missing and the profile build runs it: the reduced build's own log is shown."""
     profile = evidence(run(stderr="profile log"), trace=trace(1))
 
     assert explain(run(139, stderr="reduced log"), profile, keep_set(1, 2)) == Diagnosis(
@@ -98,7 +92,6 @@ def test_a_trace_that_is_not_whole_names_nothing(damaged: bytes | None) -> None:
 
 
 def test_what_the_profile_build_cannot_do_either_is_an_engine_error() -> None:
-    """Whatever it ran before it failed: a damaged model is no trimming fault."""
     found = explain(run(133), evidence(run(1), trace=trace(1, 5)), keep_set(1))
 
     assert (found.status, found.missing) == ("engine-error", ())
@@ -142,7 +135,6 @@ def test_who_is_asked_what_is_missing(
     missing: tuple[str, ...],
     function: str,
 ) -> None:
-    """The named link first, then the profile build, which is made only where it is asked."""
     runs: list[str] = []
     named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv", "_ZN2ns3twoEv"))
 
@@ -188,7 +180,6 @@ def test_a_list_may_lack_what_a_scenario_runs(quick: bool, committed: bool, why:
 
 
 def test_a_trap_without_a_missing_region_is_a_functions() -> None:
-    """Where functions are trimmed, and no link is at hand that names them."""
     (record,) = keep_set(1).scenarios
     listed = replace(record, functions=("_ZN2ns3oneEv",), link_sha256="7" * 64)
 
@@ -201,7 +192,6 @@ def test_a_trap_without_a_missing_region_is_a_functions() -> None:
 
 
 def test_where_no_region_is_trimmed_none_is_missing() -> None:
-    """A list of functions alone says nothing of regions."""
     keep = replace(keep_set(1), scenarios=())
 
     found = explain(run(1), evidence(trace=trace(1, 2)), keep)
@@ -212,8 +202,6 @@ def test_where_no_region_is_trimmed_none_is_missing() -> None:
 def test_a_function_is_named_where_nothing_makes_names_readable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine without the C++ library has seen the trap all the same."""
-
     def unreadable(name: str) -> str:
         raise InputError(name)
 

@@ -1,8 +1,3 @@
-"""Proving a reduced program: outputs compared one by one, a bad end explained.
-
-What proves nothing is refused as evidence.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -114,7 +109,6 @@ def test_an_output_that_cannot_vary_proves_nothing(output: bytes, text: str) -> 
 
 
 def test_a_tolerance_beyond_what_an_output_says_proves_nothing() -> None:
-    """Though it is equal to the last bit: zeros would have passed as well."""
     unsure = floats(0.25, 0.3125, 0.4375)
     found = compared({"a": unsure}, {"a": unsure}, 0.5)
 
@@ -197,7 +191,6 @@ def test_equal_outputs_are_a_proof(tmp_path: Path) -> None:
 
 
 def test_a_trap_is_explained_by_the_profile_build(tmp_path: Path) -> None:
-    """Which runs the same scenario; the end of its log is kept."""
     talks = PROFILE + "".join(f"stderr line {number}\n" for number in range(40))
     ended, noted, _ = proved(tmp_path, SAYS_GOOD, TRAPS, talks)
 
@@ -243,7 +236,6 @@ def test_a_plain_build_that_fails_ends_it(tmp_path: Path) -> None:
 
 
 def test_conditions_and_crash_are_those_of_the_run_that_is_shown_of(tmp_path: Path) -> None:
-    """Of reduced where it passed or failed, of plain where that failed."""
     hot, worse = f"status 1\n{SAYS_GOOD}", "status 2\ncrash signal 5|pc 0\n"
     passed, _, _ = proved(tmp_path, hot, SAYS_GOOD + "status 3\n")
     trapped, _, _ = proved(tmp_path, hot, worse + TRAPS, PROFILE + "crash other\n")
@@ -266,7 +258,6 @@ def test_a_device_that_fails_is_no_result(tmp_path: Path) -> None:
 
 
 def test_the_end_of_a_log_is_bounded_and_shows_no_controls(tmp_path: Path) -> None:
-    """One line may hold megabytes, and what a terminal obeys."""
     line = f"\x1b[31m{'x' * 200_000}"
     ended, _, _ = proved(tmp_path, f"exit 1\nstderr {line}\nstderr \x1b[0mlast\n", SAYS_GOOD)
 

@@ -1,5 +1,3 @@
-"""The grammar of region names: what is read, how it is spelt again, and what is refused."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -64,7 +62,6 @@ def test_both_libraries_give_equal_values() -> None:
     ],
 )
 def test_anything_else_is_refused(text: str, message: str) -> None:
-    """It would be compiled; the message says what was found and expected."""
     with pytest.raises(GrammarError) as caught:
         parse_canonical(text)
 
@@ -93,5 +90,4 @@ def test_length_and_depth_are_bounded() -> None:
      ("a" * 255, True), ("a" * 256, False), ("x\n", False), ("é", False)],
 )  # fmt: skip
 def test_identifiers(text: str, usable: bool) -> None:
-    """Names that a class can have: no keyword, nothing too long, ASCII only."""
     assert is_identifier(text) is usable

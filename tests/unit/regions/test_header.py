@@ -1,5 +1,3 @@
-"""The generated header: what it switches on, in both layouts and for both generations."""
-
 from __future__ import annotations
 
 import re
@@ -71,7 +69,6 @@ def test_all_that_a_header_says(layout: Layout) -> None:
 
 
 def test_a_scoped_header_has_macros_in_one_file_and_regions_in_the_other() -> None:
-    """So that only files that include midout.h can see a region."""
     files = texts(keep("a<1>", "b<>", operators=needs()))
 
     assert list(files) == ["bin_reduce.h", "midout.h"]
@@ -99,7 +96,6 @@ def test_regions_of_a_tag_stand_together_after_everything_else() -> None:
 
 
 def test_an_upstream_header_is_one_file() -> None:
-    """Its regions are specialisations that the engine's own midout.h reads."""
     files = texts(keep("a<1>"), Layout.UPSTREAM)
 
     assert list(files) == ["bin_reduce.h"]
@@ -128,7 +124,6 @@ def test_facts_in_files_of_their_own_say_the_same() -> None:
 
 
 def test_the_file_of_a_tag_is_its_declaration() -> None:
-    """It stands in place of the line that declared the tag, regions or not."""
     scoped = texts(keep("a<1, float>", "a<2>"), scopes=Scopes(tags=("a", "unused")))
 
     assert scoped["megtrim/tags/a.h"] == (
@@ -147,7 +142,6 @@ def test_the_file_of_a_tag_is_its_declaration() -> None:
 
 
 def test_a_region_changes_the_file_of_its_tag_alone() -> None:
-    """What everybody sees stays: no one else is compiled again."""
     own = Scopes(tags=("a", "b"), macros=MACROS)
     before = texts(keep("a<1>"), scopes=own)
     after = texts(keep("a<1>", "b<1>"), scopes=own)
@@ -164,7 +158,6 @@ def test_a_region_changes_the_file_of_its_tag_alone() -> None:
     ],
 )
 def test_a_macro_changes_its_file_alone(changes: dict[str, object], changed: list[str]) -> None:
-    """A switch of a data type is for everybody, and changes for all."""
     own = Scopes(macros=MACROS)
     before = texts(keep("a<1>", operators=needs()), scopes=own)
     after = texts(keep("a<1>", operators=needs(**changes)), scopes=own)
@@ -189,7 +182,6 @@ def test_without_traces_the_files_of_macros_stand_alone() -> None:
 
 
 def test_an_upstream_header_has_no_further_files() -> None:
-    """It is the form that the engine's own sources read as they are."""
     kept = keep("a<1>", operators=needs())
     own = Scopes(tags=("a",), macros=MACROS)
 
@@ -286,7 +278,6 @@ def test_who_needs_what_does_not_show_in_the_header() -> None:
 
 
 def test_crash_ids_give_each_region_a_function_of_its_own() -> None:
-    """In place of the trap; everything else is the same."""
     kept = keep("a<1, float>")
     plain = texts(kept)
     files = render(kept, layout=Layout.SCOPED, elemwise_modes=MODES, crash_ids=True).files

@@ -1,5 +1,3 @@
-"""The keep set: how scenarios join, the file a team commits, and merges of it by line."""
-
 from __future__ import annotations
 
 import json
@@ -103,7 +101,6 @@ def test_what_a_run_misses() -> None:
 
 
 def test_a_scenario_that_lost_regions() -> None:
-    """Each with what it lost; one that only gained, or is new, did not shrink."""
     before = keep(scenario("a/s@c", C, A, B), scenario("b/s@c", A), scenario("gone/s@c", A))
     after = keep(scenario("a/s@c", B), scenario("b/s@c", A, B), scenario("new/s@c", A))
 
@@ -244,7 +241,6 @@ def test_each_function_is_listed_with_who_needs_it() -> None:
 
 
 def test_functions_stand_behind_regions_in_the_file() -> None:
-    """One line each, and a scenario says which link they belong to."""
     found = keep(ran("m/s@c", "main", "_Z1cv"))
     lines = dump_keep_set(found).splitlines()
 
@@ -413,7 +409,6 @@ def test_the_models_of_both_lines_need_an_operator() -> None:
 
 
 def test_a_line_that_stands_twice_alike_is_read() -> None:
-    """A merge can bring a scenario, a region or an operator from both sides."""
     lines = TEXT.splitlines()
     doubled = [
         line

@@ -1,5 +1,3 @@
-"""The keep set as files: split, united, and refused where the two do not fit."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -72,7 +70,6 @@ _INFOS = st.builds(
 def test_the_union_of_the_files_is_the_keep_set(
     records: dict[tuple[str, str, str], set[int]], infos: dict[str, OperatorInfo] | None
 ) -> None:
-    """For any scenarios and operators, in any order of the files."""
     needs = None
     if infos is not None:
         models = {model for model, _, _ in records}
@@ -138,7 +135,6 @@ def test_a_whole_keep_set_in_one_of_the_files_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["../../x/y@z", "m/s", "m/s/t@c", "m/.s@c", "m/s@c\n", "/m/s@c"])
 def test_no_id_leads_out_of_the_folder(name: str) -> None:
-    """It may come from a file of someone else's."""
     with pytest.raises(InputError, match="expected MODEL/SCENARIO@CLASS"):
         dump_folder(keep(scenario(name, A)))
 
@@ -166,7 +162,6 @@ def test_a_strange_file_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_what_is_no_folder_is_named(tmp_path: Path) -> None:
-    """A keep set in one file is refused; nothing at all is none."""
     (tmp_path / "whole").write_text(dump_keep_set(WHOLE), encoding="utf-8")
     (tmp_path / "named.json").write_text(dump_keep_set(WHOLE), encoding="utf-8")
     (tmp_path / "circle").symlink_to("circle")

@@ -1,5 +1,3 @@
-"""Parts of a keep set: of some scenarios, and without some regions."""
-
 from __future__ import annotations
 
 import pytest
@@ -22,8 +20,6 @@ VGG, FAST, MOBILE = "vgg/default@any", "vgg/fast@any", "mobile/default@any"
 
 
 def make_keep_set() -> KeepSet:
-    """Return two models that share convolutions; the first has two scenarios."""
-
     def info(*operators: str) -> OperatorInfo:
         return OperatorInfo(hash=None, dtypes=(), opr_types=operators, elemwise_modes=())
 

@@ -1,5 +1,3 @@
-"""What a keep set says of a region, a tag or an operator."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Meanings and places of regions, from source text of the engine's manner."""
-
 from __future__ import annotations
 
 import pytest
@@ -105,14 +103,12 @@ def test_meanings_and_places(
 
 @pytest.mark.parametrize("call", ['midout_iv("A"_hash))\n', "(" * 10_000], ids=["other", "endless"])
 def test_a_tag_whose_regions_have_no_place_of_their_own_is_shown_as_a_whole(call: str) -> None:
-    """Where all have other names, or the macro's call never ends."""
     table = NameTable([("k.cpp", f"MIDOUT_BEGIN(t, {call}")])
 
     assert table.places(region("t", 5)) == (("k.cpp", 1),)
 
 
 def test_places_are_sorted_and_each_stands_once() -> None:
-    """Whatever the order in which the engine's files are read."""
     line = 'MIDOUT_BEGIN(t, midout_iv("A"_hash)) {} MIDOUT_BEGIN(t, midout_iv("A"_hash)) {}\n'
     table = NameTable([(f"{name}.cpp", f"\n{line}{line}") for name in "dbca"])
 

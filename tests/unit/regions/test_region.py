@@ -1,5 +1,3 @@
-"""Regions: their canonical text, their order, and what is refused as one."""
-
 from __future__ import annotations
 
 import pytest
@@ -79,7 +77,6 @@ def test_texts_and_the_regions_they_name(text: str, region: Region) -> None:
     ],
 )
 def test_what_is_no_region(text: str) -> None:
-    """Anything that is not a tag with numbers and named types is refused, in one line."""
     with pytest.raises(InputError) as caught:
         Region.parse(text)
 
@@ -99,7 +96,6 @@ def test_numbers_come_before_types_and_are_ordered_by_value() -> None:
 
 
 def test_a_region_cannot_be_compared_with_anything_else() -> None:
-    """A sort that mixes kinds is a mistake and says so."""
     with pytest.raises(TypeError):
         assert Region("a", ()) < "a"
 
@@ -141,7 +137,6 @@ def test_demangled_names(arguments: str, args: tuple[int | str, ...]) -> None:
     ],
 )
 def test_demangled_names_that_are_refused(name: str) -> None:
-    """A number stands wrapped, a tag is a plain class, and nothing follows."""
     with pytest.raises(GrammarError):
         parse_demangled(name)
 

@@ -1,5 +1,3 @@
-"""Which facts the sources name so that each can have a file, and the sources written again."""
-
 from __future__ import annotations
 
 import pytest
@@ -103,7 +101,6 @@ def test_a_file_that_names_a_macro_includes_its_file_first() -> None:
 
 
 def test_only_whole_words_name_a_macro() -> None:
-    """The engine has other macros whose names begin alike."""
     longer = f"#define X {MODES}D _{MODES}_IMPL_x\n"
 
     assert rewritten(longer, scopes([longer])) == longer
@@ -123,7 +120,6 @@ def test_a_source_that_names_nothing_is_left_alone() -> None:
 
 
 def test_the_names_of_generated_files_tell_the_facts() -> None:
-    """Whoever writes sources again goes by the files that there are."""
     files = ["midout.h", tag_file("b"), tag_file("a"), macro_file(MODES), "other/c.h"]
 
     assert scopes_of(files) == Scopes(tags=("a", "b"), macros=(MODES,))

@@ -1,5 +1,3 @@
-"""What a committed keep set misses of what was traced now."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -141,8 +139,6 @@ def test_what_is_there_for_the_first_time_is_added(
 
 
 def test_new_models_bring_their_operators() -> None:
-    """Models that are known bring none; all operators stay all."""
-
     def needs(**users: str) -> OperatorNeeds:
         kept = tuple((name, tuple(models)) for name, models in users.items())
         return OperatorNeeds(hashes=(), dtypes=(), operators=kept, elemwise_modes=())
@@ -179,8 +175,6 @@ def test_functions_count_within_one_link(
 
 
 def test_operators_and_the_header_count() -> None:
-    """All operators are more than some, and another generation is another file."""
-
     def needs(*names: str) -> OperatorNeeds:
         users = tuple((name, ("m",)) for name in names)
         return OperatorNeeds(hashes=(), dtypes=(), operators=users, elemwise_modes=())

@@ -1,5 +1,3 @@
-"""Traces: recorded ones of two C++ libraries, and everything that must not pass as one."""
-
 from __future__ import annotations
 
 import hashlib
@@ -49,7 +47,6 @@ def _names(data: bytes) -> list[str]:
 
 @pytest.mark.parametrize("name", sorted(COUNTS))
 def test_recorded_traces_hold_as_many_regions_as_the_runs_said(name: str) -> None:
-    """Each line of a recorded trace is one region."""
     path = DATA / "traces" / f"{name}.trace"
     trace = read_trace(path)
     log = (DATA / "logs" / f"{name}.log").read_text(encoding="utf-8")
@@ -62,7 +59,6 @@ def test_recorded_traces_hold_as_many_regions_as_the_runs_said(name: str) -> Non
 
 @pytest.mark.parametrize("name", ANDROID)
 def test_two_c_plus_plus_libraries_spell_the_same_regions(name: str) -> None:
-    """A run on Android gives the regions of the same run on Linux."""
     android, linux = DATA / "traces-android" / name, DATA / "traces" / name
 
     assert android.read_bytes() != linux.read_bytes()
@@ -111,7 +107,6 @@ def test_builtin_types(code: str) -> None:
 
 
 def test_line_ends_of_windows_are_line_ends() -> None:
-    """A trace that was copied as text gives the same regions."""
     data = MAGIC + ONE + TWO
 
     assert _names(data.replace(b"\n", b"\r\n")) == _names(data)
@@ -227,7 +222,6 @@ def test_arbitrary_bytes_never_pass_and_never_crash(data: bytes) -> None:
 
 @given(st.text(alphabet="NIJEKPS_LTFZid0123456789nmabxfv", max_size=80))
 def test_mangled_noise_gives_a_region_or_a_refusal(noise: str) -> None:
-    """Whatever the demangler makes of a name, what passes is canonical."""
     data = MAGIC + f"N6midout6RegionINS_4tags1xE{noise}EE\n".encode()
     try:
         regions = parse_trace(data, source="t").regions
@@ -249,7 +243,6 @@ def test_mangled_noise_gives_a_region_or_a_refusal(noise: str) -> None:
     ],
 )
 def test_what_a_run_promised(stderr: str, count: int | None) -> None:
-    """The last such line counts, at the start of a line."""
     assert parse_announced_count(stderr) == count
 
 
@@ -291,7 +284,6 @@ def test_a_broken_promise_has_a_name(
 
 
 def test_bytes_that_are_no_trace_are_not_called_truncated() -> None:
-    """Foreign content keeps its own message, with the line."""
     with pytest.raises(InputError, match="t:2: found"):
         check_trace(MAGIC + b"rm -rf\n" + ONE, announced=2, source="t")
     with pytest.raises(InputError, match="t:1: found"):
@@ -299,7 +291,6 @@ def test_bytes_that_are_no_trace_are_not_called_truncated() -> None:
 
 
 def test_regions_of_a_binary() -> None:
-    """Names of types are found wherever they lie; what only looks like one is passed over."""
     names = [line[:-1] for line in (ONE, FLOAT, TWO, ONE)]
     junk = [b"N6midout6RegionINS_4tags1xEJ3Foo\0", b"N6midout6RegionI" + b"a" * 5000 + b"\0"]
     data = b"\x7fELF" + b"\0".join([*names, *junk]) + b"\0*" + names[0][:-1] + b"\0\xff"

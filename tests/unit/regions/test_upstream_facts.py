@@ -25,7 +25,6 @@ def modes(generation: int) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("generation", GENERATIONS)
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_is_enabled(case: str, generation: int, layout: Layout) -> None:
-    """Regions, operators, data types, modes and hashes are equal."""
     keep = keep_set(generation, CASES[case])
     header = render(keep, layout=layout, elemwise_modes=modes(generation))
     found = enabled(*(text for _, text in header.files))

@@ -1,5 +1,3 @@
-"""A release of three scenarios of two models: its value, its keep set, and all of its files."""
-
 from __future__ import annotations
 
 import hashlib
@@ -56,7 +54,6 @@ def sha(text: str) -> str:
 
 
 def keep_set(verdict: Verdict, *, models: dict[str, str], graph: str | None = None) -> str:
-    """Return the keep set of a verdict's scenarios."""
     records = tuple(
         ScenarioRecord(
             id=each.id,
@@ -85,7 +82,6 @@ def artifact(name: str, kind: ArtifactKind, text: str) -> ReleaseArtifact:
 
 
 def contents(verdict: Verdict | None = None, *, program: str = PROGRAM) -> ReleaseContents:
-    """Return what the release of a verdict says, by default of one where all went well."""
     verdict = verdict or passing()
     return make_contents(
         verdict,
@@ -102,7 +98,6 @@ def contents(verdict: Verdict | None = None, *, program: str = PROGRAM) -> Relea
 
 
 def proofs_of(binding: str) -> str:
-    """Return what devices brought back: that every scenario passed with these programs."""
     results = [result(scenario=each.id, binding=binding) for each in passing().scenarios]
     return written(
         *(evidence(each, cpu_class=each.scenario.rpartition("@")[2]) for each in results)
@@ -134,7 +129,6 @@ def documents(
 
 
 def android_contents(library: bytes, *, target: str = "aarch64-linux-android23") -> ReleaseContents:
-    """Return what a release for Android says, whose shared library is ``library``."""
     said = contents()
     sha256 = hashlib.sha256(library).hexdigest()
     return replace(
@@ -156,7 +150,6 @@ def write_for_android(
     target: str = "aarch64-linux-android23",
     aar: bytes | None = None,
 ) -> Path:
-    """Write a release for Android, with another AAR than its own if one is given."""
     said = android_contents(library, target=target)
     texts = {path: text.encode() for path, text in documents().items() if path not in DOCUMENTS}
     files = [
@@ -176,7 +169,6 @@ def write_for_android(
 
 
 def sum_up(texts: dict[str, str]) -> dict[str, str]:
-    """Return the files with the SHA256SUMS that fits them."""
     rest = {path: text for path, text in texts.items() if path != CHECKSUMS_FILE}
     sums = dump_checksums({path: sha(text) for path, text in rest.items()})
     return rest | {CHECKSUMS_FILE: sums}
@@ -192,7 +184,6 @@ def write(folder: Path, texts: dict[str, str] | None = None) -> Path:
 
 
 def for_other_engine() -> ReleaseContents:
-    """Return what a release of another commit says."""
     said = contents()
     return replace(said, engine=replace(said.engine, digest="e" * 64, commit="d" * 40))
 
@@ -262,7 +253,6 @@ BUILT = {"bin/load_and_run": "reduced", "bin/libengine.so": "library", "build.lo
 def make_session(
     folder: Path, verdict: Verdict, *, bins: dict[str, str] = BUILT, config: str = CONFIG
 ) -> Session:
-    """Return a session whose chain is done, as on any day."""
     tree = folder / "engine"
     for name, text in TREE.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)

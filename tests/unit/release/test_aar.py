@@ -1,5 +1,3 @@
-"""The AAR of a release, by Prefab's documented rules; one that no app could link is not made."""
-
 from __future__ import annotations
 
 import hashlib
@@ -210,7 +208,6 @@ def library(target: AndroidTarget) -> AndroidLibrary:
 def test_the_phones_that_a_toolchain_builds_for(
     found: ToolchainIdentity, expected: AndroidTarget | None
 ) -> None:
-    """As release.json states it; anyone may have written that."""
     assert parse_target(found) == expected
 
 

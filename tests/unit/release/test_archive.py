@@ -131,7 +131,6 @@ DAMAGES: dict[str, tuple[bytes, str]] = {
 
 
 def test_names_do_not_depend_on_the_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another one would write other bytes, which no one could read."""
     monkeypatch.setattr(tarfile.TarFile, "encoding", "iso8859-9")
     write_archive([from_text("share/öğün.yaml", "x\n")], tmp_path / "a.tar.gz")
 
@@ -174,7 +173,6 @@ def test_what_is_none_is_refused(name: str, tmp_path: Path) -> None:
 
 @pytest.fixture(params=[0o000, 0o022, 0o077])
 def umask(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Be a user with some umask."""
     before = os.umask(request.param)
     yield request.param
     os.umask(before)

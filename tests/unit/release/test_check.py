@@ -65,7 +65,6 @@ def test_a_whole_release_passes(release: Path) -> None:
 
 
 def test_it_may_be_moved_and_read_by_anyone(release: Path, tmp_path: Path) -> None:
-    """What a copy does to times and modes does not matter."""
     shutil.copytree(release, tmp_path / "other", copy_function=shutil.copyfile)
 
     assert problems(tmp_path / "other") == ""
@@ -130,8 +129,6 @@ def _make_binary(folder: Path) -> None:
 
 
 def _forge(texts: dict[str, str]) -> Damage:
-    """Return damage by someone who also makes SHA256SUMS fit."""
-
     def damage(folder: Path) -> None:
         shutil.rmtree(folder)
         write(folder, sum_up(texts))
@@ -165,7 +162,6 @@ OTHER_MODELS = MODELS | {"resnet18-s": "9" * 64}
 
 
 def _traced_with(models: dict[str, str], graph: str | None = None) -> dict[str, str]:
-    """Return the files of a release whose keep set names other models."""
     keep = keep_set(passing(), models=models, graph=graph)
     return documents(keep=keep, described=replace(contents(), keep_set_sha256=sha(keep)))
 
@@ -422,7 +418,6 @@ def test_an_aar_of_a_release_that_can_have_none_is_named(tmp_path: Path) -> None
     ],
 )
 def test_a_list_of_something_else(left_out: str, problem: str, tmp_path: Path) -> None:
-    """What was left out, by someone who also made SHA256SUMS fit."""
     assert problem in problems(write_release(tmp_path / "r", program(), left_out=left_out))
 
 

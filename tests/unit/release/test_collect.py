@@ -31,7 +31,6 @@ from unit.verdict.examples import PLAIN_BYTES, RESNET, facts, passing, scenario
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    """Return a session whose chain is done, as on any day."""
     return make_session(tmp_path / "team", passing())
 
 
@@ -61,7 +60,6 @@ def test_a_release_holds_what_people_use(session: Session) -> None:
 
 
 def measure(origin: Origin) -> str:
-    """Return sizes of a program with all that may be known of it."""
     file = ("load_and_run", "reduced")
     return dump_sizes(
         Baseline(
@@ -92,7 +90,6 @@ def test_an_export_has_the_report_in_place_of_the_provenance(session: Session) -
 
 
 def with_library(exported: str) -> dict[str, str]:
-    """Return what was built, with a library that exports a function."""
     text = shared_library(exported).decode("utf-8", "surrogateescape")
     return BUILT | {"bin/libengine.so": text}
 

@@ -120,7 +120,6 @@ def facts(component: dict[str, Any]) -> dict[str, str]:
 
 
 def read_bill(said: ReleaseContents) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return the bill, and its components by their references."""
     read: dict[str, Any] = json.loads(render_bill(said, LICENCES, megtrim="0.1.0"))
     return read, {each["bom-ref"]: each for each in read["components"]}
 

@@ -105,7 +105,6 @@ MANY = replace(
 def test_notes_hold_a_release_against_the_last_one(
     now: DescribedRelease, before: DescribedRelease | None, lines: list[str]
 ) -> None:
-    """Sizes, models and the keep set; a first one compares nothing."""
     page = render_notes(now, before, archive="app-v2.tar.gz", sha256="a" * 64)
 
     assert [line for line in lines if line not in page] == []

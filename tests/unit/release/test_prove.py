@@ -42,7 +42,6 @@ BINDING = "b" * 64
 
 
 FOUND = join(facts(scenarios=(scenario(RESNET, binding=BINDING),)))
-"""What the build found, with a device that qemu plays."""
 _PLAYED = replace(
     contents(FOUND), draft=True, keep_set_sha256=sha(keep_set(passing(), models=MODELS))
 )
@@ -53,7 +52,6 @@ DRAFT = replace(
 
 
 def joined(status: CheckStatus) -> Verdict:
-    """Return what a join leaves: a check of each scenario on a device."""
     check = Check(
         id=f"device:{RESNET}",
         kind=CheckKind.DEVICE,
@@ -67,8 +65,6 @@ def joined(status: CheckStatus) -> Verdict:
 
 
 class Drafts:
-    """A draft, and what the join of its devices' evidence left."""
-
     def __init__(self, folder: Path, *, described: ReleaseContents = DRAFT) -> None:
         self.folder = folder
         self.draft = write(folder / "draft", documents(described=described))
@@ -85,12 +81,10 @@ class Drafts:
 
 @pytest.fixture
 def drafts(tmp_path: Path) -> Drafts:
-    """Return a draft of what a device elsewhere has to run."""
     return Drafts(tmp_path)
 
 
 def test_a_proof_makes_it_a_release(drafts: Drafts) -> None:
-    """That passes its own check, as the draft did not."""
     problem, unproven = check_release(drafts.draft).problems
     assert "it is a draft" in problem
     assert f"{RESNET} is not proven" in unproven
@@ -205,7 +199,6 @@ PHONE = DeviceIdentity(name="phone", kind="adb", facts={})
 
 
 def release(session: Session, folder: Path, *, proven: bool = False) -> ReleaseCheck:
-    """Write the release of a session, proven by devices elsewhere or not, and check it."""
     files = collect_release(session, megtrim="0.1.0")
     if proven:
         contents, payload = collect_parts(session, draft=True)

@@ -1,5 +1,3 @@
-"""A session whose programs are built, and a machine that plays the runs of neighbours."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -35,15 +33,11 @@ Opened = tuple[Session, Task, Fickle]
 
 
 class Opener:
-    """Opens sessions in which only some neighbours are tried, by their names."""
-
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._every = neighbour_plan.near
         self._monkeypatch = monkeypatch
 
     def __call__(self, folder: Path, names: Sequence[str], plays: Sequence[str] = ()) -> Opened:
-        """Return a session with programs, the task, and a machine that plays in turn."""
-
         def near(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
             return tuple(each for each in self._every(scenario, session) if each.name in names)
 

@@ -1,5 +1,3 @@
-"""Which runs are near a scenario: of every dialect, the same each time, never the scenario."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -17,7 +15,6 @@ from megtrim.proof.neighbours.requests import Neighbour, NeighbourKind, neighbou
 from unit.chain.support import config, model
 
 FEW = LITE.of_tree(frozenset({"cpu", "enable_nchw44"}), frozenset({"iter", "warmup_iter"}))
-"""A program with few flags."""
 
 
 def scenario(*args: str, model_keys: dict[str, Any] | None = None, **settings: Any) -> Scenario:
@@ -72,7 +69,6 @@ def test_what_the_program_does_unasked_is_no_neighbour() -> None:
 
 
 def test_a_switch_that_is_on_is_turned_off() -> None:
-    """And in a group of which a run has one, the other one goes."""
     found = near(scenario("--cpu", "--enable-nchw44", "--record-comp-seq"), LITE)
 
     assert found["without-enable-nchw44"].arguments == ("--cpu", "--record-comp-seq")
@@ -113,7 +109,6 @@ def test_a_search_is_a_neighbour_where_there_is_no_cache() -> None:
 
 
 def test_other_dumps_of_the_model_are_neighbours() -> None:
-    """By the names of their files, as far as a name can hold them; one of each name."""
     also = ["m.v2.mge", "old/m.v2.mge", "sub dir/ä b.mge", "m.mge"]
     found = near(scenario("--cpu", model_keys={"also": also}))
 
@@ -128,7 +123,6 @@ def test_other_dumps_of_the_model_are_neighbours() -> None:
 
 
 def test_the_older_program() -> None:
-    """It is spelled to the letter, has no --help, and knows weight pre-processing by two names."""
     found = near(scenario("--cpu", "--iter", "3"), SDK)
     oldest = replace(SDK, switches=SDK.switches - {"weight_preprocess"})
 
@@ -140,7 +134,6 @@ def test_the_older_program() -> None:
 
 
 def test_an_application_has_the_neighbours_that_its_words_have_places_for() -> None:
-    """Its flags are its own; no one knows others."""
     reported = scenario("{model}", "--workers", "{threads}", application="app", threads=2)
     plain = scenario("{model}", application="app")
 
@@ -170,7 +163,6 @@ FLAGS = st.lists(
 def test_neighbours_are_the_same_each_time_and_never_the_scenario(
     args: list[str], threads: int, changes: set[NpyMutation], searched: bool
 ) -> None:
-    """One name for one run, and the program accepts every one of them."""
     each = scenario(*args, threads=threads, fast_run=searched)
     found = neighbours(each, dialect=LITE, changes=changes)
     again = neighbours(each, dialect=LITE, changes=sorted(changes, reverse=True))

@@ -1,5 +1,3 @@
-"""The matrix of neighbours: in a terminal, in report.md, on the page, and not in a comment."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -41,7 +39,6 @@ def test_each_scenario_has_its_own() -> None:
 
 
 def test_for_markdown() -> None:
-    """In report.md, folded, with a sign next to each word; the comment goes without."""
     page = comment.render(VERDICT, measured=True)
 
     assert "<details><summary>Neighbours: 2 of 4 work</summary>" in page
@@ -76,7 +73,6 @@ def test_a_verdict_keeps_them() -> None:
 
 
 def test_hostile_words_stay_words() -> None:
-    """What a program says in a run stands in the page."""
     bad = neighbour(HOSTILE, NeighbourOutcome.TRAPPED, scenario=HOSTILE)
     level = replace(bad.levels[0], text=HOSTILE, needs=(HOSTILE,), level=HOSTILE)
     rows = (replace(bad, what=HOSTILE, text=HOSTILE, levels=(level,)),)

@@ -1,5 +1,3 @@
-"""A neighbour on a trimmed build, held against what the plain build does with it."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -85,7 +83,6 @@ def test_how_a_run_that_computes_ended(
 
 
 def test_equal_outputs_that_prove_little_are_equal() -> None:
-    """A constant is no proof of a scenario, and still the same."""
     constant = evidence(outputs={"o": floats(0, 0)})
 
     assert judge_outcome(COMPUTES, constant, constant)[0] is NeighbourOutcome.SAME
@@ -197,7 +194,6 @@ def test_a_complaint_in_other_words_works_all_the_same(tmp_path: Path) -> None:
 def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
     monkeypatch: pytest.MonkeyPatch, wall_s: float, allowed_s: float, expected_s: float
 ) -> None:
-    """Twenty times as long, at least 30 s, and never longer than its scenario may take."""
     waited: list[float] = []
 
     def ran(_lease: Lease, spec: RunSpec) -> RunResult:
@@ -233,7 +229,6 @@ SAYS_ONE = "exit 133\nstderr megtrim: function #1 is not kept\n"
 def test_a_trap_is_named_as_far_as_that_is_at_hand(
     tmp_path: Path, profile: bool, named: str | None, needed: tuple[str, ...]
 ) -> None:
-    """``named`` is what the named link does. No profile build is made: this is no scenario."""
     programs = {PLAIN: GOOD, REDUCED: TRAPS} | ({PROFILE: PROGRAMS[PROFILE]} if profile else {})
     session = built(tmp_path, programs=programs, keep=dump_keep_set(keep_set(1)))
     link = None

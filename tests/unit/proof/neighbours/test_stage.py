@@ -1,5 +1,3 @@
-"""The stage `neighbours`: a result for each, made once."""
-
 from __future__ import annotations
 
 import io
@@ -25,12 +23,10 @@ COMPLAINT = "exit 1\nstderr ERROR: cannot open\n"
 
 @pytest.fixture
 def some(monkeypatch: pytest.MonkeyPatch) -> Opener:
-    """Opens a session in which only some neighbours are tried."""
     return Opener(monkeypatch)
 
 
 def test_neighbours_are_tried(tmp_path: Path, some: Opener) -> None:
-    """On plain and on what ships, each with the one thing that differs."""
     plays = [GOOD, GOOD, GOOD, TRAPS, GOOD, GOOD, COMPLAINT, COMPLAINT]
     names = ("iter-1", "other-values", "model-m.v2.mge", "no-model")
     session, task, device = some(tmp_path, names, plays)
@@ -54,7 +50,6 @@ def test_neighbours_are_tried(tmp_path: Path, some: Opener) -> None:
 
 
 def test_what_was_tried_is_not_tried_again(tmp_path: Path, some: Opener) -> None:
-    """A run that was cut off goes on where it was; one more name runs alone."""
     session, task, device = some(tmp_path, ("iter-1", "iter-3"), [GOOD, GOOD, GOOD, "lose phone"])
     with pytest.raises(InfrastructureFailure, match="phone is gone"):
         ran(session, task)

@@ -1,5 +1,3 @@
-"""From the results of the stage neighbours to the rows of a verdict."""
-
 from __future__ import annotations
 
 from pathlib import Path
