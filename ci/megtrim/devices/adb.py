@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import socket
-import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,8 @@ from megtrim.devices.device import DEFAULT_TIMEOUTS, ConnectionState, MachineId,
 from megtrim.devices.remote.run_directory import RemoteMachine
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import (
+    Abort,
+    OnLine,
     call,
     expect_pushed,
     expect_transferred,
@@ -168,11 +169,7 @@ class AdbTransport:
         self.serial = serial
 
     def command(
-        self,
-        *args: str,
-        timeout_s: float,
-        on_line: Callable[[str], None] | None = None,
-        abort: threading.Event | None = None,
+        self, *args: str, timeout_s: float, on_line: OnLine = None, abort: Abort = None
     ) -> CompletedCommand:
         self.adb.require_server()
         argv = self.adb.argv("-s", self.serial, *args)
@@ -181,12 +178,7 @@ class AdbTransport:
         )
 
     def shell(
-        self,
-        script: str,
-        *args: str,
-        timeout_s: float,
-        on_line: Callable[[str], None] | None = None,
-        abort: threading.Event | None = None,
+        self, script: str, *args: str, timeout_s: float, on_line: OnLine = None, abort: Abort = None
     ) -> CompletedCommand:
         nonce = new_nonce()
         text = frame(script, args, nonce)
@@ -195,16 +187,12 @@ class AdbTransport:
         )
         return unframe_outcome(outcome, nonce, label=self.label, script=script)
 
-    def push(
-        self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
-    ) -> None:
+    def push(self, source: Path, target: str, *, timeout_s: float, abort: Abort = None) -> None:
         outcome = self.command("push", str(source), target, timeout_s=timeout_s, abort=abort)
         step = f"pushing {source.name}"
         expect_pushed(outcome, label=self.label, step=step, timeout_s=timeout_s)
 
-    def pull(
-        self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
-    ) -> None:
+    def pull(self, source: str, target: Path, *, timeout_s: float, abort: Abort = None) -> None:
         outcome = self.command("pull", source, str(target), timeout_s=timeout_s, abort=abort)
         step = f"fetching {source.rpartition('/')[2]}"
         expect_transferred(outcome, label=self.label, step=step, timeout_s=timeout_s)

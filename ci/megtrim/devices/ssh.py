@@ -19,7 +19,9 @@ from megtrim.devices.pool.leases import state_folder
 from megtrim.devices.remote import telemetry
 from megtrim.devices.remote.run_directory import RemoteMachine
 from megtrim.devices.remote.transport import (
+    Abort,
     ConnectionLost,
+    OnLine,
     call,
     expect_pushed,
     expect_transferred,
@@ -92,12 +94,7 @@ class SshTransport:
             )
 
     def shell(
-        self,
-        script: str,
-        *args: str,
-        timeout_s: float,
-        on_line: Callable[[str], None] | None = None,
-        abort: threading.Event | None = None,
+        self, script: str, *args: str, timeout_s: float, on_line: OnLine = None, abort: Abort = None
     ) -> CompletedCommand:
         begin, end = new_nonce(), new_nonce()
         command = Command(
@@ -123,16 +120,12 @@ class SshTransport:
             raise InfrastructureFailure(msg, hint=hint)
         return outcome
 
-    def push(
-        self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
-    ) -> None:
+    def push(self, source: Path, target: str, *, timeout_s: float, abort: Abort = None) -> None:
         argv = self._remote(frame(_PUT, (target,), new_nonce()))
         command = Command(argv=argv, timeout_s=timeout_s, stdin=source, abort=abort)
         self._move(command, f"pushing {source.name}", expect_pushed)
 
-    def pull(
-        self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
-    ) -> None:
+    def pull(self, source: str, target: Path, *, timeout_s: float, abort: Abort = None) -> None:
         # No frame: the output is the file. Its digest shows whether it is complete.
         argv = self._remote(f"set -- {shlex.quote(source)}\n{_GET}")
         command = Command(argv=argv, timeout_s=timeout_s, stdout_to=target, abort=abort)

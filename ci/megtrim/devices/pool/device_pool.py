@@ -128,26 +128,23 @@ class PoolState(Value):
     say: Callable[[str], None]
 
 
-class WaitReporter:
-    def __init__(self, what: str, shared: PoolState) -> None:
-        self._what = what
-        self._shared = shared
-        self._began_s: float | None = None
-        self._said_s = float("-inf")
+def report_wait(what: str, shared: PoolState) -> Callable[[Sequence[Holder]], None]:
+    """Return what reports a wait, at intervals; it raises MachineBusy after too long a wait."""
+    timeouts, began_s, said_s = shared.timeouts, time.monotonic(), float("-inf")
 
-    def __call__(self, holders: Sequence[Holder]) -> None:
-        """Raise MachineBusy once the wait has taken too long."""
-        now, now_s, timeouts = self._shared.now(), time.monotonic(), self._shared.timeouts
+    def report(holders: Sequence[Holder]) -> None:
+        nonlocal said_s
+        now, now_s = shared.now(), time.monotonic()
         held = "; ".join(f"{who} for {age(now - who.since)}" for who in holders) or "another job"
-        if self._began_s is None:
-            self._began_s = now_s
-        if now_s - self._began_s >= timeouts.wait_s:
+        if now_s - began_s >= timeouts.wait_s:
             waited = age(timedelta(seconds=timeouts.wait_s))
-            msg = f"{self._what}: waited {waited} for a device that is held by {held}"
+            msg = f"{what}: waited {waited} for a device that is held by {held}"
             raise MachineBusy(msg, hint="`megtrim devices list` shows who holds which")
-        if now_s - self._said_s >= timeouts.say_every_s:
-            self._said_s = now_s
-            self._shared.say(f"waiting for {self._what}: held by {held}")
+        if now_s - said_s >= timeouts.say_every_s:
+            said_s = now_s
+            shared.say(f"waiting for {what}: held by {held}")
+
+    return report
 
 
 def open_pool_state(spec: DeviceSpec) -> PoolState:
@@ -194,28 +191,26 @@ def read_statuses(entry: PoolEntry, shared: PoolState) -> tuple[MachineStatus, .
         presence=ConnectionState.ABSENT,
     )
     try:
-        found = tuple((machine, machine.presence()) for machine in entry.find())
+        found = [(machine, machine.presence()) for machine in entry.find()]
     except InfrastructureFailure as failure:
         return (replace(absent, detail=failure.message),)
-    return tuple(_read_status(entry, each, seen, shared) for each, seen in found) or (absent,)
-
-
-def _read_status(
-    entry: PoolEntry, machine: Machine, presence: ConnectionState, shared: PoolState
-) -> MachineStatus:
-    status = MachineStatus(
-        entry=entry.name,
-        name=machine.name,
-        kind=machine.kind,
-        key=machine.key,
-        machine=machine,
-        presence=presence,
-        holder=shared.leases.holder(machine),
-    )
-    try:
-        return replace(status, quarantine=find_quarantine(shared, machine))
-    except InputError as damaged:
-        return replace(status, detail=damaged.message)
+    statuses = []
+    for machine, presence in found:
+        status = replace(
+            absent,
+            name=machine.name,
+            kind=machine.kind,
+            key=machine.key,
+            machine=machine,
+            presence=presence,
+            holder=shared.leases.holder(machine),
+        )
+        try:
+            status = replace(status, quarantine=find_quarantine(shared, machine))
+        except InputError as damaged:
+            status = replace(status, detail=damaged.message)
+        statuses.append(status)
+    return tuple(statuses) or (absent,)
 
 
 RETRIES = 2
@@ -269,7 +264,7 @@ class Pool:
     def reserve(self) -> Iterator[Machine]:
         """Raise NoUsableMachine, with the reason for each machine, if none can be used."""
         search = _Search(self)
-        waiting = WaitReporter(self.name, self.shared)
+        waiting = report_wait(self.name, self.shared)
         while True:
             with self.shared.leases.acquire(search.wants, waiting) as machine:
                 if self._prepare(machine, search):
@@ -288,7 +283,7 @@ class Pool:
         if machine is None:
             msg = f"{status.name}: {status.text(self.shared.now())}"
             raise NoUsableMachine(msg)
-        report = WaitReporter(machine.name, self.shared) if wait else _refuse
+        report = report_wait(machine.name, self.shared) if wait else _refuse
         with self.shared.leases.acquire(lambda: (machine,), report):
             yield machine
 
@@ -332,7 +327,10 @@ class Pool:
     def _prepare(self, machine: Machine, search: _Search) -> bool:
         presence = search.found[machine.key].presence
         ready = presence is ConnectionState.READY
-        if self._is_quarantined(machine):
+        try:
+            if find_quarantine(self.shared, machine):  # since we began to wait for it
+                return False
+        except InputError:
             return False
         if ready and (machine.key in self._proven or machine.alive()):
             return True
@@ -345,12 +343,6 @@ class Pool:
         self._known.discard(machine.key)
         self.shared.say(f"  skip  {machine.name}: {result.text}")
         return False
-
-    def _is_quarantined(self, machine: Machine) -> bool:
-        try:
-            return find_quarantine(self.shared, machine) is not None
-        except InputError:
-            return True
 
     @contextmanager
     def _recover_on_failure(self, machine: Machine) -> Iterator[None]:

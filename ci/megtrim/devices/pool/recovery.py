@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
+from megtrim.config.device import PowerPort
 from megtrim.devices.device import ConnectionState, Machine, Timeouts
 from megtrim.devices.pool.leases import StateFile, lock_file, make_damage_error, read_saved, slug
 from megtrim.util.errors import InfrastructureFailure, InputError
@@ -101,7 +102,7 @@ class Records:
     def mend(self, key: str) -> Path | None:
         """Rename a damaged record, so that a new one can start; return its new path."""
         path = self._path(key)
-        with self._lock_record(path):
+        with lock_file(path.with_suffix(".lock")):
             try:
                 self._read(path)
             except InputError:
@@ -118,13 +119,8 @@ class Records:
 
     @contextmanager
     def _changing(self, key: str) -> Iterator[Record]:
-        with self._lock_record(self._path(key)):
+        with lock_file(self._path(key).with_suffix(".lock")):
             yield self.read(key)
-
-    @contextmanager
-    def _lock_record(self, path: Path) -> Iterator[None]:
-        with lock_file(path.with_suffix(".lock")):
-            yield
 
     def _read(self, path: Path) -> Record | None:
         record = read_saved(path, Record)
@@ -211,8 +207,8 @@ class RecoveryPolicy(Value):
         """Yield after each step, so that the caller can check the machine."""
         yield self._try_step("reconnected", machine.reconnect)
         yield self._wait_until_alive(machine, self.timeouts.reconnect_s)
-        if machine.power is not None:
-            yield self._try_step("power switched off and on", lambda: self._power(machine))
+        if (power := machine.power) is not None:
+            yield self._try_step("power switched off and on", lambda: self._power(power))
             yield self._wait_until_alive(machine, self.timeouts.boot_s)
         # Without a connection it cannot be asked to reboot, so none of the day's reboots is spent.
         if machine.presence() is ConnectionState.READY:
@@ -248,10 +244,7 @@ class RecoveryPolicy(Value):
             self.sleep(self.timeouts.poll_s)
         return f"waited {self.monotonic() - started:.0f} s"
 
-    def _power(self, machine: Machine) -> None:
-        power = machine.power
-        if power is None:
-            return
+    def _power(self, power: PowerPort) -> None:
         argv = ("uhubctl", "-l", power.hub, "-p", str(power.port), "-a", "cycle")
         delay = ("-d", str(_POWER_OFF_S))
         self.processes.capture(*argv, *delay, timeout_s=self.timeouts.call_s + 2 * _POWER_OFF_S)

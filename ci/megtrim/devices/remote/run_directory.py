@@ -88,13 +88,10 @@ class RunFiles:
         self._free_kb = entry.free_kb
         self._kept = set(entry.cached)
         self._new: set[str] = set()
-        self._put: dict[str, _File] = {}
+        self.requested: dict[str, _File] = {}
         self._waiting: list[_File] = []
         self._folders: list[str] = []
         self._present: dict[str, bool] = {}
-
-    def has(self, name: str) -> bool:
-        return name in self._put
 
     def make(self, name: str) -> None:
         self._folders.append(_check_name(name))
@@ -108,7 +105,7 @@ class RunFiles:
             msg = f"{source} cannot be read: {error.strerror}"
             raise InfrastructureFailure(msg) from None
         file = _File(name=_check_name(name), source=source, digest=digest, size_bytes=size_bytes)
-        self._put[name] = file
+        self.requested[name] = file
         self._waiting.append(file)
         self._require_space(file)
         if digest not in self._kept:
@@ -117,7 +114,7 @@ class RunFiles:
     def _require_space(self, file: _File) -> None:
         needed_kb = 2 * (file.size_bytes // 1024 + 4)
         if self._free_kb < needed_kb:
-            ours = {each.digest for each in self._put.values()}
+            ours = {each.digest for each in self.requested.values()}
             reply = call(
                 self._link,
                 EVICT_SCRIPT,
@@ -146,10 +143,7 @@ class RunFiles:
         self._kept.add(file.digest)
         self._new.add(file.digest)
 
-    def copy_pending(self) -> None:
-        self._copy_pending(())
-
-    def _copy_pending(self, queries: tuple[str, ...]) -> None:
+    def copy_pending(self, queries: tuple[str, ...] = ()) -> None:
         for _ in range(_ATTEMPTS):
             if not (self._waiting or self._folders or queries):
                 return
@@ -192,12 +186,12 @@ class RunFiles:
     def command(self, argv: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
         """Return the command line on the machine, and push the libraries that it needs."""
         name = argv[0]
-        if name not in self._put:
+        if name not in self.requested:
             msg = f"{name} was not put on {self._link.label}"
             raise InputError(msg)
         variables = dict(env)
         launcher: tuple[str, ...] = ()
-        program = self._put[name].source
+        program = self.requested[name].source
         loader = read_loader(program)
         if loader:
             launcher = self._push_libraries(program, loader, variables)
@@ -208,7 +202,7 @@ class RunFiles:
         self, program: Path, loader: str, variables: dict[str, str]
     ) -> tuple[str, ...]:
         if loader not in self._present:
-            self._copy_pending((loader,))
+            self.copy_pending((loader,))
         there, of_android = self._present[loader], Needs(loader=loader).of_android
         if there and not of_android:
             return ()
@@ -216,7 +210,7 @@ class RunFiles:
             msg = f"{self._link.label}: has no {loader}, which {program.name} needs"
             hint = "phones have it; for a virtual phone, set the key `sysroot` to an Android's"
             raise InputError(msg, hint=hint)
-        companions = {name: file.source for name, file in self._put.items()}
+        companions = {name: file.source for name, file in self.requested.items()}
         needs = read_needs(program, self._sysroot, companions)
         for name, file in needs.files:
             self.put(file, name)
@@ -392,9 +386,14 @@ class RemoteDirectory:
 
     def get(self, name: str) -> bytes | None:
         made = self._made.get(name)
-        if made is None and self._files.has(name):
+        if made is None and name in self._files.requested:
             self._files.copy_pending()
-            made = self._survey_file(name)
+            args = (self._entry.root, self._run, self._entry.program, f"./{name}")
+            reply = call(self._link, SURVEY_SCRIPT, *args, timeout_s=self._timeouts.transfer_s(0))
+            listed = parse_files(reply)
+            if listed is None:
+                raise make_lost_error(self._link.label, f"looking for {name}", reply)
+            made = listed.get(name)
         if made is None:
             return None
         if made.size_bytes > LARGEST_FETCHED_BYTES:
@@ -406,14 +405,6 @@ class RemoteDirectory:
             self._link.pull(source, target, timeout_s=timeout_s, abort=watch.abort)
         watch.check(f"fetching {name}")
         return self._read_fetched(target, name, made)
-
-    def _survey_file(self, name: str) -> RemoteFile | None:
-        args = (self._entry.root, self._run, self._entry.program, f"./{name}")
-        reply = call(self._link, SURVEY_SCRIPT, *args, timeout_s=self._timeouts.transfer_s(0))
-        made = parse_files(reply)
-        if made is None:
-            raise make_lost_error(self._link.label, f"looking for {name}", reply)
-        return made.get(name)
 
     def _read_fetched(self, fetched: Path, name: str, made: RemoteFile) -> bytes:
         try:

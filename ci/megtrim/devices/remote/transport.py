@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +24,8 @@ from megtrim.evidence.limits import clean_line
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import CompletedCommand
 
+OnLine = Callable[[str], None] | None
+Abort = threading.Event | None
 FULL_BELOW_KB = 64
 """With less than this free, what a program wrote may be cut short."""
 
@@ -71,12 +74,7 @@ class Transport(Protocol):
     """The machine's name in messages, such as ``pixel-6 (serial 1A2B)``."""
 
     def shell(
-        self,
-        script: str,
-        *args: str,
-        timeout_s: float,
-        on_line: Callable[[str], None] | None = None,
-        abort: threading.Event | None = None,
+        self, script: str, *args: str, timeout_s: float, on_line: OnLine = None, abort: Abort = None
     ) -> CompletedCommand:
         """Run a script with ``args`` as its ``$1`` and so on; ``rc`` is its own exit status.
 
@@ -84,14 +82,10 @@ class Transport(Protocol):
         returned as such.
         """
 
-    def push(
-        self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
-    ) -> None:
+    def push(self, source: Path, target: str, *, timeout_s: float, abort: Abort = None) -> None:
         """Copy a file to the machine. Also raises NoSpace."""
 
-    def pull(
-        self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
-    ) -> None:
+    def pull(self, source: str, target: Path, *, timeout_s: float, abort: Abort = None) -> None:
         """Fetch a file from the machine."""
 
 
@@ -124,14 +118,7 @@ def unframe_outcome(
     end = unframe(outcome.stdout, nonce)
     if end is None:
         raise make_lost_error(label, step_of(script), outcome.stderr or outcome.stdout)
-    return CompletedCommand(
-        argv=outcome.argv,
-        rc=end[1],
-        stdout=end[0],
-        stderr=outcome.stderr,
-        wall_s=outcome.wall_s,
-        timed_out=False,
-    )
+    return replace(outcome, rc=end[1], stdout=end[0])
 
 
 def step_of(script: str) -> str:
@@ -159,13 +146,9 @@ def expect_transferred(
 
 def expect_pushed(outcome: CompletedCommand, *, label: str, step: str, timeout_s: float) -> None:
     """Raise NoSpace if the machine's disk is full."""
-    if not outcome.ok and is_out_of_space(outcome.stderr + outcome.stdout):
+    if not outcome.ok and _NO_SPACE.search(outcome.stderr + outcome.stdout):
         raise make_no_space_error(label, step)
     expect_transferred(outcome, label=label, step=step, timeout_s=timeout_s)
-
-
-def is_out_of_space(output: str) -> bool:
-    return bool(_NO_SPACE.search(output))
 
 
 def make_no_space_error(label: str, step: str) -> NoSpace:
@@ -188,7 +171,7 @@ def call(link: Transport, script: str, *args: str, timeout_s: float) -> str:
         raise make_timeout_error(link.label, step_of(script), timeout_s)
     if outcome.rc == 0:
         return outcome.stdout
-    if is_out_of_space(outcome.stderr):
+    if _NO_SPACE.search(outcome.stderr):
         raise make_no_space_error(link.label, step_of(script))
     why = summarize_output(outcome.stderr)
     msg = f"{link.label}: {step_of(script)} ended with {outcome.rc}: {why}"

@@ -12,9 +12,9 @@ from megtrim.devices.pool.device_pool import (
     MachineState,
     MachineStatus,
     PoolState,
-    WaitReporter,
     age,
     open_pool_state,
+    report_wait,
 )
 from megtrim.devices.pool.leases import Holder
 from megtrim.devices.pool.recovery import Author, Quarantine
@@ -42,7 +42,7 @@ def test_a_wait_names_who_holds_the_machines(
         Holder(pid=0, since=since, name="an unknown process"),
     ]
     held = "held by o/r run 5 (pid 7) for 3 min; an unknown process for 3 min"
-    reporter = WaitReporter("phones", shared)
+    reporter = report_wait("phones", shared)
     for passed_s in (0.0, 1.0, shared.timeouts.say_every_s):
         clock[0] = 100.0 + passed_s
         reporter(holders)
