@@ -4,7 +4,7 @@
 usage: sudo python3 scripts/bare_machine.py [OPTION ...] SESSION [ARGUMENT ...]
 
     sudo python3 scripts/bare_machine.py demo
-    sudo python3 scripts/bare_machine.py --again --start background tests
+    sudo python3 scripts/bare_machine.py --again tests
 
 Makes a root folder with mmdebstrap, puts a fresh clone of this checkout's HEAD into it, and runs
 `python3 scripts/fresh.py SESSION` there, in namespaces of its own: however the run ends, its
@@ -22,17 +22,13 @@ import subprocess  # noqa: TID251 - runs before the package is installed
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 SUITE = "bookworm"
 NEEDED = ("mmdebstrap", "unshare", "pivot_root", "setsid", "git")
 HOME = Path("root")
-STARTS = ("terminal", "background")
 LEFT_BY_DESIGN = (".venv/", ".nox/", "out/", "__pycache__/", "_cache/", ".hypothesis/")
 """Suffixes of ignored paths that the sessions create: environments, results, caches."""
 
@@ -52,75 +48,36 @@ shift 2
 exec "$@"
 """
 """A plain chroot does not suffice: the virtual phone needs user namespaces, which it forbids."""
-_BACKGROUND = 'nohup "$@" </dev/null & wait $!'
-"""A shell without a terminal makes it ignore SIGINT and SIGQUIT, and nohup SIGHUP."""
-_PIECE_BYTES = 65_536
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def main(arguments: list[str]) -> int:
-    given = _parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    add, repeated = parser.add_argument, partial(parser.add_argument, action="append", default=[])
+    add("--again", action="store_true", help="and in a second clone, with the packages there")
+    repeated("--share", metavar="PATH[:PATH]", help="copy a file or folder of this machine")
+    repeated("--env", metavar="NAME=VALUE", help="a variable of the run")
+    add("session")
+    add("arguments", nargs=argparse.REMAINDER)
+    given = parser.parse_args(arguments)
     lacking = [name for name in NEEDED if shutil.which(name, path=_PATH) is None]
     if os.geteuid() != 0 or lacking:
         sys.stderr.write(f"bare_machine.py: needs root and {', '.join(lacking or NEEDED)}\n")
         return 2
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _end)
-    runs: list[tuple[str, bool]] = []
-    for start in given.start or ("terminal",):
-        with _root(given.folder, keep=given.keep) as root:
-            _say(f"making {root}: Debian {SUITE}, Python")
-            if not _make(root, given.share):
-                return 2
-            numbers = (1, 2) if given.again else (1,)
-            runs += (_run(root, start, number, given) for number in numbers)
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    # Its mounts are in a namespace that ends first: nothing of this machine is below it then.
+    with tempfile.TemporaryDirectory(prefix="megtrim-bare-", ignore_cleanup_errors=True) as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        _say(f"making {root}: Debian {SUITE}, Python")
+        if not _make(root, given.share):
+            return 2
+        numbers = (1, 2) if given.again else (1,)
+        runs = [_run(root, number, given) for number in numbers]
     _say("")
     for line, _good in runs:
         _say(line)
     return 0 if all(good for _line, good in runs) else 1
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "--start",
-        action="append",
-        choices=STARTS,
-        help="how it is started; for each, a root folder of its own (default: terminal)",
-    )
-    parser.add_argument(
-        "--again", action="store_true", help="and in a second clone, with the packages there"
-    )
-    parser.add_argument(
-        "--share",
-        action="append",
-        default=[],
-        metavar="PATH[:PATH]",
-        help="copy a file or folder of this machine, such as a registry's certificate",
-    )
-    parser.add_argument(
-        "--env", action="append", default=[], metavar="NAME=VALUE", help="a variable of the run"
-    )
-    parser.add_argument(
-        "--folder", type=Path, default=Path(tempfile.gettempdir()), help="where the root is made"
-    )
-    parser.add_argument("--keep", action="store_true", help="do not remove the root folder")
-    parser.add_argument("session")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    return parser
-
-
-@contextmanager
-def _root(folder: Path, *, keep: bool) -> Iterator[Path]:
-    root = Path(tempfile.mkdtemp(prefix="megtrim-bare-", dir=folder))
-    root.chmod(0o755)
-    try:
-        yield root
-    finally:
-        if not keep:
-            # Its mounts were in a namespace that has ended: nothing of this machine is below it.
-            shutil.rmtree(root, ignore_errors=True)
 
 
 def _make(root: Path, shared: list[str]) -> bool:
@@ -138,55 +95,29 @@ def _make(root: Path, shared: list[str]) -> bool:
     return True
 
 
-def _run(root: Path, start: str, number: int, given: argparse.Namespace) -> tuple[str, bool]:
+def _run(root: Path, number: int, given: argparse.Namespace) -> tuple[str, bool]:
     clone = HOME / f"megtrim-{number}"
     source = f"file://{CHECKOUT}"
     subprocess.run(("git", "clone", "--quiet", source, str(root / clone)), check=True)
     words = ("python3", "scripts/fresh.py", given.session, *given.arguments)
     environment = (f"PATH={_PATH}", f"HOME=/{HOME}", "LANG=C.UTF-8", *given.env)
     machine = "bare" if number == 1 else "furnished"
-    _say(f"{machine}, {start}: {' '.join(words)}")
+    _say(f"{machine}: {' '.join(words)}")
     began = time.monotonic()
-    status = _spawn(
-        start,
-        *("unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child"),
-        *("sh", "-c", _ENTER, "sh", str(root), f"/{clone}"),
-        *("env", "-i", *environment, *words),
-    )
+    status = subprocess.run(
+        (
+            *("unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child"),
+            *("sh", "-c", _ENTER, "sh", str(root), f"/{clone}"),
+            *("env", "-i", *environment, *words),
+        ),
+        check=False,
+    ).returncode
     minutes = (time.monotonic() - began) / 60
     changed = _list_changed(root / clone)
     left = f"left {', '.join(changed)}" if changed else "git status empty"
-    line = f"{machine:<10}{start:<11}exit {status:<4}{minutes:>6.1f} min  {left}"
+    line = f"{machine:<11}exit {status:<4}{minutes:>6.1f} min  {left}"
     _say(line)
     return line, status == 0 and not changed
-
-
-def _spawn(start: str, *argv: str) -> int:
-    """With a terminal of its own, or as a shell's background job."""
-    if start == "terminal":
-        ours, theirs = os.openpty()
-        heard = ("env", "--default-signal=HUP,INT,QUIT,PIPE")
-        words, stdin = ("setsid", "--ctty", *heard, *argv), theirs
-    else:
-        ours, theirs = os.pipe()
-        words, stdin = ("setsid", "sh", "-c", _BACKGROUND, "sh", *argv), subprocess.DEVNULL
-    child = subprocess.Popen(words, stdin=stdin, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    try:
-        with suppress(OSError):  # how a terminal reports that its other end is closed
-            while piece := os.read(ours, _PIECE_BYTES):
-                sys.stdout.buffer.write(piece)
-                sys.stdout.flush()
-        return child.wait()
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-        os.close(ours)
-
-
-def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    sys.exit(128 + number)
 
 
 def _list_changed(clone: Path) -> list[str]:

@@ -19,58 +19,41 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
-LOCK = ROOT / "requirements" / "nox.txt"
-STAMP = VENV / "nox.txt"
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+if sys.version_info < (3, 11):  # noqa: UP036 - this script is run by whatever is there
+    sys.exit(f"fresh.py: Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
+
+import kit
+
+VENV = kit.ROOT / ".venv"
+LOCK = kit.ROOT / "requirements" / "nox.txt"
 
 
 def main(arguments: list[str]) -> int:
-    if sys.version_info < (3, 11):  # noqa: UP036 - this script is run by whatever is there
-        return _refuse(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
     if not arguments or arguments[0] in ("-h", "--help"):
         sys.stdout.write(__doc__ or "")
         return 0 if arguments else 2
-    if not STAMP.exists() or STAMP.read_bytes() != LOCK.read_bytes():
-        problem = _prepare()
-        if problem:
-            return _refuse(problem)
+    ready = VENV / kit.READY
+    if not ready.exists() or ready.read_bytes() != LOCK.read_bytes():
+        _bring_venv()
+        try:
+            kit.install(LOCK, VENV)
+        except kit.Refusal as refusal:
+            sys.stderr.write(f"fresh.py: {refusal}\n")
+            return 2
     extra = ["--", *arguments[1:]] if arguments[1:] else []
     nox = [str(VENV / "bin" / "nox"), "-s", arguments[0], *extra]
-    return subprocess.run(nox, cwd=ROOT, check=False).returncode
+    return subprocess.run(nox, cwd=kit.ROOT, check=False).returncode
 
 
-def _prepare() -> str:
-    """Return what failed, or an empty text."""
-    if importlib.util.find_spec("ensurepip") is None and not _install_venv():
-        return "this Python has no ensurepip; on Debian: apt-get install python3-venv"
-    python = str(VENV / "bin" / "python")
-    # A terminal that stands still looks dead; in a log pip's lines are of no use.
-    quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    pip = [python, "-m", "pip", "install", *quiet, "--disable-pip-version-check"]
-    steps = (
-        [sys.executable, "-m", "venv", "--clear", str(VENV)],
-        [*pip, "--require-hashes", "-r", str(LOCK)],
-    )
-    for step in steps:
-        sys.stderr.write(f"fresh.py: {' '.join(step)}\n")
-        if subprocess.run(step, check=False).returncode != 0:
-            return f"this failed: {' '.join(step)}"
-    shutil.copyfile(LOCK, STAMP)
-    return ""
-
-
-def _install_venv() -> bool:
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return False
+def _bring_venv() -> None:
+    """Install what Debian leaves out of Python, where that is possible."""
+    if importlib.util.find_spec("ensurepip") or os.geteuid() or not shutil.which("apt-get"):
+        return
     subprocess.run(["apt-get", "update", "-qq"], check=False)
     package = f"python3.{sys.version_info.minor}-venv"
-    return subprocess.run(["apt-get", "install", "-y", "-qq", package], check=False).returncode == 0
-
-
-def _refuse(problem: str) -> int:
-    sys.stderr.write(f"fresh.py: {problem}\n")
-    return 2
+    subprocess.run(["apt-get", "install", "-y", "-qq", package], check=False)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = Path("requirements", "kit.txt")
 READY = "ready"
-"""Written last into a folder of libraries: without it, the folder is incomplete."""
+"""A copy of the lock, written last: without it, a folder of libraries is incomplete."""
 PROGRAMS = {
     "qemu-user-static": "qemu-aarch64-static",
     "clang-14": "clang++-14",
@@ -135,19 +135,22 @@ def libraries(lock: Path, root: Path) -> Path:
     with _lock(root / f"{folder.name}.lock"):
         python = folder / "bin" / "python"
         if not (folder / READY).exists() or not _starts(python):
-            _install(lock, folder, python)
+            install(lock, folder)
     return python
 
 
-def _install(lock: Path, folder: Path, python: Path) -> None:
+def install(lock: Path, folder: Path) -> str:
+    """Make an environment with the libraries of a lock, by hash; return its Python."""
     if importlib.util.find_spec("ensurepip") is None:
         msg = "this Python has no ensurepip; on Debian: apt-get install python3-venv"
         raise Refusal(msg, rc=2)
     (folder / READY).unlink(missing_ok=True)
     _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    python = str(folder / "bin" / "python")
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "--only-binary", ":all:", "--require-hashes", "-r", str(lock)])
-    (folder / READY).touch()
+    shutil.copyfile(lock, folder / READY)
+    return python
 
 
 def _starts(python: Path) -> bool:
@@ -194,8 +197,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _run(argv: list[str]) -> None:
+    # Variables of another Python would lead pip to libraries that are not in the environment.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     try:
-        rc = subprocess.run(argv, check=False).returncode
+        rc = subprocess.run(argv, env=env, check=False).returncode
     except FileNotFoundError:
         msg = f"{argv[0]} is missing, and is needed for: {shlex.join(argv)}"
         raise Refusal(msg, rc=3) from None

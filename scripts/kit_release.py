@@ -24,10 +24,8 @@ import shutil
 import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
 import sys
 import sysconfig
-import tarfile
 import tempfile
 import tomllib
-import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -59,16 +57,17 @@ def main(arguments: list[str]) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage="%(prog)s"
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, named in (
-        *(("cut", ("version",)), ("check", ("tag",)), ("build", ("folder",))),
-        *(("compare", ("folder", "again")), ("try", ("folder",))),
-    ):
+    arguments_of = {
+        "cut": ("version",),
+        "check": ("tag",),
+        "build": ("folder",),
+        "compare": ("folder", "again"),
+        "try": ("folder",),
+    }
+    for name, positional in arguments_of.items():
         command = commands.add_parser(name)
-        for each in named:
-            command.add_argument(each)
-        if name == "cut":
-            today = datetime.now(tz=UTC).date()
-            command.add_argument("--date", type=date.fromisoformat, default=today)
+        for argument in positional:
+            command.add_argument(argument)
         if name == "build":
             command.add_argument("--umask", help="such as 077: the bytes do not depend on it")
             command.add_argument("--python", help="one that has hatchling; by default, a new one")
@@ -89,7 +88,7 @@ def main(arguments: list[str]) -> int:
 def _run_command(chosen: argparse.Namespace) -> None:
     match chosen.command:
         case "cut":
-            cut(ROOT, chosen.version, chosen.date)
+            cut(ROOT, chosen.version, datetime.now(tz=UTC).date())
         case "check":
             check(ROOT, chosen.tag)
         case "build":
@@ -172,7 +171,7 @@ def build(root: Path, folder: Path, python: str | None, env: Mapping[str, str]) 
         tree.mkdir()
         _ask(root, "archive", "--format=tar", f"--output={archive}", commit)
         _run(["tar", "-xf", str(archive), "-C", str(tree)], env)
-        builder = python or _make_builder(tree, Path(scratch, "builder"), env)
+        builder = python or kit.install(tree / BUILD_LOCK, Path(scratch, "builder"))
         made = Path(scratch, "made")
         made.mkdir()
         argv = [builder, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel"]
@@ -206,40 +205,15 @@ def render_notes(version: str, commit: str, changes: str, env: Mapping[str, str]
 
 
 def compare(folder: Path, again: Path) -> None:
-    first, second = ({each.name: each for each in path.iterdir()} for path in (folder, again))
-    wrong = [f"{name}: only one build has it" for name in sorted(first.keys() ^ second.keys())]
-    for name in sorted(first.keys() & second.keys()):
-        if first[name].read_bytes() != second[name].read_bytes():
-            wrong += [f"{name}{inner}" for inner in _list_differences(first[name], second[name])]
+    first, second = (
+        {path.name: path.read_bytes() for path in build.iterdir()} for build in (folder, again)
+    )
+    names = sorted(first.keys() | second.keys())
+    wrong = [name for name in names if first.get(name) != second.get(name)]
     if wrong or not first:
-        msg = "the two builds differ:\n  " + "\n  ".join(wrong or ["there is none"])
+        msg = f"the two builds differ: {', '.join(wrong) or 'there is none'}"
         raise Refused(msg)
     _say(f"both builds are equal: {', '.join(sorted(first))}")
-
-
-def _list_differences(first: Path, second: Path) -> list[str]:
-    """An empty text is not a member's content."""
-    one, other = _digest_members(first), _digest_members(second)
-    names = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-    return [f": {name}" for name in names[:20]] or [""]
-
-
-def _digest_members(path: Path) -> dict[str, str]:
-    if path.suffix == ".whl":
-        with zipfile.ZipFile(path) as archive:
-            return {
-                each.filename: f"{each.CRC} {each.external_attr} {each.date_time}"
-                for each in archive.infolist()
-            }
-    if path.name.endswith(".tar.gz"):
-        with tarfile.open(path) as tree:
-            members = [(each, tree.extractfile(each)) for each in tree.getmembers()]
-            return {
-                each.name: f"{hashlib.sha256(data.read() if data else b'').hexdigest()} "
-                f"{each.mode:o} {each.uid} {each.gid} {each.mtime}"
-                for each, data in members
-            }
-    return {}
 
 
 def try_out(folder: Path, libraries: str | None) -> None:
@@ -247,7 +221,11 @@ def try_out(folder: Path, libraries: str | None) -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch, "environment")
-        pip = _borrow(place, libraries, env) if libraries else _make_environment(place, env)
+        if libraries:
+            _borrow(place, libraries, env)
+        else:
+            kit.install(ROOT / kit.LOCK, place)
+        pip = [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
         _run([*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)], env)
         _run([*pip, "check"], env)
         megtrim = str(place / "bin" / "megtrim")
@@ -267,35 +245,18 @@ def try_out(folder: Path, libraries: str | None) -> None:
     _say(f"{wheel.name}: installed, checked, ran the demo, and trimmed a model")
 
 
-def _make_environment(place: Path, env: Mapping[str, str]) -> list[str]:
-    _run([sys.executable, "-m", "venv", str(place)], env)
-    pip = [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-    hashes = ["--only-binary", ":all:", "--require-hashes", "-r", str(ROOT / kit.LOCK)]
-    _run([*pip, "install", "--quiet", *hashes], env)
-    return pip
-
-
-def _borrow(place: Path, libraries: str, env: Mapping[str, str]) -> list[str]:
+def _borrow(place: Path, libraries: str, env: Mapping[str, str]) -> None:
+    """Make an environment that finds the libraries of another Python."""
     _run([sys.executable, "-m", "venv", str(place)], env)
     programs = Path(libraries).absolute().parent
     (_site(place) / "libraries.pth").write_text(f"{_site(programs.parent)}\n", encoding="utf-8")
     for name in ("cmake", "ninja"):
         (place / "bin" / name).symlink_to(programs / name)
-    return [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
 
 
 def _site(environment: Path) -> Path:
     names = {"base": str(environment), "platbase": str(environment)}
     return Path(sysconfig.get_path("purelib", "venv", vars=names))
-
-
-def _make_builder(tree: Path, place: Path, env: Mapping[str, str]) -> str:
-    _run([sys.executable, "-m", "venv", str(place)], env)
-    python = str(place / "bin" / "python")
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    hashes = ["--only-binary", ":all:", "--require-hashes", "-r", str(tree / BUILD_LOCK)]
-    _run([*pip, *hashes], env)
-    return python
 
 
 def _has_entries(text: str) -> bool:

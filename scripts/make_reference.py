@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Write the pages of docs/reference from what they describe, except results.md.
 
-It also writes the rooms of docs/architecture.md, from the layers that import-linter enforces, the
-pipeline on top of docs/index.md, from the tasks of a trim, and docs/schemas.
+It also writes docs/schemas and, into docs/architecture.md, the rooms, from the layers that
+import-linter enforces, and the stages, from the tasks of a trim.
 
 `nox -s docs` runs it; a test fails if the committed pages differ from its output. It must not
 contain facts of its own: what a key or an option does is described in the code.
@@ -49,11 +49,6 @@ _STAGES = re.compile(
     r"(<!-- stages: written by scripts/make_reference\.py -->\n).*?(<!-- end of stages -->)",
     re.DOTALL,
 )
-_INDEX = "docs/index.md"
-_PIPELINE = re.compile(
-    r"(<!-- pipeline: written by scripts/make_reference\.py -->\n).*?(<!-- end of pipeline -->)",
-    re.DOTALL,
-)
 _CHAIN = ROOT / "examples" / "sample-engine" / "functions.yaml"
 _MANY = 6
 _MARKS = ("├─ ", *("│  ",) * 9)
@@ -81,12 +76,6 @@ _COMMAND_LINE = """\
 `megtrim VERB --help` says the same. Results go to standard output, progress and warnings to
 standard error.
 """
-_COMMON_TEXT = """\
-## Options of every verb that reads megtrim.yaml
-"""
-_TRIMMING_TEXT = """\
-## Options of every verb that trims or plans it
-"""
 _EXPERIMENTS = """\
 # Experiments
 
@@ -112,7 +101,6 @@ def pages() -> dict[str, str]:
         f"{FOLDER}/experiments.md": f"{_WRITTEN}\n{_EXPERIMENTS}\n{render_reference()}",
         f"{FOLDER}/workflows.md": "\n".join(_workflows()),
         _ARCHITECTURE: _architecture(),
-        _INDEX: _index(),
         **{
             f"{_SCHEMAS}/{name_file(name)}": json.dumps(make_schema(name), indent=1) + "\n"
             for name in NAMES
@@ -130,61 +118,17 @@ def _block(before: str, lines: Iterable[str], after: str) -> str:
     return "\n".join((f"{before}```text", *lines, f"```\n{after}"))
 
 
-def _index() -> str:
-    page = (ROOT / _INDEX).read_text(encoding="utf-8")
-    return _PIPELINE.sub(
-        lambda found: "\n".join((f"{found[1]}```mermaid", *_pipeline(), f"```\n{found[2]}")), page
-    )
-
-
-_ASIDE = (Stage.PERF, Stage.REFERENCES)
-"""Stages that no trim runs by itself."""
-
-
-def _pipeline() -> Iterator[str]:
-    """Yield a flowchart: each stage, and an arrow from each whose result it reads directly.
-
-    What a stage reads of one that another of them has read already has no arrow of its own. A
-    dotted one leads back: what a later stage found is used for one more build.
-    """
-    reads = {stage: reads for stage, reads in _stage_reads().items() if stage not in _ASIDE}
-    order = list(Stage)
-    behind: dict[Stage, set[Stage]] = {}
-    for stage, read in reads.items():
-        earlier = [each for each in read if order.index(each) < order.index(stage)]
-        behind[stage] = {*earlier, *(each for one in earlier for each in behind[one])}
-    yield "flowchart LR"
-    yield '  config(["megtrim.yaml, models, inputs"]) --> build'
-    for stage in reads:
-        yield f'  {stage}["<b>{stage}</b><br>{_about(stage).rstrip(".")}"]'
-    for stage, read in reads.items():
-        farther = {each for one in read if one in behind[stage] for each in behind[one]}
-        for each in read:
-            if each not in farther:
-                yield f"  {each} {'-->' if each in behind[stage] else '-.->'} {stage}"
-    yield '  report --> people(["comment, JUnit, HTML, exit status"])'
-
-
 def _data_flow() -> Iterator[str]:
     """Yield each stage with the stages whose results its tasks read."""
-    for stage, read in _stage_reads().items():
-        reads = ", ".join(read) if len(read) < _MANY else "all of these"
-        yield f"{stage:<12}{f'◄ {reads}' if reads else '':<36}{_about(stage)}"
-
-
-def _stage_reads() -> dict[Stage, list[Stage]]:
     config = load_config(_CHAIN).config
     every = (*tasks(config, neighbours=True), *on_demand(config))
-    found = {}
     for stage in Stage:
         own = (task for task in every if task.stage is stage)
-        read = {need.partition("/")[0] for task in own for need in (*task.needs, *task.wants)}
-        found[stage] = [each for each in Stage if each in read and each is not stage]
-    return found
-
-
-def _about(stage: Stage) -> str:
-    return _first_line(stages.MODULES[stage].__doc__ or "").partition(": ")[2]
+        needed = {need.partition("/")[0] for task in own for need in (*task.needs, *task.wants)}
+        read = [other for other in Stage if other in needed and other is not stage]
+        reads = ", ".join(read) if len(read) < _MANY else "all of these"
+        about = _first_line(stages.MODULES[stage].__doc__ or "").partition(": ")[2]
+        yield f"{stage:<12}{f'◄ {reads}' if reads else '':<36}{about}"
 
 
 def _layers(package: str) -> Iterator[str]:
@@ -220,7 +164,7 @@ def _configuration() -> Iterator[str]:
     for path, section in every:
         if places[section["title"]] != path:
             continue  # described where it is least deep
-        yield f"## {_title(path)}\n"
+        yield f"## {f'`{path}`' if path else 'The file'}\n"
         yield f"{section['description']}\n"
         yield "| key | value | default | meaning |"
         yield "|---|---|---|---|"
@@ -264,10 +208,6 @@ def _join(path: str, key: str, value: dict[str, Any]) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _title(path: str) -> str:
-    return f"`{path}`" if path else "The file"
-
-
 def _row(
     key: str, value: dict[str, Any], known: dict[str, Any], places: dict[str, str], *, needed: bool
 ) -> str:
@@ -275,7 +215,8 @@ def _row(
     if inner and "properties" in inner:
         name = places[inner["title"]]
         noun = "list of" if _is_list(value) else "section"
-        kind = f"{noun} [{name}](#{_anchor(name)})"
+        anchor = re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-")
+        kind = f"{noun} [{name}](#{anchor})"
         shown = "required" if needed else ""
         meaning = value.get("description", inner["description"])
     else:
@@ -307,16 +248,10 @@ def _kind(value: dict[str, Any]) -> str:
 
 def _scalar(value: dict[str, Any]) -> str:
     kinds = value["type"] if isinstance(value["type"], list) else [value["type"]]
-    match kinds[0]:
-        case "integer":
-            return f"whole number from {value['minimum']} to {value['maximum']}"
-        case "number":
-            return _number(value)
-        case _:
-            return " or ".join(_WORDS[word] for word in kinds)
-
-
-def _number(value: dict[str, Any]) -> str:
+    if kinds[0] == "integer":
+        return f"whole number from {value['minimum']} to {value['maximum']}"
+    if kinds[0] != "number":
+        return " or ".join(_WORDS[word] for word in kinds)
     if "exclusiveMaximum" in value:
         return f"number from {value['minimum']:g} to below {value['exclusiveMaximum']:g}"
     if "maximum" in value:
@@ -330,22 +265,11 @@ def _default(value: dict[str, Any]) -> str:
         return ""
     if isinstance(default, float):
         # A number that may also be written as text is a duration.
-        is_number = "number" in value.get("anyOf", [value])[0]["type"]
-        return f"`{default:g}`" if is_number else f"`{_duration(default)}`"
+        if "number" in value.get("anyOf", [value])[0]["type"]:
+            return f"`{default:g}`"
+        days, rest_s = divmod(default, _DAY_S)
+        return f"`{default:g} s`" if rest_s else f"`{days:g} days`"
     return f"`{default if isinstance(default, str) else json.dumps(default)}`"
-
-
-def _duration(time_s: float) -> str:
-    days, rest_s = divmod(time_s, _DAY_S)
-    return f"{time_s:g} s" if rest_s else f"{days:g} days"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def _anchor(title: str) -> str:
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def _command_line() -> Iterator[str]:
@@ -373,8 +297,9 @@ def _iter_shared() -> Iterator[tuple[str, list[click.Parameter]]]:
     base = click.command(common(lambda: None)).params
     names = {parameter.name for parameter in base}
     more = click.command(trimming(lambda: None)).params
-    yield _COMMON_TEXT, base
-    yield _TRIMMING_TEXT, [parameter for parameter in more if parameter.name not in names]
+    yield "## Options of every verb that reads megtrim.yaml\n", base
+    added = [parameter for parameter in more if parameter.name not in names]
+    yield "## Options of every verb that trims or plans it\n", added
 
 
 def _command(path: str, command: click.Command) -> Iterator[str]:
@@ -407,8 +332,7 @@ def _options(parameters: list[click.Parameter], context: click.Context) -> Itera
         return
     yield "| option | meaning |"
     yield "|---|---|"
-    for option, meaning in records:
-        yield f"| `{_cell(option)}` | {_cell(meaning)} |"
+    yield from (_table_row(f"`{option}`", meaning) for option, meaning in records)
     yield ""
 
 
@@ -463,7 +387,7 @@ def _plain(text: str) -> str:
 
 
 def _table_row(*cells: str) -> str:
-    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 
 
 def main() -> int:

@@ -2,13 +2,12 @@
 r"""Make this Debian or Ubuntu machine a device host: a runner of GitHub's jobs, with phones.
 
     sudo python3 scripts/device-host/set_up.py --user megtrim --class CLASS \
-        --repository OWNER/NAME --runner-archive FILE --runner-sha256 DIGEST [--dry-run | --check]
+        --repository OWNER/NAME --runner-archive FILE --runner-sha256 DIGEST [--check]
 
 Run it as often as you like: it changes only what differs. With `@FILE` the arguments come from a
 file, one on each line. docs/how-to/set-up-a-device-host.md describes the steps.
-Exit status: 0 if nothing differs any more (--dry-run: the changes were printed), 2 for usage,
-files, rights or something that only you can provide, 3 if this machine differs (--check) or could
-not be changed.
+Exit status: 0 if nothing differs any more, 2 for usage, files, rights or something that only you
+can provide, 3 if this machine differs (--check) or could not be changed.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from host.desired import inspect_host, list_items
-from host.items import Item, compute_digest
-from host.spec import HostSpec, parser, read
-from host.system import Refusal, make
+from host.desired import HostSpec, inspect_host, list_items, parser, read
+from host.items import Item, Refusal, compute_digest, make
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent
@@ -47,14 +44,14 @@ def main(arguments: list[str]) -> int:
     except argparse.ArgumentTypeError as error:
         reader.error(str(error))
     try:
-        expect_possible(spec, os.geteuid(), dry=parsed.dry_run)
-        return _set_up(spec, dry=parsed.dry_run, check=parsed.check)
+        expect_possible(spec, is_root=os.geteuid() == 0 or parsed.check)
+        return _set_up(spec, check=parsed.check)
     except (Refusal, OSError) as error:
         sys.stderr.write(f"set_up.py: {error}\n")
         return error.rc if isinstance(error, Refusal) else 3
 
 
-def _set_up(spec: HostSpec, *, dry: bool, check: bool) -> int:
+def _set_up(spec: HostSpec, *, check: bool) -> int:
     count, changes = _compare(spec)
     if not changes:
         _say(f"nothing to change: {count} resources checked")
@@ -64,9 +61,13 @@ def _set_up(spec: HostSpec, *, dry: bool, check: bool) -> int:
     if Path("/run/udev/control").exists():
         listening.add("udev")
     commands = list_commands(changes, listening)
-    if check or dry:
-        return _show(changes, commands, check=check)
-    _refuse_for_a_person(changes)
+    if check:
+        _show(changes, commands)
+        return 3
+    if yours := [change for change in changes if not change[0].make]:
+        lines = (f"{_describe(change)}\n      {change[0].hint}" for change in yours)
+        msg = "\n  ".join(("nothing was changed: do these first", *lines))
+        raise Refusal(msg, rc=2)
     _apply(changes, commands)
     _, left = _compare(spec)
     for change in left:
@@ -109,29 +110,15 @@ def _describe(change: Change) -> str:
     return "\n      ".join((f"{item.name}: {lines[0]}", *lines[1:]))
 
 
-def _show(changes: Sequence[Change], commands: list[tuple[str, ...]], *, check: bool) -> int:
-    word = "differs:      " if check else "would change: "
-    lines = [
-        (item.is_unit, f"{word if item.make else 'yours to do:  '}{_describe((item, differences))}")
-        for item, differences in changes
-    ]
-    for is_unit in (False, True):
-        for line in (text for late, text in lines if late is is_unit):
-            _say(line)
-        for argv in () if check or is_unit else commands:
+def _show(changes: Sequence[Change], commands: list[tuple[str, ...]]) -> None:
+    for are_units in (False, True):
+        for item, differences in changes:
+            if item.is_unit is are_units:
+                word = "would change: " if item.make else "yours to do:  "
+                _say(f"{word}{_describe((item, differences))}")
+        for argv in () if are_units else commands:
             _say(f"would run:    {' '.join(argv)}")
-    if check:
-        _say(f"{len(changes)} resources differ")
-    return 3 if check else 0
-
-
-def _refuse_for_a_person(changes: Sequence[Change]) -> None:
-    lines = [
-        f"{_describe(change)}\n      {change[0].hint}" for change in changes if not change[0].make
-    ]
-    if lines:
-        msg = "\n  ".join(("nothing was changed: do these first", *lines))
-        raise Refusal(msg, rc=2)
+    _say(f"{len(changes)} resources differ")
 
 
 def _make(item: Item) -> None:
@@ -142,13 +129,12 @@ def _make(item: Item) -> None:
         _say(f"changed: {item.name}: {differences[0]}")
 
 
-def expect_possible(spec: HostSpec, uid: int, *, dry: bool) -> None:
-    """``dry`` needs no root."""
+def expect_possible(spec: HostSpec, *, is_root: bool) -> None:
     if not Path("/etc/debian_version").exists():
         msg = "this is neither Debian nor Ubuntu (there is no /etc/debian_version)"
         raise Refusal(msg, rc=2)
-    if uid != 0 and not dry:
-        msg = "root is needed: run it with sudo (--dry-run does without)"
+    if not is_root:
+        msg = "root is needed: run it with sudo (--check does without)"
         raise Refusal(msg, rc=2)
     if not spec.runner_archive.is_file():
         msg = f"there is no file {spec.runner_archive}"

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 import set_up
-from host.desired import HostState, fill, list_items, make_values
+from host.desired import HostSpec, HostState, fill, list_items, make_values
 from host.items import Item
-from host.spec import HostSpec
 
 SPEC = HostSpec(
     user="lab",

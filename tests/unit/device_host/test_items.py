@@ -7,8 +7,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from host.items import UNPACKED, Facts, Item, file, runner
-from host.system import Refusal, look, make
+from host.items import UNPACKED, Facts, Item, Refusal, file, look, make, runner
 
 FILE = {"owner": "root", "content": "a\nb\nc\n"}
 SHELL = "shell: found /bin/bash, expected /usr/sbin/nologin"

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import pytest
-from host.spec import HostSpec, parser, read
+from host.desired import HostSpec, parser, read
 
 SHA256 = "0123456789abcdef" * 4
 REQUIRED = {
