@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import field
+from functools import cached_property
 
 import numpy as np
 
@@ -47,7 +47,7 @@ from megtrim.size.prices import (
     sort_prices,
 )
 from megtrim.size.references import stage as references
-from megtrim.size.references.graph import Mask, Numbers, ReferenceGraph, find_dominators
+from megtrim.size.references.graph import Mask, Numbers, ReferenceGraph, count_retained
 from megtrim.size.references.linked_file import LinkedFile, locate
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds.links import UntrimmedProgram
@@ -75,14 +75,12 @@ class PricedArtifact(Value):
 
     def price_margin(self, ids: frozenset[str]) -> int:
         others = {each.id for each in self.keep.scenarios} - ids
-        return self.program.price(
-            self.find_gone(select_scenarios(self.keep, others) if others else None)
-        )
+        keep = select_scenarios(self.keep, others) if others else None
+        return self.program.price(self.find_gone(keep))
 
     def price_alone(self, ids: frozenset[str]) -> int:
-        return self.size_bytes - self.program.price(
-            self.find_gone(select_scenarios(self.keep, ids))
-        )
+        gone = self.find_gone(select_scenarios(self.keep, ids))
+        return self.size_bytes - self.program.price(gone)
 
 
 def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
@@ -130,19 +128,33 @@ def make_price_list(artifact: PricedArtifact) -> PriceList:
         artifact=artifact.name,
         size_bytes=artifact.size_bytes,
         counts_regions=bool(artifact.program.extents),
-        prices=sort_prices(
-            (*_price_uses(artifact), *_price_operators(artifact), *_price_functions(artifact))
-        ),
+        prices=sort_prices(_iter_prices(artifact)),
     )
 
 
-def _group_scenarios(keep: KeepSet) -> Iterator[tuple[PriceKind, str, frozenset[str]]]:
-    """Yield kind, name and scenarios."""
-    for model in list_models(keep):
-        ids = frozenset(each.id for each in keep.scenarios if model_of(each.id) == model)
-        yield PriceKind.MODEL, model, ids
-    for each in keep.scenarios:
-        yield PriceKind.SCENARIO, each.id, frozenset([each.id])
+def _iter_prices(artifact: PricedArtifact) -> Iterator[Price]:
+    ids = [scenario.id for scenario in artifact.keep.scenarios]
+    models = (
+        (PriceKind.MODEL, model, frozenset(id_ for id_ in ids if model_of(id_) == model))
+        for model in list_models(artifact.keep)
+    )
+    scenarios = ((PriceKind.SCENARIO, id_, frozenset([id_])) for id_ in ids)
+    for kind, name, own in (*models, *scenarios):
+        margin_bytes, alone_bytes = artifact.price_margin(own), artifact.price_alone(own)
+        yield Price(kind=kind, name=name, margin_bytes=margin_bytes, alone_bytes=alone_bytes)
+    for name in sorted(list_needs(artifact.keep).operators):
+        margin_bytes = artifact.program.price(NeededParts(operators=frozenset([name])))
+        yield Price(kind=PriceKind.OPERATOR, name=name, margin_bytes=margin_bytes)
+    graph = artifact.program.graph
+    retained = count_retained(graph, graph.roots).tolist()
+    for part, size_bytes in zip(graph.parts, retained, strict=True):
+        if part.names and size_bytes and part.section.startswith(".text"):
+            yield Price(
+                kind=PriceKind.FUNCTION,
+                name=part.name,
+                margin_bytes=size_bytes,
+                own_bytes=part.size_bytes,
+            )
 
 
 def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
@@ -154,37 +166,6 @@ def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
     linked = references.read_program(name, folder)
     emitted = elf_references.read_emitted(ElfLayout(read_linked(folder.file(place))))
     return find_extents(linked, emitted) if emitted is not None else {}
-
-
-def _price_uses(artifact: PricedArtifact) -> Iterator[Price]:
-    for kind, name, ids in _group_scenarios(artifact.keep):
-        yield Price(
-            kind=kind,
-            name=name,
-            margin_bytes=artifact.price_margin(ids),
-            alone_bytes=artifact.price_alone(ids),
-        )
-
-
-def _price_operators(artifact: PricedArtifact) -> Iterator[Price]:
-    for name in sorted(list_needs(artifact.keep).operators):
-        gone = NeededParts(operators=frozenset([name]))
-        margin_bytes = artifact.program.price(gone)
-        yield Price(kind=PriceKind.OPERATOR, name=name, margin_bytes=margin_bytes)
-
-
-def _price_functions(artifact: PricedArtifact) -> Iterator[Price]:
-    """Yield each function with what only it refers to."""
-    graph = artifact.program.graph
-    retained = find_dominators(graph, graph.roots).retained_bytes(graph.sizes)
-    for part, size_bytes in zip(graph.parts, retained.tolist(), strict=True):
-        if part.names and size_bytes and part.section.startswith(".text"):
-            yield Price(
-                kind=PriceKind.FUNCTION,
-                name=part.name,
-                margin_bytes=size_bytes,
-                own_bytes=part.size_bytes,
-            )
 
 
 _MARK = re.compile(rf"_ZT[IS]({PREFIX}\w+)|_Z({PREFIX}\w+)7on_usedEv", re.ASCII)
@@ -212,17 +193,6 @@ class RegionExtents(Value):
         regions = self.references.get(name, frozenset())
         there = {each for each in regions if each is None or each in kept}
         return bool(there) and there <= gone
-
-
-def locate_extents(
-    graph: ReferenceGraph, extents: Mapping[str, RegionExtents]
-) -> dict[int, RegionExtents]:
-    """``extents`` are by linkage names."""
-    return {
-        number: found
-        for number, part in enumerate(graph.parts)
-        if (found := next((extents[name] for name in part.names if name in extents), None))
-    }
 
 
 def find_extents(linked: LinkedFile, references: References) -> dict[str, RegionExtents]:
@@ -269,7 +239,7 @@ def _measure(
     at = stretch.start
     for place, target in zip(places.tolist(), targets.tolist(), strict=True):
         if target not in marks:
-            for name in _names(linked, target):
+            for name in linked.graph.parts[target].names if target >= 0 else ():
                 references[name].add(region)
         elif marks[target] != region:
             sizes[region] += place - at
@@ -279,11 +249,6 @@ def _measure(
         sizes=dict(sizes),
         references={name: frozenset(found) for name, found in references.items()},
     )
-
-
-def _names(linked: LinkedFile, number: int) -> Iterator[str]:
-    if number >= 0:
-        yield from linked.graph.parts[number].names
 
 
 TRAP_BYTES = 16
@@ -298,20 +263,26 @@ class PricedProgram(Value):
     dropped: frozenset[str]
     extents: Mapping[str, RegionExtents]
     """By functions of the profile build; empty where there is none."""
-    _reached: Mask = field(init=False, repr=False, compare=False)
-    _with_regions: Mapping[int, RegionExtents] = field(init=False, repr=False, compare=False)
-    _registering: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        parts = self.graph.parts
-        registering = tuple(
+    @cached_property
+    def _reached(self) -> Mask:
+        return self.graph.reach(self.graph.roots)
+
+    @cached_property
+    def _with_regions(self) -> Mapping[int, RegionExtents]:
+        return {
+            number: found
+            for number, part in enumerate(self.graph.parts)
+            if (found := next(filter(None, map(self.extents.get, part.names)), None))
+        }
+
+    @cached_property
+    def _registering(self) -> tuple[int, ...]:
+        return tuple(
             number
-            for number, part in enumerate(parts)
+            for number, part in enumerate(self.graph.parts)
             if any(name.startswith(_REGISTERING) for name in part.names)
         )
-        object.__setattr__(self, "_reached", self.graph.reach(self.graph.roots))
-        object.__setattr__(self, "_with_regions", locate_extents(self.graph, self.extents))
-        object.__setattr__(self, "_registering", registering)
 
     def price(self, gone: NeededParts) -> int:
         emptied = self._find_emptied(gone.functions)

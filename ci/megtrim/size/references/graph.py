@@ -8,7 +8,8 @@ some hundred thousand functions takes seconds. Pure.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,18 +47,16 @@ class ReferenceGraph(Value):
     """Which part it is to. Sorted by origin and target, each pair once, none to itself."""
     roots: Mapping[int, str]
     """Parts that nothing must refer to, and why each stays: ``entry point``."""
-    by_name: Mapping[str, int] = field(init=False, repr=False, compare=False)
-    """The part of each name; of several parts with one name, the first."""
-    sizes: Numbers = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        found: dict[str, int] = {}
-        for number, part in enumerate(self.parts):
-            for name in part.names:
-                found.setdefault(name, number)
-        object.__setattr__(self, "by_name", found)
-        sizes = np.fromiter((each.size_bytes for each in self.parts), np.int64)
-        object.__setattr__(self, "sizes", sizes)
+    @cached_property
+    def by_name(self) -> Mapping[str, int]:
+        """The part of each name; of several parts with one name, the first."""
+        numbered = reversed([*enumerate(self.parts)])
+        return {name: number for number, part in numbered for name in part.names}
+
+    @cached_property
+    def sizes(self) -> Numbers:
+        return np.fromiter((part.size_bytes for part in self.parts), np.int64)
 
     def select(self, numbers: Iterable[int]) -> Mask:
         mask = np.zeros(len(self.parts), dtype=bool)
@@ -67,12 +66,6 @@ class ReferenceGraph(Value):
     def find(self, names: Iterable[str]) -> frozenset[int]:
         """Names that it does not have are left out."""
         return frozenset(self.by_name[name] for name in names if name in self.by_name)
-
-    def referrers(self, number: int) -> tuple[int, ...]:
-        return tuple(int(each) for each in self.origins[self.targets == number])
-
-    def references(self, number: int) -> tuple[int, ...]:
-        return tuple(target for _, target in self.iter_references(number))
 
     def iter_references(self, number: int) -> Iterator[tuple[int, int]]:
         """Yield the place among all references, and the part, of what a part refers to."""
@@ -95,34 +88,33 @@ class ReferenceGraph(Value):
     def count_bytes(self, mask: Mask) -> int:
         return int(self.sizes[mask].sum())
 
-    def chains(self, starts: Iterable[int], *, emptied: Mask | None = None) -> Chains:
-        """Find the shortest chain of references to each part."""
-        _, order, before = self._search(starts, emptied)
-        return Chains(order=order, before=before)
+    def chain(self, starts: Iterable[int], number: int) -> tuple[int, ...]:
+        """Return the shortest chain of references to a part, from its start; empty: none."""
+        _, before = self._search(starts)
+        above = len(self.parts)
+        chain = []
+        while number not in (above, _NONE):
+            chain.append(number)
+            number = int(before[number])
+        return tuple(reversed(chain)) if number == above else ()
 
-    def without(
-        self, gone: Collection[int], starts: Iterable[int], *, emptied: Mask | None = None
-    ) -> Mask:
+    def without(self, gone: Collection[int], starts: Collection[int]) -> Mask:
         """Return what would go with ``gone``: they, and what only they reach."""
-        starts = tuple(starts)
-        cut = self.select(gone) if emptied is None else self.select(gone) | emptied
-        left = self.reach((each for each in starts if each not in gone), emptied=cut)
+        left = self.reach({*starts}.difference(gone), emptied=self.select(gone))
         left[list(gone)] = False
-        return self.reach(starts, emptied=emptied) & ~left
+        return self.reach(starts) & ~left
 
     def _search(
-        self, starts: Iterable[int], emptied: Mask | None, cut: Mask | None = None
-    ) -> tuple[Mask, NDArray[np.int32], NDArray[np.int32]]:
-        """Search from a part of its own that refers to all ``starts``."""
+        self, starts: Iterable[int], emptied: Mask | None = None, cut: Mask | None = None
+    ) -> tuple[Mask, NDArray[np.int32]]:
+        """Search from a part of its own that refers to all ``starts``; also return predecessors."""
         above = len(self.parts)
         first = np.array(sorted({*starts}), dtype=np.int64)
-        origins, targets = self.origins, self.targets
-        stays = np.ones(len(origins), dtype=bool) if cut is None else ~cut
+        stays = np.ones(len(self.origins), dtype=bool) if cut is None else ~cut
         if emptied is not None:
-            stays &= ~emptied[origins]
-        origins, targets = origins[stays], targets[stays]
-        origins = np.concatenate((origins, np.full(len(first), above)))
-        targets = np.concatenate((targets, first))
+            stays &= ~emptied[self.origins]
+        origins = np.concatenate((self.origins[stays], np.full(len(first), above)))
+        targets = np.concatenate((self.targets[stays], first))
         weights = np.ones(len(origins), dtype=np.int8)
         shape = (above + 1, above + 1)
         matrix: Any = scipy.sparse.csr_matrix((weights, (origins, targets)), shape=shape)
@@ -131,22 +123,7 @@ class ReferenceGraph(Value):
         )
         mask = np.zeros(above + 1, dtype=bool)
         mask[order] = True
-        return mask[:above], order, before
-
-
-class Chains(Value):
-    order: NDArray[np.int32]
-    before: NDArray[np.int32]
-    """Which part refers to each part in its chain."""
-
-    def to(self, number: int) -> tuple[int, ...]:
-        """Empty if nothing reaches it."""
-        above = len(self.before) - 1
-        chain = []
-        while number not in (above, _NONE):
-            chain.append(number)
-            number = int(self.before[number])
-        return tuple(reversed(chain)) if number == above else ()
+        return mask[:above], before
 
 
 def join(
@@ -162,95 +139,62 @@ def join(
     )
 
 
-class Dominators(Value):
-    above: Numbers
-    """The closest part that dominates each part; -1: none, or it is not reached."""
-    order: tuple[int, ...]
-    """The parts that are reached, each after the part that dominates it."""
+def count_retained(graph: ReferenceGraph, starts: Iterable[int]) -> Numbers:
+    """Return what would go with each part: its own bytes, and those of all that it dominates.
 
-    def retained_bytes(self, sizes: Numbers) -> Numbers:
-        """The bytes of each part and of all that it dominates."""
-        totals = np.zeros(len(sizes), dtype=np.int64)
-        totals[list(self.order)] = sizes[list(self.order)]
-        for each in reversed(self.order):
-            if (above := int(self.above[each])) >= 0:
-                totals[above] += totals[each]
-        return totals
-
-
-def find_dominators(
-    graph: ReferenceGraph, starts: Iterable[int], *, emptied: Mask | None = None
-) -> Dominators:
-    """The algorithm is that of Cooper, Harvey and Kennedy (2001).
-
-    In reverse post-order, each part's dominator is the closest common one of those that refer to
-    it, until nothing changes.
+    What ``starts`` do not reach has none. The algorithm for dominators is that of Cooper, Harvey
+    and Kennedy (2001): in reverse post-order, each part's dominator is the closest common one of
+    those that refer to it, until nothing changes.
     """
-    top = len(graph.parts)
-    following = _successors(graph, starts, emptied)
-    post = _post_order(following, top)
+    bounds = np.searchsorted(graph.origins, np.arange(len(graph.parts) + 1)).tolist()
+    targets = graph.targets.tolist()
+    following = [targets[first:last] for first, last in pairwise(bounds)]
+    following.append(sorted({*starts}))  # those of a part of its own, above the starts
+    post = _post_order(following)
     rank = {number: at for at, number in enumerate(post)}
     before: dict[int, list[int]] = {number: [] for number in post}
     for number in post:
-        for each in following.get(number, ()):
-            before[each].append(rank[number])
-    dominator = [-1] * len(post)
+        for target in following[number]:
+            before[target].append(rank[number])
     last = len(post) - 1
-    dominator[last] = last
+    dominator = [-1] * last + [last]
     changed = True
     while changed:
         changed = False
         for at in range(last - 1, -1, -1):
             found = -1
-            for each in before[post[at]]:
-                if dominator[each] >= 0:
-                    found = each if found < 0 else _meet(dominator, each, found)
-            if dominator[at] != found:
-                dominator[at] = found
-                changed = True
-    above = np.full(top, -1, dtype=np.int64)
+            for one in before[post[at]]:
+                if dominator[one] >= 0:
+                    found = one if found < 0 else _meet(dominator, one, found)
+            changed |= dominator[at] != found
+            dominator[at] = found
+    totals = np.zeros(len(graph.parts) + 1, dtype=np.int64)
+    totals[post[:-1]] = graph.sizes[post[:-1]]
     for at, number in enumerate(post[:-1]):
-        above[number] = post[dominator[at]] if dominator[at] != last else -1
-    return Dominators(above=above, order=tuple(reversed(post[:-1])))
+        totals[post[dominator[at]]] += totals[number]
+    return totals[:-1]
 
 
-def _successors(
-    graph: ReferenceGraph, starts: Iterable[int], emptied: Mask | None
-) -> dict[int, list[int]]:
-    """Return what each part refers to, with a part of its own above the starts."""
-    bounds = np.searchsorted(graph.origins, np.arange(len(graph.parts) + 1)).tolist()
-    targets = graph.targets.tolist()
-    cut = set() if emptied is None else {*np.flatnonzero(emptied).tolist()}
-    found = {
-        number: targets[bounds[number] : bounds[number + 1]]
-        for number in range(len(graph.parts))
-        if number not in cut and bounds[number] < bounds[number + 1]
-    }
-    return found | {len(graph.parts): sorted({*starts})}
-
-
-def _post_order(following: dict[int, list[int]], top: int) -> list[int]:
+def _post_order(following: list[list[int]]) -> list[int]:
+    top = len(following) - 1
     seen, order = {top}, []
     ahead = [(top, iter(following[top]))]
     while ahead:
         number, rest = ahead[-1]
-        fresh = next((each for each in rest if each not in seen), None)
+        fresh = next((target for target in rest if target not in seen), None)
         if fresh is None:
             order.append(number)
             ahead.pop()
         else:
             seen.add(fresh)
-            ahead.append((fresh, iter(following.get(fresh, ()))))
+            ahead.append((fresh, iter(following[fresh])))
     return order
 
 
 def _meet(dominator: list[int], one: int, two: int) -> int:
-    """Both are given by their ranks."""
+    """Return the closest common dominator; both are given by their ranks."""
     while one != two:
-        while one < two:
-            one = dominator[one]
-        while two < one:
-            two = dominator[two]
+        one, two = (dominator[one], two) if one < two else (one, dominator[two])
     return one
 
 
@@ -276,7 +220,7 @@ def explain(parts: Iterable[int], graph: ReferenceGraph) -> Explanation:
     """
     asked = graph.sort({*parts})
     own = graph.select(asked)
-    chain = graph.chains(graph.roots).to(asked[0])
+    chain = graph.chain(graph.roots, asked[0])
     gone = graph.without(asked, graph.roots) | own
     callers = np.unique(graph.origins[own[graph.targets] & ~own[graph.origins]])
     return Explanation(

@@ -38,3 +38,7 @@ def made_graph(*more: tuple[int, int]) -> ReferenceGraph:
         ((START, RUN), (START, LOG), (RUN, MUL), (RUN, LOG), (MUL, TABLE), (OLD, RELIC), *more),
         {START: ENTRY},
     )
+
+
+def list_targets(graph: ReferenceGraph, number: int) -> tuple[int, ...]:
+    return tuple(target for _, target in graph.iter_references(number))
