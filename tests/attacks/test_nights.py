@@ -33,7 +33,6 @@ pytestmark = [pytest.mark.unit]
 UNMERGED = "d" * 40
 NOWHERE = "e" * 40
 IN_2099 = 26_658
-"""Nights after the first one of made-up histories."""
 PUSHED, DELETED = "force_push", "branch_deletion"
 
 
@@ -41,7 +40,6 @@ PUSHED, DELETED = "force_push", "branch_deletion"
 def team(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Team]:
-    """A night of the default branch, in a repository with a branch that was not merged."""
     monkeypatch.chdir(tmp_path)
     with open_team(Shell(tmp_path, capsys), monkeypatch) as made:
         made.repository.commit(parents=[f"{1:040x}"], sha=UNMERGED, branch="topic")
@@ -66,7 +64,6 @@ def expect_refusal(team: Team, answer: Answer) -> None:
 
 
 def measure(team: Team, *nights: int) -> None:
-    """Let the history have nights; the commit of each is its number."""
     runs = [make_run(each) for each in nights]
     append_to_folder(team.shell.folder / "history", runs)
 
@@ -86,7 +83,6 @@ def open_issue(base: str, run: int = 5) -> KnownIssue:
 
 
 def push(team: Team, what: str = "push") -> Answer:
-    """Append to the history's branch, which is a bare repository of this machine."""
     processes, folder = ProcessRunner({"PATH": "/usr/bin:/bin"}), team.shell.folder
     bare = folder / "remotes/acme/phone.git"
     if not bare.exists():

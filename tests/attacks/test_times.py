@@ -21,8 +21,6 @@ ROW = 1
 
 
 class Night(Documents):
-    """Results, bundle and evidence of a night in which the trimmed program was slower."""
-
     state = "slower"
 
     def results(self) -> list[dict[str, Any]]:
@@ -35,7 +33,6 @@ class Night(Documents):
         return (self.folder / "evidence/files" / digest).read_bytes()
 
     def put_record(self, data: bytes) -> None:
-        """Let evidence name another record for the trimmed program's contest."""
         digest = hashlib.sha256(data).hexdigest()
         (self.folder / "evidence/files" / digest).write_bytes(data)
         self.change_row(times=digest)
@@ -44,7 +41,6 @@ class Night(Documents):
         self.change_result(lambda row: row.update(changes), at=ROW)
 
     def change_samples(self, change: Change) -> None:
-        """Change the result of the trimmed program's contest, and its digest with it."""
         record = json.loads(self.record(ROW))
         change(record["result"])
         self.put_record(json.dumps(record).encode())
@@ -52,7 +48,6 @@ class Night(Documents):
 
 @pytest.fixture
 def night(arena: Arena) -> Night:
-    """What the jobs left; joined as it is, it is red."""
     documents = Night(arena)
     documents.start()
     documents.conclude().expect_red()  # else the attempts would prove nothing

@@ -25,7 +25,6 @@ QUICK = ("--scenario", SCENARIO, "--rounds", "12")
 
 @pytest.fixture
 def project(make_project: MakeProject) -> Project:
-    """A project that accepts open answers: what is asked here is not what this machine decides."""
     made = make_project(MODEL)
     made.change(
         perf={
@@ -45,7 +44,6 @@ def read_verdict(reported: str) -> dict[str, Any]:
 
 
 def test_what_is_configured_is_measured_once(project: Project) -> None:
-    """Every experiment has a row; a second run finds all of it and measures nothing."""
     first = project.expect("perf run", *QUICK, "--json")
     verdict = read_verdict(first.stdout)
     rows = {row["experiment"]: row for row in verdict["performance"]["rows"]}
@@ -69,7 +67,6 @@ def test_what_is_configured_is_measured_once(project: Project) -> None:
 
 
 def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject) -> None:
-    """Each with right outputs; the times are shown as an emulator's, which say nothing."""
     project = make_project(MODEL, toolchain="zig")
     config = project.read()
     names = ["fast-run-cache", "nchw44", "nchw88"]
@@ -98,7 +95,6 @@ def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject)
 
 
 def test_an_experiment_is_measured_again_if_that_is_asked(project: Project) -> None:
-    """Another run gives other samples, and says how far it is."""
     words = (*QUICK, "--experiment", "fake-first")
     assert project.run("perf run", *words).rc == 0
 
@@ -108,7 +104,6 @@ def test_an_experiment_is_measured_again_if_that_is_asked(project: Project) -> N
 
 
 def test_a_program_that_takes_too_long_costs_its_row(project: Project) -> None:
-    """The reason names the time-out; the verdict fails, and every other row is there."""
     config = project.read()
     config["models"][0]["scenarios"][0] |= {"timeout": "1 s", "args": ["--slow-down", "200000000"]}
     project.write(config)
@@ -154,7 +149,6 @@ def test_what_cannot_be_measured_is_refused(
 
 
 def test_a_run_that_was_cut_off_continues(project: Project, tmp_path: Path) -> None:
-    """What was measured stays; no program and no folder is left of the rest."""
     assert project.run("perf run", *QUICK, "--experiment", "baseline").rc == 0
     runs = project.out / "runs"
     words = ("--scenario", SCENARIO, "--experiment", "record-1", "--rounds", "400")

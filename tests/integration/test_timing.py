@@ -83,7 +83,6 @@ def hold(
     timeout_s: float = 60.0,
     said: list[str] | None = None,
 ) -> tuple[Contest, ContestResult]:
-    """Hold a contest of the baseline with itself, with an experiment, or with more flags."""
     contest = Contest(
         criterion=CRITERION,
         reference=make_contestant(files, Side.REFERENCE),
@@ -120,7 +119,6 @@ def test_a_planted_slowdown_is_found_before_the_budget_ends(program: Path, tmp_p
 
 
 def test_a_program_does_not_differ_from_itself(program: Path, tmp_path: Path) -> None:
-    """Between two sides of one program, no change beyond the threshold is claimed."""
     contest, result = hold(make_files(program), tmp_path)
 
     assert result.status is PerformanceStatus.MEASURED, result.reason
@@ -128,7 +126,6 @@ def test_a_program_does_not_differ_from_itself(program: Path, tmp_path: Path) ->
 
 
 def test_a_search_in_each_process_is_made_in_no_other_run(program: Path, tmp_path: Path) -> None:
-    """Once for the outputs and once for each sample; how long it may take is said before."""
     calls = tmp_path / "calls"
     counting = tmp_path / "counting"
     counting.write_text(f'#!/bin/sh\necho >> {calls}\nexec {program} "$@"\n', encoding="utf-8")
@@ -148,7 +145,6 @@ def test_a_search_in_each_process_is_made_in_no_other_run(program: Path, tmp_pat
 
 
 def first_warm_ups(samples: Iterable[Sample]) -> list[float]:
-    """Return the time of the first warm-up of each process, in which a search happens."""
     return [time for each in samples if (time := each.time_ms(TimeStage.WARM_UP)) is not None]
 
 
@@ -175,7 +171,6 @@ exec {program} "$@"
 
 
 def test_a_busy_machine_marks_its_samples(program: Path, tmp_path: Path) -> None:
-    """As many others as there are CPUs leave no time that counts, and the result says so."""
     slow = tmp_path / "slow"
     slow.write_text(f'#!/bin/sh\nsleep 0.2\nexec {program} "$@"\n', encoding="utf-8")
     slow.chmod(0o755)

@@ -65,7 +65,6 @@ def test_the_winner_becomes_a_scenario(project: Project) -> None:
 def test_mistakes_are_reported_before_anything_is_measured(
     project: Project, words: tuple[str, ...], said: str
 ) -> None:
-    """Bad input is exit 2, with what would be right."""
     done = project.run("perf tune", *words)
     assert done.rc == 2
     assert said in done.stderr

@@ -67,7 +67,6 @@ def make_run(
     engine: str = "e",
     job: str = "",
 ) -> HistoryRun:
-    """Return the run of a night; its commit is the number of the night."""
     time = FIRST_NIGHT + timedelta(days=night)
     return HistoryRun(
         job=job,
@@ -89,7 +88,6 @@ FIRST_DAY = datetime(2026, 11, 1, 2, 0, 0, tzinfo=UTC)
 
 
 def make_file(size_bytes: int, **components: int) -> FileSize:
-    """Return a file of which some components are known, and deflated to a half."""
     known = {**components, "other": size_bytes - sum(components.values())} if components else {}
     return FileSize(size_bytes=size_bytes, measures={"deflated": size_bytes // 2}, components=known)
 

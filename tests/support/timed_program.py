@@ -36,7 +36,6 @@ echo "=== total time: ${{total}}ms"
 
 
 def timed_program(ms: int, *, numbers: tuple[float, ...] = (1.0, 2.0), before: str = "") -> str:
-    """Return the script: the milliseconds of an iteration, its output, and what it does first."""
     header = struct.pack("<IIII", 0, _FLOAT32, 1, len(numbers))
     data = header + struct.pack(f"<{len(numbers)}f", *numbers)
     output = "".join(f"\\{byte:03o}" for byte in data)

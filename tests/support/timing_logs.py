@@ -37,7 +37,6 @@ class MadeLog:
     """Whole, host and device time of each iteration of each test."""
     version: str = "1.13.4"
     noise: tuple[str, ...] = field(default=("", "midout: 149 items written to trace"))
-    """Lines without times; the last one ends the log."""
 
     def text(self) -> str:
         return "\n".join([*self.opening(), *self.times(), *self.noise]) + "\n"

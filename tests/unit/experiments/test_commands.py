@@ -44,7 +44,6 @@ def lines(
 
 
 def test_the_recipe_for_x86() -> None:
-    """As the document has it, with both warm-ups that fake-first needs."""
     assert lines("recipe-x86") == [
         (
             "./lar m.mge --cpu --layout-transform cpu --layout-transform-dump d.mge "
@@ -70,7 +69,6 @@ def test_the_recipe_for_arm_ends_in_the_calling_thread() -> None:
 
 
 def test_threads_are_asked_for_once() -> None:
-    """Next to ``--cpu``, after which the last device counts."""
     assert lines("baseline", threads=4)[0].count("--multithread 4") == 1
 
 
@@ -171,7 +169,6 @@ def test_outputs_are_dumped_without_fake_first(spelling: str) -> None:
 def test_an_experiment_has_only_its_own_options(
     dialect: Dialect, arguments: tuple[str, ...], kept: tuple[str, ...]
 ) -> None:
-    """What the model needs to run at all stays."""
     own = flags(arguments, dialect=dialect, source="test")
 
     assert tuple(flag.name for flag in keep_for_experiments(own)) == kept

@@ -135,7 +135,6 @@ def test_a_contest_has_one_side_or_two() -> None:
     ],
 )
 def test_a_contestant_searches_unless_an_earlier_step_did(experiment: str, searches: bool) -> None:
-    """A cache, or a dumped model, takes the search out of the measured processes."""
     assert make_contestant(Side.RIVAL, experiment).searches is searches
 
 
@@ -175,7 +174,6 @@ def test_a_seed_depends_on_its_text_alone() -> None:
 def test_a_stage_has_one_time(
     fields: dict[str, Any], stage: TimeStage, time_ms: float | None
 ) -> None:
-    """Of iterations their median; None: it was not reported."""
     assert Sample(**SAMPLE, **fields).time_ms(stage) == time_ms
     assert Sample(**SAMPLE, **fields).counts
     assert not Sample(**SAMPLE, **fields, marks=(Mark.THROTTLED,)).counts

@@ -28,20 +28,17 @@ def make(*steps: Step, name: str = "made") -> Experiment:
     ],
 )
 def test_steps_that_cannot_follow_one_another(steps: tuple[Step, ...]) -> None:
-    """The last step is measured, no other, and files are written before they are read."""
     with pytest.raises(ValueError, match="made: "):
         make(*steps)
 
 
 @pytest.mark.parametrize("name", ["", "Fast", "a--b", "a b", "-a", "a_b"])
 def test_names_that_are_refused(name: str) -> None:
-    """A name goes into files, histories and command lines."""
     with pytest.raises(ValueError, match="no name of an experiment"):
         make(Step(), name=name)
 
 
 def test_what_is_made() -> None:
-    """By the steps in front of the measured one."""
     last = Step(model=ModelFile.DUMPED, cache=CacheUse.READS)
     found = make(DUMP, replace(SEARCH, model=ModelFile.DUMPED), last)
 

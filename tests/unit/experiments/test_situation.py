@@ -53,7 +53,6 @@ def reason(name: str, situation: Situation) -> str | None:
     ],
 )
 def test_reasons(name: str, situation: Situation, expected: str | None) -> None:
-    """Flags first, then the GPU, the machine and the model."""
     found = reason(name, situation)
     assert found is None if expected is None else (found or "").startswith(expected)
 
@@ -96,7 +95,6 @@ def test_the_backend_of_an_experiment() -> None:
     ],
 )
 def test_data_type_of_a_model(names: tuple[str, ...], expected: DataType | None) -> None:
-    """The narrowest that it has: a quantised model is float32 at its ends."""
     assert find_data_type(names) is expected
 
 

@@ -64,7 +64,6 @@ def test_fake_first_has_two_warm_ups() -> None:
 
 
 def test_the_search_is_not_measured_with_its_cache() -> None:
-    """The step that searches leaves the cache, the measured one reads it."""
     for each in EXPERIMENTS:
         if each.name.endswith("-cache") or each.name.startswith("recipe-"):
             assert each.steps[-2].cache is CacheUse.WRITES
@@ -107,7 +106,6 @@ def test_names_are_looked_up_in_the_order_of_the_page() -> None:
 
 
 def test_steps_in_words() -> None:
-    """What each one does, and which one is measured."""
     (recipe,) = find_experiments(["recipe-x86"])
     assert [describe_step(step) for step in recipe.steps] == [
         "run the model; choose layouts, and dump the model",

@@ -154,7 +154,6 @@ def test_records_that_are_all_the_same_prove_nothing(
     ],
 )
 def test_what_proves_nothing_is_refused(data: bytes, name: str, said: str | None) -> None:
-    """Nothing at all, and what two different runs could have in common by chance."""
     assert refusal(read(data, name)) == said
 
 
@@ -179,7 +178,6 @@ def test_a_file_that_is_cut_off_is_refused(values: list[object], dtype: str) -> 
 
 
 def test_a_square_by_columns_is_not_one_by_rows() -> None:
-    """Their bytes and shapes are equal, their values are not."""
     by_rows = read(npy([[1, 2], [3, 4]]))
     by_columns = read(npy([[1, 3], [2, 4]], fortran=True))
 

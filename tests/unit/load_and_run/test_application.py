@@ -54,7 +54,6 @@ def test_the_names_of_placeholders_are_known() -> None:
     ],
 )
 def test_what_is_no_placeholder_is_refused(argument: str, said: str) -> None:
-    """Passed on as it is, it would name a file that is not there."""
     for ask in (placeholders, lambda text: compose("p", (text,), PLACES)):
         with pytest.raises(InputError) as caught:
             ask(argument)

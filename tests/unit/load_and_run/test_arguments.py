@@ -59,7 +59,6 @@ def invocation(*arguments: str, **fields: object) -> ProgramArguments:
 def test_flags_as_the_program_reads_them(
     dialect: Dialect, arguments: str, expected: list[str]
 ) -> None:
-    """Switches take no argument of their own, and may be turned off in two ways."""
     flags_read = read(*arguments.split(), dialect=dialect)
 
     assert [
@@ -69,7 +68,6 @@ def test_flags_as_the_program_reads_them(
 
 @pytest.mark.parametrize("argument", ["model.mge", "", "-", "--", "---cpu", "--=3", "5"])
 def test_what_is_no_flag_is_refused(argument: str) -> None:
-    """The program would take it for a model or pass it over."""
     with pytest.raises(InputError) as caught:
         read("--cpu", argument)
 
@@ -160,7 +158,6 @@ def test_flags_that_pass(dialect: Dialect, arguments: str) -> None:
 
 @pytest.mark.parametrize("arguments", ["--flagfile f", "--cpu -flagfile=f", "--iter --nofast-run"])
 def test_reserved_flags_without_a_dialect(arguments: str) -> None:
-    """Wherever they stand: whoever checks may not know which program it will be."""
     with pytest.raises(InputError, match=r"scenario m/s@c: the flag --\w+ is not allowed in a"):
         check_reserved(arguments.split(), source="scenario m/s@c")
     check_reserved(["--cpu", "--iter", "5", "model.mge"], source="x")
@@ -198,7 +195,6 @@ WHOLE = {
     ],
 )
 def test_the_whole_command_line(arguments: str, fields: dict[str, object], expected: str) -> None:
-    """Program, model, arguments, and what a scenario brings, in one order."""
     made = compose(invocation(*arguments.split(), **fields))
 
     assert made == ("./load_and_run", "m.mge", *expected.split())

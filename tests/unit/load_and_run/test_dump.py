@@ -22,7 +22,6 @@ WITH_RTTI = (
 def dumped(
     data: bytes, *, number: int = 0, shape: tuple[int, ...] = (1, 3), text: str = WITH_RTTI
 ) -> bytes:
-    """Return a file as the engine's ``dump_tensor`` writes it."""
     places = (*shape, *(0,) * (7 - len(shape)))
     return struct.pack("<10I", len(text), number, 7, *places) + text.encode() + data
 
@@ -158,7 +157,6 @@ ENDS = struct.pack("<2i", 7, 2**31 - 1), struct.pack("<2i", 7, -(2**31))
 def test_outputs_are_compared(
     dtype: str, left: bytes, right: bytes, tolerance: float, difference: float, equal: bool
 ) -> None:
-    """Bit by bit, or number by number within a tolerance; the text says by how much they differ."""
     found = compare(tensor(left, dtype), tensor(right, dtype), tolerance)
 
     assert (found.largest_difference, found.equal) == (difference, equal)
@@ -199,7 +197,6 @@ def test_differences_by_type(dtype: str, left: bytes, right: bytes, difference: 
     ],
 )
 def test_other_types_and_shapes(reduced: Tensor, text: str) -> None:
-    """Outputs that cannot be compared are not equal, with any tolerance."""
     found = compare(tensor(bytes(4)), reduced, 1e30)
 
     assert found == Comparison(equal=False, largest_difference=math.inf, text=text)
@@ -235,7 +232,6 @@ QUARTERS = "QuantizedS4"
     ],
 )
 def test_outputs_that_prove_nothing(output: Tensor, why: str | None) -> None:
-    """Each type is read as what it is; None: it is evidence."""
     assert dump.refusal(output, EXACT) == why
 
 

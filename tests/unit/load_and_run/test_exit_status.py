@@ -82,7 +82,6 @@ TRAP, CRASHED, KILLED, FAILED, PASSED = (
 def test_how_a_run_ended(
     statuses: tuple[int, ...], stderr: str, outcome: RunOutcome, signal: int | None
 ) -> None:
-    """By its exit status and what was said; one that was ended for its time is a timeout."""
     for rc in statuses:
         assert ending(run(rc, stderr=stderr)) is outcome
         assert ending_signal(run(rc, stderr=stderr)) == signal
@@ -158,7 +157,6 @@ ABORTED = "\nqemu: uncaught target signal 6 (Aborted) - core dumped\n"
     ],
 )
 def test_message_of_a_failed_run(stderr: str, message: str) -> None:
-    """The exception's text, else an error line, else the last line that is no log."""
     assert error_message(stderr) == message
 
 

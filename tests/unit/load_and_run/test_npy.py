@@ -27,7 +27,6 @@ def written(array: NDArray[Any]) -> bytes:
 
 
 def test_a_header_says_type_and_shape() -> None:
-    """As NumPy wrote it, and as a person reads it."""
     found = parse_header(written(np.zeros((1, 3, 4), "<f8")), source="x")
 
     assert (found.element.str, found.shape, found.by_columns) == ("<f8", (1, 3, 4), False)
@@ -76,7 +75,6 @@ def test_other_sizes_fit_only_where_they_may_change() -> None:
 
 
 def header(shape: str, descr: str = "<f4") -> bytes:
-    """Return a file that is a header alone, whose shape stands there in these words."""
     text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}}}".encode()
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
@@ -132,7 +130,6 @@ def test_a_generated_input_has_numbers_that_differ() -> None:
     ("dtype", "shape"), [("Bool", (2,)), ("", (2,)), ("Float32", (0, 3)), ("Int32", (2**33, 2**31))]
 )
 def test_what_cannot_be_generated_is_none(dtype: str, shape: tuple[int, ...]) -> None:
-    """No plain file holds it, or it would be too much."""
     assert generate_input(dtype, shape) is None
 
 

@@ -25,7 +25,6 @@ def numbers(*values: complex, dtype: str = "f8") -> Numbers:
 
 
 def softmax(classes: int) -> Numbers:
-    """Return probabilities of so many classes, as a network that is unsure gives them."""
     scores = np.exp(np.sin(np.arange(classes)))
     return np.asarray(scores / scores.sum())
 
@@ -67,7 +66,6 @@ def test_a_tolerance_is_shown(tolerance: Tolerance, text: str) -> None:
 def test_numbers_within_a_tolerance(
     plain: tuple[complex, ...], reduced: tuple[complex, ...], tolerance: Tolerance, same: bool
 ) -> None:
-    """What is no number must stand at the same places."""
     dtype = "c16" if any(each.imag for each in plain) else "f8"
 
     assert within(numbers(*plain, dtype=dtype), numbers(*reduced, dtype=dtype), tolerance) is same
@@ -186,7 +184,6 @@ def test_what_is_evidence(plain: Numbers, tolerance: Tolerance) -> None:
 def test_no_constant_passes_for_evidence(
     plain: Numbers, tolerance: Tolerance, constant: float
 ) -> None:
-    """All zeros least of all: whatever is accepted as evidence says more than its tolerance."""
     plain = plain.astype("f8")
     assume(refusal("o", plain, tolerance) is None)
 

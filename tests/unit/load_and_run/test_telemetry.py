@@ -33,7 +33,6 @@ def invalid(before: Reading = GOOD, after: Reading = GOOD, unmet: str = "") -> s
 
 
 def test_a_machine_at_rest_gives_valid_times() -> None:
-    """Also one that says nothing of itself: nothing is known against it."""
     assert invalid() == ""
     assert invalid(Reading(), Reading()) == ""
     assert invalid(Reading(thermal_status=0), Reading(policies=(replace(SLOW, allowed_khz=None),)))\
@@ -82,7 +81,6 @@ def test_a_governor_that_changed_gives_none() -> None:
 @pytest.mark.parametrize(("percent", "low"), [(0, True), (15, True), (16, False), (None, False)])
 @pytest.mark.parametrize("charging", [True, False, None])
 def test_a_low_battery_gives_none(percent: int | None, charging: bool | None, low: bool) -> None:
-    """Also while it is charged: the machine saves power."""
     reading = replace(GOOD, battery_percent=percent, charging=charging)
 
     assert reading.low_battery is low
@@ -153,7 +151,6 @@ def test_lines_tell_what_was_measured() -> None:
     ],
 )
 def test_what_no_machine_can_say_is_refused(value: Any, changes: dict[str, Any], said: str) -> None:
-    """Readings come from other machines, also by way of a document."""
     with pytest.raises(ValueError, match=said):
         replace(value, **changes)
 

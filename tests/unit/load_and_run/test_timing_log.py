@@ -32,14 +32,12 @@ Damage = Callable[[MadeLog, st.DataObject], str]
 
 
 def read(text: str, made: MadeLog = MADE) -> TimingLog | None:
-    """Read a log as that of a command line with the numbers of ``made``."""
     counts = {"iterations": len(made.tests[0]), "warmups": len(made.warmup_ms)}
     return read_timing_log(text, source="x.log", **counts)
 
 
 @st.composite
 def made_logs(draw: st.DrawFn) -> MadeLog:
-    """Draw a log of any release."""
     form = draw(st.sampled_from(Form))
     length, most = draw(st.integers(1, 12)), 1 if form in (Form.INPUT, Form.BARE) else 3
     test = st.lists(_ITERATION, min_size=length, max_size=length).map(tuple)
@@ -92,7 +90,6 @@ def test_every_release_is_read(made: MadeLog) -> None:
 
 
 def _choose(made: MadeLog, data: st.DataObject) -> tuple[list[str], int]:
-    """Return the lines of a log, and the place of one with times."""
     opening = len(made.opening())
     places = [opening + i for i, line in enumerate(made.times()) if line]
     return made.text().splitlines(), data.draw(st.sampled_from(places))
@@ -197,14 +194,12 @@ def test_a_build_that_prints_nothing_has_no_times(text: str) -> None:
     ],
 )
 def test_messages(right: str, wrong: str, message: str) -> None:
-    """They say what was found, what was expected, and where."""
     with pytest.raises(DamagedLog) as caught:
         read(MADE.text().replace(right, wrong) if right else f"{wrong}\n")
     assert message in caught.value.message
 
 
 def test_no_warm_up_from_1_7_on() -> None:
-    """Then nothing is prepared either; and line ends may be those of Windows."""
     made = replace(MADE, warmup_ms=())
     found = read(made.text().replace("\n", "\r\n"), made)
 

@@ -37,10 +37,8 @@ class DeviceFault:
     status: PerformanceStatus
     reason: str
     first: int = 0
-    """The process that meets it first."""
     last: int = 1_000_000
     output: bytes | None = _OUTPUT
-    """What the rival dumps; None: nothing."""
 
 
 @dataclass(slots=True)
@@ -113,7 +111,6 @@ class _Folder:
 
 
 def _play(argv: Sequence[str], count: int) -> ProgramRun:
-    """Return a run that went well; the rival's programs take half as long again."""
     took_ms = _ITERATION_MS * (1.5 if argv[0].startswith("b-") else 1.0)
     log = MadeLog(
         form=Form.E2E,

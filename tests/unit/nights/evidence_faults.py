@@ -49,7 +49,6 @@ def lose(folder: Path, **changes: Any) -> None:
 
 
 def change_record(folder: Path, change: Callable[[Path], object]) -> None:
-    """Write the evidence of a job, and change its one file."""
     write_times(folder, record())
     (path,) = (folder / "files").iterdir()
     change(path)
@@ -206,4 +205,3 @@ EVIDENCE_FAULTS: dict[Callable[[Path], None], str] = {
     odd_row: "no device job brought a result of it",
     verification: "no device job brought a result of it",
 }
-"""Each writes the evidence of a job, and why nothing of it counts."""

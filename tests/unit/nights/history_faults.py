@@ -47,19 +47,15 @@ FOLDER_FAULTS: dict[str, Callable[[Path], None]] = {
     "a former night is a folder": _make_folder,
     "a former night has another's name": _rename,
 }
-"""Each spoils one night of a folder; that night alone is lost."""
 
 RACES: dict[str, tuple[HistoryRun, HistoryRun]] = {
     "another device writes first": (ELSEWHERE, TONIGHT),
     "another device writes second": (TONIGHT, ELSEWHERE),
     "the same night writes twice": (TONIGHT, TONIGHT),
 }
-"""Two runs that are pushed to one branch at once, the first of them earlier."""
 
 
 class Overtaken(DataBranch):
-    """A writer who is overtaken between looking at the branch and his push."""
-
     def __init__(self, repository: Path, other: DataBranch, runs: Sequence[HistoryRun]) -> None:
         super().__init__(other._processes, repository, BRANCH, sleep=lambda _: None)
         self._other = other

@@ -65,7 +65,6 @@ _FEWEST_FAULTS = 40
 class Night:
     folder: Path
     bundle: Path
-    """With files of a contest, made once."""
     env: pytest.MonkeyPatch
     shell: Shell
 
@@ -247,7 +246,6 @@ def test_a_night_without_a_fault_is_measured(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Else no fault would show anything."""
     nothing = DeviceFault(change=lambda each: each, status=PerformanceStatus.MEASURED, reason="")
     shell = Shell(tmp_path, capsys)
     night = Night(folder=tmp_path, bundle=bundle, env=monkeypatch, shell=shell)

@@ -34,7 +34,6 @@ PAIRS = st.lists(st.tuples(TIMES, TIMES), min_size=8, max_size=30)
 
 
 def noisy_pairs(ratio: float, spread: float = 0.005, count: int = 40, seed: int = 3) -> list[Pair]:
-    """Make pairs of known ratio and spread."""
     generator = random.Random(seed)
     return [
         (
@@ -46,7 +45,6 @@ def noisy_pairs(ratio: float, spread: float = 0.005, count: int = 40, seed: int 
 
 
 def samples(*, mark_round: int | None = None) -> list[Sample]:
-    """Make four rounds of two contestants, one sample of them marked."""
     return [
         Sample(
             contestant=name,
@@ -106,7 +104,6 @@ def test_the_two_questions_have_two_answers() -> None:
 
 @pytest.mark.parametrize("ratio", [1.05, 1 / 1.05])
 def test_a_clear_change_stops_early(ratio: float) -> None:
-    """5% either way is found at the first look."""
     result = compare_at_looks(noisy_pairs(ratio), Criterion(), PLAN)
     assert result is not None
     assert (result.pairs, result.exceeds, result.different) == (16, Answer.YES, Answer.YES)
@@ -125,14 +122,12 @@ def test_eight_pairs_answer_what_is_plain(ratio: float, spread: float, exceeds: 
 
 
 def test_an_unclear_change_is_inconclusive_at_the_last_look() -> None:
-    """A change between the threshold and three times it uses the whole budget."""
     result = compare_at_looks(noisy_pairs(1.02, spread=0.08), Criterion(), PLAN)
     assert result is not None
     assert (result.pairs, result.exceeds) == (40, Answer.INCONCLUSIVE)
 
 
 def test_no_means_less_than_three_thresholds() -> None:
-    """A program whose times differ by 3% is surely within 3%, though not within 1%."""
     result = compare(noisy_pairs(1.002, spread=0.03), Criterion(threshold=0.01), level=0.02)
     assert not result.lower >= 1 / 1.01
     assert result.exceeds is Answer.NO
@@ -165,7 +160,6 @@ def test_below_the_floor_nothing_is_called() -> None:
 
 
 def test_few_pairs_give_no_interval() -> None:
-    """Where no ranks reach the level, nothing is called."""
     result = compare(noisy_pairs(2.0, count=3), Criterion(), level=0.02)
     assert (result.lower, result.upper) == (0, None)
     assert (result.different, result.exceeds) == (Answer.INCONCLUSIVE, Answer.INCONCLUSIVE)
@@ -180,7 +174,6 @@ def test_a_marked_sample_drops_its_pair() -> None:
 
 
 def test_a_round_has_one_sample_of_a_contestant() -> None:
-    """A repeated sample is refused instead of replacing the first."""
     with pytest.raises(ValueError, match="two samples of a in round 0"):
         match_pairs([*samples(), samples()[0]], "a", "b")
 
@@ -241,7 +234,6 @@ def test_a_round_stays_on_one_cpu() -> None:
 
 
 def test_a_program_of_two_threads_gets_two_neighbours() -> None:
-    """Each CPU is used equally; where there are no more than two, nothing is bound."""
     turns = plan_turns(["a", "b"], 8, cpus=[4, 5, 6, 7], width=2, seed=1)
     assert Counter(turn.cpus for turn in turns) == {(4, 5): 4, (5, 6): 4, (6, 7): 4, (4, 7): 4}
     few = plan_turns(["a", "b"], 8, cpus=[0, 1], width=2, seed=1)
@@ -249,6 +241,5 @@ def test_a_program_of_two_threads_gets_two_neighbours() -> None:
 
 
 def test_contestants_are_distinct() -> None:
-    """A name twice would pair a process with itself."""
     with pytest.raises(ValueError, match="distinct"):
         plan_turns(["a", "a"], 1, cpus=[0], seed=1)

@@ -35,7 +35,6 @@ BOTH = ["baseline ", "base main"]
 def outcome(
     subject: str, came: ContestResult | MegtrimError | str | None, **changes: Any
 ) -> ContestOutcome:
-    """Return what came of a contest: a result, a failure, a reason to skip it, or nothing."""
     result = None
     if isinstance(came, ContestResult):
         result = PerfResult(scenario=SCENARIO, subject=subject, contest=contest(), measured=came)
@@ -176,7 +175,6 @@ def test_what_was_not_built_has_no_size() -> None:
 
 
 def test_a_command_measures_it_again() -> None:
-    """All trimmed programs together, because a person asks for them by one word."""
     place = Invocation(config="c.yaml", committed=True)
 
     assert show_again(place, SCENARIO, "nchw88") == (

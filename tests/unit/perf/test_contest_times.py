@@ -24,7 +24,6 @@ from unit.experiments.test_contest import CONTEST
 
 
 def make_result(ratio: float, *, rounds: int = 40, spread: float = 0.002) -> ContestResult:
-    """Return a contest whose rival takes ``ratio`` times as long."""
     noise = random.Random(1)
     samples = [
         Sample(
@@ -54,7 +53,6 @@ def make_result(ratio: float, *, rounds: int = 40, spread: float = 0.002) -> Con
 def test_two_answers_belong_to_a_ratio(
     ratio: float, rounds: int, different: Answer, exceeds: Answer, most: int
 ) -> None:
-    """Fewer pairs than the first look takes answer neither, however alike they are."""
     contest = replace(CONTEST, budget=ContestBudget(rounds=most))
     result = make_result(ratio, rounds=rounds)
     p_value = find_p_value(contest, result)
@@ -67,7 +65,6 @@ def test_two_answers_belong_to_a_ratio(
 
 
 def test_a_difference_counts_among_all_comparisons() -> None:
-    """What is likely among many is called different by none."""
     result = make_result(1.2)
     seen = compare_sides(CONTEST, result, Reference.BASELINE, adjusted_p=0.5)
 

@@ -25,7 +25,6 @@ def latency(verdict: Verdict) -> dict[str, Check]:
 
 
 def test_each_row_has_one() -> None:
-    """Its status follows from the row's, and its text has the numbers or the reason."""
     checks = latency(timed())
 
     assert {name: (str(check.status), check.text) for name, check in checks.items()} == {
@@ -74,7 +73,6 @@ def test_what_an_open_answer_makes_of_a_verdict() -> None:
 
 
 def test_a_lost_device_costs_its_own_rows() -> None:
-    """The other rows are delivered, and nothing is blamed on the product."""
     lost = skipped("nchw88", PerformanceStatus.INFRASTRUCTURE, "pixel-6 went offline")
     verdict = join(facts(performance=performance(rows=(ROWS[0], lost))))
 
@@ -97,7 +95,6 @@ def test_a_run_that_only_takes_times_needs_no_scenario_verified() -> None:
 
 
 def test_a_search_in_each_process_is_no_reason_for_a_larger_budget() -> None:
-    """It would change nothing: such a row has a number of rounds of its own."""
     rows = (UNPROVEN, replace(UNPROVEN, experiment="full-run"))
     checks = latency(timed(rows=rows, trimming=(), history=()))
 

@@ -34,7 +34,6 @@ def leave(
     contest: Contest = CONTEST,
     skipped: str = "",
 ) -> None:
-    """Let a task have left a result."""
     result = PerfResult(
         scenario="m/s@any",
         subject=task.partition("#")[2],
@@ -47,7 +46,6 @@ def leave(
 
 
 def summarize(session: Session) -> Performance:
-    """Return what a verdict on all tasks holds."""
     wants = [task.id for task in perf_tasks(session.request.config)]
     found = summarize_performance(wants, session)
     assert found is not None
@@ -56,7 +54,6 @@ def summarize(session: Session) -> Performance:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    """A session in which all contests of a scenario were measured."""
     made = open_session(tmp_path, SMALL)
     leave(made, BASELINE, make_result(1.0), contest=replace(CONTEST, rival=None))
     leave(made, ROW, make_result(1.2))
@@ -65,7 +62,6 @@ def session(tmp_path: Path) -> Session:
 
 
 def test_an_experiment_that_is_slower_is_a_finding_about_it(session: Session) -> None:
-    """Not a regression; a trimmed program that is slower is one."""
     found = summarize(session)
 
     assert [row.experiment for row in found.rows] == ["baseline", "record-1"]
@@ -108,7 +104,6 @@ def test_settings_are_part_of_it(session: Session) -> None:
 def test_what_was_not_reached_says_what_failed_before_it(
     session: Session, where: str, failure: MegtrimError, status: PerformanceStatus, reason: str
 ) -> None:
-    """A lost phone is no fault of the program."""
     del session.results.done[ROW]
     session.results.failed[where] = failure
     row = summarize(session).rows[1]

@@ -10,7 +10,6 @@ from megtrim.perf.plan import list_trimmed, perf_tasks, select_measured, subject
 
 
 def make_config(perf: dict[str, Any], **keys: Any) -> Config:
-    """Return a configuration with two scenarios on two classes."""
     scenarios = [{"name": "default"}, {"name": "tuned", "fast_run": True}]
     return Config.model_validate(
         {
@@ -25,7 +24,6 @@ def make_config(perf: dict[str, Any], **keys: Any) -> Config:
 
 
 def test_experiments_need_the_plain_build_alone() -> None:
-    """A reduced program misses the kernels that they would choose."""
     found = perf_tasks(make_config({"experiments": ["nchw88"]}))
 
     assert next(task.id for task in found) == "build/plain"

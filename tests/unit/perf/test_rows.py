@@ -88,7 +88,6 @@ def test_a_check_that_is_better_than_its_row_is_refused() -> None:
 
 
 def test_what_a_ratio_decides() -> None:
-    """Slower than an earlier or the plain program is a regression; than the baseline it is not."""
     assert status_of(()) is PerformanceStatus.MEASURED
     assert status_of((ratio(1.5),)) is PerformanceStatus.MEASURED
     assert status_of((since(0.9),)) is PerformanceStatus.MEASURED

@@ -141,7 +141,6 @@ def asked(session: Session) -> BundleContest:
 
 
 def taking(session: Session, folder: Path) -> Session:
-    """Return the session that takes what lies in a folder."""
     judge = TimesJudge(
         brought=read_times([folder], config=DEFAULT_CONFIG)[0],
         devices=list_runners(session.request),
@@ -152,7 +151,6 @@ def taking(session: Session, folder: Path) -> Session:
 
 
 def bring(session: Session, folder: Path, result: ContestResult, **changes: Any) -> Session:
-    """Let a device job bring a result; return the session that takes it."""
     binding = asked(session).binding
     record = ContestRecord(bundle=BUNDLE, contest=NAME, binding=binding, result=result)
     write_times(folder, record, **{"device": BOARD, **changes})

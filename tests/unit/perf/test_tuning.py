@@ -29,7 +29,6 @@ from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailur
 
 
 def hold(ratios: Mapping[str, object], name: str, rounds: int | None) -> Heat:
-    """Return what a contest brings whose ratio is known."""
     found = ratios[name]
     if isinstance(found, PerformanceStatus):
         return Heat(experiment=name, rounds=rounds or 40, status=found, reason="x", ratio=None)
@@ -49,7 +48,6 @@ def hold(ratios: Mapping[str, object], name: str, rounds: int | None) -> Heat:
 
 
 def search(ratios: Mapping[str, object], contests: int = 99) -> Search:
-    """Search among these; the budget ends after so many contests."""
     count = iter(range(contests))
     return find_fastest(
         [*ratios],
@@ -138,12 +136,10 @@ models:
 
 @pytest.fixture
 def loaded(tmp_path: Path) -> LoadedConfig:
-    """Return the configuration with that scenario."""
     return write_config(tmp_path)
 
 
 def write_config(folder: Path) -> LoadedConfig:
-    """Write a configuration of one scenario, with its files."""
     for name in ("net.mge", "in.npy"):
         (folder / name).write_bytes(b"")
     (folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
@@ -224,7 +220,6 @@ def test_flags_become_a_scenario(
 
 
 def test_a_name_that_is_taken_is_refused_first(loaded: LoadedConfig) -> None:
-    """And a file that cannot be edited, before an hour of measuring."""
     expect_free(loaded, get_scenario(loaded), "fast")
     with pytest.raises(InputError, match="has a scenario default already"):
         expect_free(loaded, get_scenario(loaded), "default")
@@ -235,7 +230,6 @@ def test_a_name_that_is_taken_is_refused_first(loaded: LoadedConfig) -> None:
 
 
 def test_where_scenarios_are_files_the_winner_is_one(loaded: LoadedConfig) -> None:
-    """Next to the others, so that two people who tune change no common file."""
     before, _, scenario = CONFIG.partition("    scenarios:\n")
     items = loaded.folder / "net"
     items.mkdir()
@@ -255,7 +249,6 @@ def test_where_scenarios_are_files_the_winner_is_one(loaded: LoadedConfig) -> No
 
 
 def test_nothing_is_added_to_what_is_shared(loaded: LoadedConfig) -> None:
-    """Another configuration would get it, too, with paths and flags that are not for it."""
     folder = loaded.folder / "linux"
     folder.mkdir()
     (model,) = yaml.safe_load(CONFIG)["models"]

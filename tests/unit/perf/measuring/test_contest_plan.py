@@ -41,7 +41,6 @@ models:
 
 
 def open_session(folder: Path, config: str = CONFIG) -> Session:
-    """Return a session with the sample engine, whose program knows every flag."""
     made = built(folder, config=config, programs={PLAIN: GOOD, REDUCED: GOOD})
     engine = SampleEngine(find_embedded_source(), ProcessRunner(os.environ))
     everything = cast("Any", _Everything(engine))
@@ -49,8 +48,6 @@ def open_session(folder: Path, config: str = CONFIG) -> Session:
 
 
 class _Everything:
-    """The sample engine, with the flags of the newest program."""
-
     def __init__(self, engine: SampleEngine) -> None:
         self.identity = engine.identity
         self.kept = engine.kept
@@ -167,7 +164,6 @@ def test_each_contest_has_an_order_of_its_own(tmp_path: Path) -> None:
 
 
 def test_several_threads_reach_the_contest(tmp_path: Path) -> None:
-    """It does not bind such a program to one CPU."""
     session = open_session(tmp_path, CONFIG.replace("tolerance: 0.5", "threads: 4"))
     contest = plan(session, "m/s@any#fast-run")
 

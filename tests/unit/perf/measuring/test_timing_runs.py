@@ -41,7 +41,6 @@ esac
 
 @contextmanager
 def open_runs(folder: Path, script: str, contest: Contest = CONTEST) -> Iterator[ContestRuns]:
-    """Give out the runs of a contest whose programs are a shell script."""
     program, data = folder / "program", folder / "d.npy"
     program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     data.write_bytes(b"numbers")
@@ -156,7 +155,6 @@ def test_a_log_has_all_times_of_a_process() -> None:
 
 @pytest.mark.parametrize("form", list(Form))
 def test_every_release_is_read_on_either_stream(form: Form) -> None:
-    """The older program prints where the newer one does not."""
     warmup_ms = (7.0,) if form is Form.BARE else LOG.warmup_ms
     text = replace(LOG, form=form, warmup_ms=warmup_ms).text()
     for run in (make_run(text), make_run(stdout=text)):
@@ -166,7 +164,6 @@ def test_every_release_is_read_on_either_stream(form: Form) -> None:
 
 
 def test_a_log_of_other_counts_is_damaged() -> None:
-    """It has lost an iteration, or is of another run."""
     with pytest.raises(DamagedLog):
         read_times(make_run(LOG.text()), source="x", iterations=3, warmups=2)
     for stderr, iterations in ((LOG.text(), 3), ("", 2)):
@@ -186,7 +183,6 @@ def test_a_program_that_prints_nothing_has_no_times() -> None:
 def test_two_lengths_give_the_time_between_them(
     walls_s: tuple[float, float], expected_ms: tuple[float, ...]
 ) -> None:
-    """A longer run that did not take longer says nothing."""
     runs = (make_run(wall_s=walls_s[0]), make_run(wall_s=walls_s[1], conditions=THROTTLED))
     sample = make_sample_by_length(TURN, runs, (1, 101), other_load=0.5)
 
@@ -278,5 +274,4 @@ def test_outputs_that_differ_end_a_contest(
     ("counting", "said"), [(9, "round 9 of 12"), (4, "round 9, 4 of 12 count")]
 )
 def test_rounds_that_were_disturbed_are_said_not_to_count(counting: int, said: str) -> None:
-    """Others take their place, so there are more rounds than are wanted."""
     assert describe_rounds(9, counting, 12).strip() == f"time  {said}"

@@ -19,7 +19,6 @@ NIGHTS = 120
 
 
 def find(shape: np.ndarray[tuple[int, ...], np.dtype[np.float64]], seed: int = 3) -> Findings:
-    """Search 40 ms with a noise of 1 %, and with ``shape`` in units of it."""
     noise = np.random.default_rng(seed).standard_normal(len(shape))
     return find_changes([float(each) for each in 40 * (1 + 0.01 * (shape + noise))])
 
@@ -27,7 +26,6 @@ def find(shape: np.ndarray[tuple[int, ...], np.dtype[np.float64]], seed: int = 3
 def step(
     at: int, size: float, nights: int = NIGHTS
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return a step that begins with the night ``at``."""
     return np.where(np.arange(nights) >= at, size, 0.0)
 
 
@@ -44,7 +42,6 @@ def test_a_step_is_dated(at: int, size: float) -> None:
 
 
 def test_the_range_holds_the_change_nearly_always() -> None:
-    """It is what a person searches for the culprit."""
     held = 0
     for seed in range(40):
         found = find(step(60, 3.0), seed)

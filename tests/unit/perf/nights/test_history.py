@@ -46,7 +46,6 @@ def test_what_is_written_is_read_back() -> None:
 
 
 def test_the_name_says_when_what_and_which_content() -> None:
-    """So a reader need not open it, and no two runs share a file."""
     folder, _, name = RUN.path.rpartition("/")
 
     assert folder == "runs/2026/01"
@@ -67,7 +66,6 @@ def test_runs_of_one_second_and_commit_have_names_of_their_own(other: HistoryRun
 
 
 def test_a_file_that_was_changed_is_refused() -> None:
-    """Its name holds the digest of what was written."""
     path, data = write(RUN)
 
     with pytest.raises(InputError, match="expected it under its own name"):
@@ -75,7 +73,6 @@ def test_a_file_that_was_changed_is_refused() -> None:
 
 
 def test_a_newer_version_asks_for_a_newer_megtrim() -> None:
-    """It is no damage, and the message does not call it so."""
     text = dump_run(RUN).replace('"version": 1', '"version": 2')
 
     with pytest.raises(InputError, match=r"x\.json:1: version: found 2, expected 1") as caught:
@@ -121,7 +118,6 @@ def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None
 
 
 def test_a_row_comes_once() -> None:
-    """Two figures for one row would be two truths."""
     with pytest.raises(ValueError, match="twice"):
         make_run(0, [make_row(1.0), make_row(2.0)])
 
@@ -209,7 +205,6 @@ def test_the_text_is_ordered_json() -> None:
     ],
 )
 def test_a_row_has_times_or_says_why(fields: dict[str, Any], message: str) -> None:
-    """A row that is skipped without a reason would look like a mistake; each stage comes once."""
     with pytest.raises(ValueError, match=message):
         replace(make_row(), **fields)
 
@@ -251,7 +246,6 @@ def test_the_interval_holds_the_true_ratio_as_often_as_those_of_the_runs() -> No
 
 
 def test_a_lopsided_interval_leans_the_same_way() -> None:
-    """Where only the second can be slower than it seems, only a higher ratio is likely."""
     low, ratio, high = combine(make_times(10, 10, 10), make_times(10, 10, 13))
 
     assert (low, ratio, high) == pytest.approx((1.0, 1.0, 1.3))

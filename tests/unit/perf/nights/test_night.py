@@ -31,7 +31,6 @@ def verdict(*rows: object, device: DeviceIdentity = BOARD, **changes: object) ->
 
 
 def night(number: int = 3, *, hour: int = 2) -> NightFacts:
-    """Return what is known of a night in March; its commit is its number."""
     return NightFacts(
         commit=MeasuredCommit(sha=f"{number:040x}", parent="", committed_at="2026-02-28T17:00:00Z"),
         measured_at=f"2026-03-{number:02}T{hour:02}:00:00Z",
@@ -76,7 +75,6 @@ def test_a_row_that_was_lost_says_why() -> None:
 
 
 def test_too_few_processes_are_no_night() -> None:
-    """An interval without an upper end cannot be compared."""
     open_ended = tuple(replace(each, upper_ms=None) for each in times(5.2))
 
     run = make_one(verdict(row(times=open_ended)), night())
@@ -103,7 +101,6 @@ def test_a_repeated_job_makes_the_same_file() -> None:
 
 
 def test_a_machine_is_known_by_what_stays() -> None:
-    """Its serial number, or host and CPU; not its governor."""
     tuned = replace(BOARD, facts={"serial": "X1", "governor": "performance"})
     other = replace(BOARD, facts={"serial": "X2", "governor": "walt"})
     here = [

@@ -41,7 +41,6 @@ SILENT = (
     row(),  # measured, and compared with nothing
     row(ratios=(ratio(1.4),)),  # an option that makes it slower
 )
-"""Rows that prove neither a regression nor its repair."""
 
 
 def night(*rows: Row, base: str = GOOD, head: str = BAD, run: int = 2, **more: object) -> Night:
@@ -66,7 +65,6 @@ def known(action: IssueAction, *, number: int = 7, is_open: bool = True) -> Know
 
 
 def opened(**changes: object) -> KnownIssue:
-    """Return the issue of the slow scenario, with a record that was changed."""
     issue = known(the_one(night(SLOW)))
     return replace(issue, record=replace(issue.record, **changes))  # type: ignore[arg-type]
 
@@ -102,7 +100,6 @@ def test_a_repeated_night_plans_the_same() -> None:
 
 
 def test_the_range_stays_that_of_the_first_night() -> None:
-    """Later nights are slow, too, and say nothing about when it began."""
     action = the_one(night(SLOW, head=LATER, run=3), opened())
 
     assert (action.record.last_good, action.record.first_bad) == (GOOD, BAD)
@@ -183,7 +180,6 @@ def test_trimming_that_costs_time_opens_an_issue() -> None:
 
 
 def history(*medians_ms: float) -> tuple[HistoryRun, ...]:
-    """Return nights of the baseline on board-1; the commit of each is its number."""
     return tuple(
         make_run(place, [make_row(each, scenario=RESNET, contestant="baseline")], device="board-1")
         for place, each in enumerate(medians_ms)
@@ -207,14 +203,12 @@ def commit(number: int) -> str:
 def test_the_history_narrows_the_range(
     medians_ms: tuple[float, ...], last_good: str, first_bad: str
 ) -> None:
-    """Each night since the base was fast or slow, by what it is nearer to."""
     record = the_one(night(SLOW, base=commit(0), runs=history(*medians_ms))).record
 
     assert (record.last_good, record.first_bad) == (last_good, first_bad)
 
 
 def test_a_history_of_another_device_says_nothing() -> None:
-    """The range is all that came since the base."""
     elsewhere = replace(SLOW, device="board-2")
     record = the_one(night(elsewhere, base=commit(0), runs=history(4.0, 4.1, 5.2))).record
 

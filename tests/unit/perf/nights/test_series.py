@@ -33,7 +33,6 @@ def test_a_change_lies_between_two_commits() -> None:
 
 
 def test_a_new_device_begins_a_series() -> None:
-    """What it changes is no change of the program."""
     old, new = sorted(
         make_series(nights(60, slower_from=30, new_from=30)), key=lambda each: each.points[0].run
     )

@@ -109,7 +109,6 @@ def test_the_page_is_well_formed(what: Performance) -> None:
 
 
 def test_the_times_of_a_stage_are_those_shown() -> None:
-    """A picture is of inference alone, even where a warm-up takes longer."""
     (picture,) = time_pictures(performance(rows=(row(times=times(4.0, warm_up_ms=9_000)),)))
 
     assert picture.bars[0].time.startswith("4.000")
@@ -142,7 +141,6 @@ def test_a_change_stands_between_two_nights() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_short_histories(count: int) -> None:
-    """One night is a point, and all is inside of the picture; none is no picture."""
     series = replace(nights(count), changes=())
     (picture,) = history_pictures((series,))
 
@@ -154,7 +152,6 @@ def test_short_histories(count: int) -> None:
 
 
 def test_size_against_speed() -> None:
-    """Smaller is to the left, faster is down, and names that would overlap are apart."""
     (picture,) = size_speed_pictures(performance())
     plain, region, reduced = picture.points
 

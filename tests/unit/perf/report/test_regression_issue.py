@@ -47,7 +47,6 @@ RECORD = RegressionRecord(
 
 
 def action(*rows: Row, **changes: object) -> IssueAction:
-    """Return what is to be said of these rows."""
     return IssueAction(number=0, record=replace(RECORD, **changes), rows=rows)  # type: ignore[arg-type]
 
 
@@ -77,7 +76,6 @@ def test_a_regression_with_all_that_a_person_needs() -> None:
 
 
 def test_the_title_names_a_configuration_that_is_not_the_default_one() -> None:
-    """Scenarios of several may have one name; each has an issue of its own."""
     assert render_issue(action(config="android/megtrim.yaml"), WHERE).title == (
         "android: resnet18-s/default on any got slower"
     )
@@ -130,7 +128,6 @@ def test_a_record_is_read_again() -> None:
     ],
 )
 def test_what_megtrim_did_not_write_is_no_record(text: str) -> None:
-    """A person's issue, or one that was changed: it is left alone."""
     assert read_record(text) is None
 
 

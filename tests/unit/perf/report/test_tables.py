@@ -82,7 +82,6 @@ def test_both_warm_ups_are_shown() -> None:
 
 
 def test_for_markdown() -> None:
-    """A line in short, rows that need a person by name, and a folded table; in a comment, too."""
     short = tables.markdown_summary(performance())
     page = comment.render(timed())
 
@@ -161,7 +160,6 @@ def test_four_digits_count(time_ms: float, shown: str) -> None:
 
 
 def test_an_interval_may_have_no_upper_end() -> None:
-    """Few pairs bound a time or a ratio from below alone."""
     time, change = times(4.0)[-1], ratio(0.5)
 
     assert time_with_interval(replace(time, upper_ms=None)).endswith(" or more)")
