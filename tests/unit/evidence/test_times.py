@@ -63,8 +63,6 @@ from unit.nights.evidence_faults import (
     PHONE,
     WRONG,
     lose,
-    not_json,
-    verification,
 )
 
 SLOW = contest_result(samples=tuple(samples(2.0)))
@@ -141,16 +139,17 @@ def test_a_second_device_delivers_what_the_first_lost(tmp_path: Path) -> None:
     assert choose(tmp_path).device == other
 
 
-@pytest.mark.parametrize("fault", EVIDENCE_FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_costs_its_own_contest_alone(tmp_path: Path, fault: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("name", EVIDENCE_FAULTS)
+def test_a_fault_costs_its_own_contest_alone(tmp_path: Path, name: str) -> None:
+    fault, reason = EVIDENCE_FAULTS[name]
     fault(tmp_path / "bad")
 
-    assert EVIDENCE_FAULTS[fault] in lost(tmp_path)
+    assert reason in lost(tmp_path)
 
 
-@pytest.mark.parametrize("fault", EVIDENCE_FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_does_not_hide_a_result(tmp_path: Path, fault: Callable[[Path], None]) -> None:
-    fault(tmp_path / "bad")
+@pytest.mark.parametrize("name", EVIDENCE_FAULTS)
+def test_a_fault_does_not_hide_a_result(tmp_path: Path, name: str) -> None:
+    EVIDENCE_FAULTS[name][0](tmp_path / "bad")
     write_times(tmp_path / "good", record())
 
     assert choose(tmp_path) == TimedContest(device=PHONE, entry="pixel-6", result=contest_result())
@@ -219,8 +218,11 @@ def test_every_attempt_of_a_lost_device_is_reported(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
-    not_json(tmp_path / "a")
-    verification(tmp_path / "b")
+    for folder, name in (
+        ("a", "the evidence itself is damaged"),
+        ("b", "it is evidence of something else"),
+    ):
+        EVIDENCE_FAULTS[name][0](tmp_path / folder)
     write_times(tmp_path / "c", record())
     brought, (damaged, other) = read_times([tmp_path], config=DEFAULT_CONFIG)
 
