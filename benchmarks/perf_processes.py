@@ -64,10 +64,7 @@ class Engine:
 
     def run(self, turn: Turn, slower: float) -> Sample:
         """Run one process."""
-        delay = {
-            "LD_PRELOAD": str(self.preload),
-            "DELAY_US": f"{slower * self.pause_us:.3f}",
-        }
+        delay = {"LD_PRELOAD": str(self.preload), "DELAY_US": f"{slower * self.pause_us:.3f}"}
         printed = execute(bind(turn, *self.argv), pad(turn) | delay)
         iterations = len(re.findall(r"iter \d+/", printed))
         warmups = len(re.findall(r"warm ?up \d+(?:  |: )", printed))

@@ -112,9 +112,7 @@ def relink_s(session: Session, artifact: str) -> float:
     loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
     done = {id_: folder for id_, folder in session.results.done.items() if id_ != REDUCED}
     other = replace(
-        session,
-        request=replace(session.request, loaded=loaded),
-        results=TaskResults(done=done),
+        session, request=replace(session.request, loaded=loaded), results=TaskResults(done=done)
     )
     forget(other, set(done))
     start = time.perf_counter()

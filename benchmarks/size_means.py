@@ -69,18 +69,9 @@ def side(session: Session, name: str, kept: Path) -> Session:
     """Return the session of one row, whose keep set is nobody's that was committed."""
     config = session.request.loaded.config
     trim = config.trim.model_dump(include=set(OF_RECIPE), exclude_none=True) | dict(ROWS[name])
-    own = {
-        "trim": TrimConfig.model_validate(trim),
-        "keep_set": kept,
-        "budgets": (),
-        "waivers": (),
-    }
+    own = {"trim": TrimConfig.model_validate(trim), "keep_set": kept, "budgets": (), "waivers": ()}
     loaded = replace(session.request.loaded, config=config.model_copy(update=own))
-    return replace(
-        session,
-        request=replace(session.request, loaded=loaded),
-        results=TaskResults(),
-    )
+    return replace(session, request=replace(session.request, loaded=loaded), results=TaskResults())
 
 
 def measured(name: str, session: Session) -> Row:

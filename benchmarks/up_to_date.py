@@ -63,10 +63,7 @@ def main(before: Path | None, rounds: int) -> None:
     """Take turns, and print the ratio."""
     with tempfile.TemporaryDirectory() as folder:
         other = (_BY_SIZE, HERE) if before is None else (_CHECKED, before.absolute() / "ci")
-        sides = [
-            Side(Path(folder, "now"), _CHECKED, HERE),
-            Side(Path(folder, "other"), *other),
-        ]
+        sides = [Side(Path(folder, "now"), _CHECKED, HERE), Side(Path(folder, "other"), *other)]
         for side in sides:
             for _ in range(2):  # builds, then remembers what it found
                 side.cpu_s()

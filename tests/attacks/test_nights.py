@@ -95,8 +95,7 @@ def push(team: Team, what: str = "push") -> Answer:
     (folder / "report/runs").mkdir(parents=True, exist_ok=True)
     (folder / "report/runs/night.json").write_bytes(_text_of(make_run(1)))
     return team.shell(
-        *("ci", "github", "history", what, "report"),
-        *("--repository", str(folder / "kit")),
+        *("ci", "github", "history", what, "report"), *("--repository", str(folder / "kit"))
     )
 
 

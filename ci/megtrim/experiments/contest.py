@@ -118,11 +118,7 @@ def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     for look, goal in enumerate(spent):
         covariance = correlation[: look + 1, : look + 1]
 
-        def excess(
-            bound: float,
-            covariance: np.ndarray = covariance,
-            goal: float = goal,
-        ) -> float:
+        def excess(bound: float, covariance: np.ndarray = covariance, goal: float = goal) -> float:
             box = np.array([*bounds, bound])
             normal = scipy.stats.multivariate_normal(cov=covariance, seed=1)
             return float(1 - normal.cdf(box, lower_limit=-box) - goal)

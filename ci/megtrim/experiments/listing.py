@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from megtrim.experiments.commands import StepFiles, describe_needs, find_missing, make_commands
-from megtrim.experiments.experiment import (
-    Backend,
-    CacheUse,
-    Experiment,
-    ModelFile,
-    Step,
-    TimeStage,
-)
+from megtrim.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step, TimeStage
 from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 
 FILES = StepFiles(
     program="load_and_run", model="MODEL", dumped_model="DUMPED_MODEL", algo_cache="ALGO_CACHE"
 )
-_CACHES = {
-    CacheUse.WRITES: "leave an algorithm cache",
-    CacheUse.READS: "algorithms from the cache",
-}
+_CACHES = {CacheUse.WRITES: "leave an algorithm cache", CacheUse.READS: "algorithms from the cache"}
 
 
 def show_commands(

@@ -63,11 +63,7 @@ _DUMP = Step(transforms=True, dumps=True, measured=False)
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
-        name=BASELINE,
-        row="无优化设置",
-        title="no optimisation",
-        steps=(_run(),),
-        tolerance=EXACT,
+        name=BASELINE, row="无优化设置", title="no optimisation", steps=(_run(),), tolerance=EXACT
     ),
     Experiment(
         name="fast-run",
@@ -105,9 +101,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         title="layout nchw44",
         steps=(_run("enable_nchw44"),),
         needs=ExperimentNeeds(
-            backends=_ON_CPU,
-            architectures=_ARM,
-            data_types=(DataType.FLOAT32, DataType.INT8),
+            backends=_ON_CPU, architectures=_ARM, data_types=(DataType.FLOAT32, DataType.INT8)
         ),
         slower=(_PREPARE, _WARMUP),
         faster=(_INFERENCE,),

@@ -31,13 +31,7 @@ _FAILURES = (
     *(ValueError, TypeError, KeyError, IndexError, OverflowError, SyntaxError),
     *(MemoryError, RecursionError, tokenize.TokenError),
 )
-_OF_DTYPE = {
-    "Float32": "<f4",
-    "Int8": "|i1",
-    "QuantizedS8": "|i1",
-    "Uint8": "|u1",
-    "Int32": "<i4",
-}
+_OF_DTYPE = {"Float32": "<f4", "Int8": "|i1", "QuantizedS8": "|i1", "Uint8": "|u1", "Int32": "<i4"}
 _STEPS = 97
 """Distinct values of a generated input: a prime, so that rows and channels differ."""
 _BYTE = 8

@@ -32,13 +32,7 @@ from megtrim.perf.plan import (
     perf_tasks,
     subject_of,
 )
-from megtrim.perf.rows import (
-    Performance,
-    PerformanceRow,
-    TrimmingRow,
-    VariantTime,
-    status_of,
-)
+from megtrim.perf.rows import Performance, PerformanceRow, TrimmingRow, VariantTime, status_of
 from megtrim.perf.times import RatioResult, Reference, StageTime
 from megtrim.trim.builds import programs
 from megtrim.trim.results import BuildResult, ReduceResult

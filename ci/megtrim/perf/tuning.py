@@ -119,10 +119,7 @@ def tune(scenario: Scenario, session: Session, *, budget_s: float) -> TuneResult
 
 
 def find_fastest(
-    names: Sequence[str],
-    hold: Callable[[str, int | None], Heat],
-    *,
-    goes_on: Callable[[], bool],
+    names: Sequence[str], hold: Callable[[str, int | None], Heat], *, goes_on: Callable[[], bool]
 ) -> Search:
     """Let ``hold`` take so many rounds, None: as many as a contest takes."""
     heats: list[Heat] = []

@@ -90,9 +90,7 @@ def test_anything_else_is_compared_byte_by_byte() -> None:
 
     assert compare(plain, read(b"cat 0.5\n", "out.txt"), 0.0).equal
     assert compare(plain, read(b"cat 0.6\n", "out.txt"), 9.0) == Comparison(
-        equal=False,
-        largest_difference=math.inf,
-        text="differs from byte 7 on (8 against 8 bytes)",
+        equal=False, largest_difference=math.inf, text="differs from byte 7 on (8 against 8 bytes)"
     )
     shorter = compare(plain, read(b"cat", "out.txt"), 0.0)
     assert shorter.text == "differs from byte 4 on (8 against 3 bytes)"

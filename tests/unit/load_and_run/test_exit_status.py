@@ -24,12 +24,7 @@ QEMU, LIBC = "qemu: uncaught target signal {}\n", "libc: Fatal signal {}, code 1
 
 def run(rc: int, *, stderr: str = "", stdout: str = "", timed_out: bool = False) -> ProgramRun:
     return ProgramRun(
-        argv=("load_and_run",),
-        rc=rc,
-        stdout=stdout,
-        stderr=stderr,
-        wall_s=0.1,
-        timed_out=timed_out,
+        argv=("load_and_run",), rc=rc, stdout=stdout, stderr=stderr, wall_s=0.1, timed_out=timed_out
     )
 
 

@@ -82,11 +82,7 @@ def test_the_meaning_is_that_of_numpy(
     plain, reduced = plain.astype("f8"), reduced.astype("f8")
     with np.errstate(over="ignore", invalid="ignore"):
         close = np.isclose(
-            reduced,
-            plain,
-            rtol=tolerance.relative,
-            atol=tolerance.absolute,
-            equal_nan=True,
+            reduced, plain, rtol=tolerance.relative, atol=tolerance.absolute, equal_nan=True
         )
 
     assert within(plain, reduced, tolerance) is bool(np.all(close))

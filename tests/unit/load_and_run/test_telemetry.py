@@ -118,10 +118,7 @@ def test_lines_tell_what_was_measured() -> None:
     )
     assert Conditions(before=Reading(cpu_c=3.0), after=Reading()).lines() == ("CPU: 3.0 °C",)
     some = Conditions(before=Reading(policies=(FAST,)), after=Reading(policies=(SLOW,)))
-    assert some.lines() == (
-        "policy0: unknown → schedutil 300 MHz",
-        "policy4: schedutil 2400 MHz",
-    )
+    assert some.lines() == ("policy0: unknown → schedutil 300 MHz", "policy4: schedutil 2400 MHz")
 
 
 @pytest.mark.parametrize(

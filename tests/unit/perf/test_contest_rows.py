@@ -7,11 +7,7 @@ import pytest
 
 from megtrim.checks.invocation import Invocation
 from megtrim.experiments.contest import ContestResult, Criterion, Mark, PerformanceStatus
-from megtrim.perf.outcomes import (
-    ContestOutcome,
-    make_performance,
-    show_again,
-)
+from megtrim.perf.outcomes import ContestOutcome, make_performance, show_again
 from megtrim.perf.plan import PerfResult
 from megtrim.perf.rows import Performance
 from megtrim.perf.times import Reference

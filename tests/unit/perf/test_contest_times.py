@@ -13,12 +13,7 @@ from megtrim.experiments.contest import (
     Sample,
 )
 from megtrim.experiments.experiment import TimeStage
-from megtrim.perf.comparison import (
-    compare_sides,
-    count_left_out,
-    find_p_value,
-    summarize_stages,
-)
+from megtrim.perf.comparison import compare_sides, count_left_out, find_p_value, summarize_stages
 from megtrim.perf.times import Answer, Reference
 from unit.experiments.test_contest import CONTEST
 

@@ -109,8 +109,7 @@ def test_a_comparison_says_its_place_and_what_is_left(tmp_path: Path) -> None:
 
 def test_a_program_that_fails_costs_its_own_row(tmp_path: Path) -> None:
     session = changed(
-        open_session(tmp_path),
-        devices={"any": FakeDevice("here", reported={"model": "P"})},
+        open_session(tmp_path), devices={"any": FakeDevice("here", reported={"model": "P"})}
     )
     found = perf.work(find_task(session, "m/s@any#record-1"), session, tmp_path)
 
@@ -185,10 +184,7 @@ def test_what_no_job_brought_is_lost(tmp_path: Path) -> None:
     """It is not measured here instead: that would be another device's time."""
     session = bring(timed(tmp_path), tmp_path / "times", CRASHED)
     task = task_of(session, "m/s@any#baseline")
-    for work in (
-        lambda: perf.inputs(task, session),
-        lambda: perf.work(task, session, tmp_path),
-    ):
+    for work in (lambda: perf.inputs(task, session), lambda: perf.work(task, session, tmp_path)):
         with pytest.raises(InfrastructureFailure, match="no device job brought a result of it"):
             work()
 

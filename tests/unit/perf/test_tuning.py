@@ -101,10 +101,7 @@ def test_a_budget_ends_a_search() -> None:
     ],
 )
 def test_no_winner_is_made_up(
-    ratios: Mapping[str, object],
-    contests: int,
-    error: type[Exception],
-    message: str,
+    ratios: Mapping[str, object], contests: int, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         search(ratios, contests)

@@ -45,13 +45,7 @@ from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.models.reader import read_model
 from megtrim.perf.measuring.timing import measure
 from megtrim.perf.measuring.timing_runs import ContestFiles, ContestRuns
-from megtrim.perf.plan import (
-    BASE,
-    compares_with_base,
-    experiment_of,
-    list_trimmed,
-    trimmed_variant,
-)
+from megtrim.perf.plan import BASE, compares_with_base, experiment_of, list_trimmed, trimmed_variant
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.util.errors import InputError
@@ -263,6 +257,5 @@ def _make_contest(
 def loosen(first: Tolerance, second: Tolerance) -> Tolerance:
     """Return what either allows: a scenario's own may cover what an experiment's does not."""
     return Tolerance(
-        absolute=max(first.absolute, second.absolute),
-        relative=max(first.relative, second.relative),
+        absolute=max(first.absolute, second.absolute), relative=max(first.relative, second.relative)
     )

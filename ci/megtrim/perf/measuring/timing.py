@@ -185,11 +185,7 @@ class _Measurement:
         )
         made = [
             self._runs.run_measured(
-                side,
-                contestant,
-                iterations=count,
-                cpus=turn.cpus,
-                padding_bytes=turn.padding_bytes,
+                side, contestant, iterations=count, cpus=turn.cpus, padding_bytes=turn.padding_bytes
             )
             for count in self._lengths
         ]

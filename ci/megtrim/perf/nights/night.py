@@ -14,18 +14,8 @@ from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity
 from megtrim.experiments.contest import METHOD, PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.change_points import Series, make_series
-from megtrim.perf.nights.history import (
-    HistoryRow,
-    HistoryRun,
-    MeasuredCommit,
-    MeasuredDevice,
-)
-from megtrim.perf.rows import (
-    ChangePoint,
-    HistorySeries,
-    PerformanceRow,
-    Row,
-)
+from megtrim.perf.nights.history import HistoryRow, HistoryRun, MeasuredCommit, MeasuredDevice
+from megtrim.perf.rows import ChangePoint, HistorySeries, PerformanceRow, Row
 from megtrim.perf.times import SamplesLeftOut, StageTime
 from megtrim.render.markup import one_line
 from megtrim.util.value import Value

@@ -79,8 +79,7 @@ class IssueAction(Value):
 def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction, ...]:
     """Return the same again for a night that was repeated."""
     ours = sorted(
-        (each for each in known if each.record.config == night.config),
-        key=lambda each: each.number,
+        (each for each in known if each.record.config == night.config), key=lambda each: each.number
     )
     scenarios = {row.scenario for row in night.performance.all_rows}
     scenarios |= {each.record.scenario for each in ours if each.is_open}

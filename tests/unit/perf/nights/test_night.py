@@ -49,12 +49,7 @@ def test_a_run_holds_what_one_device_measured() -> None:
     assert (run.device.name, run.device.cpu_class, run.job) == ("board-1", "any", "77")
     assert run.commit.sha == f"{3:040x}"
     medians = {each.contestant: [t.median_ms for t in each.times][-1:] for each in run.rows}
-    assert medians == {
-        "baseline": [5.2],
-        "nchw44": [4.9],
-        "weight-preprocess": [5.1],
-        "fuse": [],
-    }
+    assert medians == {"baseline": [5.2], "nchw44": [4.9], "weight-preprocess": [5.1], "fuse": []}
 
 
 TRIMMING_FREE = skipped("fuse", PerformanceStatus.FAILED, "it hung: ended after 60 s")
@@ -86,7 +81,7 @@ def test_variants_are_contestants() -> None:
     run = make_one(verdict(trimming=(TRIMMING,)), night())
 
     assert [each.contestant for each in run.rows] == [
-        *("load_and_run plain", "load_and_run region", "load_and_run reduced"),
+        *("load_and_run plain", "load_and_run region", "load_and_run reduced")
     ]
 
 

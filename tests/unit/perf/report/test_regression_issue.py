@@ -9,11 +9,7 @@ from hypothesis import strategies as st
 
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.nights.regressions import IssueAction, IssueState, RegressionRecord
-from megtrim.perf.report.regression_issue import (
-    NightPlace,
-    read_record,
-    render_issue,
-)
+from megtrim.perf.report.regression_issue import NightPlace, read_record, render_issue
 from megtrim.perf.rows import Row
 from megtrim.perf.times import SamplesLeftOut
 from unit.report.test_comment_rendered import inert
