@@ -106,8 +106,16 @@ def list_flags(
 ) -> tuple[Flag, ...]:
     flags = [*_select_device(step, backend, dialect, threads)]
     if step.transforms:
-        flags.append(Flag("layout_transform", _find_target(dialect, backend, architecture)))
-    return tuple(Flag(_translate(each.name, dialect), each.value) for each in (*flags, *step.flags))
+        # 1.6 cannot be given the name of another CPU, and then tries the layouts of all backends.
+        newer = backend is Backend.CUDA or not dialect.literal
+        target = backend.value if newer else _OLD_TARGETS.get(architecture or "")
+        flags.append(Flag("layout_transform", target))
+    found = []
+    for flag in (*flags, *step.flags):
+        other = dialect.other_names.get(flag.name, "")
+        renamed = not dialect.knows(flag.name) and dialect.knows(other)
+        found.append(Flag(other if renamed else flag.name, flag.value))
+    return tuple(found)
 
 
 def find_missing(experiment: Experiment, backend: Backend, dialect: Dialect) -> str | None:
@@ -144,18 +152,6 @@ def _select_device(
             Flag("multithread_default", str(threads)) if several else Flag("cpu_default", None),
         )
     return (Flag("cpu", None),)
-
-
-def _find_target(dialect: Dialect, backend: Backend, architecture: str | None) -> str | None:
-    """None: 1.6 cannot be given the CPU's name, and tries the layouts of all backends."""
-    if backend is Backend.CUDA or not dialect.literal:
-        return backend.value
-    return _OLD_TARGETS.get(architecture or "")
-
-
-def _translate(name: str, dialect: Dialect) -> str:
-    other = dialect.other_names.get(name)
-    return other if other is not None and not dialect.knows(name) and dialect.knows(other) else name
 
 
 def keep_for_experiments(flags: Sequence[Flag]) -> tuple[Flag, ...]:

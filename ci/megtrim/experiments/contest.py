@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 
@@ -164,19 +164,6 @@ class Contestant(Value):
         return self.commands[-1].step.searches
 
 
-def count_cpus(contestants: Iterable[Contestant], threads: int) -> int:
-    """Return how many CPUs each measured process needs for so many threads that compute.
-
-    The engine's main thread spins while it waits for the worker, so both need a CPU: on one, a
-    warm-up took fifteen times as long. In place there is no worker.
-    """
-    in_place = all(
-        any(part.replace("_", "-") in _IN_PLACE for part in contestant.commands[-1].argv)
-        for contestant in contestants
-    )
-    return threads if in_place else threads + 1
-
-
 class ContestBudget(Value):
     rounds: int = LOOKS[-1]
     limit_s: float | None = None
@@ -214,7 +201,16 @@ class Contest(Value):
 
     @property
     def width(self) -> int:
-        return count_cpus((contestant for _, contestant in self.sides), self.threads)
+        """Return how many CPUs each measured process needs.
+
+        The engine's main thread spins while it waits for the worker, so both need a CPU: on one, a
+        warm-up took fifteen times as long. In place there is no worker.
+        """
+        in_place = all(
+            any(part.replace("_", "-") in _IN_PLACE for part in contestant.commands[-1].argv)
+            for _, contestant in self.sides
+        )
+        return self.threads if in_place else self.threads + 1
 
     @property
     def sides(self) -> tuple[tuple[Side, Contestant], ...]:

@@ -114,9 +114,6 @@ class Experiment(Value):
         if [step.measured for step in self.steps] != [False] * (len(self.steps) - 1) + [True]:
             msg = f"{self.name}: the last step is measured, and no other"
             raise ValueError(msg)
-        self._expect_files()
-
-    def _expect_files(self) -> None:
         dumped = cached = False
         for step in self.steps:
             absent = (step.model is ModelFile.DUMPED and not dumped) or (

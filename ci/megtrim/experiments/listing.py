@@ -56,24 +56,18 @@ def render_reference() -> str:
         "| name | in the document | what | needs | changes | outputs |",
         "|---|---|---|---|---|---|",
     ]
-    lines += [_table_row(each) for each in EXPERIMENTS]
+    for each in EXPERIMENTS:
+        within = each.tolerance
+        outputs = f"{within.absolute:g} + {within.relative:g} of each"
+        cells = (
+            *(f"[`{each.name}`](#{each.name})", each.row, each.title),
+            *(", ".join(describe_needs(each)), describe_effects(each)),
+            "equal" if within.is_exact else outputs,
+        )
+        lines.append(f"| {' | '.join(cells)} |")
     for each in EXPERIMENTS:
         lines += ["", f"## {each.name}", "", *_commands(each)]
     return "\n".join(lines) + "\n"
-
-
-def _table_row(experiment: Experiment) -> str:
-    within = experiment.tolerance
-    outputs = "equal" if within.is_exact else f"{within.absolute:g} + {within.relative:g} of each"
-    cells = (
-        f"[`{experiment.name}`](#{experiment.name})",
-        experiment.row,
-        experiment.title,
-        ", ".join(describe_needs(experiment)),
-        describe_effects(experiment),
-        outputs,
-    )
-    return f"| {' | '.join(cells)} |"
 
 
 def _commands(experiment: Experiment) -> list[str]:

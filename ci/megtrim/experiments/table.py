@@ -29,10 +29,12 @@ from megtrim.util.errors import InputError
 BASELINE = "baseline"
 
 _PREPARE, _WARMUP, _INFERENCE = TimeStage.PREPARE, TimeStage.WARM_UP, TimeStage.INFERENCE
-_ARM = ("aarch64", "arm")
-_X86 = ("x86_64",)
-_ON_CPU = (Backend.CPU,)
-_ON_CUDA = (Backend.CUDA,)
+_FLOAT_OR_INT8 = (DataType.FLOAT32, DataType.INT8)
+_ON_CPU = ExperimentNeeds(backends=(Backend.CPU,))
+_ON_ARM = replace(_ON_CPU, architectures=("aarch64", "arm"))
+_ON_X86 = replace(_ON_CPU, architectures=("x86_64",))
+_ON_CUDA = ExperimentNeeds(backends=(Backend.CUDA,))
+_ON_CUDA_INT8 = replace(_ON_CUDA, data_types=(DataType.INT8,))
 
 _WEIGHTS = "weight_preprocess"
 _FUSE = "enable_fuse_conv_bias_nonlinearity"
@@ -57,6 +59,26 @@ def _from_cache(step: Step) -> Step:
 
 def _on_dumped(step: Step) -> Step:
     return replace(step, model=ModelFile.DUMPED)
+
+
+def _layout(
+    name: str,
+    title: str,
+    needs: ExperimentNeeds,
+    *,
+    slower: tuple[TimeStage, ...] = (_PREPARE,),
+    faster: tuple[TimeStage, ...] = (_WARMUP, _INFERENCE),
+) -> Experiment:
+    """Return the experiment of one layout, whose flag has its name."""
+    return Experiment(
+        name=name,
+        row=f"{name} 优化",
+        title=title,
+        steps=(_run(f"enable_{name.replace('-', '_')}"),),
+        needs=needs,
+        slower=slower,
+        faster=faster,
+    )
 
 
 _DUMP = Step(transforms=True, dumps=True, measured=False)
@@ -95,81 +117,27 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         steps=(_search("full_run"), _from_cache(_run())),
         faster=(_INFERENCE,),
     ),
-    Experiment(
-        name="nchw44",
-        row="nchw44 优化",
-        title="layout nchw44",
-        steps=(_run("enable_nchw44"),),
-        needs=ExperimentNeeds(
-            backends=_ON_CPU, architectures=_ARM, data_types=(DataType.FLOAT32, DataType.INT8)
-        ),
+    _layout(
+        *("nchw44", "layout nchw44", replace(_ON_ARM, data_types=_FLOAT_OR_INT8)),
         slower=(_PREPARE, _WARMUP),
         faster=(_INFERENCE,),
     ),
-    Experiment(
-        name="nchw44-dot",
-        row="nchw44-dot 优化",
-        title="layout nchw44 with dot products",
-        steps=(_run("enable_nchw44_dot"),),
-        needs=ExperimentNeeds(
-            backends=_ON_CPU,
-            architectures=_ARM,
-            cpu_features=("dotprod",),
-            data_types=(DataType.FLOAT32, DataType.INT8),
-        ),
-        slower=(_PREPARE,),
+    _layout(
+        *("nchw44-dot", "layout nchw44 with dot products"),
+        replace(_ON_ARM, cpu_features=("dotprod",), data_types=_FLOAT_OR_INT8),
         faster=(_INFERENCE,),
     ),
-    Experiment(
-        name="nchw88",
-        row="nchw88 优化",
-        title="layout nchw88",
-        steps=(_run("enable_nchw88"),),
-        needs=ExperimentNeeds(
-            backends=_ON_CPU,
-            architectures=_X86,
-            cpu_features=("avx2",),
-            data_types=(DataType.FLOAT32,),
-        ),
-        slower=(_PREPARE,),
-        faster=(_WARMUP, _INFERENCE),
+    _layout(
+        *("nchw88", "layout nchw88"),
+        replace(_ON_X86, cpu_features=("avx2",), data_types=(DataType.FLOAT32,)),
     ),
-    Experiment(
-        name="nchw4",
-        row="nchw4 优化",
-        title="layout nchw4",
-        steps=(_run("enable_nchw4"),),
-        needs=ExperimentNeeds(backends=_ON_CUDA, data_types=(DataType.INT8,)),
-        slower=(_PREPARE,),
-        faster=(_WARMUP, _INFERENCE),
-    ),
-    Experiment(
-        name="chwn4",
-        row="chwn4 优化",
-        title="layout chwn4, for tensor cores",
-        steps=(_run("enable_chwn4"),),
-        needs=ExperimentNeeds(backends=_ON_CUDA, data_types=(DataType.INT8,)),
-        slower=(_PREPARE,),
-        faster=(_WARMUP, _INFERENCE),
-    ),
-    Experiment(
-        name="nchw32",
-        row="nchw32 优化",
-        title="layout nchw32, for tensor cores",
-        steps=(_run("enable_nchw32"),),
-        needs=ExperimentNeeds(backends=_ON_CUDA, data_types=(DataType.INT8,)),
-        slower=(_PREPARE,),
-        faster=(_WARMUP, _INFERENCE),
-    ),
-    Experiment(
-        # Its flag is described for int4, its row stands in the table of int8.
-        name="nchw64",
-        row="nchw64 优化",
-        title="layout nchw64, for tensor cores",
-        steps=(_run("enable_nchw64"),),
-        needs=ExperimentNeeds(backends=_ON_CUDA, data_types=(DataType.INT4, DataType.INT8)),
-        slower=(_PREPARE,),
-        faster=(_WARMUP, _INFERENCE),
+    _layout("nchw4", "layout nchw4", _ON_CUDA_INT8),
+    _layout("chwn4", "layout chwn4, for tensor cores", _ON_CUDA_INT8),
+    _layout("nchw32", "layout nchw32, for tensor cores", _ON_CUDA_INT8),
+    # Its flag is described for int4, its row stands in the table of int8.
+    _layout(
+        *("nchw64", "layout nchw64, for tensor cores"),
+        replace(_ON_CUDA_INT8, data_types=(DataType.INT4, DataType.INT8)),
     ),
     Experiment(
         name="layout-online",
@@ -207,7 +175,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         row="无优化设置 + fake-first",
         title="first warm-up without computing",
         steps=(_fake_first(),),
-        needs=ExperimentNeeds(backends=_ON_CPU),
+        needs=_ON_CPU,
         tolerance=EXACT,
         faster=(_WARMUP,),
     ),
@@ -216,7 +184,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         row="只使用 fast-run 缓存 + fake-first",
         title="first warm-up without computing, algorithms from a cache",
         steps=(_search("fast_run"), _from_cache(_fake_first())),
-        needs=ExperimentNeeds(backends=_ON_CPU),
+        needs=_ON_CPU,
         faster=(_WARMUP, _INFERENCE),
     ),
     Experiment(
@@ -224,7 +192,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         row="只使用 weight 预处理 + fake-first",
         title="first warm-up without computing, weights prepared ahead",
         steps=(_fake_first(_WEIGHTS),),
-        needs=ExperimentNeeds(backends=_ON_CPU),
+        needs=_ON_CPU,
         faster=(_WARMUP, _INFERENCE),
     ),
     Experiment(
@@ -232,7 +200,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         row="fast-run 缓存 + weight 预处理 + fake-first",
         title="first warm-up without computing, weights prepared ahead, algorithms from a cache",
         steps=(_search("fast_run", _WEIGHTS), _from_cache(_fake_first(_WEIGHTS))),
-        needs=ExperimentNeeds(backends=_ON_CPU),
+        needs=_ON_CPU,
         faster=(_WARMUP, _INFERENCE),
     ),
     Experiment(
@@ -284,7 +252,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             _on_dumped(_search("fast_run", _WEIGHTS)),
             _on_dumped(_from_cache(_fake_first(_WEIGHTS))),
         ),
-        needs=ExperimentNeeds(backends=_ON_CPU, architectures=_X86),
+        needs=_ON_X86,
         faster=(_WARMUP, _INFERENCE),
     ),
     Experiment(
@@ -296,7 +264,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             _on_dumped(_search("fast_run", _WEIGHTS, _FUSE)),
             replace(_on_dumped(_from_cache(_run(_WEIGHTS, _FUSE, _RECORD))), in_place=True),
         ),
-        needs=ExperimentNeeds(backends=_ON_CPU, architectures=_ARM),
+        needs=_ON_ARM,
         faster=(_INFERENCE,),
     ),
     Experiment(
@@ -309,7 +277,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             _on_dumped(_search("fast_run", _WEIGHTS)),
             _on_dumped(_from_cache(_run(_WEIGHTS, _FUSE, _RECORD))),
         ),
-        needs=ExperimentNeeds(backends=_ON_CUDA),
+        needs=_ON_CUDA,
         faster=(_INFERENCE,),
     ),
 )

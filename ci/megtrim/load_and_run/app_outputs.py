@@ -19,6 +19,12 @@ PRINTED = "standard output"
 """Name of the one output of an application that writes no files."""
 _NO_TEXT = "\N{REPLACEMENT CHARACTER}".encode()
 _MOST_PRINTED_BYTES = 8 * 1024 * 1024
+_BETWEEN = re.compile(r"[\s,;:|()\[\]{}\"']+")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_WIDTHS = (1, 2, 4, 8, 16)
+_LONGEST_WORD = 16
+"""A longer single word may be raw bytes that look like text."""
+_SHOWN = 40
 
 
 class OutputFile(Value):
@@ -32,7 +38,19 @@ class OutputFile(Value):
 def parse_written(data: bytes, *, name: str, source: str) -> OutputFile:
     if not name.endswith(NPY):
         return OutputFile(name=name, data=data, tensor=None)
-    return _parse_npy(data, name, source)
+    import numpy as np
+
+    header = npy.parse_header(data, source=source)
+    npy.expect_whole(header, len(data), source=source)
+    body, number = data[header.size :], header.number
+    if number is None:
+        records = body, math.prod(header.shape)
+        return OutputFile(name=name, data=data, tensor=None, records=records)
+    if header.element.byteorder == ">":
+        body = np.frombuffer(body, dtype=header.element).astype(number.numpy).tobytes()
+    shape = header.shape[::-1] if header.by_columns else header.shape
+    tensor = Tensor(name=name, dtype=number.name, shape=shape, data=body)
+    return OutputFile(name=name, data=data, tensor=tensor, by_columns=header.by_columns)
 
 
 def compare(plain: OutputFile, reduced: OutputFile, tolerance: Tolerance) -> Comparison:
@@ -60,30 +78,6 @@ def refusal(output: OutputFile, tolerance: Tolerance) -> str | None:
     if output.name == PRINTED and len(output.data) > _MOST_PRINTED_BYTES:
         return f"the {PRINTED} is too long to be kept (files in {{outputs}} are kept whole)"
     return _refuse_bytes(output.name, output.data)
-
-
-def _parse_npy(data: bytes, name: str, source: str) -> OutputFile:
-    import numpy as np
-
-    header = npy.parse_header(data, source=source)
-    npy.expect_whole(header, len(data), source=source)
-    body, number = data[header.size :], header.number
-    if number is None:
-        records = body, math.prod(header.shape)
-        return OutputFile(name=name, data=data, tensor=None, records=records)
-    if header.element.byteorder == ">":
-        body = np.frombuffer(body, dtype=header.element).astype(number.numpy).tobytes()
-    shape = header.shape[::-1] if header.by_columns else header.shape
-    tensor = Tensor(name=name, dtype=number.name, shape=shape, data=body)
-    return OutputFile(name=name, data=data, tensor=tensor, by_columns=header.by_columns)
-
-
-_BETWEEN = re.compile(r"[\s,;:|()\[\]{}\"']+")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-_WIDTHS = (1, 2, 4, 8, 16)
-_LONGEST_WORD = 16
-"""A longer single word may be raw bytes that look like text."""
-_SHOWN = 40
 
 
 def _refuse_bytes(name: str, data: bytes) -> str | None:

@@ -52,18 +52,17 @@ def names_in(arguments: Sequence[str]) -> frozenset[str]:
 
 
 def compose(program: str, arguments: Sequence[str], places: Places) -> tuple[str, ...]:
-    return (program, *(_fill_placeholders(argument, places) for argument in arguments))
-
-
-def _fill_placeholders(argument: str, places: Places) -> str:
-    text = ""
-    for part, is_name in _parts(argument):
-        value = places.value(part) if is_name else part
-        if value is None:
-            msg = f"{{{part}}} in the argument {argument!r} is an unknown placeholder"
-            raise InputError(msg, hint="add the input or the algorithm cache that it names")
-        text += value
-    return text
+    words = [program]
+    for argument in arguments:
+        text = ""
+        for part, is_name in _parts(argument):
+            value = places.value(part) if is_name else part
+            if value is None:
+                msg = f"{{{part}}} in the argument {argument!r} is an unknown placeholder"
+                raise InputError(msg, hint="add the input or the algorithm cache that it names")
+            text += value
+        words.append(text)
+    return tuple(words)
 
 
 def _parts(argument: str) -> Iterator[tuple[str, bool]]:
@@ -76,11 +75,8 @@ def _parts(argument: str) -> Iterator[tuple[str, bool]]:
             msg = f"the argument {argument!r} has a lone {part['lone']!r}"
             raise InputError(msg, hint="write {{ for { and }} for }")
         else:
-            yield _check_placeholder(part["name"], argument), True
-
-
-def _check_placeholder(name: str, argument: str) -> str:
-    if name not in _WORDS and not (name.startswith(INPUT) and name != INPUT):
-        msg = f"the argument {argument!r} has an unknown placeholder {{{name}}}"
-        raise InputError(msg, hint=f"expected {KNOWN}, and {{{{ for a brace")
-    return name
+            name = part["name"]
+            if name not in _WORDS and not (name.startswith(INPUT) and name != INPUT):
+                msg = f"the argument {argument!r} has an unknown placeholder {{{name}}}"
+                raise InputError(msg, hint=f"expected {KNOWN}, and {{{{ for a brace")
+            yield name, True

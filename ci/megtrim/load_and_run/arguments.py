@@ -173,9 +173,6 @@ def _input(name: str, path: str) -> str:
     return f"{name}:{path}"
 
 
-_OFF = ("false", "0", "no", "n", "f")
-
-
 def render_flags(flags: Sequence[Flag], dialect: Dialect) -> tuple[str, ...]:
     words: list[str] = []
     for flag in flags:

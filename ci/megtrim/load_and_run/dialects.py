@@ -13,6 +13,9 @@ from dataclasses import field, replace
 
 from megtrim.util.value import Value
 
+_GFLAGS_SWITCHES = frozenset({"help", "helpfull", "helpshort", "version"})
+"""Flags of gflags itself. Those that read flags from elsewhere are reserved."""
+
 
 class Dialect(Value):
     """Names have ``_`` instead of ``-``."""
@@ -46,7 +49,9 @@ class Dialect(Value):
         """
         found = switches | values
         plain = (found & self.switches) | (switches - self.values)
-        return replace(self, switches=plain | _of_parser(self), values=found - plain)
+        # The program's sources do not name the flags of the parser.
+        of_parser = frozenset() if self.literal else _GFLAGS_SWITCHES
+        return replace(self, switches=plain | of_parser, values=found - plain)
 
 
 _WINOGRAD, _PREPROCESS = "winograd_transform", "weight_preprocess"
@@ -84,9 +89,6 @@ SDK = Dialect(
     other_names=OTHER_NAMES,
 )
 
-_GFLAGS_SWITCHES = frozenset({"help", "helpfull", "helpshort", "version"})
-"""Flags of gflags itself. Those that read flags from elsewhere are reserved."""
-
 LITE = Dialect(
     name="load_and_run from 1.7 on",
     literal=False,
@@ -121,7 +123,3 @@ LITE = Dialect(
     ),
     other_names=OTHER_NAMES,
 )
-
-
-def _of_parser(dialect: Dialect) -> frozenset[str]:
-    return frozenset() if dialect.literal else _GFLAGS_SWITCHES

@@ -10,7 +10,6 @@ import io
 import math
 import tokenize
 import warnings
-from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -144,39 +143,17 @@ def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | No
     array = read_array(data, source=source)
     if array is None:
         return None
-    made = _HOW[change](array)
-    return None if made is None or np.array_equal(made, array) else encode_array(made)
-
-
-def _reverse_values(array: NDArray[Any]) -> NDArray[Any]:
-    return array.reshape(-1)[::-1].reshape(array.shape)
-
-
-def _double_batch(array: NDArray[Any]) -> NDArray[Any] | None:
-    import numpy as np
-
-    fits = array.ndim > 1 and 2 * array.nbytes <= LARGEST_BYTES
-    return np.concatenate([array, array]) if fits else None
-
-
-def _smaller(array: NDArray[Any]) -> NDArray[Any] | None:
-    big = array.ndim == _IMAGE_DIMENSIONS and min(array.shape[-2:]) > 1
-    return array[..., : array.shape[-2] // 2, : array.shape[-1] // 2] if big else None
-
-
-def _larger(array: NDArray[Any]) -> NDArray[Any] | None:
-    import numpy as np
-
-    fits = array.ndim == _IMAGE_DIMENSIONS and 4 * array.nbytes <= LARGEST_BYTES
-    return np.tile(array, (1, 1, 2, 2)) if fits else None
-
-
-_HOW: Mapping[NpyMutation, Callable[[Any], Any]] = {
-    NpyMutation.VALUES: _reverse_values,
-    NpyMutation.BATCH: _double_batch,
-    NpyMutation.SMALLER: _smaller,
-    NpyMutation.LARGER: _larger,
-}
+    image, made = array.ndim == _IMAGE_DIMENSIONS, array
+    if change is NpyMutation.VALUES:
+        # The same numbers, so that a good input stays one.
+        made = array.reshape(-1)[::-1].reshape(array.shape)
+    elif change is NpyMutation.BATCH and array.ndim > 1 and 2 * array.nbytes <= LARGEST_BYTES:
+        made = np.concatenate([array, array])
+    elif change is NpyMutation.SMALLER and image and min(array.shape[-2:]) > 1:
+        made = array[..., : array.shape[-2] // 2, : array.shape[-1] // 2]
+    elif change is NpyMutation.LARGER and image and 4 * array.nbytes <= LARGEST_BYTES:
+        made = np.tile(array, (1, 1, 2, 2))
+    return None if np.array_equal(made, array) else encode_array(made)
 
 
 def _refusal(source: str, reason: str) -> InputError:

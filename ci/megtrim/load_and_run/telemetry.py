@@ -114,9 +114,11 @@ class Conditions(Value):
         for when, reading in (("before", self.before), ("after", self.after)):
             if reading.throttled:
                 return f"throttled {when} the run: {reading.throttled}"
-        changed = self._changed_governor()
-        if changed:
-            return changed
+        later = {policy.name: policy.governor for policy in self.after.policies}
+        for policy in self.before.policies:
+            now = later.get(policy.name, policy.governor)
+            if now != policy.governor:
+                return f"the governor of {policy.name} changed from {policy.governor} to {now}"
         for reading in (self.before, self.after):
             if reading.low_battery:
                 return f"battery at {reading.battery_percent}%"
@@ -125,14 +127,6 @@ class Conditions(Value):
     @property
     def note(self) -> str:
         return f"time not valid: {self.invalid}" if self.invalid else ""
-
-    def _changed_governor(self) -> str:
-        later = {policy.name: policy.governor for policy in self.after.policies}
-        for policy in self.before.policies:
-            now = later.get(policy.name, policy.governor)
-            if now != policy.governor:
-                return f"the governor of {policy.name} changed from {policy.governor} to {now}"
-        return ""
 
     def lines(self) -> tuple[str, ...]:
         before, after = self.before, self.after

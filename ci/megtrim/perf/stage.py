@@ -14,12 +14,11 @@ from pathlib import Path
 from megtrim.build_spec import Variant
 from megtrim.chain.graph import PLAIN, Stage, Task
 from megtrim.chain.session import Session, scenario_inputs
-from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity
+from megtrim.checks.check import MACHINE_FACTS
 from megtrim.config.device import EMULATED
 from megtrim.evidence.bundle import BundleContest, binding, deviceless
 from megtrim.evidence.limits import clean_line
-from megtrim.evidence.times import TimedContest, TimesJudge
-from megtrim.experiments.contest import METHOD, Contest, ContestResult, PerformanceStatus
+from megtrim.experiments.contest import METHOD, Contest, PerformanceStatus
 from megtrim.perf.measuring.contest_plan import (
     list_needed_features,
     measure_task,
@@ -57,7 +56,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     named, contest = named_inputs(task, session), plan_for_runner(task, session)
     if isinstance(contest, str):
         return named
-    brought = _choose(task, session, contest, timed)
+    brought = timed.choose(describe_contest(task, session, contest))
     digest = hashlib.sha256(dump(brought).encode()).hexdigest()
     return named | {"taken elsewhere": digest}
 
@@ -100,16 +99,11 @@ def work(task: Task, session: Session, folder: Path) -> PerfResult:
         device, measured = measure_task(task, session, contest)
         if isinstance(measured, str):
             return _skip(task, session, f"{device.name}: {measured}")
-        return _make_result(task, contest, device, measured)
-    brought = _choose(task, session, contest, timed)
-    if brought.result is None:
-        return _skip(task, session, brought.skipped)
-    return _make_result(task, contest, brought.device, brought.result)
-
-
-def _make_result(
-    task: Task, contest: Contest, device: DeviceIdentity, measured: ContestResult
-) -> PerfResult:
+    else:
+        brought = timed.choose(describe_contest(task, session, contest))
+        if brought.result is None:
+            return _skip(task, session, brought.skipped)
+        device, measured = brought.device, brought.result
     return PerfResult(
         scenario=scenario_of(task).id,
         subject=subject_of(task),
@@ -145,10 +139,6 @@ def _describe_place(task: Task, session: Session) -> str:
     left_s = statistics.mean(took_s) * (len(ids) - before) if took_s else 0.0
     left = f", about {show_time(left_s)} left" if left_s else ""
     return f"comparison {before + 1} of {len(ids)}{left}"
-
-
-def _choose(task: Task, session: Session, contest: Contest, timed: TimesJudge) -> TimedContest:
-    return timed.choose(describe_contest(task, session, contest))
 
 
 def describe_contest(

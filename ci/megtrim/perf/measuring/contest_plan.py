@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from megtrim.build_spec import Variant
 from megtrim.chain.graph import PLAIN, Task
@@ -38,7 +37,7 @@ from megtrim.experiments.contest import (
     derive_seed,
     name_files,
 )
-from megtrim.experiments.experiment import CacheUse, DataType, Experiment, Step
+from megtrim.experiments.experiment import CacheUse, Experiment, Step
 from megtrim.experiments.table import BASELINE, find_experiments
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags, render_flags
 from megtrim.load_and_run.parity import EXACT, Tolerance
@@ -139,19 +138,16 @@ def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> 
 def _look_at(
     scenario: Scenario, session: Session, cpu_features: frozenset[str] | None
 ) -> Situation:
+    try:
+        data_type = find_data_type(read_model(session.request.path(scenario.model.file)).dtypes)
+    except InputError:
+        data_type = None  # a format that only the engine reads
     return Situation(
         dialect=session.services.engine.dialect(),
         architecture=session.services.toolchain.machine,
         cpu_features=cpu_features,
-        data_type=_find_data_type(session.request.path(scenario.model.file)),
+        data_type=data_type,
     )
-
-
-def _find_data_type(model: Path) -> DataType | None:
-    try:
-        return find_data_type(read_model(model).dtypes)
-    except InputError:
-        return None
 
 
 def _plan_experiment(
@@ -179,42 +175,43 @@ def _plan_experiment(
     baseline = find_experiments([BASELINE])[0]
     other, name = (experiment, str(Variant.BASE)) if since_base else (baseline, BASELINE)
     alone = experiment.name == name
+    # A scenario's own tolerance may cover what an experiment's does not.
+    allowed, usual = scenario.settings.allowed, experiment.tolerance
+    tolerance = Tolerance(
+        absolute=max(allowed.absolute, usual.absolute),
+        relative=max(allowed.relative, usual.relative),
+    )
     return _make_contest(
         scenario,
         session,
         make(Side.REFERENCE, other, name),
         None if alone else make(Side.RIVAL, experiment, experiment.name),
-        EXACT if alone else loosen(scenario.settings.allowed, experiment.tolerance),
+        EXACT if alone else tolerance,
     )
 
 
 def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contest:
     cached = scenario.settings.algo_cache is not None or scenario.searches
+    dialect = session.services.engine.dialect()
+    own, warmups = drop_counts(own_flags(scenario, session))
+    counts = (Flag("warmup_iter", str(warmups)), Flag("iter", str(ITERATIONS)))
 
     def make(side: Side, name: str) -> Contestant:
-        command = _own_command(scenario, session, _name_files(scenario, side), cached=cached)
+        names = _name_files(scenario, side)
+        arguments = ProgramArguments(
+            program=names.program,
+            model=names.model,
+            arguments=render_flags((*own, *counts), dialect),
+            inputs=names.inputs,
+            threads=scenario.settings.threads,
+            algo_cache=names.algo_cache if cached else None,
+        )
+        step = Step(flags=own, warmups=warmups, cache=CacheUse.READS if cached else CacheUse.NONE)
+        command = StepCommand(step=step, argv=compose(arguments), iterations=ITERATIONS)
         return Contestant(name=name, commands=(command,))
 
     reference, rival = make(Side.REFERENCE, Variant.PLAIN), make(Side.RIVAL, variant)
     return _make_contest(scenario, session, reference, rival, scenario.settings.allowed)
-
-
-def _own_command(
-    scenario: Scenario, session: Session, names: StepFiles, *, cached: bool
-) -> StepCommand:
-    dialect = session.services.engine.dialect()
-    own, warmups = drop_counts(own_flags(scenario, session))
-    counts = (Flag("warmup_iter", str(warmups)), Flag("iter", str(ITERATIONS)))
-    arguments = ProgramArguments(
-        program=names.program,
-        model=names.model,
-        arguments=render_flags((*own, *counts), dialect),
-        inputs=names.inputs,
-        threads=scenario.settings.threads,
-        algo_cache=names.algo_cache if cached else None,
-    )
-    step = Step(flags=own, warmups=warmups, cache=CacheUse.READS if cached else CacheUse.NONE)
-    return StepCommand(step=step, argv=compose(arguments), iterations=ITERATIONS)
 
 
 def own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
@@ -251,11 +248,4 @@ def _make_contest(
         environment=scenario.settings.variables,
         timeout_s=scenario.settings.timeout_s,
         seed=derive_seed(f"{scenario.id} {(rival or reference).name}"),
-    )
-
-
-def loosen(first: Tolerance, second: Tolerance) -> Tolerance:
-    """Return what either allows: a scenario's own may cover what an experiment's does not."""
-    return Tolerance(
-        absolute=max(first.absolute, second.absolute), relative=max(first.relative, second.relative)
     )

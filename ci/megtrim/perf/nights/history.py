@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
@@ -35,6 +35,9 @@ MOST_RUNS = 20_000
 _MOST_ROWS = 5_000
 _MOST_PROGRAMS = 200
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_TimeKey = tuple[str, str, str, str]
+"""Scenario, contestant, stage, identity of the device."""
+_Measured: TypeAlias = "tuple[HistoryRun, HistoryRow, StageTime | None]"
 _HINT = "expected a run as `megtrim perf append` writes it, unchanged"
 
 
@@ -158,9 +161,6 @@ RUN_FILES = EntryKind(
 )
 
 
-_TimeKey = tuple[str, str, str, str]
-
-
 class RunRatio(Value):
     scenario: str
     contestant: str
@@ -194,7 +194,7 @@ def compare_runs(before: Iterable[HistoryRun], after: Iterable[HistoryRun]) -> R
     ratios: list[RunRatio] = []
     unpaired: list[str] = []
     for key in sorted({*first, *second}):
-        name = (first.get(key) or second[key]).run.device.name
+        name = (first.get(key) or second[key])[0].device.name
         if key not in first or key not in second:
             reason = f"only in the {'second' if key in second else 'first'}"
         else:
@@ -207,12 +207,6 @@ def compare_runs(before: Iterable[HistoryRun], after: Iterable[HistoryRun]) -> R
     return RunComparison(ratios=tuple(ratios), unpaired=tuple(unpaired))
 
 
-class _Measured(Value):
-    run: HistoryRun
-    row: HistoryRow
-    time: StageTime | None
-
-
 def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
     newest: dict[_TimeKey, _Measured] = {}
     for run in sorted(runs, key=lambda each: each.id):
@@ -220,33 +214,30 @@ def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
             for time in row.bounded_times or (None,):
                 stage = time.stage if time else TimeStage.INFERENCE
                 key = (*row.key, stage, run.device.identity)
-                newest[key] = _Measured(run=run, row=row, time=time)
+                newest[key] = run, row, time
     return newest
 
 
 def _make_ratio(key: _TimeKey, first: _Measured, second: _Measured) -> RunRatio | str:
-    if first.run.method != second.run.method:
+    (run, row, before), (other, other_row, after) = first, second
+    if run.method != other.method:
         return "measured in two ways, which are not compared"
-    for each in (first, second):
-        if each.time is None:
-            return f"{each.row.status}: {each.row.reason or 'too few processes for an interval'}"
-    before, after = first.time, second.time
     if before is None or after is None:
-        msg = "both have times"
-        raise ValueError(msg)
+        lost = row if before is None else other_row
+        return f"{lost.status}: {lost.reason or 'too few processes for an interval'}"
     lower, ratio, upper = combine(before, after)
     scenario, contestant, stage, _ = key
     return RunRatio(
         scenario=scenario,
         contestant=contestant,
         stage=stage,
-        device=first.run.device.name,
+        device=run.device.name,
         before_ms=before.median_ms,
         after_ms=after.median_ms,
         ratio=ratio,
         lower=lower,
         upper=upper,
-        note="another engine" if first.run.engine != second.run.engine else "",
+        note="another engine" if run.engine != other.engine else "",
     )
 
 

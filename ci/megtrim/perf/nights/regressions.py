@@ -13,19 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from enum import StrEnum
 from itertools import accumulate
 
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.history.entries import parse_time
-from megtrim.perf.nights.change_points import Direction, Series, make_series
+from megtrim.perf.nights.change_points import Direction, make_series
 from megtrim.perf.nights.history import HistoryRun
 from megtrim.perf.rows import Performance, PerformanceRow, Point, Row, TrimmingRow
 from megtrim.perf.times import RatioResult, Reference
 from megtrim.util.value import Value
 
 _LONGEST_SUBJECTS = 20_000
+_NIGHTS_WITHOUT_NEWS = 3
+_NIGHTS_OF_A_RISE = 14
+"""For so long a rise in the history chooses the base: no comparison has called it one by then."""
 
 
 class IssueState(StrEnum):
@@ -163,19 +167,14 @@ def _is_repaired(row: Row, record: RegressionRecord, night: Night) -> bool:
         return False
     if isinstance(row, TrimmingRow):
         return bool(row.named_ratios)
+    compared = {each.against for each in row.ratios}
     if not record.base:
-        return any(each.against is Reference.PLAIN for each in row.ratios)
-    return record.base == night.base and any(_list_base_ratios(row))
-
-
-def _list_base_ratios(row: PerformanceRow) -> Iterator[RatioResult]:
-    return (each for each in row.ratios if each.against is Reference.BASE)
+        return Reference.PLAIN in compared
+    return record.base == night.base and Reference.BASE in compared
 
 
 def _is_against_base(row: Row) -> bool:
-    return isinstance(row, PerformanceRow) and any(
-        each.regressed for each in _list_base_ratios(row)
-    )
+    return any(each.against is Reference.BASE for each in list_slower(row))
 
 
 def list_slower(row: Row) -> tuple[RatioResult, ...]:
@@ -231,11 +230,6 @@ def _list_points_since_base(night: Night, row: PerformanceRow) -> Sequence[Point
     return points[places[-1] + 1 :] if places else ()
 
 
-_NIGHTS_WITHOUT_NEWS = 3
-_NIGHTS_OF_A_RISE = 14
-"""For so long a rise in the history chooses the base: no comparison has called it one by then."""
-
-
 def list_bases(
     known: Iterable[KnownIssue], runs: Sequence[HistoryRun], *, config: str, head: str
 ) -> tuple[str, ...]:
@@ -247,7 +241,8 @@ def list_bases(
     some nights may be one that cannot be built any more: it is left out every second night.
     """
     ours = [each for each in known if each.record.config == config]
-    unrepaired = [each for each in ours if _is_active(each) and each.record.base]
+    slow = [each for each in ours if each.record.state is IssueState.REGRESSED]
+    unrepaired = [each for each in slow if each.is_open and each.record.base]
     oldest = min(unrepaired, key=lambda each: each.number, default=None)
     if oldest is None:
         best = _find_before_rise(ours, runs)
@@ -266,38 +261,26 @@ def _has_its_turn(issue: KnownIssue, runs: Sequence[HistoryRun]) -> bool:
     return len(nights) <= _NIGHTS_WITHOUT_NEWS or len(nights) % 2 == 0
 
 
-def _is_active(issue: KnownIssue) -> bool:
-    return issue.is_open and issue.record.state is IssueState.REGRESSED
-
-
 def _find_before_rise(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -> str:
     """A rise that a person accepted, by closing its issue, is none."""
     closed = (each.record for each in known if not each.is_open)
     accepted = {each.first_bad for each in closed if each.state is IssueState.REGRESSED}
     since = max((each.id for each in runs if each.commit.sha in accepted), default="")
-    newest = max((each.measured_at for each in runs), default="")
-    found = [
-        point
-        for series in make_series(runs)
-        if series.key.stage is TimeStage.INFERENCE and _is_lately(series, newest)
-        for point in _list_before_rise(series)
-        if point.run >= since
-    ]
-    return min(found, key=lambda each: each.run).commit if found else ""
-
-
-def _list_before_rise(series: Series) -> Iterator[Point]:
-    """Yield the last night before the last rise, and one long before on a slope."""
-    lately = max(0, len(series.points) - _NIGHTS_OF_A_RISE)
-    if series.findings.drift is Direction.SLOWER:
-        yield series.points[lately]
-    for each in series.changes[-1:]:
-        if each.change.direction is Direction.SLOWER and each.change.first >= lately:
-            yield each.last_good
-
-
-def _is_lately(series: Series, newest: str) -> bool:
-    last, now = (
-        parse_time("measured_at", each) for each in (series.points[-1].measured_at, newest)
-    )
-    return (now - last).days <= _NIGHTS_OF_A_RISE
+    newest = max((each.time for each in runs), default=datetime.min)
+    found: list[Point] = []
+    for series in make_series(runs):
+        ended = parse_time("measured_at", series.points[-1].measured_at)
+        gone = (newest - ended).days > _NIGHTS_OF_A_RISE  # its scenario, or its device
+        if series.key.stage is not TimeStage.INFERENCE or gone:
+            continue
+        lately = max(0, len(series.points) - _NIGHTS_OF_A_RISE)
+        if series.findings.drift is Direction.SLOWER:
+            found.append(series.points[lately])
+        found += [
+            each.last_good
+            for each in series.changes[-1:]
+            if each.change.direction is Direction.SLOWER and each.change.first >= lately
+        ]
+    counting = [point for point in found if point.run >= since]
+    first = min(counting, key=lambda point: point.run, default=None)
+    return first.commit if first else ""

@@ -34,6 +34,11 @@ from megtrim.render.markup import (
 from megtrim.util.value import Value
 
 NOT_SHOWN = "-"
+PROPERTIES_LIMIT = 2 * 1024 * 1024
+"""Bytes of all names and values, escaped at worst. Later rows are omitted as a whole."""
+_TAGS_BYTES = 40
+_WORST_ESCAPE = 6
+"""Bytes that one byte of text becomes at most (``&quot;``)."""
 
 PREPARE_HEAD = "模型配置 prepare (ms)"
 WARM_UP_HEAD = "模型预热 warm-up (ms)"
@@ -90,7 +95,17 @@ class TimeTable(Value):
 
 def tables(performance: Performance) -> tuple[TimeTable, ...]:
     groups = groupby(performance.rows, key=lambda row: (row.scenario, row.cpu_class))
-    return tuple(_table(scenario, tuple(rows), performance) for (scenario, _), rows in groups)
+    found = []
+    for (scenario, _), of_scenario in groups:
+        rows = tuple(of_scenario)
+        devices = sorted({row.device for row in rows if row.device})
+        table = TimeTable(
+            title=one_line(scenario),
+            device=one_line(", ".join(devices)),
+            lines=tuple(_line(row, performance) for row in rows),
+        )
+        found.append(table)
+    return tuple(found)
 
 
 def trimming_lines(performance: Performance) -> tuple[TimeCells, ...]:
@@ -104,7 +119,7 @@ def text(performance: Performance) -> str:
         room -= len(lines)
         if lines:
             rows = [_terminal_row(line) for line in lines]
-            parts.append("\n".join([table.title, *_indent(align_columns(HEAD, rows, _WORDS))]))
+            parts.append("\n  ".join([table.title, *align_columns(HEAD, rows, _WORDS)]))
     more = len(performance.rows) - MOST_ROWS
     if more > 0:
         parts.append(f"{more:,} more in the HTML report")
@@ -112,19 +127,18 @@ def text(performance: Performance) -> str:
     if trimming:
         rows = [_terminal_row(line) for line in trimming]
         shown = align_columns(TRIMMING_HEAD, rows, _WORDS)
-        parts.append("\n".join(["what trimming does to speed", *_indent(shown)]))
+        parts.append("\n  ".join(["what trimming does to speed", *shown]))
     return "\n\n".join(parts)
 
 
 def markdown_summary(performance: Performance) -> str:
     urgent = sorted(
-        (row for row in performance.all_rows if row.status is not PerformanceStatus.MEASURED),
-        key=lambda row: (urgency(row), row.subject),
+        (row for row in performance.all_rows if row.status in _URGENCY),
+        key=lambda row: (_URGENCY.index(row.status), row.subject),
     )
     lines = [
         f"- {_SIGNS[row.status]} {STATUS_WORDS[row.status]}: {code(row.subject)}"
         for row in urgent[:10]
-        if row.status is not PerformanceStatus.SKIPPED
     ]
     return "\n".join((f"**{prose(summarize(performance))}**", *(("", *lines) if lines else ())))
 
@@ -140,31 +154,22 @@ def markdown(performance: Performance) -> Iterator[str]:
         yield fold("What trimming does to speed", bounded_table(head, lines, _markdown_row))
 
 
-def _table(scenario: str, rows: Sequence[PerformanceRow], performance: Performance) -> TimeTable:
-    devices = sorted({row.device for row in rows if row.device})
-    return TimeTable(
-        title=one_line(scenario),
-        device=one_line(", ".join(devices)),
-        lines=tuple(_line(row, performance) for row in rows),
-    )
-
-
 def _line(row: PerformanceRow, performance: Performance) -> TimeCells:
     warm_ups = (find_time(row, stage) for stage in (TimeStage.WARM_UP, TimeStage.SECOND_WARM_UP))
     shown = " / ".join(time_with_interval(each) for each in warm_ups if each)
     numbers = (
-        _time(find_time(row, TimeStage.PREPARE)),
+        _show(find_time(row, TimeStage.PREPARE)),
         shown or NOT_SHOWN,
-        _time(find_time(row, TimeStage.INFERENCE)),
-        _ratio(find_ratio(row, Reference.BASELINE)),
-        _ratio(find_ratio(row, Reference.BASE)),
+        _show(find_time(row, TimeStage.INFERENCE)),
+        _show(find_ratio(row, Reference.BASELINE)),
+        _show(find_ratio(row, Reference.BASE)),
     )
     return _cells(row, (one_line(row.experiment),), numbers, row.times, row.ratios, performance)
 
 
 def _variants(row: TrimmingRow, performance: Performance) -> Iterator[TimeCells]:
     for each in row.variants:
-        numbers = (format_bytes(each.size_bytes), _time(each.time), _ratio(each.ratio))
+        numbers = (format_bytes(each.size_bytes), _show(each.time), _show(each.ratio))
         names = (one_line(row.scenario), one_line(each.variant))
         times = (each.time,) if each.time else ()
         ratios = (each.ratio,) if each.ratio else ()
@@ -196,12 +201,10 @@ def _cells(
     )
 
 
-def _time(time: StageTime | None) -> str:
-    return NOT_SHOWN if time is None else time_with_interval(time)
-
-
-def _ratio(ratio: RatioResult | None) -> str:
-    return NOT_SHOWN if ratio is None else ratio_with_interval(ratio)
+def _show(value: StageTime | RatioResult | None) -> str:
+    if isinstance(value, RatioResult):
+        return ratio_with_interval(value)
+    return NOT_SHOWN if value is None else time_with_interval(value)
 
 
 def _result(line: TimeCells) -> str:
@@ -215,10 +218,6 @@ def _terminal_row(line: TimeCells) -> tuple[str, ...]:
 
 def _markdown_row(line: TimeCells) -> tuple[str, ...]:
     return (*map(code, line.names), *line.numbers, f"{line.sign} {prose(_result(line))}")
-
-
-def _indent(lines: Sequence[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
 
 
 def milliseconds(time_ms: float) -> str:
@@ -267,55 +266,33 @@ def remarks(row: Row) -> tuple[str, ...]:
     return (*emulated, *reason, *by_length, *left_out, *row.conditions)
 
 
-def urgency(row: Row) -> int:
-    """Sort rows that need a person first, and keep all others together."""
-    return _URGENCY.index(row.status) if row.status in _URGENCY else len(_URGENCY)
-
-
-PROPERTIES_LIMIT = 2 * 1024 * 1024
-"""Bytes of all names and values, escaped at worst. Later rows are omitted as a whole."""
-
-_TAGS_BYTES = 40
-_WORST_ESCAPE = 6
-"""Bytes that one byte of text becomes at most (``&quot;``)."""
-
-
 def properties(performance: Performance) -> dict[str, str]:
     found: dict[str, str] = {}
     room = PROPERTIES_LIMIT
-    for subject, numbers in _list_numbers(performance):
-        row = {f"{one_line(subject)}.{name}": value for name, value in numbers}
-        room -= sum(_weigh(name) + _weigh(value) + _TAGS_BYTES for name, value in row.items())
+    for row in performance.all_rows:
+        subject = one_line(row.subject)
+        values = {f"{subject}.status": str(row.status)}
+        for name, time in row.named_times:
+            prefix = f"{subject}.{one_line(name)}"
+            values |= {
+                f"{prefix}.median_ms": f"{time.median_ms:.6g}",
+                f"{prefix}.lower_ms": f"{time.lower_ms:.6g}",
+                f"{prefix}.upper_ms": "" if time.upper_ms is None else f"{time.upper_ms:.6g}",
+                f"{prefix}.processes": str(time.processes),
+                f"{prefix}.spread": f"{time.spread:.4g}",
+            }
+        for name, ratio in row.named_ratios:
+            prefix = f"{subject}.{ratio.stage}.against {one_line(name)}"
+            values |= {
+                f"{prefix}.ratio": f"{ratio.ratio:.6g}",
+                f"{prefix}.lower": f"{ratio.lower:.6g}",
+                f"{prefix}.upper": "" if ratio.upper is None else f"{ratio.upper:.6g}",
+                f"{prefix}.different": str(ratio.different),
+                f"{prefix}.exceeds": str(ratio.exceeds),
+            }
+        texts = (f"{name}{value}" for name, value in values.items())
+        room -= sum(_WORST_ESCAPE * len(text.encode()) + _TAGS_BYTES for text in texts)
         if room < 0:
             break
-        found |= row
+        found |= values
     return found
-
-
-def _weigh(text: str) -> int:
-    return _WORST_ESCAPE * len(text.encode())
-
-
-def _list_numbers(performance: Performance) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    for row in performance.all_rows:
-        numbers = [("status", str(row.status))]
-        for name, time in row.named_times:
-            upper = "" if time.upper_ms is None else f"{time.upper_ms:.6g}"
-            numbers += [
-                (f"{one_line(name)}.median_ms", f"{time.median_ms:.6g}"),
-                (f"{one_line(name)}.lower_ms", f"{time.lower_ms:.6g}"),
-                (f"{one_line(name)}.upper_ms", upper),
-                (f"{one_line(name)}.processes", str(time.processes)),
-                (f"{one_line(name)}.spread", f"{time.spread:.4g}"),
-            ]
-        for name, ratio in row.named_ratios:
-            prefix = f"{ratio.stage}.against {one_line(name)}"
-            upper = "" if ratio.upper is None else f"{ratio.upper:.6g}"
-            numbers += [
-                (f"{prefix}.ratio", f"{ratio.ratio:.6g}"),
-                (f"{prefix}.lower", f"{ratio.lower:.6g}"),
-                (f"{prefix}.upper", upper),
-                (f"{prefix}.different", str(ratio.different)),
-                (f"{prefix}.exceeds", str(ratio.exceeds)),
-            ]
-        yield row.subject, numbers
