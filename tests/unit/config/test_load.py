@@ -8,9 +8,11 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from megtrim.config.device import DeviceConfig
-from megtrim.config.load import load_config
+from megtrim.config.document import parse_document
+from megtrim.config.load import load_config, problems_of
 from megtrim.config.model import (
     Budget,
     Config,
@@ -23,7 +25,7 @@ from megtrim.config.model import (
     VerifyConfig,
     Waiver,
 )
-from megtrim.config.problems import MOST_SHOWN, ConfigError, Problem
+from megtrim.config.problems import MOST_SHOWN, ConfigError
 from megtrim.util.errors import InputError
 from unit.config.support import ENGINE, MODEL, SMALL, load
 
@@ -161,23 +163,6 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
         load_config(file)
 
 
-def test_problems_are_values_too(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load(tmp_path, SMALL + "kep_set: x\n")
-
-    assert (caught.value.exit_code, caught.value.problems[0].suggestion) == (2, "keep_set")
-    assert caught.value.problems == (
-        Problem(
-            file=f"{tmp_path}/megtrim.yaml",
-            line=8,
-            key="kep_set",
-            found="an unknown key",
-            expected=caught.value.problems[0].expected,
-            suggestion="keep_set",
-        ),
-    )
-
-
 def test_a_message_stays_readable(tmp_path: Path) -> None:
     text = SMALL + "".join(f"key{number}: 1\n" for number in range(100)) + f"{'k' * 200}: 1\n"
     with pytest.raises(ConfigError) as caught:
@@ -243,12 +228,6 @@ def _loads_or_refuses(folder: Path, raw: bytes) -> None:
 
 
 @QUICK
-@given(tree=st.dictionaries(KEYS, TREES, max_size=6))
-def test_any_tree_loads_or_is_refused(tmp_path: Path, tree: dict[str, object]) -> None:
-    _loads_or_refuses(tmp_path, yaml.safe_dump(tree, allow_unicode=True).encode("utf-8"))
-
-
-@QUICK
 @given(data=st.data())
 def test_a_good_file_with_one_value_replaced_loads_or_is_refused(
     tmp_path: Path, data: st.DataObject
@@ -274,3 +253,61 @@ def test_a_good_file_with_one_value_replaced_loads_or_is_refused(
     place[key] = data.draw(TREES)
 
     _loads_or_refuses(tmp_path, yaml.safe_dump(tree, allow_unicode=True).encode("utf-8"))
+
+
+HEAD = "version: 1\nengine: {kind: sample}\n"
+MODELS = "models:\n- {name: m, file: f, scenarios: [{name: s}]}\n"
+
+
+def problems(text: str) -> list[str]:
+    document = parse_document(text.encode(), file="f")
+    with pytest.raises(ValidationError) as caught:
+        Config.model_validate(document.data)
+    return [str(each) for each in problems_of(caught.value, document, Config)]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("jobs: 3", "jobs: found an unknown key, expected version, engine, "),
+        (
+            "trim: {levle: region}",
+            "trim.levle: found an unknown key, expected level, base, ",
+        ),
+        ("toolchain: {jobs: 1.5}", "toolchain.jobs: found the number 1.5, expected a whole number"),
+        ("toolchain: {ndk: 21}", "toolchain.ndk: found the number 21, expected text (in quotes "),
+        ("toolchain: {ndk: 21e}", "toolchain.ndk: found '21e', expected a release of the NDK"),
+        ("budgets: [{max: 1 MiB}]", "budgets[0].artifact: found nothing, expected this key, which"),
+    ],
+)
+def test_a_mistake_has_its_line_and_what_was_expected(line: str, problem: str) -> None:
+    [found] = problems(f"{HEAD}{MODELS}{line}\n")
+
+    assert found.startswith(f"f:5: {problem}")
+
+
+def test_the_keys_of_a_section_in_a_list_are_its_own() -> None:
+    [problem] = problems(
+        f"{HEAD}models:\n- {{name: m, fiel: f, file: f, scenarios: [{{name: s}}]}}\n"
+    )
+
+    assert problem.startswith("f:4: models[0].fiel: found an unknown key, expected name, file, ")
+    assert problem.endswith("(did you mean file?)")
+
+
+def test_a_list_of_wrong_entries_is_not_called_empty() -> None:
+    assert problems(f"{HEAD}models: [3]\n") == [
+        "f:3: models[0]: found the number 3, expected a mapping (key: value)"
+    ]
+    [problem] = problems(f"{HEAD}models:\n- {{name: m, file: f, scenarios: []}}\n")
+    assert problem.startswith(
+        "f:4: models[0].scenarios: found an empty list, expected at least one"
+    )
+
+
+def test_a_single_path_that_counts_as_a_list_has_the_line_of_its_key() -> None:
+    [problem] = problems(
+        f"{HEAD}models:\n- name: m\n  file: f\n  also: 3\n  scenarios: [{{name: s}}]\n"
+    )
+
+    assert problem.startswith("f:6: models[0].also: found the number 3, expected ")

@@ -4,7 +4,6 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from megtrim.build_spec import Switch, Variant
 from megtrim.config.model import Budget, Config, switched_off
@@ -142,37 +141,6 @@ def test_what_was_left_out_follows_what_was_written(tmp_path: Path) -> None:
     assert config.artifacts == ("runner",)
 
 
-def test_a_key_whose_entries_are_commented_out_counts_as_left_out(tmp_path: Path) -> None:
-    config = load(tmp_path, SMALL + "budgets:\n  # - {artifact: x}\nverify:\n").config
-
-    assert (config.budgets, config.verify.max_age_s) == ((), 1_209_600.0)
-
-
-def test_a_budget_is_called_by_its_artifact() -> None:
-    assert Budget.model_validate({"artifact": "a"}).id == "a"
-    assert Budget.model_validate({"artifact": "a", "variant": "profile"}).id == "a/profile"
-
-
-@pytest.mark.parametrize("section", ["engine", "trim", "verify"])
-def test_a_configuration_cannot_be_changed(tmp_path: Path, section: str) -> None:
-    config: Config = load(tmp_path, SMALL).config
-
-    with pytest.raises(ValidationError, match="frozen"):
-        setattr(config, section, None)
-
-
-def test_anchors_and_merged_mappings_share_what_is_the_same(tmp_path: Path) -> None:
-    text = (
-        ENGINE + "models:\n  - name: m\n    file: m.mge\n    scenarios:\n"
-        "      - &base {name: a, args: [--cpu], threads: 2}\n"
-        "      - {<<: *base, name: b, threads: 3}\n"
-        "      - {<<: [{name: c}, *base]}\n"
-    )
-    scenarios = load(tmp_path, text).config.models[0].scenarios
-
-    assert [(each.name, each.threads) for each in scenarios] == [("a", 2), ("b", 3), ("c", 2)]
-
-
 RTTI, LOGGING, EXCEPTIONS, FLATBUFFERS = Switch
 
 
@@ -289,3 +257,18 @@ def test_an_application_is_found_by_its_name(tmp_path: Path) -> None:
     assert found.application("served") == found.applications[1]
     assert found.application("load_and_run") is None
     assert found.application(None) is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, "load_and_run"),
+        ({"variant": "plain"}, "load_and_run/plain"),
+        ({"size": "loaded"}, "load_and_run loaded"),
+        ({"section": ".text", "variant": "plain"}, "load_and_run/plain section .text"),
+        ({"component": "kernels/x86"}, "load_and_run component kernels/x86"),
+        ({"model": "resnet50"}, "load_and_run model resnet50"),
+    ],
+)
+def test_the_name_of_a_budget(keys: dict[str, str], expected: str) -> None:
+    assert Budget.model_validate({"artifact": "load_and_run", "max": 1, **keys}).id == expected

@@ -5,8 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from megtrim.elf.layout import ElfLayout
 from megtrim.elf.sections import ElfFacts, Group, Purpose, find_purpose, parse_elf, read_elf
@@ -165,30 +163,3 @@ def test_sections_larger_than_the_file_are_refused(at: int, size: int, why: str)
         parse_elf(bytes(data), source="out/lar")
 
     assert caught.value.message == f"out/lar: a damaged ELF file: {why}"
-
-
-WHOLE = elf(
-    (".strtab", STRTAB, 0, 1),
-    (".text", PROGBITS, A | X, 40),
-    (".symtab", SYMTAB, 0, 24),
-    (".rela.dyn", RELA, A, 24),
-)
-
-
-def test_whole_file_of_the_damaged_ones() -> None:
-    assert not parse_elf(WHOLE, source="x").stripped
-
-
-@settings(deadline=2000)
-@given(st.lists(st.tuples(st.integers(4, len(WHOLE) - 1), st.integers(0, 255)), max_size=8))
-def test_damaged_files_are_read_or_refused(changes: list[tuple[int, int]]) -> None:
-    data = bytearray(WHOLE)
-    for at, value in changes:
-        data[at] = value
-
-    try:
-        facts = parse_elf(bytes(data), source="out/lar")
-    except InputError as error:
-        assert error.message.startswith("out/lar: a damaged ELF file")
-    else:
-        assert sum(size for _, size in facts.groups) == len(WHOLE)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable, describe
+from megtrim.models.facts import UnknownFormat
 from megtrim.models.reader import load_needs
 from megtrim.util.errors import InputError
 from unit.models.flatbuild import mge_v2
@@ -105,59 +105,3 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         load_needs(missing, ())
     with pytest.raises(InputError, match=r"no\.such: cannot be read: No such file or directory"):
         load_needs(MODEL, (missing,))
-
-
-def test_description() -> None:
-    facts = ModelFacts(
-        format="mge v1",
-        engine_version="1.13.2",
-        operators=(("Concat", 2), ("Elemwise", 11)),
-        unknown_operators=(("0x0000000000000abc", 1),),
-        dtypes=("Float32", "Int8"),
-        elemwise_modes=("ADD",),
-        inputs=(Variable(name="data", dtype="Float32", shape=(1, 3)),),
-        outputs=(
-            Variable(name="out", dtype="", shape=None),
-            Variable(name="sum", dtype="Int8", shape=()),
-        ),
-        graph_hash=77,
-        parameters=Parameters(tensors=3, size_bytes=12345),
-    )
-
-    assert describe(facts, sha256="ab" * 32) == (
-        "format            mge v1, written by engine 1.13.2\n"
-        f"sha256            {'ab' * 32}\n"
-        "graph hash        77\n"
-        "input             data Float32 (1, 3)\n"
-        "output            out\n"
-        "output            sum Int8 ()\n"
-        "parameters        3 tensors, 12,345 bytes\n"
-        "data types        Float32, Int8\n"
-        "elementwise       ADD\n"
-        "operator          Concat x 2\n"
-        "operator          Elemwise x 11\n"
-        "unknown operator  0x0000000000000abc x 1"
-    )
-
-
-def test_description_of_little() -> None:
-    facts = ModelFacts(
-        format="other",
-        engine_version="",
-        operators=(),
-        dtypes=(),
-        elemwise_modes=(),
-        inputs=(),
-        outputs=(),
-        graph_hash=0,
-        parameters=Parameters(tensors=0, size_bytes=0),
-    )
-
-    assert describe(facts, sha256="cd" * 32) == (
-        "format       other\n"
-        f"sha256       {'cd' * 32}\n"
-        "graph hash   none in this format\n"
-        "parameters   0 tensors, 0 bytes\n"
-        "data types   none\n"
-        "elementwise  none"
-    )

@@ -8,8 +8,7 @@ for the input as a .npy file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,14 +29,11 @@ POOLINGS = ("MAX", "AVERAGE", "AVERAGE_COUNT_EXCLUDE_PADDING")
 ACTIVATIONS = ("IDENTITY", "RELU", "SIGMOID", "H_SWISH")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoverageScenario:
-    """One run."""
-
+class CoverageScenario(NamedTuple):
     name: str
     model: Callable[[], Model]
-    arguments: tuple[str, ...] = ()
     input_shape: tuple[int, ...]
+    arguments: tuple[str, ...]
 
 
 class _Maker:
@@ -210,72 +206,29 @@ _FED = ("--input", "data:{data}")
 _SEARCH = ("--full-run", "--fast-run-algo-policy", "{cache}", "--warmup-iter", "0", "--iter", "1")
 _RECORDED = ("--fast-run-algo-policy", "{cache}")
 
-SCENARIOS: tuple[CoverageScenario, ...] = (
-    CoverageScenario(
-        name="elementwise",
-        model=elementwise,
-        arguments=(*_FED, "--bin_out_dump", "{dump}", "--model-info"),
-        input_shape=(1, 4, 3, 3),
+_RUNS = (
+    ("elementwise", elementwise, (1, 4, 3, 3), (*_FED, "--bin_out_dump", "{dump}", "--model-info")),
+    (
+        *("convolutions", convolutions, (1, 3, 16, 16)),
+        (*_FED, "--weight-preprocess", "--fake-first", "--warmup-iter", "2"),
     ),
-    CoverageScenario(
-        name="convolutions",
-        model=convolutions,
-        arguments=(*_FED, "--weight-preprocess", "--fake-first", "--warmup-iter", "2"),
-        input_shape=(1, 3, 16, 16),
+    (
+        *("quantised", quantised_convolutions, (1, 3, 12, 12)),
+        ("--input", "data:{{1,3,12,12}}", "--multithread", "2"),
     ),
-    CoverageScenario(
-        name="convolutions-search",
-        model=convolutions,
-        arguments=_SEARCH,
-        input_shape=(1, 3, 16, 16),
+    ("blocked", blocked, (1, 4, 16, 16), (*_FED, "--enable-nchw44")),
+    ("poolings", poolings, (1, 2, 8, 8), (*_FED, "--record-comp-seq")),
+    ("products", products, (12, 12), _FED),
+    (
+        *("shapes", shapes, (2, 3, 4)),
+        ("--input", "data:[" + ",".join(f"{i / 8}" for i in range(24)) + "]"),
     ),
-    CoverageScenario(
-        name="convolutions-recorded",
-        model=convolutions,
-        arguments=_RECORDED,
-        input_shape=(1, 3, 16, 16),
-    ),
-    CoverageScenario(
-        name="quantised",
-        model=quantised_convolutions,
-        arguments=("--input", "data:{{1,3,12,12}}", "--multithread", "2"),
-        input_shape=(1, 3, 12, 12),
-    ),
-    CoverageScenario(
-        name="quantised-search",
-        model=quantised_convolutions,
-        arguments=_SEARCH,
-        input_shape=(1, 3, 12, 12),
-    ),
-    CoverageScenario(
-        name="quantised-recorded",
-        model=quantised_convolutions,
-        arguments=_RECORDED,
-        input_shape=(1, 3, 12, 12),
-    ),
-    CoverageScenario(
-        name="blocked",
-        model=blocked,
-        arguments=(*_FED, "--enable-nchw44"),
-        input_shape=(1, 4, 16, 16),
-    ),
-    CoverageScenario(
-        name="poolings",
-        model=poolings,
-        arguments=(*_FED, "--record-comp-seq"),
-        input_shape=(1, 2, 8, 8),
-    ),
-    CoverageScenario(name="products", model=products, arguments=_FED, input_shape=(12, 12)),
-    CoverageScenario(
-        name="products-search", model=products, arguments=_SEARCH, input_shape=(12, 12)
-    ),
-    CoverageScenario(
-        name="products-recorded", model=products, arguments=_RECORDED, input_shape=(12, 12)
-    ),
-    CoverageScenario(
-        name="shapes",
-        model=shapes,
-        arguments=("--input", "data:[" + ",".join(f"{i / 8}" for i in range(24)) + "]"),
-        input_shape=(2, 3, 4),
-    ),
+)
+_SEARCHED = ("convolutions", "quantised", "products")
+
+SCENARIOS: tuple[CoverageScenario, ...] = tuple(
+    CoverageScenario(f"{name}{suffix}", model, shape, arguments)
+    for name, model, shape, own in _RUNS
+    for suffix, arguments in (("", own), ("-search", _SEARCH), ("-recorded", _RECORDED))
+    if not suffix or name in _SEARCHED
 )
