@@ -26,7 +26,6 @@ from megtrim.elf.layout import (
 from megtrim.elf.objects import (
     ARCHIVE_MAGIC,
     THIN_MAGIC,
-    ArchiveMember,
     MemberKind,
     iter_members,
 )
@@ -95,6 +94,12 @@ class Piece(NamedTuple):
     """Object, or archive and member as in the link map; empty if it is not known."""
 
 
+_OF_ARCHIVE = {
+    MemberKind.INDEX: Piece("[archive index]", Purpose.SYMBOLS),
+    MemberKind.NAMES: Piece("[archive names]", Purpose.HEADERS),
+}
+
+
 class Attribution(Value):
     size_bytes: int
     memory_bytes: int
@@ -125,24 +130,32 @@ def attribute(data: bytes, names: NameSources, *, source: str) -> Attribution:
     if archive and (names.origins or names.twin):
         msg = f"{source}: an archive has no link map and no twin"
         raise InputError(msg, hint="name them for the program that it is linked into")
+    found = _Found()
     try:
-        return _attribute_archive(data) if archive else _attribute_file(data, names)
+        header_bytes = _add_archive(data, found) if archive else _add_file(data, names, found)
     except DAMAGE as error:
         raise make_damage_error(source, error, hint=_HINT, what=_WHAT) from None
+    return Attribution(
+        size_bytes=len(data),
+        memory_bytes=found.memory_bytes,
+        header_bytes=header_bytes,
+        pieces=found.pieces,
+        kept=tuple(found.kept),
+    )
 
 
-def _attribute_file(data: bytes, names: NameSources) -> Attribution:
+def _add_file(data: bytes, names: NameSources, found: _Found) -> int:
+    """Return the size of a section's header."""
     layout = ElfLayout(data)
     naming = layout if names.twin is None else _open_twin(layout, names)
-    linked = not layout.relocatable
-    origins = _origins(names.origins) if names.origins and linked else None
-    found = _Found()
+    origins: Spans[str] | None = None
+    if (listed := names.origins) and not layout.relocatable:
+        origins = Spans(zip(listed.starts, listed.ends, listed.files, strict=True))
     _Walk(data, layout, naming, origins).go(found)
-    return found.sum_up(len(data), layout.section_header_bytes)
+    return layout.section_header_bytes
 
 
-def _attribute_archive(data: bytes) -> Attribution:
-    found = _Found()
+def _add_archive(data: bytes, found: _Found) -> int:
     found.add(0, len(ARCHIVE_MAGIC), Piece("[archive]", Purpose.HEADERS))
     end = len(ARCHIVE_MAGIC)
     for member in iter_members(data):
@@ -155,21 +168,14 @@ def _attribute_archive(data: bytes) -> Attribution:
             found.first = member.start
             _Walk(content, layout, layout, None, member.name).go(found)
             found.first = 0
+        elif member.kind is MemberKind.FILE:
+            piece = Piece("[no object]", Purpose.NOTES, source=member.name)
+            found.add(member.start, member.end, piece)
         else:
-            found.add(member.start, member.end, _member_piece(member))
+            found.add(member.start, member.end, _OF_ARCHIVE[member.kind])
         end = member.end
     found.add(end, len(data), Piece("[padding]", Purpose.PADDING))
-    return found.sum_up(len(data), 0)
-
-
-def _member_piece(member: ArchiveMember) -> Piece:
-    match member.kind:
-        case MemberKind.INDEX:
-            return Piece("[archive index]", Purpose.SYMBOLS)
-        case MemberKind.NAMES:
-            return Piece("[archive names]", Purpose.HEADERS)
-        case MemberKind.FILE:
-            return Piece("[no object]", Purpose.NOTES, source=member.name)
+    return 0
 
 
 class _Found:
@@ -178,7 +184,7 @@ class _Found:
         """Where in the file the offsets begin that are added: those of an archive's member."""
         self.pieces: Counter[Piece] = Counter()
         self.memory_bytes = 0
-        self._kept: list[tuple[int, int]] = []
+        self.kept: list[tuple[int, int]] = []
 
     def add(self, start: int, end: int, piece: Piece) -> None:
         if start < end:
@@ -189,18 +195,9 @@ class _Found:
         if purpose in STRIPPED:
             return
         start, end = start + self.first, end + self.first
-        if self._kept and self._kept[-1][1] == start:
-            start = self._kept.pop()[0]
-        self._kept.append((start, end))
-
-    def sum_up(self, size_bytes: int, header_bytes: int) -> Attribution:
-        return Attribution(
-            size_bytes=size_bytes,
-            memory_bytes=self.memory_bytes,
-            header_bytes=header_bytes,
-            pieces=self.pieces,
-            kept=tuple(self._kept),
-        )
+        if self.kept and self.kept[-1][1] == start:
+            start = self.kept.pop()[0]
+        self.kept.append((start, end))
 
 
 def _open_twin(layout: ElfLayout, names: NameSources) -> ElfLayout:
@@ -231,10 +228,6 @@ def _differ(one: bytes, two: bytes) -> bool:
     return bool(one and two) and one != two
 
 
-def _origins(link_map: LinkMap) -> Spans[str]:
-    return Spans(zip(link_map.starts, link_map.ends, link_map.files, strict=True))
-
-
 class _Walk:
     def __init__(
         self,
@@ -257,7 +250,9 @@ class _Walk:
             self._symbols.setdefault(place, []).append((start, -size_bytes, name))
 
     def go(self, found: _Found) -> None:
-        found.memory_bytes += self._memory_bytes()
+        loaded = [segment for segment in self._layout.segments if segment.kind == LOADED]
+        held = (section.size_bytes for section in self._layout.sections if section.in_memory)
+        found.memory_bytes += sum(each.memory_bytes for each in loaded) if loaded else sum(held)
         claims: list[tuple[int, int, str | int]] = [
             (start, end, name) for name, start, end in self._layout.headers
         ]
@@ -274,12 +269,6 @@ class _Walk:
                     found.add(start, end, Piece(label, Purpose.HEADERS, source=self._member))
                 case int():
                     self._section(found, label, start, end)
-
-    def _memory_bytes(self) -> int:
-        loaded = [each for each in self._layout.segments if each.kind == LOADED]
-        if loaded:
-            return sum(each.memory_bytes for each in loaded)
-        return sum(each.size_bytes for each in self._layout.sections if each.in_memory)
 
     def _gap(self, start: int, end: int) -> Piece:
         gap = self._data[start:end]

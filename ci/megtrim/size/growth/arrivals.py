@@ -8,15 +8,14 @@ one, where prices were asked for. Pure.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.regions.keepset import model_of
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.inputs import NAMELESS, Cause, InputChanges, kind_of
-from megtrim.size.prices import Price, PriceKind, PriceList
+from megtrim.size.prices import PriceKind, PriceList
 from megtrim.util.strict_json import SignedInt
 from megtrim.util.value import Value
 
@@ -75,41 +74,23 @@ def find_arrivals(
     prices: PriceList | None = None,
 ) -> Arrivals:
     """Take all changes by symbol and all prices of the build, as far as they are known."""
-    new = sorted(_list_uses(changes))
+    models = {*changes.new_models}
+    scenarios = (each for each in changes.new_scenarios if model_of(each) not in models)
+    new = [(PriceKind.MODEL, name) for name in sorted(models)]
+    new += [(PriceKind.SCENARIO, name) for name in sorted(scenarios)]
     exact = growth_bytes if _differs_by_scenarios_alone(changes) else None
-    known = _Prices(prices)
     # Another compiler, for example, has other functions run: no one asked for these.
     asked = not {Cause.KEEP_SET, Cause.MODELS}.isdisjoint(changes.causes)
-    parts = _list_parts(changes, symbols, known) if asked else ()
+    parts = _list_parts(changes, symbols, prices) if asked else ()
     return Arrivals(
         uses=tuple(
-            _price_use(kind, name, exact if len(new) == 1 else None, known, changes)
+            _price_use(kind, name, exact if len(new) == 1 else None, prices, changes)
             for kind, name in new
         ),
         together_bytes=exact if len(new) > 1 else None,
         parts=parts[:MOST_PARTS],
         other_parts=len(parts[MOST_PARTS:]),
     )
-
-
-class _Prices:
-    def __init__(self, prices: PriceList | None) -> None:
-        self._found = {(each.kind, each.name): each for each in prices.prices} if prices else {}
-        self.counts_regions = prices is not None and prices.counts_regions
-
-    def find(self, kind: str, name: str) -> Price | None:
-        with suppress(ValueError):  # a data type, for example, has none
-            return self._found.get((PriceKind(kind), name))
-        return None
-
-
-def _list_uses(changes: InputChanges) -> Iterator[tuple[PriceKind, str]]:
-    """Yield the new models, and the new scenarios of models that were there before."""
-    new = {*changes.new_models}
-    yield from ((PriceKind.MODEL, name) for name in new)
-    for each in changes.new_scenarios:
-        if model_of(each) not in new:
-            yield PriceKind.SCENARIO, each
 
 
 def _differs_by_scenarios_alone(changes: InputChanges) -> bool:
@@ -119,21 +100,26 @@ def _differs_by_scenarios_alone(changes: InputChanges) -> bool:
 
 
 def _price_use(
-    kind: PriceKind, name: str, exact: int | None, known: _Prices, changes: InputChanges
+    kind: PriceKind,
+    name: str,
+    exact: int | None,
+    prices: PriceList | None,
+    changes: InputChanges,
 ) -> NewUse:
-    price = known.find(kind, name)
+    found = prices.of_kind(kind) if prices else ()
+    price = next((each for each in found if each.name == name), None)
     alone = price.alone_bytes if price else None
     if exact is not None:
         return NewUse(
             kind=kind, name=name, basis=PriceBasis.BUILT, margin_bytes=exact, alone_bytes=alone
         )
-    if price is None:
+    if price is None or prices is None:
         return NewUse(kind=kind, name=name)
     needs_regions = any(
         kind_of(part) == "region" and any(name in (each, model_of(each)) for each in users)
         for part, users in changes.came.items()
     )
-    least = needs_regions and not known.counts_regions
+    least = needs_regions and not prices.counts_regions
     return NewUse(
         kind=kind,
         name=name,
@@ -144,23 +130,24 @@ def _price_use(
 
 
 def _list_parts(
-    changes: InputChanges, symbols: Sequence[ByteChange], known: _Prices
+    changes: InputChanges, symbols: Sequence[ByteChange], prices: PriceList | None
 ) -> tuple[NewPart, ...]:
     grown: Counter[str] = Counter()
     for change in symbols:
         grown[change.label] += change.growth_bytes
+    known = {
+        (str(each.kind), each.name): each.margin_bytes for each in (prices.prices if prices else ())
+    }
     rows: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
     sizes: dict[tuple[str, str], int | None] = {}
     for part, users in changes.came.items():
         kind, name = kind_of(part), part.partition(" ")[2]
         if kind == NAMELESS:
             continue
-        price = known.find(kind, name)
+        size_bytes = known.get((kind, name))
         if kind == "function":
             name = fold_if_possible(name)
             size_bytes = grown[name] if grown[name] > 0 else None
-        else:
-            size_bytes = price.margin_bytes if price else None
         if kind == "region":
             name = name.partition("<")[0]
         rows[kind, name].append(users)

@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field
 
 from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.regions.keepset import model_of
-from megtrim.size.byte_table import Label
+from megtrim.size.byte_table import Label, tidy
 from megtrim.util.value import Value
 from megtrim.util.wording import count
 
@@ -183,58 +183,59 @@ def compare_inputs(before: InputPrint, after: BuildInputs, *, traced: bool = Fal
     causes = list_causes(before.made_from, digests)
     if not causes:
         return InputChanges()
-    sources = _prints_of(after.sources)
-    kept = _KeptChanges(before, after)
-    found = {*causes} - {Cause.KEEP_SET, Cause.MODELS} | {*kept.find_causes()}
+    known, prints = {*_cut(before.sources)}, _prints_of(after.sources)
+    new_files = prints.keys() - known
+    came, gone = _compare_kept(before, after)
+    scenarios = {name: digest(text) for name, text in sorted(after.scenarios.items())}
+    stayed = {name for name, text in scenarios.items() if before.scenarios.get(name) == text}
+    by_model = (
+        bool(users) and not stayed.intersection(users)
+        for users in (*came.values(), *(users for _, users in gone))
+    )
+    found = {*causes} - {Cause.KEEP_SET, Cause.MODELS}
+    found |= {Cause.MODELS if each else Cause.KEEP_SET for each in by_model}
     if traced and found - {Cause.KEEP_SET}:
         found -= {Cause.KEEP_SET}
     if not found and before.made_from.get(ORDERS) != digests[ORDERS]:
         found = {*causes}
-    new_scenarios = sorted(after.scenarios.keys() - before.scenarios.keys())
+    new_scenarios = sorted(scenarios.keys() - before.scenarios.keys())
+    new_models = {*map(model_of, new_scenarios)} - {*map(model_of, before.scenarios)}
+    values = _shorten_values(after.values)
     return InputChanges(
-        causes=tuple(each for each in Cause if each in found),
-        files=_find_new(sources, before.sources),
-        removed_files=max(0, _count_missing(before.sources, sources)),
-        values=_compare_values(before.values, _shorten_values(after.values)),
-        came=kept.came,
-        went=kept.went,
+        causes=tuple(cause for cause in Cause if cause in found),
+        files=tuple(sorted(prints[each] for each in new_files)),
+        removed_files=max(0, len(known - prints.keys()) - len(new_files)),
+        values=tuple(
+            ValueChange(
+                label=label, before=before.values.get(label, ""), after=values.get(label, "")
+            )
+            for label in sorted(before.values.keys() | values.keys())
+            if before.values.get(label) != values.get(label)
+        ),
+        came=came,
+        went=dict(sorted(Counter(kind for kind, _ in gone).items())),
         new_scenarios=tuple(new_scenarios),
-        new_models=tuple(
-            sorted({*map(model_of, new_scenarios)} - {*map(model_of, before.scenarios)})
-        ),
+        new_models=tuple(sorted(new_models)),
         changed_scenarios=tuple(
-            name
-            for name, text in sorted(after.scenarios.items())
-            if name in before.scenarios and before.scenarios[name] != digest(text)
+            name for name in scenarios if name in before.scenarios and name not in stayed
         ),
-        lost_scenarios=tuple(sorted(before.scenarios.keys() - after.scenarios.keys())),
+        lost_scenarios=tuple(sorted(before.scenarios.keys() - scenarios.keys())),
     )
 
 
-class _KeptChanges:
-    def __init__(self, before: InputPrint, after: BuildInputs) -> None:
-        names = tuple(sorted(before.scenarios))
-        was = {
-            each: (kind_of(users), _read_indices(users, names))
-            for users, found in before.kept.items()
-            for each in _cut(found)
-        }
-        now = {_print(name): name for name in after.kept}
-        self.came = {
-            name: after.kept[name] for each, name in sorted(now.items()) if each not in was
-        }
-        self._went = {each: of for each, of in was.items() if each not in now}
-        self.went = dict(sorted(Counter(kind for kind, _ in self._went.values()).items()))
-        self._stayed = {
-            name
-            for name, text in after.scenarios.items()
-            if before.scenarios.get(name) == digest(text)
-        }
-
-    def find_causes(self) -> Iterator[Cause]:
-        for users in (*self.came.values(), *(of for _, of in self._went.values())):
-            by_model = bool(users) and not self._stayed.intersection(users)
-            yield Cause.MODELS if by_model else Cause.KEEP_SET
+def _compare_kept(
+    before: InputPrint, after: BuildInputs
+) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, tuple[str, ...]]]]:
+    """Return what came, by name, and kind and scenarios of what went."""
+    names = tuple(sorted(before.scenarios))
+    was = {
+        each: (kind_of(users), _read_indices(users, names))
+        for users, found in before.kept.items()
+        for each in _cut(found)
+    }
+    now = {_print(name): name for name in after.kept}
+    came = {name: after.kept[name] for each, name in sorted(now.items()) if each not in was}
+    return came, [gone for each, gone in was.items() if each not in now]
 
 
 def kind_of(name: str) -> str:
@@ -264,36 +265,14 @@ def _prints_of(sources: Mapping[str, str]) -> dict[str, str]:
     return {_print(f"{name}\0{at}"): name for name, at in sources.items()}
 
 
-def _find_new(prints: Mapping[str, str], known: str) -> tuple[str, ...]:
-    before = frozenset(_cut(known))
-    return tuple(sorted(name for each, name in prints.items() if each not in before))
-
-
-def _count_missing(known: str, prints: Mapping[str, str]) -> int:
-    before = frozenset(_cut(known))
-    return len(before - prints.keys()) - len(prints.keys() - before)
-
-
-def _compare_values(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[ValueChange, ...]:
-    labels = sorted(before.keys() | after.keys())
-    return tuple(
-        ValueChange(label=label, before=before.get(label, ""), after=after.get(label, ""))
-        for label in labels
-        if before.get(label) != after.get(label)
-    )
-
-
 def _shorten_values(values: Mapping[str, str]) -> dict[str, str]:
     return {
-        label: _shorten(value)
+        label: value
+        if len(value) <= _LONGEST_VALUE and value.isprintable()
+        else f"sha256 {digest(value)}"
         for label, value in sorted(values.items())
         if find_cause(label) in _SHOWN_CAUSES
     }
-
-
-def _shorten(value: str) -> str:
-    fits = len(value) <= _LONGEST_VALUE and value.isprintable()
-    return value if fits else f"sha256 {digest(value)}"
 
 
 def _cut(prints: str) -> list[str]:
@@ -306,7 +285,6 @@ def _print(text: str) -> str:
 
 
 _MOST_NAMED = 3
-_LONGEST = 100
 _ADVICE = {
     Cause.SOURCE: "look at What changed, which lists the functions and tables that grew",
     Cause.DEPENDENCIES: "if it was not meant, go back to the former commit of the third party",
@@ -341,30 +319,24 @@ def describe_causes(changes: InputChanges) -> tuple[CauseNote, ...]:
 def _describe(cause: Cause, changes: InputChanges) -> Iterator[str]:
     match cause:
         case Cause.SOURCE:
-            yield from _describe_files(changes)
-        case Cause.KEEP_SET | Cause.MODELS:
-            if cause is Cause.MODELS:
-                yield from _describe_scenarios(changes)
+            if changes.files:
+                verb = "differs" if len(changes.files) == 1 else "differ"
+                yield f"{_name_first(changes.files)} {verb}"
+            if changes.removed_files:
+                yield f"{count(changes.removed_files, 'file')} fewer"
+        case Cause.KEEP_SET:
+            yield from _describe_kept(cause, changes)
+        case Cause.MODELS:
+            for names, what in (
+                (changes.new_scenarios, "new"),
+                (changes.changed_scenarios, "changed"),
+                (changes.lost_scenarios, "gone"),
+            ):
+                if names:
+                    yield f"{_name_first(names)} {'is' if len(names) == 1 else 'are'} {what}"
             yield from _describe_kept(cause, changes)
         case _:
             yield from _describe_values(cause, changes)
-
-
-def _describe_files(changes: InputChanges) -> Iterator[str]:
-    if changes.files:
-        yield f"{_name_first(changes.files)} {'differs' if len(changes.files) == 1 else 'differ'}"
-    if changes.removed_files:
-        yield f"{count(changes.removed_files, 'file')} fewer"
-
-
-def _describe_scenarios(changes: InputChanges) -> Iterator[str]:
-    for names, what in (
-        (changes.new_scenarios, "new"),
-        (changes.changed_scenarios, "changed"),
-        (changes.lost_scenarios, "gone"),
-    ):
-        if names:
-            yield f"{_name_first(names)} {'is' if len(names) == 1 else 'are'} {what}"
 
 
 def _describe_kept(cause: Cause, changes: InputChanges) -> Iterator[str]:
@@ -378,8 +350,10 @@ def _describe_kept(cause: Cause, changes: InputChanges) -> Iterator[str]:
         counts = count_kinds(Counter(map(kind_of, came)))
         first = min(came, key=lambda each: (kind_of(each) not in ("region", "function"), each))
         whom = f" for {came[first][0]}" if came[first] else ""
-        what = _shorten_kept(first)
-        yield f"kept and was not: {counts}, such as {what}{whom}"
+        kind, _, what = first.partition(" ")
+        if kind == "function":
+            what = fold_if_possible(what)
+        yield f"kept and was not: {counts}, such as {tidy(what)}{whom}"
     if changes.went and (cause is Cause.KEEP_SET or Cause.KEEP_SET not in changes.causes):
         yield f"not kept any more: {count_kinds(changes.went)}"
 
@@ -398,14 +372,7 @@ def _describe_values(cause: Cause, changes: InputChanges) -> Iterator[str]:
             yield f"{label}: {each.before or 'not set'} → {each.after or 'not set'}"
 
 
-def _shorten_kept(kept: str) -> str:
-    kind, _, text = kept.partition(" ")
-    if kind == "function":
-        text = fold_if_possible(text)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
 def _name_first(names: Sequence[str]) -> str:
-    shown, others = names[:_MOST_NAMED], len(names) - _MOST_NAMED
-    listed = ", ".join(shown)
+    others = len(names) - _MOST_NAMED
+    listed = ", ".join(names[:_MOST_NAMED])
     return f"{listed} and {others:,} more" if others > 0 else listed
