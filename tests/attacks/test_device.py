@@ -54,7 +54,6 @@ SAID = (
 )
 PRETENDED = "printf 'megtrim rc=0\\nmegtrim late=no\\nmegtrim surveyed=yes\\n'"
 Play = tuple[bytes, bytes, tuple[str, ...]]
-"""The plain program, the reduced one, and what the device may say of them."""
 ATTEMPTS: dict[str, tuple[Play, ...]] = {
     "outputs_of_an_earlier_run_are_left": ((GOOD_PROGRAM, script("exit 0"), ("parity",)),),
     "a_wrapper_swallows_the_trap": (
@@ -79,7 +78,6 @@ ATTEMPTS: dict[str, tuple[Play, ...]] = {
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_attempt(papers: Documents, attempt: str) -> None:
-    """Two programs run, and what they do is a product failure up to the gate."""
     for plain, reduced, statuses in ATTEMPTS[attempt]:
         papers.start()
         expect_red(papers, plain, reduced, *statuses)

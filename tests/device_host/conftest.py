@@ -41,7 +41,6 @@ class Host:
         return self.processes.run(Command(argv=command, timeout_s=timeout_s))
 
     def text(self, *argv: str) -> str:
-        """Return what a program prints; it must go well."""
         outcome = self.run(*argv)
         assert outcome.rc == 0, outcome.stdout + outcome.stderr
         return outcome.stdout
@@ -55,7 +54,6 @@ class Host:
         self.text("sh", "-c", paste)
 
     def wait_for(self, file: str, *, lines: int, within_s: float = 60) -> list[str]:
-        """Return a file's lines once it has so many."""
         end = time.monotonic() + within_s
         while time.monotonic() < end:
             found = self.run("cat", file).stdout.splitlines()
@@ -116,7 +114,6 @@ def _remove(host: Host) -> None:
 
 @pytest.fixture(scope="module")
 def booted(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """Debian 12 with systemd as its first process."""
     # Credentials reach a unit by a mount that has to spread; containers begin without that.
     start = "mount --make-rshared / && exec /sbin/init"
     free = ("seccomp=unconfined", "apparmor=unconfined")
@@ -139,7 +136,6 @@ def booted(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="module")
 def image(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """Debian 13 where no systemd runs, as while an image is made."""
     host = _start(engine, "trixie", tmp_path_factory.mktemp("image"), "--init", "sleep 3600")
     try:
         yield host
@@ -148,5 +144,4 @@ def image(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def calls(host: Host) -> list[dict[str, object]]:
-    """Return the registrations that the stand-in for GitHub was asked for."""
     return [json.loads(line) for line in host.text("cat", "/var/log/github").splitlines()]

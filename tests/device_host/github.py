@@ -10,8 +10,6 @@ from pathlib import Path
 
 
 class Api(BaseHTTPRequestHandler):
-    """Answers like the documented call."""
-
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         seen = {"path": self.path, "token": self.headers["Authorization"], "body": body}

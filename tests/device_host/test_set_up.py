@@ -24,7 +24,6 @@ FIRST_JOB = [
 
 
 def _everything(host: Host) -> str:
-    """Return what a set-up could have changed: files with their digests, and users."""
     places = "/etc /usr/local /opt /var/lib/megtrim-host/adb"
     files = f"find {places} -xdev -type f -not -path '*/__pycache__/*'"
     script = f"{files} -exec sha256sum {{}} + | sort"
@@ -32,7 +31,6 @@ def _everything(host: Host) -> str:
 
 
 def test_a_check_changes_nothing(booted: Host) -> None:
-    """Every change is printed, none is made, and the missing token is said to be ours to bring."""
     before = _everything(booted)
     reported = booted.set_up("--check")
 
@@ -47,7 +45,6 @@ def test_a_check_changes_nothing(booted: Host) -> None:
 
 
 def test_without_the_token_nothing_is_begun(booted: Host) -> None:
-    """What only a person can bring is asked for first, with the command."""
     before = _everything(booted)
     reported = booted.set_up()
 
@@ -58,7 +55,6 @@ def test_without_the_token_nothing_is_begun(booted: Host) -> None:
 
 
 def test_set_up_and_again(booted: Host) -> None:
-    """The first run makes a host; the second changes nothing, and says so."""
     booted.give_token()
     first = booted.set_up()
 
@@ -73,7 +69,6 @@ def test_set_up_and_again(booted: Host) -> None:
 
 
 def test_jobs_come_and_go(booted: Host) -> None:
-    """Each job has a registration of its own, and finds nothing of the one before it."""
     lines = booted.wait_for(f"{STATE}/jobs", lines=2 * len(FIRST_JOB))
 
     assert lines[: 2 * len(FIRST_JOB)] == FIRST_JOB * 2
@@ -107,7 +102,6 @@ def test_what_a_job_leaves_running_is_ended(booted: Host) -> None:
 
 
 def test_no_phone_no_registration(booted: Host) -> None:
-    """A host whose phones are gone takes no job only to fail it."""
     booted.text("touch", f"{STATE}/no-phone")
     booted.text("rm", "/etc/megtrim-host/drain")
     before = len(calls(booted))
@@ -154,7 +148,6 @@ def test_the_adb_server_keeps_its_key(booted: Host) -> None:
     ],
 )
 def test_check_names_what_differs(booted: Host, broken: str, said: str) -> None:
-    """And the next run mends it, or says that a person must."""
     booted.text("sh", "-c", broken)
     check = booted.set_up("--check")
     mended = booted.set_up()
@@ -169,7 +162,6 @@ def test_check_names_what_differs(booted: Host, broken: str, said: str) -> None:
 
 
 def test_an_image_can_be_made(image: Host) -> None:
-    """Where systemd does not run, units are enabled and nothing is started; again is nothing."""
     image.give_token()
     first = image.set_up()
     second = image.set_up()

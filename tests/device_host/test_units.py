@@ -1,5 +1,3 @@
-"""The units and rules before systemd's own judges."""
-
 from __future__ import annotations
 
 import pytest
@@ -22,7 +20,6 @@ def host(image: Host) -> Host:
 
 
 def test_units_are_valid(host: Host) -> None:
-    """No unknown key, no program that is not there."""
     reported = host.run("systemd-analyze", "verify", *(f"/etc/systemd/system/{u}" for u in UNITS))
 
     assert (reported.rc, reported.stderr) == (0, "")
@@ -48,7 +45,6 @@ def test_units_are_hardened(host: Host, unit: str) -> None:
     ids=["any vendor", "two vendors"],
 )
 def test_rules_are_valid(host: Host, options: tuple[str, ...], rule: str) -> None:
-    """The rules are udev's language, and they say which phones the adb server may open."""
     assert host.set_up(*options).rc == 0
 
     rules = "/etc/udev/rules.d/60-megtrim-phones.rules"

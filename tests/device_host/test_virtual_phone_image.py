@@ -40,7 +40,6 @@ def rights(processes: ProcessRunner) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def image(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The image, over the device host's Debian. It is kept, and replaced by the next."""
     base = debian_image(engine, "trixie", tmp_path_factory.mktemp("base"))
     before = docker(engine, "image", "inspect", "--format", "{{.Id}}", TAG).stdout
     recipe = ("--file", str(FOLDER / "Dockerfile"), "--build-arg", f"BASE={base}", "--tag", TAG)
@@ -71,7 +70,6 @@ def adb_server(engine: ProcessRunner, tmp_path: Path) -> Iterator[AdbServer]:
 
 @pytest.fixture(scope="module")
 def program(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A static program for arm64 that says where it runs."""
     program = tmp_path_factory.mktemp("arm64") / "arch"
     compiler = ("aarch64-linux-gnu-g++", "-static", str(SOURCE))
     processes.capture(*compiler, "-o", str(program))
@@ -81,7 +79,6 @@ def program(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) 
 def test_a_phone_in_a_container(
     engine: ProcessRunner, container: str, adb_server: AdbServer, program: Path
 ) -> None:
-    """It runs a program for arm64, fails on request, comes back, and exits with 0."""
     serial = reported(docker(engine, "port", container, "5555/tcp")).splitlines()[0]
     server.connect(engine, adb_server, serial)
 

@@ -28,8 +28,6 @@ GOT, DONE = ".got", ".done"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOrder:
-    """The input of the process."""
-
     serials: dict[str, str]
     state: str
     program: str
@@ -42,8 +40,6 @@ class JobOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One that was started."""
-
     process: Background
     out: str
 

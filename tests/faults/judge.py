@@ -15,34 +15,25 @@ from faults.matrix import Case, Fault, Plant, Purpose, Verdict, deliverable, tru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What came out of one case."""
-
     verdict: Verdict
     text: str
-    """The job's own words."""
     fired: bool
-    """Whether the fault hit; True where there was none to hit."""
     wall_s: float
     bound_s: float
     attempts: tuple[str, ...] = ()
-    """Machines that failed on the way, in order, with what was said of each."""
     missing_regions: tuple[str, ...] = ()
     trace_whole: bool = False
     """Whether the trace is, byte for byte, the one that was written."""
     outputs_equal: bool = False
-    """Whether outputs were compared, at least one, and all said to be equal."""
     left: tuple[str, ...] = ()
     """Run directories found on the phones after the next entry, or at once without a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A case, what came out of it, and what is wrong with that."""
-
     case: Case
     seen: Seen
     wrong: tuple[str, ...]
-    """Empty: right."""
 
     @property
     def void(self) -> bool:
@@ -54,7 +45,6 @@ class Judged:
 
     @property
     def given_up(self) -> bool:
-        """The job ended without a result though it could have had one."""
         return not self.delivered and deliverable(self.case)
 
 

@@ -17,18 +17,13 @@ class Fault(StrEnum):
 
     NONE = "none"
     KILL = "kill"
-    """Its processes end; it must be started again."""
     FREEZE = "freeze"
-    """Its processes stand still."""
     UNPLUG = "unplug"
-    """Its connections end."""
     MUTE = "mute"
-    """Nothing arrives any more, and the server still lists it."""
     DISK_FULL = "disk-full"
     SLOW = "slow"
     HOT = "hot"
     BATTERY = "battery"
-    """Nearly empty."""
     VANISH = "vanish"
     """Dead and unplugged at once, in the middle of a transfer where there is one."""
     REBOOT = "reboot"
@@ -55,8 +50,6 @@ class Moment(StrEnum):
 
 
 class Purpose(StrEnum):
-    """What the job is for."""
-
     VERIFY = "verify"
     TRACE = "trace"
 
@@ -74,8 +67,6 @@ class Plant(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a job can say in the end."""
-
     PASS = "pass"
     TRAP = "trap"
     PARITY = "parity"
@@ -88,14 +79,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One way to try a cell."""
-
     purpose: Purpose
     plant: Plant
     spare: bool
-    """Whether the pool holds a second, healthy phone."""
     lasting: bool
-    """Whether the fault stays until the job has ended."""
     turn: int = 1
     """Which of the job's runs meets the fault: verification runs plain, then reduced."""
 
@@ -109,13 +96,10 @@ WAYS = (
     Way(purpose=Purpose.VERIFY, plant=Plant.SOUND, spare=False, lasting=True, turn=2),
 )
 CONTROLS = 5
-"""How often each way is done with no fault at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One run of the suite."""
-
     number: int
     fault: Fault
     moment: Moment
@@ -142,7 +126,6 @@ def truth(way: Way) -> Verdict:
 
 
 def deliverable(case: Case) -> bool:
-    """Tell whether the job can come to its end in spite of the fault."""
     way = case.way
     if case.fault in SOFT | PASSING or way.spare:
         return True
@@ -155,7 +138,6 @@ def full() -> tuple[Case, ...]:
 
 
 def short() -> tuple[Case, ...]:
-    """Return some of it, for every change: each fault and each moment at least once."""
     picked = (
         (Fault.KILL, Moment.RUN, 1),
         (Fault.FREEZE, Moment.PULL, 0),

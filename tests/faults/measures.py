@@ -96,7 +96,6 @@ class _Bench:
         return self.lane.scratch / f"state-{self.count}"
 
     def noticed_in_run(self, fault: str) -> float:
-        """Return how long it took to report that the phone under a program was gone."""
         request = self._make_spec(_LONG_TENTHS)
         return self._noticed(request, fault, {"moment": "run", "delay_s": 2.0})
 
@@ -126,7 +125,6 @@ class _Bench:
         raise AssertionError(msg)
 
     def recovered(self, fault: str, word: str) -> Measure:
-        """Lose the link for half a minute under a job, and let no one do anything about it."""
         request = self._make_spec(10)
         phone = self.lane.first
         phone.fault("reset")
@@ -149,7 +147,6 @@ class _Bench:
         return Measure(what=what, target="the run is delivered", seen=text, met=rc == 0)
 
     def killed(self) -> Iterator[Measure]:
-        """Interrupt a job, and kill one; see what they leave, and for how long."""
         state, phone = self._state(), self.lane.first
         phone.fault("reset")
         with self._job(state, _LONG_TENTHS, spare=False) as job:
@@ -181,7 +178,6 @@ class _Bench:
             yield _none_left(f"a run that {what} (exit status {rc})", self.lane.left())
 
     def four_jobs(self) -> Measure:
-        """Start four jobs on a pool of two phones, and hold what they say side by side."""
         state = self._state()
         with ExitStack() as stack:
             started = (self._job(state, _JOB_TENTHS, spare=True) for _ in range(4))

@@ -54,7 +54,6 @@ def model(seed: int, *, tenths: int, size_bytes: int) -> bytes:
 
 @lru_cache
 def _body(tenths: int, size_bytes: int) -> tuple[bytes, int]:
-    """Return all but the end of a model, and the digest so far."""
     # Cases are repeatable; nothing here is a secret.
     body = bytes((tenths,)) + random.Random(0).randbytes(size_bytes - 17)
     return body, _digest(body, 1469598103934665603)
@@ -86,8 +85,6 @@ def keep_set(plant: Plant) -> KeepSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """What a case runs."""
-
     plain: Path
     profile: Path
     reduced: Path
@@ -97,7 +94,6 @@ class Files:
 def write_files(
     folder: Path, compiled: bytes, plant: Plant, seed: int, *, tenths: int, size_bytes: int
 ) -> Files:
-    """Write the three builds, each by the name that a scenario's program has, and the model."""
     paths = {}
     for variant in (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED):
         path = folder / variant / "load_and_run"

@@ -135,8 +135,6 @@ def _measures(measures: Sequence[Mapping[str, Any]]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """One number that was asked for, taken with the waiting times that users have."""
-
     what: str
     target: str
     seen: str

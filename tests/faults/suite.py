@@ -25,7 +25,6 @@ TESTS = Path(__file__).resolve().parents[1]
 CASES = "--cases"
 _LANE_S = 3 * 3600.0
 _TRIES = 3
-"""How often a case is done until its fault hits."""
 
 
 def chosen(numbers: Sequence[int], *, in_short: bool) -> tuple[Case, ...]:
@@ -53,7 +52,6 @@ def _until_hit(case: Case, phones: Lane, compiled: bytes) -> Judged:
 
 
 def child(numbers: Sequence[int], *, in_short: bool) -> None:
-    """Be a lane: print one line of JSON for each case."""
     cases = chosen(numbers, in_short=in_short)
     for judged in run_lane(cases, os.getpid(), ProcessRunner(os.environ)):
         sys.stdout.write(json.dumps(encode(judged)) + "\n")
@@ -63,7 +61,6 @@ def child(numbers: Sequence[int], *, in_short: bool) -> None:
 def run(
     cases: Sequence[Case], *, lanes: int, in_short: bool, tell: Callable[[Judged], None]
 ) -> tuple[list[Judged], float]:
-    """Do the cases in so many lanes; return what came of them, by number, and the seconds."""
     found: dict[int, Judged] = {}
     lock = threading.Lock()
     start = time.monotonic()

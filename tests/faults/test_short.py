@@ -32,7 +32,6 @@ def phones(processes: ProcessRunner, tmp_path: Path) -> Iterator[Lane]:
 
 
 def test_no_verdict_is_wrong() -> None:
-    """Whatever happens to a phone, the verdict is the product's own, or *infrastructure*."""
     judged, _ = suite.run(short(), lanes=2, in_short=True, tell=lambda _judged: None)
     found = tally(judged)
     wrong = [f"{each.case}: {said}" for each in judged for said in each.wrong]
@@ -69,7 +68,6 @@ def test_a_lost_link_taken_for_a_failure_is_caught(
 
 
 def _unplugged(phones: Lane, processes: ProcessRunner, tmp_path: Path) -> Judged:
-    """Unplug a phone under the plain build's run, after which nothing more is asked of it."""
     compiled = compile_program(processes, tmp_path).read_bytes()
     way = replace(WAYS[0], turn=1)
     case = Case(number=1, fault=Fault.UNPLUG, moment=Moment.RUN, way=way)

@@ -49,7 +49,6 @@ def case(way: Way, fault: Fault = Fault.KILL) -> Case:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_truth_is_right(way: Way) -> None:
-    """What the programs lead to is right with and without a fault."""
     seen = replace(GOOD, verdict=truth(way))
     assert judge(case(way), seen).wrong == ()
     assert judge(case(way, Fault.NONE), seen).wrong == ()
@@ -57,7 +56,6 @@ def test_the_truth_is_right(way: Way) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_infrastructure_is_right_where_something_failed(way: Way) -> None:
-    """A fault may cost the result; without one there is no excuse."""
     assert judge(case(way), LOST).wrong == ()
     assert judge(case(way, Fault.NONE), LOST).wrong == ("nothing failed, and it says: link lost",)
 
@@ -65,7 +63,6 @@ def test_infrastructure_is_right_where_something_failed(way: Way) -> None:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("verdict", Verdict)
 def test_every_other_verdict_is_wrong(way: Way, verdict: Verdict) -> None:
-    """A product failure for a device fault, a pass for a product failure, and the like."""
     judged = judge(case(way), replace(GOOD, verdict=verdict, attempts=("a: b",), text="so"))
     if verdict in (truth(way), Verdict.INFRASTRUCTURE):
         assert judged.wrong == ()
@@ -92,7 +89,6 @@ def test_a_right_verdict_needs_its_evidence(
 
 
 def test_bound_directories_and_attempts_count() -> None:
-    """A hang, a directory left behind, and a failure that names no machine are wrong."""
     way = WAYS[0]
     assert judge(case(way), replace(GOOD, wall_s=11.0)).wrong == (
         "it took 11 s, its bound is 10 s",
@@ -106,7 +102,6 @@ def test_bound_directories_and_attempts_count() -> None:
 
 
 def test_tally_counts() -> None:
-    """A fault that never hit is no run of its cell; what it did wrong still counts."""
     lasting, mended = WAYS[5], WAYS[0]
     judged = [
         judge(case(WAYS[1]), replace(GOOD, verdict=Verdict.TRAP, wall_s=3.0)),
@@ -121,7 +116,6 @@ def test_tally_counts() -> None:
 
 
 def test_full_matrix() -> None:
-    """Every cell six times, three of them planted; 300 runs and more, controls among them."""
     cases = full()
     cells = Counter((case.fault, case.moment) for case in cases if case.fault is not Fault.NONE)
     planted = Counter(
@@ -137,7 +131,6 @@ def test_full_matrix() -> None:
 
 
 def test_short_matrix() -> None:
-    """Each fault, each moment, each kind of plant and each way."""
     cases = short()
     assert {case.fault for case in cases} == set(Fault)
     assert {case.moment for case in cases} == set(Moment)
@@ -159,7 +152,6 @@ def test_short_matrix() -> None:
     ],
 )
 def test_deliverable(fault: str, spare: bool, lasting: bool, expected: bool) -> None:
-    """A second phone, an end of the fault, or a fault that stops nothing."""
     way = Way(purpose=Purpose.TRACE, plant=Plant.SOUND, spare=spare, lasting=lasting)
     case = Case(number=1, fault=Fault(fault), moment=Moment.RUN, way=way)
     assert deliverable(case) is expected
@@ -179,7 +171,6 @@ def test_page_is_that_of_the_record() -> None:
 
 
 def test_record_is_of_a_whole_run() -> None:
-    """Every case, every fault hit, nothing wrong, every number reached."""
     record = _record()
     judged = [decode(run) for run in record["runs"]]
     assert [each.case for each in judged] == list(full())

@@ -49,8 +49,6 @@ def bound_s(timeouts: Timeouts, attempts: int) -> float:
 
 @dataclass(slots=True, kw_only=True)
 class _Work:
-    """What is done on a lease, as often as it is asked for; the fault is set but once."""
-
     case: Case
     lane: Lane
     files: Files
@@ -108,7 +106,6 @@ class _Work:
 
 
 def attempt(case: Case, lane: Lane, compiled: bytes, timeouts: Timeouts = SHORT) -> Seen:
-    """Do one case and return what came out of it. The lane's phones are healthy afterwards."""
     folder = lane.scratch / f"case-{case.number}"
     shutil.rmtree(folder, ignore_errors=True)
     files = write_files(
@@ -156,7 +153,6 @@ def _seen(work: _Work, seen: Seen) -> Seen:
 
 
 def _verdict(job: Callable[[], Verdict]) -> tuple[Verdict, str, tuple[str, ...]]:
-    """Return verdict, words and attempts, as a stage makes them of what a job raises."""
     try:
         return job(), "", ()
     except InfrastructureFailure as failure:

@@ -40,7 +40,6 @@ class Lane:
     scratch: Path
 
     def device(self, state: Path, timeouts: Timeouts, *, spare: bool) -> Device:
-        """Return a pool of the first phone, or of both, as a configuration would make it."""
         phones = (self.first, self.second) if spare else (self.first,)
         serials = {phone.name: phone.serial for phone in phones}
         processes = ProcessRunner({**self.processes.env, "MEGTRIM_STATE": str(state)})
@@ -65,7 +64,6 @@ class Lane:
         return tuple(found)
 
     def shell(self, phone: RunningPhone, text: str) -> str:
-        """Run something on a phone by bare adb and return what it printed."""
         return self.processes.run(
             Command(argv=self.adb(phone, "shell", "-n", text), timeout_s=_CALL_S)
         ).stdout
@@ -127,7 +125,6 @@ class Clock:
                 return
 
     def stopped(self) -> float | None:
-        """Return when that was; None: never."""
         self._stop.set()
         self._thread.join()
         if self._at_s is None and self._happened():

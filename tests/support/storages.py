@@ -65,7 +65,6 @@ class Redis:
 
 @contextmanager
 def redis_server(processes: ProcessRunner, folder: Path, settings: str = "") -> Iterator[Redis]:
-    """Run one that keeps its entries in memory, with these lines as its redis.conf."""
     port = free_port()
     (folder / "redis.conf").write_text(settings, encoding="utf-8")
     argv = (

@@ -1,5 +1,3 @@
-"""scripts/kit.py: a kit that works, from nothing, twice at once, and after a job that was cut."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""scripts/kit_release.py: a version is cut, held against its tag, built twice, and compared."""
-
 from __future__ import annotations
 
 import os

@@ -18,13 +18,11 @@ from virtual_phone.system import rootfs
 
 @pytest.fixture(scope="session")
 def phone_root() -> Path:
-    """The files that phones share; made once for this user."""
     return rootfs.provide(ProcessRunner(os.environ)).path
 
 
 @pytest.fixture(scope="session")
 def phone_environment() -> Iterator[dict[str, str]]:
-    """An environment in which these tests' phones are the only ones."""
     with tempfile.TemporaryDirectory(prefix="mt-", dir="/tmp") as folder:
         yield {**os.environ, "XDG_RUNTIME_DIR": folder}
 
@@ -45,5 +43,4 @@ def start_phone(
 
 @pytest.fixture
 def phone(start_phone: StartPhone) -> ConnectedPhone:
-    """One phone, as a person would have it: not rooted."""
     return start_phone()

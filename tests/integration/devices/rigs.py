@@ -35,11 +35,8 @@ class Rig:
     kind: str
     device: Device
     program: Path
-    """A static program that does what its arguments say: see signal_probe.c."""
     dynamic: Path
-    """One that prints a line and needs a C++ library."""
     left: Callable[[], list[str]]
-    """Names of the run directories on the machine."""
     said: list[str] = field(default_factory=list)
 
     @property
@@ -48,7 +45,6 @@ class Rig:
 
     @contextmanager
     def open(self) -> Iterator[RunDirectory]:
-        """Give out a run directory with the program in it, as ``deed``."""
         with self.device.reserve() as lease, lease.open() as directory:
             directory.put(self.program, "deed")
             yield directory
@@ -56,8 +52,6 @@ class Rig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Programs:
-    """Both programs for one machine."""
-
     deed: Path
     dynamic: Path
 
@@ -80,8 +74,6 @@ def build(processes: ProcessRunner, folder: Path, prefix: str) -> Programs:
 
 
 class Maker:
-    """Makes a rig of a kind; what it started ends with the stack."""
-
     def __init__(
         self,
         request: pytest.FixtureRequest,
@@ -212,7 +204,6 @@ class ConnectedPhone(RunningPhone):
 
 
 StartPhone = Callable[..., ConnectedPhone]
-"""Takes what a Wish takes, all of it optional."""
 
 
 @contextmanager

@@ -124,7 +124,6 @@ def test_a_frozen_phone_is_noticed(phone: ConnectedPhone, program: Callable[[str
 def test_a_phone_that_dies(
     phone: ConnectedPhone, program: Callable[[str], Path], moment: str
 ) -> None:
-    """At any moment it is a lost link, unless all results were there already."""
     phone.fault("kill", moment=moment)
     results: list[bytes | None] = []
     try:
@@ -139,7 +138,6 @@ def test_a_phone_that_dies(
 
 
 def test_a_full_phone(start_phone: StartPhone, program: Callable[[str], Path]) -> None:
-    """Before a push and after a run; with room again, it works again."""
     phone = start_phone(data_bytes=20_000_000)
     with pytest.raises(NoSpace), machine(phone).open() as directory:
         directory.put(program("exec cat /dev/zero >big"), "p")
@@ -159,7 +157,6 @@ def test_a_full_phone(start_phone: StartPhone, program: Callable[[str], Path]) -
 
 
 def test_another_version_never_meets_the_server(phone: ConnectedPhone, tmp_path: Path) -> None:
-    """Nor does a call start a server where there is none."""
     program = find_adb(phone.processes).program
     older = tmp_path / "adb"
     older.write_text(f"#!/bin/sh\n{program} \"$@\" | sed 's/1[.]0[.]41/1.0.40/'\n")

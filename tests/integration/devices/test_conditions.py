@@ -59,7 +59,6 @@ int main(int count, char** words) {
 
 @pytest.fixture(scope="module")
 def program(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An arm64 program that crashes on demand, and otherwise prints its governor."""
     folder = tmp_path_factory.mktemp("program")
     (folder / "x.c").write_text(PROGRAM, encoding="utf-8")
     processes.capture(
@@ -96,7 +95,6 @@ def governors(phone: ConnectedPhone) -> str:
 
 
 def test_a_phone_reports_its_facts_in_one_call(start_phone: StartPhone) -> None:
-    """By its own shell and tools, which are those of a phone."""
     phone = start_phone(properties={"ro.build.version.security_patch": "2022-01-05"})
     facts = parse_facts(call(link_to(phone), FACTS_SCRIPT, timeout_s=20))
 
@@ -176,7 +174,6 @@ def test_what_a_killed_holder_left_is_mended_at_the_next_entry(
 
 
 def test_a_crash_leaves_what_the_phone_knows(phone: ConnectedPhone, program: Path) -> None:
-    """Its log's words of this process, and of no other."""
     phone.log("12-31 23:59:58.000     1     1 F libc    : Fatal signal 6 in tid 1\n")
     ran, _ = run(phone, program, "crash")
 

@@ -47,7 +47,6 @@ ODD_WORDS = (
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Programs]:
-    """Programs of a compiler's prefix, made once."""
     made: dict[str, Programs] = {}
     processes = ProcessRunner(os.environ)
 
@@ -72,7 +71,6 @@ def device(
 
 @pytest.fixture
 def rig(device: Rig) -> Iterator[Rig]:
-    """The device, which must hold no run directory when a test ends."""
     yield device
     assert device.left() == []
 
@@ -91,7 +89,6 @@ def decoded(stdout: str) -> list[str]:
 
 
 def processes_of(word: str) -> list[int]:
-    """Return the processes anywhere on this machine that were started with that word."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -112,7 +109,6 @@ def gone(word: str) -> bool:
 
 
 def test_exit_statuses_are_exact(rig: Rig) -> None:
-    """All of them are the program's own, those that ssh, adb and shells use for themselves too."""
     statuses = (0, 1, 2, 3, 7, 42, 77, 99, 124, 125, 126, 127, 128, 129, 130, 137, 200, 254, 255)
     with rig.open() as directory:
         found = [do(directory, "exit", str(status)) for status in statuses]
@@ -137,7 +133,6 @@ def test_a_program_is_bound_to_its_cpu(rig: Rig) -> None:
 
 
 def test_signals_are_exact(rig: Rig) -> None:
-    """As a shell reports them: 128 and the signal's number."""
     signals = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15)
     with rig.open() as directory:
         found = [do(directory, "kill", str(number)).rc - 128 for number in signals]
@@ -162,7 +157,6 @@ def test_a_signal_from_outside_is_known(rig: Rig) -> None:
 
 
 def test_both_streams_arrive_apart_and_whole(rig: Rig) -> None:
-    """To the last byte, with and without a last line end."""
     with rig.open() as directory:
         both = do(directory, "out", "one\n\n two", ",", "err", "three\n")
         nothing = do(directory, "exit", "0")
@@ -172,7 +166,6 @@ def test_both_streams_arrive_apart_and_whole(rig: Rig) -> None:
 
 
 def test_output_is_reported_while_the_program_runs(rig: Rig) -> None:
-    """Line by line, the program's own alone, long before it ends."""
     reported: list[tuple[str, float]] = []
     words = ("out", "first\n", ",", "sleep", "1200", ",", "out", "second\n")
     with rig.open() as directory:
@@ -218,7 +211,6 @@ def test_output_that_is_no_text(rig: Rig) -> None:
 
 
 def test_arguments_arrive_unchanged(rig: Rig) -> None:
-    """No shell on the way takes a word apart or reads anything in it."""
     with rig.open() as directory:
         run = do(directory, "hex", *ODD_WORDS)
 
@@ -243,7 +235,6 @@ def test_variables_arrive_unchanged(rig: Rig) -> None:
 
 
 def test_files_go_and_come_unchanged(rig: Rig, tmp_path: Path) -> None:
-    """Binary, of all line ends, empty, and 30 MB."""
     contents = {
         "bytes": bytes(range(256)) * 5,
         "lines": b"a\r\nb\nc\r\0\n",
@@ -266,7 +257,6 @@ def test_files_go_and_come_unchanged(rig: Rig, tmp_path: Path) -> None:
 
 
 def test_what_was_put_is_there_and_can_be_fetched(rig: Rig, tmp_path: Path) -> None:
-    """In the folder where the program runs, with nothing else in it but folders that were made."""
     (tmp_path / "m").write_bytes(b"weights")
     with rig.open() as directory:
         directory.put(tmp_path / "m", "model.mge")
@@ -279,7 +269,6 @@ def test_what_was_put_is_there_and_can_be_fetched(rig: Rig, tmp_path: Path) -> N
 
 
 def test_what_is_not_there(rig: Rig) -> None:
-    """No file, no folder, a folder in the place of a file and the other way round."""
     with rig.open() as directory:
         directory.make("dump")
         do(directory, "write", "dump/out", "x")
@@ -308,7 +297,6 @@ def test_names_that_a_program_chose(rig: Rig) -> None:
 
 @pytest.mark.parametrize("name", ["my model.mge", "it's", "-rf", "数据.npy"])
 def test_names_that_a_person_chose(rig: Rig, tmp_path: Path, name: str) -> None:
-    """They work, or are refused before anything runs, in words that show them."""
     (tmp_path / "file").write_bytes(b"x")
     with rig.open() as directory:
         try:
@@ -321,7 +309,6 @@ def test_names_that_a_person_chose(rig: Rig, tmp_path: Path, name: str) -> None:
 
 
 def test_a_source_that_is_not_there(rig: Rig, tmp_path: Path) -> None:
-    """It is named, and it is neither the program's fault nor our bug."""
     with pytest.raises(InfrastructureFailure, match=r"nowhere cannot be "), rig.open() as directory:
         directory.put(tmp_path / "nowhere", "model.mge")
 
@@ -379,7 +366,6 @@ def test_put_does_not_write_through_a_link(rig: Rig, tmp_path: Path) -> None:
 
 
 def test_a_file_can_be_put_again(rig: Rig, tmp_path: Path) -> None:
-    """The newest one counts, whatever a program did to the one before."""
     with rig.open() as directory:
         for data in (b"one", b"two two", b"one"):
             (tmp_path / "in").write_bytes(data)
@@ -422,7 +408,6 @@ def test_a_program_with_libraries(rig: Rig) -> None:
 
 
 def test_the_time_of_a_run_is_measured(rig: Rig) -> None:
-    """Of the program, without the way to the device."""
     with rig.open() as directory:
         run = do(directory, "sleep", "700")
 
@@ -430,7 +415,6 @@ def test_the_time_of_a_run_is_measured(rig: Rig) -> None:
 
 
 def test_too_slow_is_a_value_and_ends_everything(rig: Rig) -> None:
-    """The program and its child are gone when the run returns; the device can be used on."""
     word = f"slow-{os.getpid()}-{rig.kind}"
     with rig.open() as directory:
         run = do(directory, "out", "begun", ",", "child", word, ",", "nap", timeout_s=1)
@@ -459,7 +443,6 @@ def test_nothing_runs_on_after_a_job(rig: Rig) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ZeroDivisionError(), InputError("x")])
 def test_nothing_is_left_after_an_error(rig: Rig, error: BaseException) -> None:
-    """Whatever went wrong, and whatever rights the program took from its files."""
     with pytest.raises(type(error)), rig.open() as directory:
         directory.make("dump")
         do(directory, "write", "dump/x", "x", ",", "mode", "0", "dump", ",", "mode", "0", "deed")
@@ -486,7 +469,6 @@ def test_two_jobs_at_once_do_not_meet(rig: Rig) -> None:
 
 
 def test_it_says_what_it_is(rig: Rig) -> None:
-    """The same each time, in plain words; the kind is the one that was asked for."""
     assert rig.device.kind == rig.kind
     assert rig.device.identity() == rig.device.identity()
     assert rig.device.identity()["kind"] == rig.kind

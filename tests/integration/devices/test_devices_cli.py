@@ -27,8 +27,6 @@ PROGRAM = "#!/system/bin/sh\n"
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """A person in a folder with a configuration, at a host with phones."""
-
     folder: Path
     processes: ProcessRunner
 
@@ -80,7 +78,6 @@ def desk(phone: ConnectedPhone, tmp_path: Path) -> Desk:
 def test_the_listing_names_every_phone_and_how_it_stands(
     desk: Desk, start_phone: StartPhone
 ) -> None:
-    """Those of the configuration, and those that are only attached."""
     other = start_phone()
     rows = {row["key"]: row for row in desk.json("list", "--facts")["devices"]}
 
@@ -96,7 +93,6 @@ def test_the_listing_names_every_phone_and_how_it_stands(
 
 
 def test_phones_need_no_configuration(desk: Desk, phone: ConnectedPhone) -> None:
-    """A person who just plugged one in can use it by its serial."""
     (desk.folder / "megtrim.yaml").unlink()
     program = desk.program("echo hello")
 
@@ -105,7 +101,6 @@ def test_phones_need_no_configuration(desk: Desk, phone: ConnectedPhone) -> None
 
 
 def test_a_run_brings_files_streams_and_ends_as_the_program_does(desk: Desk) -> None:
-    """Its status is printed; megtrim's own says whose failure it was."""
     (desk.folder / "data").write_text("cargo\n", encoding="utf-8")
     program = desk.program('cat data; echo "$X $*"; exit 7')
     words = ("devices", "run", "pixel", "--put", "data", "--env", "X=1", "--", str(program))
@@ -122,7 +117,6 @@ def test_a_run_brings_files_streams_and_ends_as_the_program_does(desk: Desk) -> 
 
 
 def test_a_person_puts_aside_and_restores(desk: Desk) -> None:
-    """A check does not lift it, and no job gets it meanwhile."""
     put = desk.megtrim("devices", "quarantine", "pixel", "--reason", "battery is swollen")
     assert (put.rc, put.stdout) == (0, "pixel: quarantined because battery is swollen\n")
     ran = desk.megtrim("devices", "run", "pixel", "--", str(desk.program("exit 0")))
@@ -166,7 +160,6 @@ def test_a_killed_phone_comes_back_by_recovery(desk: Desk, phone: ConnectedPhone
 
 
 def test_a_holder_that_is_killed_frees_the_phone(desk: Desk, phone: ConnectedPhone) -> None:
-    """And the next job finds nothing of it on the phone."""
     program = desk.program("echo started; sleep 100")
     with desk.companion("devices", "run", "pixel", "--", str(program), log="holder.log") as holder:
         until(lambda: "started" in (desk.folder / "holder.log").read_text(), "the program")
@@ -201,7 +194,6 @@ def desk_holder(desk: Desk) -> int | None:
 def test_a_pool_with_a_dead_phone_delivers(
     desk: Desk, phone: ConnectedPhone, start_phone: StartPhone
 ) -> None:
-    """The dead one is put aside with the reason, and the job runs on the other."""
     other = start_phone()
     configured(
         desk.folder,

@@ -33,7 +33,6 @@ def board(processes: ProcessRunner, tmp_path: Path) -> Iterator[Sshd]:
 
 @pytest.fixture
 def team(make_project: MakeProject) -> Iterator[Team]:
-    """A team that trims by functions, and whose keep set was recorded without ssh."""
     it = Team(make_project(MODEL))
     config = it.project.read()
     config["trim"]["level"] = "function"
@@ -54,7 +53,6 @@ def rock(board: Sshd, **more: object) -> dict[str, object]:
 
 
 def test_a_board_records_and_proves(team: Team, board: Sshd) -> None:
-    """The twin was brought there; the keep set is the same, byte for byte."""
     whole = team.keep.texts()
     team.project.change(devices=[rock(board)])
     team.keep.remove()

@@ -23,8 +23,6 @@ LONGEST_S = 60.0
 
 
 class Jobs:
-    """Starts jobs and reads what they noted."""
-
     def __init__(self, folder: Path, processes: ProcessRunner, stack: ExitStack) -> None:
         self.folder = folder
         self.leases = Leases(folder / "state", "test", utc_now)
@@ -54,7 +52,6 @@ def jobs(tmp_path: Path, processes: ProcessRunner) -> Iterator[Jobs]:
 
 
 def test_many_jobs_at_once_on_two_phones(jobs: Jobs) -> None:
-    """Started together: a phone is never given to two, and none is forgotten."""
     for number in range(10):
         jobs.start(f"job{number}", 0.05, "A", "B")
 
@@ -66,7 +63,6 @@ def test_many_jobs_at_once_on_two_phones(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_lease_dies_with_its_holder(jobs: Jobs, number: int) -> None:
-    """The machine is free, and the next one gets it."""
     jobs.start("holder", LONGEST_S, "A")
     until(lambda: jobs.noted("takes"), "the holder")
     jobs.start("next", 0.0, "A")

@@ -55,7 +55,6 @@ def type_all(team: Place, blocks: tuple[Block, ...]) -> None:
 
 
 def test_with_a_phone(make_team: MakeTeam, start_phone: StartPhone) -> None:
-    """From the first look to a phone that was put aside."""
     phone = start_phone(properties={"ro.product.model": "Pixel 6"})
     team = make_team(PHONE)
     team.env.update(phone.server.env)
@@ -81,7 +80,6 @@ def test_with_a_board(make_team: MakeTeam, processes: ProcessRunner, tmp_path: P
 
 
 def test_without_any(make_team: MakeTeam, phone_environment: dict[str, str]) -> None:
-    """A virtual phone is started for the trim, and ends with it."""
     team = make_team()
     team.env["XDG_RUNTIME_DIR"] = phone_environment["XDG_RUNTIME_DIR"]
 
@@ -91,7 +89,6 @@ def test_without_any(make_team: MakeTeam, phone_environment: dict[str, str]) -> 
 def test_a_phone_in_another_terminal(
     make_team: MakeTeam, adb_server: AdbServer, phone_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """The first terminal says the address that is used in the second."""
     start, reach = (block for block in BLOCKS if OWN_NAME in block.what)
     team = make_team()
     team.env.update(adb_server.env, XDG_RUNTIME_DIR=phone_environment["XDG_RUNTIME_DIR"])
@@ -107,7 +104,6 @@ def test_a_phone_in_another_terminal(
 
 
 def said(log: Path, pattern: str) -> str:
-    """Return what a line of the log names, once it is there."""
     deadline = time.monotonic() + 60
     while not (found := re.search(pattern, log.read_text("utf-8"), re.MULTILINE)):
         assert time.monotonic() < deadline, log.read_text("utf-8")

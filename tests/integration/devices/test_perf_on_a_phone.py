@@ -48,7 +48,6 @@ def team(
 
 
 def read_rows(reported: str) -> dict[str, dict[str, Any]]:
-    """Return the rows of a run that was shown as JSON, by their experiment."""
     folder = json.loads(reported)["done"]["verdict/verdict"]["folder"]
     verdict = json.loads(Path(folder, "verdict.json").read_text("utf-8"))
     return {row["experiment"]: row for row in verdict["performance"]["rows"]}
@@ -58,7 +57,6 @@ def read_rows(reported: str) -> dict[str, dict[str, Any]]:
 def test_samples_of_a_hot_phone_are_left_out_of_their_row(
     team: Project, phone: ConnectedPhone
 ) -> None:
-    """Other rounds take their place; the cache was searched on the phone, and read there."""
     phone.fault("hot", 82.0, moment="run", nth=IN_THE_NEXT_ROW, for_s=2.0)
 
     ended = team.run("perf run", *ROUNDS, "--json")
@@ -79,7 +77,6 @@ def test_samples_of_a_hot_phone_are_left_out_of_their_row(
 
 @pytest.mark.parametrize("team", ["lost"], indirect=True)
 def test_a_phone_that_is_lost_in_a_row_costs_that_row(team: Project, phone: ConnectedPhone) -> None:
-    """The row says so, what was measured before is delivered. A check ends its quarantine."""
     phone.fault("kill", moment="run", nth=IN_THE_NEXT_ROW)
 
     ended = team.run("perf run", *ROUNDS, "--json")

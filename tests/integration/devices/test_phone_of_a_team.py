@@ -54,7 +54,6 @@ def _verdict(project: Project) -> dict[str, Any]:
 def test_a_phone_that_is_gone_blocks_no_one_until_its_proof_is_too_old(
     team: Project, phone: ConnectedPhone
 ) -> None:
-    """Proven by the phone; then unverified, with the proof's age; then a failure."""
     with clock_at("2027-01-01"):
         proven = team.run("trim")
     assert proven.rc == 0, proven.stderr

@@ -25,14 +25,11 @@ COMMITTED = "megtrim/functions.keepset"
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A copy of the sample engine, and the environment of whoever trims it."""
-
     folder: Path
     out: Path
     environment: dict[str, str]
 
     def trim(self, *more: str) -> list[bytes]:
-        """Trim as the demo does; return the lists of functions and the program that ships."""
         config = ("--config", str(self.folder / "functions.yaml"), "--out", str(self.out))
         argv = (sys.executable, "-m", "megtrim", "trim", *config, "--json", *more)
         ended = ProcessRunner(self.environment).run(Command(argv=argv, timeout_s=1800))
@@ -107,7 +104,6 @@ def test_a_twin_records_on_a_phone(
     phone_environment: dict[str, str],
     tmp_path: Path,
 ) -> None:
-    """Its code can be written there, and the record is a file next to the program."""
     program, table = twin
     spec = DeviceSpec(
         name="phone",

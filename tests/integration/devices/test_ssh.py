@@ -37,7 +37,6 @@ def board(processes: ProcessRunner, tmp_path: Path) -> Iterator[Sshd]:
 
 @pytest.fixture
 def make_spec(board: Sshd) -> Iterator[MakeSpec]:
-    """Return a maker of specs for the board; its arguments replace settings."""
     with tempfile.TemporaryDirectory(prefix="mt") as state:
         env = {**os.environ, "MEGTRIM_STATE": state}
         env.pop("XDG_RUNTIME_DIR", None)
@@ -79,7 +78,6 @@ def failure_of(board: Board) -> InfrastructureFailure:
 
 
 def test_a_board_says_what_it_is(make_spec: MakeSpec) -> None:
-    """In one call; two users of one board are one machine."""
     one, other = only(make_spec()), only(make_spec(user="someone"))
 
     assert one.alive()
@@ -104,7 +102,6 @@ def test_calls_share_one_connection(make_spec: MakeSpec, board: Sshd) -> None:
 
 
 def test_a_board_whose_key_is_not_known(make_spec: MakeSpec, tmp_path: Path) -> None:
-    """No one is asked, nothing is learnt; the words say how to compare and where to put it."""
     known = tmp_path / "nothing known"
     known.touch()
     one = only(make_spec(known_hosts=known))
@@ -120,7 +117,6 @@ def test_a_board_whose_key_is_not_known(make_spec: MakeSpec, tmp_path: Path) -> 
 
 
 def test_a_board_with_another_key(make_spec: MakeSpec, board: Sshd) -> None:
-    """It may be another machine: it is not used."""
     known = board.knows(board.new_key("other key"))
     failure = failure_of(only(make_spec(known_hosts=known)))
 
@@ -152,7 +148,6 @@ def test_a_board_that_is_not_there(make_spec: MakeSpec) -> None:
 
 
 def test_a_shell_that_greets(processes: ProcessRunner, make_spec: MakeSpec, tmp_path: Path) -> None:
-    """Its words would stand in every file that is fetched."""
     (tmp_path / "loud").mkdir()
     with sshd.running(processes, tmp_path / "loud", greeting="Welcome aboard") as loud:
         failure = failure_of(only(replace(make_spec(), settings=loud.settings)))
@@ -164,7 +159,6 @@ def test_a_shell_that_greets(processes: ProcessRunner, make_spec: MakeSpec, tmp_
 def test_a_connection_that_breaks_under_a_run(
     make_spec: MakeSpec, board: Sshd, tmp_path: Path
 ) -> None:
-    """It is no end of the program. The next job finds a clean board and works."""
     device = devices.KINDS["ssh"](make_spec())
     program = script(tmp_path, "echo begun > mark; sleep 60")
     with ExitStack() as stack:
@@ -185,7 +179,6 @@ def test_a_connection_that_breaks_under_a_run(
 
 
 def test_a_board_that_freezes_under_a_run(make_spec: MakeSpec, board: Sshd, tmp_path: Path) -> None:
-    """It is noticed in a few heart-beats, long before the program's own time is up."""
     one = only(make_spec(HASTE))
     with ExitStack() as stack:
         directory = stack.enter_context(one.open())
@@ -199,7 +192,6 @@ def test_a_board_that_freezes_under_a_run(make_spec: MakeSpec, board: Sshd, tmp_
 
 
 def test_a_board_that_freezes_is_reached_again(make_spec: MakeSpec, board: Sshd) -> None:
-    """Its old connection is given up, not waited for."""
     # A busy machine takes a second and more for the handshake of a board that is well.
     one = only(make_spec(Timeouts().scale(0.4)))
     assert one.alive()
@@ -211,7 +203,6 @@ def test_a_board_that_freezes_is_reached_again(make_spec: MakeSpec, board: Sshd)
 
 
 def test_a_pool_of_a_board_that_refuses_us(make_spec: MakeSpec, board: Sshd) -> None:
-    """It is put aside at once, with what to do about it."""
     device = devices.KINDS["ssh"](make_spec(HASTE, key=board.new_key("refused key")))
     began = time.monotonic()
     with pytest.raises(NoUsableMachine, match="authorized_keys"), device.reserve():

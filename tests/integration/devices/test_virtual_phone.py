@@ -23,7 +23,6 @@ _SOURCE = Path(__file__).with_name("arch.cpp")
 
 @pytest.fixture(scope="session")
 def arm64_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A static program for arm64, compiled now."""
     program = tmp_path_factory.mktemp("arm64") / "arch"
     compiler = ("aarch64-linux-gnu-g++", "-static", "-O1", str(_SOURCE), "-o", str(program))
     ProcessRunner(os.environ).capture(*compiler)
@@ -44,7 +43,6 @@ def sha256(path: Path) -> str:
 def test_exit_statuses_and_files_come_back(
     phone: ConnectedPhone, payload: Path, tmp_path: Path
 ) -> None:
-    """What a program ends with is what adb ends with; files are the same both ways."""
     assert phone.shell("exit 7").rc == 7
     assert phone.shell("kill -9 $$").rc == 137
     assert phone.adb("push", str(payload), TMP).rc == 0
@@ -54,7 +52,6 @@ def test_exit_statuses_and_files_come_back(
 
 
 def test_arm64_programs_run(phone: ConnectedPhone, arm64_program: Path) -> None:
-    """A program says itself which machine and which CPU it has, and ends as it likes."""
     phone.adb("push", str(arm64_program), f"{TMP}/arch")
     ran = phone.shell(f"chmod 755 {TMP}/arch && cd {TMP} && ./arch")
     assert ran.stdout == "aarch64 part d0b\n"
@@ -63,7 +60,6 @@ def test_arm64_programs_run(phone: ConnectedPhone, arm64_program: Path) -> None:
 
 
 def test_the_shell_is_androids(phone: ConnectedPhone) -> None:
-    """Mksh and toybox, as the user shell, with nothing of the machine in sight."""
     said = phone.shell('id -un; echo "$KSH_VERSION"; readlink /system/bin/ls; uname -m').stdout
     user, shell, ls, machine = said.splitlines()
     assert user == "shell"
@@ -75,7 +71,6 @@ def test_the_shell_is_androids(phone: ConnectedPhone) -> None:
 
 
 def test_androids_programs(phone: ConnectedPhone) -> None:
-    """getprop, dumpsys, logcat, log and svc answer as Android's do."""
     assert phone.shell("getprop ro.product.cpu.abi").stdout == "arm64-v8a\n"
     assert phone.shell("getprop no.such.property; getprop no.such fallback").stdout == (
         "\nfallback\n"
@@ -102,7 +97,6 @@ def test_a_rooted_phone_lets_governors_be_set(start_phone: StartPhone) -> None:
 
 
 def test_kill_and_revive(phone: ConnectedPhone) -> None:
-    """A dead phone does not answer; revived, it has booted again, with its files."""
     before = phone.shell(f"echo kept > {TMP}/file; cat /proc/sys/kernel/random/boot_id").stdout
     phone.fault("kill")
     assert phone.status()["state"] == "dead"
@@ -133,14 +127,12 @@ def test_a_frozen_phone_hangs_and_goes_on(phone: ConnectedPhone) -> None:
 
 
 def test_an_unplugged_phone_comes_back_by_itself(phone: ConnectedPhone) -> None:
-    """After the time that was said, the server finds it again."""
     phone.fault("unplug", for_s=1.0)
     until(lambda: phone.shell("echo there").stdout != "there\n", "the phone")
     until(lambda: phone.shell("echo there").stdout == "there\n", "the phone")
 
 
 def test_a_mute_phone_is_still_called_a_device(phone: ConnectedPhone) -> None:
-    """Nothing arrives, and no one is notified; then all of it does."""
     phone.fault("mute")
     assert phone.shell("echo no", timeout_s=1.0).timed_out
     assert phone.adb("get-state").stdout == "device\n"
@@ -149,7 +141,6 @@ def test_a_mute_phone_is_still_called_a_device(phone: ConnectedPhone) -> None:
 
 
 def test_a_full_disk(phone: ConnectedPhone, payload: Path) -> None:
-    """So much is left as was said, and afterwards all of it again."""
     phone.fault("disk-full", 2 * MIB)
     available = phone.shell("df -k /data | tail -n 1").stdout.split()[3]
     assert available == "2048"
@@ -161,7 +152,6 @@ def test_a_full_disk(phone: ConnectedPhone, payload: Path) -> None:
 
 
 def test_a_slow_link(phone: ConnectedPhone, payload: Path) -> None:
-    """Eight MiB at 32 Mbit/s take two seconds; at full speed they do not."""
     phone.fault("slow", 32_000_000)
     started = time.monotonic()
     assert phone.adb("push", str(payload), TMP).rc == 0
@@ -173,7 +163,6 @@ def test_a_slow_link(phone: ConnectedPhone, payload: Path) -> None:
 
 
 def test_heat_and_battery(phone: ConnectedPhone) -> None:
-    """A hot phone says so wherever one may look, until it is cool."""
     phone.fault("hot", 81.5)
     phone.fault("battery", 7)
     look = "cat /sys/class/thermal/thermal_zone0/temp /sys/class/power_supply/battery/capacity"
@@ -185,7 +174,6 @@ def test_heat_and_battery(phone: ConnectedPhone) -> None:
 
 
 def test_vanishing_in_the_midst_of_a_push(phone: ConnectedPhone, payload: Path) -> None:
-    """Part of the file arrived, and the phone cannot be connected to until it is reset."""
     phone.fault("vanish", after_bytes=2 * MIB)
     assert phone.status()["waiting"] == ["vanish at push"]
     assert phone.adb("push", str(payload), TMP).rc != 0
@@ -201,7 +189,6 @@ def test_vanishing_in_the_midst_of_a_push(phone: ConnectedPhone, payload: Path) 
 
 @pytest.mark.parametrize("moment", ["run", "probe", "cleanup"])
 def test_a_fault_at_a_step(phone: ConnectedPhone, moment: str) -> None:
-    """The second such step is hit before it begins, others and the first are not."""
     word = {"cleanup": "clean"}.get(moment, moment)
     phone.fault("kill", moment=moment, nth=2)
     assert phone.shell(f"# megtrim:{word}\necho one").stdout == "one\n"
@@ -217,7 +204,6 @@ def test_a_fault_at_a_step(phone: ConnectedPhone, moment: str) -> None:
 def test_a_fault_in_a_pull_and_between(
     phone: ConnectedPhone, payload: Path, tmp_path: Path
 ) -> None:
-    """A pull is cut where it was said; what is between two steps cuts neither."""
     phone.adb("push", str(payload), TMP)
     phone.fault("kill", moment="pull", after_bytes=MIB)
     assert phone.adb("pull", f"{TMP}/payload", str(tmp_path / "back")).rc != 0
@@ -230,7 +216,6 @@ def test_a_fault_in_a_pull_and_between(
 
 
 def test_unauthorized_is_a_stub(phone: ConnectedPhone) -> None:
-    """Adb calls it so, and the phone itself is not asked."""
     phone.fault("unauthorized")
     until(lambda: "unauthorized" in phone.adb("get-state").stderr, "the phone")
     assert phone.status()["state"] == "running"
@@ -242,7 +227,6 @@ def test_unauthorized_is_a_stub(phone: ConnectedPhone) -> None:
 
 @pytest.mark.parametrize("way", ["adb", "shell"])
 def test_reboots(start_phone: StartPhone, way: str) -> None:
-    """By adb or by the phone's own program: gone for a while, then booted again."""
     phone = start_phone(boot_s=0.5)
     identity = "cat /proc/sys/kernel/random/boot_id"
     before = phone.shell(identity).stdout
@@ -266,7 +250,6 @@ def test_its_log_is_empty_when_all_went_well(phone: ConnectedPhone) -> None:
 def test_programs_of_an_android_find_its_loader(
     start_phone: StartPhone, phone: ConnectedPhone, tmp_path: Path
 ) -> None:
-    """With ``android``, its loader and libraries are where such programs look for them."""
     # Debian's loader plays Android's: what matters is where it lies.
     system, cross = tmp_path / "android" / "system", Path("/usr/aarch64-linux-gnu/lib")
     (system / "bin").mkdir(parents=True)

@@ -59,7 +59,6 @@ def places(tmp_path: Path, phone_environment: dict[str, str]) -> dict[str, str]:
 
 @pytest.fixture
 def own_root(tmp_path: Path, phone_root: Path) -> Path:
-    """The root under a name by which the processes of this test are known."""
     alias = tmp_path / "root"
     alias.symlink_to(phone_root)
     return alias
@@ -83,7 +82,6 @@ def by_hand(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_command_ends(places: dict[str, str], own_root: Path, number: signal.Signals) -> None:
-    """By Ctrl-C, a cancelled job or kill -9: no process and no file is left."""
     with by_hand(places, own_root) as (pid, phone, alive):
         assert len(alive) >= 3  # the supervisor, the boot, and the first process of the phone
         os.kill(pid, number)
@@ -93,7 +91,6 @@ def test_the_command_ends(places: dict[str, str], own_root: Path, number: signal
 
 @pytest.mark.parametrize("frozen", [False, True])
 def test_the_supervisor_is_killed(places: dict[str, str], own_root: Path, frozen: bool) -> None:
-    """Its phone goes with it, also one that stands still; the command notices."""
     with by_hand(places, own_root) as (pid, phone, alive):
         if frozen:
             phone.fault("freeze")
@@ -103,7 +100,6 @@ def test_the_supervisor_is_killed(places: dict[str, str], own_root: Path, frozen
 
 
 def test_what_dead_ones_left_is_removed(places: dict[str, str], own_root: Path) -> None:
-    """Where both were killed at once, the next look cleans up."""
     with by_hand(places, own_root) as (pid, phone, alive):
         os.kill(pid, signal.SIGSTOP)
         os.kill(phone.pid, signal.SIGKILL)
@@ -115,7 +111,6 @@ def test_what_dead_ones_left_is_removed(places: dict[str, str], own_root: Path) 
 
 
 def test_commands_of_a_person(places: dict[str, str], own_root: Path) -> None:
-    """List shows it, fault reaches it, and mistakes are reported."""
     processes = ProcessRunner(places)
     with by_hand(places, own_root) as (_pid, phone, _alive):
         listed = processes.capture(*_PROGRAM, "list")
@@ -150,7 +145,6 @@ def test_two_phones_share_nothing(start_phone: StartPhone) -> None:
 
 
 def test_a_root_that_is_none(places: dict[str, str], tmp_path: Path) -> None:
-    """The message says what its supervisor said, and nothing is left."""
     with (
         pytest.raises(InfrastructureFailure, match="virtual phone odd did not start: "),
         manager.run_phone(ProcessRunner(places), tmp_path, PhoneSpec(name="odd")),

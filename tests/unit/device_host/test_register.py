@@ -38,7 +38,6 @@ def unit(httpserver: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_registration(httpserver: HTTPServer, unit: Path) -> None:
-    """The documented call; its answer is there for the group to read."""
     asked: list[tuple[str, object]] = []
 
     def answer(request: Request) -> Response:

@@ -1,5 +1,3 @@
-"""A machine that is a folder, and a program for it."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

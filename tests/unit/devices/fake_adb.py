@@ -28,7 +28,6 @@ esac
 
 
 def write_client(folder: Path, text: str = CLIENT) -> Path:
-    """Write the program; what it was called with stands in ``adb.calls``."""
     folder.mkdir(exist_ok=True)
     program = folder / "adb"
     program.write_text(text)

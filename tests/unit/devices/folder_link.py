@@ -23,16 +23,11 @@ class FolderLink:
     processes: ProcessRunner
     label: str = "board (test)"
     calls: list[str] = field(default_factory=list)
-    """Markers of what was done, in order."""
     before: Callable[[str], None] = nothing
     cut: str = ""
-    """Marker of the script whose answer loses its end."""
     damage: int = 0
-    """How many files still arrive damaged."""
     program: str = "sh"
-    """The machine's shell."""
     answers: list[str] = field(default_factory=list)
-    """What scripts printed, in order."""
     path: str = "/usr/sbin:/usr/bin:/sbin:/bin"
 
     def shell(
@@ -91,8 +86,6 @@ def _flip(path: Path) -> None:
 
 
 def losing(at: str) -> Callable[[str], None]:
-    """Return a fault: the link is lost when ``at`` is to be done."""
-
     def lose(marker: str) -> None:
         if marker == at:
             msg = f"board (test): the link was lost at {at}"

@@ -21,15 +21,12 @@ NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Clock:
-    """The time of day, which passes when a test says so."""
-
     time: datetime = NOON
 
     def __call__(self) -> datetime:
         return self.time
 
     def pass_(self, **units: float) -> None:
-        """Let time pass, as timedelta counts it."""
         self.time += timedelta(**units)
 
 
@@ -43,13 +40,11 @@ class FakeMachine:
     attached: ConnectionState = ConnectionState.READY
     cured_by: str = ""
     broken: frozenset[str] = frozenset()
-    """Calls that cannot be tried."""
     power: PowerPort | None = None
     kind: str = "fake"
     key: str = ""
     keys: tuple[str, ...] = ()
     identity: MachineId | None = None
-    """What it says it is; None if it does not answer that."""
     trouble: str = ""
     calls: list[str] = field(default_factory=list)
 
@@ -107,7 +102,6 @@ def make_spec(
     said: list[str] | None = None,
     path: str = "/usr/bin:/bin",
 ) -> DeviceSpec:
-    """Return an order whose state is remembered below ``tmp_path``."""
     return DeviceSpec(
         name=name,
         processes=ProcessRunner({"MEGTRIM_STATE": str(tmp_path / "state"), "PATH": path}),

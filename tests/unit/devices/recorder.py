@@ -1,5 +1,3 @@
-"""A process runner that runs nothing and keeps every command."""
-
 from __future__ import annotations
 
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner

@@ -1,5 +1,3 @@
-"""A machine that is a folder, for tests of run directories."""
-
 from __future__ import annotations
 
 import hashlib

@@ -25,9 +25,7 @@ class ShellLink:
     tree: Path
     label: str = "test-phone"
     scripts: list[str] = field(default_factory=list)
-    """What was run, in order."""
     before: Callable[[str], None] = lambda _script: None
-    """Called with a script before it runs."""
     lost: bool = False
     shell_program: tuple[str, ...] = ("sh",)
 
@@ -64,18 +62,15 @@ class ShellLink:
         raise NotImplementedError
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file that scripts see, such as ``sys/class/…``."""
         path = self.tree / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
 
     def program(self, name: str, text: str) -> None:
-        """Put a program in front of all others."""
         self.write(f"bin/{name}", f"#!/bin/sh\n{text}\n").chmod(0o755)
 
     def policy(self, name: str, governor: str, rates: tuple[int, int, int] = (1, 2, 2)) -> Path:
-        """Give the machine CPUs with a clock; return the file of its governor."""
         folder = f"sys/devices/system/cpu/cpufreq/{name}"
         for file, rate in zip(
             ("scaling_cur_freq", "scaling_max_freq", "cpuinfo_max_freq"), rates, strict=True

@@ -142,7 +142,6 @@ def test_one_phone_has_one_row_whatever_its_addresses(
     said: dict[str, tuple[str, str] | None],
     rows: list[str],
 ) -> None:
-    """One serial and one boot are one phone; two phones of one serial have each its address."""
     server.answers["host:devices"] = "".join(
         f"{address}\t{'device' if own else 'offline'}\n" for address, own in said.items()
     )

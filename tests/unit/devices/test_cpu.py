@@ -32,7 +32,6 @@ BEFORE = "cpu  100 10 50 1000 40 5 5 0 30 0\n"
     ids=["idle", "own", "half", "nice and system", "disk", "steal", "guest", "coarse counters"],
 )
 def test_what_is_neither_idle_nor_ours_is_of_others(after: str, own_s: float, share: float) -> None:
-    """Time of virtual machines is counted once; waiting for a disk is idle."""
     assert share_of_others(BEFORE, after, own_s) == pytest.approx(share)
 
 
@@ -40,7 +39,6 @@ def test_what_is_neither_idle_nor_ours_is_of_others(after: str, own_s: float, sh
     "after", ["", "cpu  1 2 3", "cpu0 200 10 50 1100 40 5 5 0 30 0", "cpu  105 10 50 1010 40 5 5 0"]
 )
 def test_what_was_not_counted_is_not_known(after: str) -> None:
-    """Another system, one CPU alone, or a program that ended within a few steps of the clock."""
     assert share_of_others(BEFORE, after, 0.0) is None
     assert share_of_others(after, BEFORE, 0.0) is None
 

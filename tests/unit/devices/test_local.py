@@ -101,7 +101,6 @@ def test_other_programs_are_noticed(
 
 
 def test_a_trap_and_a_hang_are_values(device: Local, tmp_path: Path) -> None:
-    """How a program ended is no failure of the device."""
     with device.open() as directory:
         directory.put(script(tmp_path, "kill -TRAP $$"), "program")
         trapped = directory.run(("program",), timeout_s=5)

@@ -40,7 +40,6 @@ def find(processes: ProcessRunner, tmp_path: Path, cpu: str, sysroot: Path | Non
 
 @pytest.mark.parametrize("sysroot", [None, Path("/usr/aarch64-linux-gnu")])
 def test_the_cpu_and_the_sysroot_are_passed(tmp_path: Path, sysroot: Path | None) -> None:
-    """In front of every program; a static program needs no sysroot."""
     emulator = tmp_path / "bin" / "qemu-aarch64-static"
     emulator.parent.mkdir()
     emulator.write_text(FAKE, encoding="utf-8")
@@ -81,7 +80,6 @@ def test_a_cpu_that_qemu_does_not_know_is_an_input_error(
 
 
 def test_without_qemu_it_is_said_how_to_get_it(tmp_path: Path) -> None:
-    """An input error: something is missing on this machine."""
     no_one = ProcessRunner({"PATH": str(tmp_path)})
 
     assert qemu.program(no_one) is None

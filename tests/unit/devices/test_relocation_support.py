@@ -53,7 +53,6 @@ def test_an_old_library_is_refused_before_anything_is_built(
 
 
 def test_what_may_load_them_is_not_refused(processes: ProcessRunner, tmp_path: Path) -> None:
-    """A newer library, next to an old one too; no library of glibc; no sysroot; a far device."""
     new = sysroot(tmp_path / "new", lib=NEW)
     both = sysroot(tmp_path / "both", lib=OLD, lib__aarch64_linux_gnu=NEW)
     none = sysroot(tmp_path / "none")
@@ -85,7 +84,6 @@ def run(rc: int, stderr: str) -> ProgramRun:
 
 
 def test_a_loader_that_refuses_is_reported() -> None:
-    """Boards are not looked at before: their first run says it."""
     with pytest.raises(relocation_support.UnsupportedRelocations) as caught:
         relocation_support.expect_loaded("board", run(1, REFUSED))
 

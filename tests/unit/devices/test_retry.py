@@ -60,7 +60,6 @@ def test_the_last_failure_knows_all_attempts() -> None:
 
 
 def test_a_device_without_retries_is_tried_once() -> None:
-    """A full disk of this machine is full the next time, too."""
     with pytest.raises(InfrastructureFailure) as caught:
         run_with_retries(Pool(dead=9, retries=0), work, say=lambda _text: None)
 
@@ -110,7 +109,6 @@ def test_a_program_that_was_killed_is_tried_again_everywhere(retries: int, attem
 
 @pytest.mark.parametrize("ending", [ProductFailure("trap"), KeyboardInterrupt(), ValueError()])
 def test_nothing_else_is_tried_again(ending: BaseException) -> None:
-    """A trap on one phone is a trap; a second try must not hide it."""
     tried: list[str] = []
 
     def fails(lease: Lease) -> str:

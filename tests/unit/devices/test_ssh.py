@@ -89,7 +89,6 @@ class Script(ProcessRunner):
 
 
 def understood(settings: DeviceSettings) -> dict[str, str]:
-    """Return what ssh itself makes of the options."""
     argv = ("ssh", "-G", "-F", "none", *options(settings, 7.4), "--", settings.host)
     reported = ProcessRunner(os.environ).capture(*argv)
     return dict(line.split(" ", 1) for line in reported.splitlines() if " " in line)

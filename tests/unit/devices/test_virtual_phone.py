@@ -19,7 +19,6 @@ esac
 
 
 def make_spec(tmp_path: Path, *, cpu: str = "cortex-a76", machine: str = "aarch64") -> DeviceSpec:
-    """A spec on a machine whose path leads to one folder."""
     return DeviceSpec(
         name="rehearsal",
         processes=ProcessRunner({"PATH": str(tmp_path)}),
@@ -36,7 +35,6 @@ def has_qemu(tmp_path: Path) -> None:
 
 
 def test_by_qemu(tmp_path: Path) -> None:
-    """The CPU is the class's, and evidence says that it was emulated."""
     has_qemu(tmp_path)
 
     device = virtual_phone.find(make_spec(tmp_path), native="x86_64")
@@ -48,7 +46,6 @@ def test_by_qemu(tmp_path: Path) -> None:
 
 
 def test_on_arm64_itself(tmp_path: Path) -> None:
-    """There nothing is emulated: no qemu is asked for, and no CPU is claimed."""
     device = virtual_phone.find(make_spec(tmp_path), native="aarch64")
 
     assert device.identity() == {"kind": "virtual-phone", "machine": "aarch64"}
@@ -98,7 +95,6 @@ def has_adb(tmp_path: Path) -> None:
 
 
 def test_a_phone_that_cannot_be_started(tmp_path: Path) -> None:
-    """The program's message and hint are the failure's, and nothing is left."""
     has_qemu(tmp_path)
     has_adb(tmp_path)
     spec = make_spec(tmp_path)
@@ -126,7 +122,6 @@ def test_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_where_nothing_is_missing(tmp_path: Path) -> None:
-    """The program reports which files and which emulator it uses."""
     has_adb(tmp_path)
     has_qemu(tmp_path)
     made = tmp_path / "megtrim/virtual-phone" / f"{rootfs.SUITE}-amd64-2"

@@ -1,5 +1,3 @@
-"""An adb server of our own leaves nothing for ever, also where its owner is killed."""
-
 from __future__ import annotations
 
 import os
@@ -60,7 +58,6 @@ def test_its_folder_goes_with_it(adb: str, companion: Path) -> None:
 
 
 def test_what_a_killed_owner_left_is_removed(adb: str, companion: Path) -> None:
-    """By the next server's start; the folders of living ones are left alone."""
     processes = ProcessRunner({})
     argv = (sys.executable, "-c", OWNER, SOURCES, adb, str(companion))
     with (
@@ -87,7 +84,6 @@ def test_what_a_killed_owner_left_is_removed(adb: str, companion: Path) -> None:
 
 
 def test_what_is_not_ours_stays(adb: str, companion: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another user's folder, a link, a file, and other folders."""
     outside = companion.parent / "outside"
     outside.mkdir()
     os.close(owned_dirs.hold(outside))

@@ -1,5 +1,3 @@
-"""``virtual-phone``: mistakes on its command line, and what it exits with."""
-
 from __future__ import annotations
 
 import sys

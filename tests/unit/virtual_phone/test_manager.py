@@ -1,5 +1,3 @@
-"""Phones from outside: what plays them, what is sent to them, and what every answer means."""
-
 from __future__ import annotations
 
 import json
@@ -33,7 +31,6 @@ def test_what_runs_arm64_programs(tmp_path: Path) -> None:
 
 
 def test_without_an_emulator(tmp_path: Path) -> None:
-    """A machine of another kind needs one, and the hint says how to get it."""
     with pytest.raises(InputError) as failure:
         manager.emulator(ProcessRunner({"PATH": str(tmp_path)}), native="x86_64")
 

@@ -1,5 +1,3 @@
-"""A folder is its owner's until that process ends, however it ends."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""Which phone to be, as the command line of its supervisor, which starts from anywhere."""
-
 from __future__ import annotations
 
 import json
@@ -30,7 +28,6 @@ def test_the_supervisor_gets_the_whole_spec() -> None:
 
 
 def test_a_modules_main_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its arguments; neither the current folder nor the environment changes what it is."""
     (tmp_path / "sources").mkdir()
     (tmp_path / "sources" / "tried.py").write_text(MODULE, encoding="utf-8")
     (tmp_path / "tried.py").write_text("raise SystemExit(9)", encoding="utf-8")

@@ -86,7 +86,6 @@ def test_a_wait_is_reported_and_ends(lab: Lab) -> None:
 
 
 def test_a_wait_that_is_too_long_ends_with_the_holder(lab: Lab) -> None:
-    """No retry would help, so there is none: what the holder does is not known."""
     asked = make_spec(lab.tmp_path, timeouts=replace(QUICK, wait_s=0.3))
     pool = make_pool(asked, kind="fake", find=lab.find)
     with (
@@ -203,7 +202,6 @@ def test_an_unauthorized_phone_is_put_aside_at_once(lab: Lab) -> None:
 
 
 def test_a_phone_that_is_elsewhere_is_skipped(lab: Lab) -> None:
-    """It may be attached to another host: no recovery, no quarantine."""
     lab.one.attached = ConnectionState.ABSENT
     with lab.pool().reserve() as lease:
         assert lease is lab.two

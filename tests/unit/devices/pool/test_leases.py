@@ -168,7 +168,6 @@ def test_a_machine_whose_holder_cannot_be_written_down_stays_free(
 
 
 def test_a_lock_whose_text_is_damaged_is_still_a_lock(leases: Leases, tmp_path: Path) -> None:
-    """The text is for people; whose it is cannot be shown then."""
     lock = tmp_path / "leases" / f"{slug('fake:A')}.lock"
     with leases.acquire(wanting(A)):
         assert json.loads(lock.read_text(encoding="utf-8"))["pid"] == os.getpid()
@@ -270,7 +269,6 @@ def test_a_lease_outlives_the_reboots_of_its_own_repair(leases: Leases) -> None:
 
 
 def test_two_jobs_that_find_one_machine_at_once(leases: Leases, tmp_path: Path) -> None:
-    """Each has locked an address of it when it learns what it is: one goes back."""
     other = Leases(tmp_path, "other", Clock())
     usb, wifi = machine("usb", identity=ONE), machine("wifi", identity=ONE)
 

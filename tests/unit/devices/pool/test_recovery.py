@@ -86,7 +86,6 @@ def test_a_check_lifts_what_megtrim_set(records: Records) -> None:
 
 
 def test_three_reboots_a_day(records: Records, clock: Clock) -> None:
-    """Remembered between processes; a day later it may again."""
     for hour in range(3):
         assert records.note_reboot(KEY, "pixel-6"), hour
         clock.pass_(hours=1)
@@ -208,8 +207,6 @@ TIMEOUTS = Timeouts()
 
 @dataclass(slots=True)
 class Time:
-    """Seconds that pass only by sleeping."""
-
     now_s: float = 0.0
     at: dict[float, Callable[[], None]] = field(default_factory=dict)
 
@@ -224,8 +221,6 @@ class Time:
 
 @dataclass(slots=True)
 class Scene:
-    """A machine and the recovery that is to bring it back."""
-
     machine: FakeMachine
     recovery: RecoveryPolicy
     time: Time

@@ -35,7 +35,6 @@ LIBC = (
 
 
 def dump(pid: int, program: str, *, writer: int = 900) -> str:
-    """Return what the dumper writes of a program."""
     lines = (
         "*** *** *** *** ***",
         "Build fingerprint: 'google/oriole:12'",
@@ -69,7 +68,6 @@ def link(processes: ProcessRunner, tmp_path: Path) -> ShellLink:
 
 
 def test_the_log_is_searched_for_this_program() -> None:
-    """Other programs crash as well, also with the same dumper and at the same time."""
     text = log(dump(77, "camera"), LIBC, dump(1234, "load_and_run"), dump(78, "music"))
 
     assert extract(text, RUN.argv, pid=1234) == OURS
@@ -161,7 +159,6 @@ def test_what_no_signal_ended_is_no_crash(link: ShellLink, run: ProgramRun) -> N
 
 
 def test_an_exit_status_of_the_c_library_is_a_signal(link: ShellLink) -> None:
-    """Android's may end with 1 and say the signal."""
     said = replace(RUN, rc=1, stderr="libc: Fatal signal 6 (SIGABRT) in tid 1")
 
     assert evidence(link, said).startswith("ended by signal 6 (SIGABRT)\n")

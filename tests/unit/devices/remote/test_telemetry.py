@@ -144,7 +144,6 @@ def test_a_machine_that_shows_nothing_is_unknown(link: ShellLink) -> None:
 
 
 def test_a_service_that_hangs_does_not_hold_the_reading(link: ShellLink) -> None:
-    """The rest is read; a phone whose service hangs is not a lost one."""
     link.program("timeout", 'shift; exec /usr/bin/timeout 0.2 "$@"')
     link.program("dumpsys", "sleep 20")
     link.zone(0, "cpu0", "50000")
@@ -188,7 +187,6 @@ def test_a_service_that_hangs_does_not_hold_the_reading(link: ShellLink) -> None
     ],
 )
 def test_temperatures_of_cpus_come_in_several_units(zones: str, degrees: float | None) -> None:
-    """Thousandths, or of old kernels tenths or degrees; what only sounds like one is dropped."""
     lines = "".join(f"zone={zone}\n" for zone in zones.split("|"))
     assert parse_reading(f"megtrim reading\n{lines}megtrim end\n").cpu_c == degrees
 

@@ -206,7 +206,6 @@ def test_steps_have_words(script: str, step: str) -> None:
 
 
 def test_a_call_that_must_succeed_says_why_it_did_not(link: FolderLink) -> None:
-    """Too slow, a full disk, or another status: each its own failure."""
     assert call(link, 'echo "$1"', "word", timeout_s=5) == "word\n"
     with pytest.raises(InfrastructureFailure, match=r"preparing the run ended with 3: a; b$"):
         call(link, "# megtrim:put\necho a >&2; echo b >&2; exit 3", timeout_s=5)
@@ -217,7 +216,6 @@ def test_a_call_that_must_succeed_says_why_it_did_not(link: FolderLink) -> None:
 
 
 def test_signs_of_life(processes: ProcessRunner, tmp_path: Path) -> None:
-    """A lost link is none, and is reported once; only the very word is an answer."""
     said: list[str] = []
     link = FolderLink(processes)
     machine = RemoteMachine(make_spec(tmp_path, said=said), link, ("fake:1",))
@@ -230,7 +228,6 @@ def test_signs_of_life(processes: ProcessRunner, tmp_path: Path) -> None:
 
 
 def test_transfers_tell_why_they_failed() -> None:
-    """An abort is left to the one who aborted."""
     full = outcome(stderr="adb: error: ... remote No space left on device\n", rc=1)
     for check in (expect_transferred, expect_pushed):
         check(outcome(), label="x", step="moving", timeout_s=5)

@@ -35,8 +35,6 @@ def link(processes: ProcessRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 class Said(list[str]):
-    """What was said."""
-
     @contextmanager
     def tuned(self, link: ShellLink, settings: DeviceSettings, **more: Reading) -> Iterator[Tuning]:
         with tune_machine(
@@ -198,7 +196,6 @@ def test_a_machine_without_root_is_reported_once(link: ShellLink, said: Said) ->
 
 @pytest.mark.parametrize("way", ["su 0 sh -s", "su -c sh -s", "sudo -n sh -s"])
 def test_root_is_asked_for_in_three_ways(link: ShellLink, said: Said, way: str) -> None:
-    """As Android's own su, as most others, as boards do."""
     program = way.split(maxsplit=1)[0]
     for name in ("su", "sudo"):
         link.program(name, "exit 1")
@@ -230,7 +227,6 @@ def remove_clocks(link: ShellLink) -> None:
 def test_a_governor_that_cannot_be_set_is_reported(
     link: ShellLink, said: Said, break_machine: Callable[[ShellLink], None], why: str
 ) -> None:
-    """An emulator has none; what cannot be remembered is not changed."""
     break_machine(link)
     with said.tuned(link, AS_ROOT):
         pass
@@ -273,7 +269,6 @@ def test_other_cpus_are_refused(cpus: str) -> None:
 
 
 def cooling(link: ShellLink, *degrees: float) -> None:
-    """Let each look at the machine find the next temperature, the last for ever."""
     left = [*degrees]
 
     def step(_script: str) -> None:

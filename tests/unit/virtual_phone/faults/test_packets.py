@@ -1,5 +1,3 @@
-"""The relay knows from adb's packets what a phone is being used for."""
-
 from __future__ import annotations
 
 import pytest
@@ -38,7 +36,6 @@ def test_a_packet_is_read_as_it_was_written() -> None:
 
 @given(st.binary(min_size=HEAD_BYTES, max_size=HEAD_BYTES))
 def test_other_bytes_are_no_head(data: bytes) -> None:
-    """What does not hold together is refused, whatever it is."""
     head = parse_head(data)
     magic = int.from_bytes(data[20:24], "little") ^ 0xFFFFFFFF
     assert head is None or magic == int.from_bytes(data[:4], "little")
@@ -65,14 +62,12 @@ def test_a_huge_payload_is_refused() -> None:
     ],
 )
 def test_a_script_says_what_it_is_for(word: bytes, moment: FaultTrigger) -> None:
-    """A comment in what the shell is asked to do begins a moment, before it is passed on."""
     watcher = Watcher()
     text = b"shell,v2,raw:# megtrim:" + word + b"\nls\x00"
     assert host(watcher, b"OPEN", SHELL, text) == [StreamEvent(moment, True, 0, PacketStep.BEFORE)]
 
 
 def test_other_scripts_are_no_moment() -> None:
-    """Neither words that we do not know nor other comments."""
     watcher = Watcher()
     assert host(watcher, b"OPEN", SHELL, b"shell:# megtrim:dance\n") == []
     assert host(watcher, b"OPEN", SHELL, b"shell:echo megtrim:run\n") == []
@@ -81,7 +76,6 @@ def test_other_scripts_are_no_moment() -> None:
 
 @pytest.mark.parametrize("request_word", [b"SEND", b"SND2"])
 def test_a_push_is_followed_to_its_end(request_word: bytes) -> None:
-    """It begins with the request, counts bytes, and has ended when the phone says how it went."""
     watcher = Watcher()
     assert host(watcher, b"OPEN", SYNC, b"sync:\x00") == []
     assert host(watcher, b"WRTE", SYNC, b"STAT\x01\x00\x00\x00/") == []
@@ -122,7 +116,6 @@ def test_a_pull_counts_what_the_phone_sends(request_word: bytes) -> None:
 
 
 def test_a_run_ends_with_its_stream() -> None:
-    """After it comes the time between two steps; other scripts leave none."""
     watcher = Watcher()
     host(watcher, b"OPEN", SHELL, b"shell:# megtrim:run\n./a")
     assert phone(watcher, b"WRTE", SHELL, b"OKAY, it says") == []
@@ -134,7 +127,6 @@ def test_a_run_ends_with_its_stream() -> None:
 
 
 def test_streams_are_distinguished() -> None:
-    """A transfer next to a run counts its own bytes, not the run's."""
     watcher = Watcher()
     host(watcher, b"OPEN", SHELL, b"shell:# megtrim:run\n./a")
     host(watcher, b"OPEN", SYNC, b"sync:\x00")

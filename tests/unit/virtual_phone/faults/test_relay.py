@@ -1,5 +1,3 @@
-"""The relay between a host and an adbd: what passes, what is seen when, and what ends a link."""
-
 from __future__ import annotations
 
 import asyncio
@@ -42,7 +40,6 @@ Act = Callable[[World, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[No
 def connected(
     monkeypatch: pytest.MonkeyPatch, act: Act, reply: RelayReply = RelayReply.PHONE
 ) -> None:
-    """Connect a host to a relay, before a phone that sends back every byte."""
     world = World()
     world.relay.answer = reply
 
@@ -114,8 +111,6 @@ def test_a_cut_ends_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_other_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No one, who ends the link; or a stub, which wants a key and never is content."""
-
     async def none(
         world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:

@@ -1,5 +1,3 @@
-"""Orders of faults are read strictly, and what goes without saying is filled in."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -22,7 +20,6 @@ def test_most_faults_happen_now() -> None:
 
 
 def test_a_moment_may_be_shown_exactly() -> None:
-    """Of which push, how far into it, how long after, and for how long."""
     request = make_request("kill", moment="push", nth=3, after_bytes=500, delay_s=0.5, for_s=2)
     assert request == FaultRequest(
         fault=Fault.KILL, moment=FaultTrigger.PUSH, nth=3, after_bytes=500, delay_s=0.5, for_s=2
@@ -52,7 +49,6 @@ def test_vanish_is_in_the_midst_of_a_push() -> None:
     ],
 )
 def test_values(fault: str, value: float | None, expected: float | None) -> None:
-    """Some have one by default, some must be given one, most have none."""
     assert make_request(fault, value=value).value == expected
 
 
@@ -76,7 +72,6 @@ def test_values(fault: str, value: float | None, expected: float | None) -> None
     ],
 )
 def test_what_cannot_be_is_refused(fault: str, more: dict[str, Any], message: str | None) -> None:
-    """With what was found and what the fault is."""
     with pytest.raises(InputError) as caught:
         make_request(fault, **more)
     assert message is None or caught.value.message == message

@@ -1,5 +1,3 @@
-"""Faults happen at their moment, are undone after their time, and are reported in order."""
-
 from __future__ import annotations
 
 import asyncio
@@ -15,8 +13,6 @@ from virtual_phone.system.sensors import Sensors
 
 
 class Body:
-    """A phone that writes down what is done to it."""
-
     def __init__(self) -> None:
         self.alive = True
         self.frozen = False
@@ -43,7 +39,6 @@ class Body:
 
 
 def scene(act: Callable[[FaultScheduler, Body], Awaitable[None]]) -> None:
-    """Let something happen to a new phone."""
     phone = Body()
 
     async def run() -> None:
@@ -99,8 +94,6 @@ def test_a_fault_waits_for_its_moment() -> None:
 
 
 def test_a_fault_is_undone_after_its_time() -> None:
-    """By what undoes it, which is reported as well."""
-
     async def act(faults: FaultScheduler, phone: Body) -> None:
         await faults.take(make_request("unplug", for_s=0.01))
         assert faults.status()["answers"] == "none"

@@ -1,5 +1,3 @@
-"""An emulator is registered for this phone alone, or the machine's own one is used."""
-
 from __future__ import annotations
 
 from pathlib import Path

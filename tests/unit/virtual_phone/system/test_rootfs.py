@@ -1,5 +1,3 @@
-"""The phone's root: made once from Debian's packages, or one message that says what is missing."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -34,7 +32,6 @@ def calls(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def machine(tmp_path: Path, calls: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The environment of a Debian whose sources name a mirror."""
     keyring = tmp_path / "keyring.gpg"
     keyring.touch()
     monkeypatch.setattr(rootfs, "KEYRING", keyring)
@@ -107,7 +104,6 @@ def test_no_keyring(machine: dict[str, str], tmp_path: Path, calls: Path) -> Non
 
 @pytest.mark.parametrize("tool", ["apt-get", "dpkg-deb", "dpkg"])
 def test_no_apt(machine: dict[str, str], tmp_path: Path, tool: str) -> None:
-    """A machine without Debian's tools learns of the image."""
     tools = tmp_path / "bin"
     (tools / tool).unlink()
 
@@ -121,7 +117,6 @@ def test_no_apt(machine: dict[str, str], tmp_path: Path, tool: str) -> None:
 
 
 def test_a_mirror_that_does_not_deliver(machine: dict[str, str]) -> None:
-    """Apt's last word is shown, and nothing half made stays."""
     processes = ProcessRunner({**machine, "UNREACHABLE": "1"})
 
     with pytest.raises(InfrastructureFailure) as failure:

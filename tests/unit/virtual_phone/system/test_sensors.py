@@ -1,5 +1,3 @@
-"""What a virtual phone says of itself hangs together."""
-
 from __future__ import annotations
 
 import pytest
@@ -9,7 +7,6 @@ from virtual_phone.system.sensors import Sensors
 
 
 def test_a_phone_at_ease() -> None:
-    """Files and services agree, and its clocks are at their fastest."""
     files = sensors.changing_files(Sensors(), 4)
     assert files["class/thermal/thermal_zone0/temp"] == "33000\n"
     assert files["class/thermal/cooling_device0/cur_state"] == "0\n"
@@ -26,7 +23,6 @@ def test_a_phone_at_ease() -> None:
 
 @pytest.mark.parametrize(("degrees", "throttled"), [(74.9, False), (75.0, True)])
 def test_a_hot_phone_throttles(degrees: float, throttled: bool) -> None:
-    """From 75 degrees on its clocks are lower, and its cooling works."""
     hot = Sensors(temperature_c=degrees)
     files = sensors.changing_files(hot, 2)
     folder = "devices/system/cpu/cpufreq/policy0"
@@ -49,7 +45,6 @@ def test_cores_are_little_and_big() -> None:
 
 
 def test_cpuinfo_is_of_the_cpu() -> None:
-    """One block for each core; a CPU that is not in the table is the one with everything."""
     text = sensors.cpuinfo("cortex-a76", 3)
     assert text.count("processor\t: ") == 3
     assert "processor\t: 2\n" in text
@@ -61,7 +56,6 @@ def test_cpuinfo_is_of_the_cpu() -> None:
 
 
 def test_properties() -> None:
-    """Those that were asked for win; a phone that boots has not booted."""
     known = sensors.properties(name="one", cpu="max", rooted=False, more={}, booted=True)
     assert known["ro.serialno"] == "one"
     assert known["sys.boot_completed"] == "1"
