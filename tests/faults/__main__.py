@@ -11,7 +11,6 @@ from pathlib import Path
 from faults import suite
 from faults.judge import Judged, tally
 from faults.matrix import Case, full, short
-from faults.measures import measure
 from faults.record import PAGE, RECORD, encode, page, summary, versions
 from megtrim.util.process import ProcessRunner
 
@@ -35,21 +34,18 @@ def main() -> int:
     judged, wall_s = suite.run(cases, lanes=options.lanes, in_short=options.short, tell=tell)
     _say(summary(judged))
     processes = ProcessRunner(os.environ)
-    measures = measure(processes, _say) if options.measures else ()
     result = {
         "version": 1,
         "phones": 2 * options.lanes,
         "wall_s": round(wall_s, 1),
         "programs": versions(processes),
         "runs": [encode(each) for each in judged],
-        "measures": [each.encode() for each in measures],
     }
     _write(options.out, result)
     if options.publish:
         _publish(result)
     total = tally(judged)
-    missed = [each for each in measures if not each.met]
-    return 1 if total.wrong or total.void or missed else 0
+    return 1 if total.wrong or total.void else 0
 
 
 def _options() -> argparse.Namespace:
@@ -57,7 +53,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="some cases instead of all")
     parser.add_argument("--only", action="append", default=[], metavar="FAULT[/MOMENT]")
     parser.add_argument("--lanes", type=int, default=_LANES, help="pairs of phones at once")
-    parser.add_argument("--no-measures", dest="measures", action="store_false")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "faults")
     parser.add_argument("--publish", action="store_true", help=f"write {PAGE} again")
     parser.add_argument(suite.CASES, help=argparse.SUPPRESS)

@@ -1,14 +1,13 @@
 """A run of the suite as JSON, and the page that is published of a full one.
 
 {"version": 1, "phones": 8, "wall_s": 1200.0, "programs": {"adb": "...", "qemu": "..."},
- "runs": [{"case": 1, "fault": "kill", ..., "verdict": "pass", "wrong": []}, ...],
- "measures": [{"what": "...", "target": "30 s", "seen": "9.1 s", "met": true}, ...]}
+ "runs": [{"case": 1, "fault": "kill", ..., "verdict": "pass", "wrong": []}, ...]}
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from faults.judge import Judged, Seen, Tally, tally
@@ -55,24 +54,11 @@ _MATRIX = """\
 
 A cell says: runs = those that came to their own result + those that ended as *infrastructure*.
 """
-_MEASURES = """\
-## With the waiting times that users have
-
-Each was measured once, after the matrix, on the same machine.
-"""
 
 
 def page(result: Mapping[str, Any]) -> str:
     runs: list[Mapping[str, Any]] = result["runs"]
-    parts = (
-        _HEAD,
-        _counts(result, runs),
-        _MATRIX,
-        _matrix(runs),
-        _MEASURES,
-        _measures(result["measures"]),
-    )
-    return "\n".join(parts)
+    return "\n".join((_HEAD, _counts(result, runs), _MATRIX, _matrix(runs)))
 
 
 def _counts(result: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str:
@@ -123,25 +109,6 @@ def _cell(runs: Sequence[Mapping[str, Any]]) -> str:
     wrong = sum(bool(run["wrong"]) for run in runs)
     text = f"{len(runs)} = {delivered} + {len(runs) - delivered}"
     return f"{text}, **{wrong} wrong**" if wrong else text
-
-
-def _measures(measures: Sequence[Mapping[str, Any]]) -> str:
-    rows = (
-        (each["what"], each["target"], each["seen"] + ("" if each["met"] else " (missed)"))
-        for each in measures
-    )
-    return _table(("what", "to reach", "seen"), rows)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
-    what: str
-    target: str
-    seen: str
-    met: bool
-
-    def encode(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def encode(judged: Judged) -> dict[str, Any]:

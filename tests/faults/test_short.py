@@ -1,6 +1,6 @@
 """The suite in short: some faults of every kind, and a product that is wrong on purpose.
 
-In full, with the numbers that are published: `nox -s faults`.
+In full: `nox -s faults`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +41,21 @@ class Lane:
 
     def device(self, state: Path, timeouts: Timeouts, *, spare: bool) -> Device:
         phones = (self.first, self.second) if spare else (self.first,)
-        serials = {phone.name: phone.serial for phone in phones}
-        processes = ProcessRunner({**self.processes.env, "MEGTRIM_STATE": str(state)})
-        return pool_of(serials, processes, self.scratch, timeouts)
+        specs = (
+            DeviceSpec(
+                name=phone.name,
+                processes=ProcessRunner({**self.processes.env, "MEGTRIM_STATE": str(state)}),
+                scratch=self.scratch,
+                machine="aarch64",
+                qemu_cpu="max",
+                sysroot=None,
+                cpu_class="any",
+                settings=DeviceSettings(serial=phone.serial),
+                timeouts=timeouts,
+            )
+            for phone in phones
+        )
+        return merge_devices([devices.make(KIND, spec, native="x86_64") for spec in specs])
 
     def mend(self, timeouts: Timeouts, *, enter: bool) -> None:
         """Undo every fault, wait until the phones answer; let the next job enter if wished."""
@@ -82,26 +94,6 @@ class Lane:
             time.sleep(_LOOK_S)
         msg = f"{phone.name} did not come back: {phone.status()}"
         raise AssertionError(msg)
-
-
-def pool_of(
-    serials: Mapping[str, str], processes: ProcessRunner, scratch: Path, timeouts: Timeouts
-) -> Device:
-    requests = (
-        DeviceSpec(
-            name=name,
-            processes=processes,
-            scratch=scratch,
-            machine="aarch64",
-            qemu_cpu="max",
-            sysroot=None,
-            cpu_class="any",
-            settings=DeviceSettings(serial=serial),
-            timeouts=timeouts,
-        )
-        for name, serial in serials.items()
-    )
-    return merge_devices([devices.make(KIND, request, native="x86_64") for request in requests])
 
 
 def happened(phone: RunningPhone, fault: Fault) -> bool:
