@@ -114,7 +114,7 @@ def phone(processes: ProcessRunner, serial: str) -> Iterator[tuple[ProcessRunner
         return
     files = rootfs.provide(processes)
     wish = PhoneSpec(name=f"benchmark-{os.getpid()}")
-    with run_phone(processes, files.path, wish) as made, private_server(processes) as server:
+    with run_phone(processes, files, wish) as made, private_server(processes) as server:
         connect(processes, server, made.serial)
         yield ProcessRunner({**processes.env, **server.env}), made.serial
 

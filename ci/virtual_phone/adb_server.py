@@ -42,7 +42,8 @@ def private_server(
 ) -> Iterator[AdbServer]:
     """Its keys and its log are below ``parent``, by default the folder for temporary files."""
     with _home(parent or Path(tempfile.gettempdir())) as home:
-        port = _free_port()
+        with socket.create_server(("127.0.0.1", 0)) as door:
+            port = int(door.getsockname()[1])
         env = {
             PORT_VARIABLE: str(port),
             "HOME": str(home),
@@ -102,11 +103,6 @@ def _call(processes: ProcessRunner, server: AdbServer, *words: str) -> str:
     # Under this name of the machine a client never starts a server where it finds none.
     argv = (server.adb, "-H", "127.0.0.1", "-P", str(server.port), *words)
     return processes.run(Command(argv=argv, env=server.env, timeout_s=_CALL_S)).stdout
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        return int(door.getsockname()[1])
 
 
 def _await_port(port: int, server: Background) -> None:

@@ -77,7 +77,7 @@ Examples:
 @_mirror
 def make_root(mirror: str | None) -> None:
     """Make the files that phones share, from Debian's packages, and print where they are."""
-    click.echo(roots.provide(_open_processes(), mirror=mirror).path)
+    click.echo(roots.provide(ProcessRunner(os.environ), mirror=mirror))
 
 
 @main.command(
@@ -89,9 +89,8 @@ Example:
 )
 def check_machine() -> None:
     """Print what plays phones on this machine; exit with 2 if something is missing."""
-    processes = _open_processes()
+    processes = ProcessRunner(os.environ)
     played_by = manager.emulator(processes) or "this machine's own CPU"
-    roots.check(processes)
     click.echo(f"{roots.describe(processes)}; arm64 programs by {played_by}")
 
 
@@ -139,7 +138,7 @@ def start(
     **options: Any,
 ) -> None:
     """Run a phone until Ctrl-C. `adb connect` takes the address that is printed."""
-    processes = _open_processes()
+    processes = ProcessRunner(os.environ)
     asked = PhoneSpec(
         name=name,
         android=android or "",
@@ -147,7 +146,7 @@ def start(
         properties=dict(words.partition("=")[::2] for words in properties),
         **options,
     )
-    root = folder or roots.provide(processes, mirror=mirror).path
+    root = folder or roots.provide(processes, mirror=mirror)
     with ExitStack() as stack:
         phone = stack.enter_context(manager.run_phone(processes, root, asked))
         server = None
@@ -193,7 +192,7 @@ def _announce(phone: RunningPhone, server: AdbServer | None, ready_file: Path | 
 def fault(name: str, fault: str, **more: Any) -> None:
     """Make something go wrong with a phone, or right again."""
     request = make_request(fault, **more)
-    manager.find(_open_processes(), name).give(request)
+    manager.find(ProcessRunner(os.environ), name).give(request)
 
 
 @main.command(
@@ -205,18 +204,10 @@ Example:
 )
 def list_phones() -> None:
     """List the phones that run: name, address, state, faults still to come."""
-    for phone in manager.running(_open_processes()):
-        click.echo(_line(phone))
-
-
-def _line(phone: RunningPhone) -> str:
-    status = phone.status()
-    waiting = ", ".join(status["waiting"])
-    return f"{phone.name}\t{phone.serial}\t{status['state']}" + (f"\t{waiting}" if waiting else "")
-
-
-def _open_processes() -> ProcessRunner:
-    return ProcessRunner(os.environ)
+    for phone in manager.running(ProcessRunner(os.environ)):
+        status = phone.status()
+        waiting = [", ".join(status["waiting"])] if status["waiting"] else []
+        click.echo("\t".join((phone.name, phone.serial, status["state"], *waiting)))
 
 
 def run() -> None:

@@ -29,6 +29,11 @@ _LOOK_S = 0.01
 _MKDIR_ATTEMPTS = 5
 _ANSWER_BYTES = 1024 * 1024
 _ANSWER_S = 20.0
+_DENIED = ("unshare", "uid_map", "Permission denied")
+_HINT_NAMESPACES = (
+    "it needs user namespaces: a container needs more rights for them, and some "
+    "distributions allow them only to root (docs/how-to/rehearse-without-a-phone.md)"
+)
 _HINT_QEMU = "on Debian: apt-get install qemu-user-static"
 
 
@@ -187,16 +192,8 @@ def _when_ready(folder: Path, supervisor: Background) -> RunningPhone:
     with suppress(OSError):
         said = (folder / LOG).read_text(encoding="utf-8", errors="replace").strip()[-500:]
     msg = f"virtual phone {folder.name} did not start: {said or 'no message'}"
-    raise InfrastructureFailure(msg, hint=_hint(said))
-
-
-def _hint(said: str) -> str:
-    if "unshare" in said or "uid_map" in said or "Permission denied" in said:
-        return (
-            "it needs user namespaces: a container needs more rights for them, and some "
-            "distributions allow them only to root (docs/how-to/rehearse-without-a-phone.md)"
-        )
-    return ""
+    needs_namespaces = any(word in said for word in _DENIED)
+    raise InfrastructureFailure(msg, hint=_HINT_NAMESPACES if needs_namespaces else "")
 
 
 def _read(folder: Path) -> RunningPhone | None:

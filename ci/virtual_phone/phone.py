@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from megtrim.util.errors import InfrastructureFailure
-from megtrim.util.process import Background, Command, ProcessRunner
+from megtrim.util.process import Background, Command, CompletedCommand, ProcessRunner
 from virtual_phone.spec import LOG, PhoneSpec, own_program
 from virtual_phone.system import kernel
 from virtual_phone.system import sensors as say
@@ -59,7 +59,8 @@ class Phone:
     def on(self) -> Iterator[None]:
         if self._spec.emulator:
             register_emulator(Path(self._spec.emulator))
-        self._tree.make(self._applets(), self._spec.data_bytes)
+        applets = self._in_root("/usr/bin/toybox").stdout.split()
+        self._tree.make(applets, self._spec.data_bytes)
         self.show(self.body)
         try:
             self.boot()
@@ -159,17 +160,15 @@ class Phone:
             log.write(text.rstrip("\n") + "\n")
 
     def _tc(self, *words: str) -> None:
-        tool = shutil.which("chroot") or "/usr/sbin/chroot"
-        argv = (tool, self._spec.root, "/usr/sbin/tc", *words)
-        outcome = self._processes.run(Command(argv=argv, timeout_s=_CALL_S))
+        outcome = self._in_root("/usr/sbin/tc", *words)
         if not outcome.ok:
             msg = f"virtual phone {self._spec.name}: tc: {outcome.stderr.strip()[-200:]}"
             raise InfrastructureFailure(msg)
 
-    def _applets(self) -> tuple[str, ...]:
+    def _in_root(self, *words: str) -> CompletedCommand:
         tool = shutil.which("chroot") or "/usr/sbin/chroot"
-        argv = (tool, self._spec.root, "/usr/bin/toybox")
-        return tuple(self._processes.run(Command(argv=argv, timeout_s=_CALL_S)).stdout.split())
+        argv = (tool, self._spec.root, *words)
+        return self._processes.run(Command(argv=argv, timeout_s=_CALL_S))
 
     def _inhabitants(self) -> set[int]:
         if self._boot is None:

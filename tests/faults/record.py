@@ -167,7 +167,10 @@ def decode(run: Mapping[str, Any]) -> Judged:
 def versions(processes: ProcessRunner) -> dict[str, str]:
     emulator = processes.capture("qemu-aarch64-static", "--version").splitlines()[0]
     client = processes.capture("adb", "version").splitlines()[1]
-    packages = (name.removesuffix(".deb") for name in rootfs.provide(processes).packages)
+    packages = (
+        name.removesuffix(".deb")
+        for name in (rootfs.provide(processes) / "packages").read_text("utf-8").split()
+    )
     daemon = next(name for name in packages if name.startswith("adbd_"))
     return {
         "adb": client.removeprefix("Version "),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,21 +41,9 @@ class Lane:
 
     def device(self, state: Path, timeouts: Timeouts, *, spare: bool) -> Device:
         phones = (self.first, self.second) if spare else (self.first,)
-        specs = (
-            DeviceSpec(
-                name=phone.name,
-                processes=ProcessRunner({**self.processes.env, "MEGTRIM_STATE": str(state)}),
-                scratch=self.scratch,
-                machine="aarch64",
-                qemu_cpu="max",
-                sysroot=None,
-                cpu_class="any",
-                settings=DeviceSettings(serial=phone.serial),
-                timeouts=timeouts,
-            )
-            for phone in phones
-        )
-        return merge_devices([devices.make(KIND, spec, native="x86_64") for spec in specs])
+        serials = {phone.name: phone.serial for phone in phones}
+        processes = ProcessRunner({**self.processes.env, "MEGTRIM_STATE": str(state)})
+        return pool_of(serials, processes, self.scratch, timeouts)
 
     def mend(self, timeouts: Timeouts, *, enter: bool) -> None:
         """Undo every fault, wait until the phones answer; let the next job enter if wished."""
@@ -96,6 +84,26 @@ class Lane:
         raise AssertionError(msg)
 
 
+def pool_of(
+    serials: Mapping[str, str], processes: ProcessRunner, scratch: Path, timeouts: Timeouts
+) -> Device:
+    specs = (
+        DeviceSpec(
+            name=name,
+            processes=processes,
+            scratch=scratch,
+            machine="aarch64",
+            qemu_cpu="max",
+            sysroot=None,
+            cpu_class="any",
+            settings=DeviceSettings(serial=serial),
+            timeouts=timeouts,
+        )
+        for name, serial in serials.items()
+    )
+    return merge_devices([devices.make(KIND, spec, native="x86_64") for spec in specs])
+
+
 def happened(phone: RunningPhone, fault: Fault) -> bool:
     return any(each.split(" ")[0] == fault for each in phone.status()["happened"])
 
@@ -132,7 +140,7 @@ def lane(processes: ProcessRunner, number: int, scratch: Path) -> Iterator[Lane]
     with ExitStack() as stack:
         first, second = (
             stack.enter_context(
-                run_phone(processes, files.path, PhoneSpec(name=f"{word}-{number}", boot_s=_BOOT_S))
+                run_phone(processes, files, PhoneSpec(name=f"{word}-{number}", boot_s=_BOOT_S))
             )
             for word in ("first", "second")
         )

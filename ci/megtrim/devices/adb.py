@@ -10,9 +10,14 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from megtrim.devices.device import DEFAULT_TIMEOUTS, ConnectionState, MachineId, Timeouts
+from megtrim.devices.device import (
+    DEFAULT_TIMEOUTS,
+    ConnectionState,
+    DeviceSpec,
+    MachineId,
+    Timeouts,
+)
 from megtrim.devices.remote.run_directory import RemoteMachine
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import (
@@ -31,10 +36,6 @@ from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.util.value import Value
 from megtrim.util.wording import count
-
-if TYPE_CHECKING:
-    from megtrim.devices.device import DeviceSpec
-
 
 ADB_VARIABLE = "MEGTRIM_ADB"
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"
@@ -242,11 +243,7 @@ class AttachedPhone(Value):
 
     @property
     def identity(self) -> MachineId | None:
-        if not self.properties:
-            return None
-        return MachineId(
-            serial=self.properties.get(_SERIAL, ""), boot=self.properties.get(_BOOT, "")
-        )
+        return _identify(self.properties) if self.properties else None
 
     def is_called(self, address: str) -> bool:
         wanted = {f"adb:{address}", f"adb:{address}:{_PORT}"}
@@ -288,14 +285,13 @@ def list_phones(
             keys=tuple(dict.fromkeys(f"{KIND}:{name}" for name in names)),
         )
         phones.append(phone)
-    return tuple(phone for phone in phones if not _is_listed_elsewhere(phone, phones))
+    # A phone's dead address is left out where the phone is there under another.
+    alive = {key for phone in phones if phone.properties for key in phone.keys}
+    return tuple(phone for phone in phones if phone.properties or phone.keys[0] not in alive)
 
 
-def _is_listed_elsewhere(phone: AttachedPhone, phones: list[AttachedPhone]) -> bool:
-    """Tell whether it is a phone's dead address, and the phone is there under another."""
-    return not phone.properties and any(
-        phone.keys[0] in other.keys for other in phones if other.properties
-    )
+def _identify(properties: dict[str, str]) -> MachineId:
+    return MachineId(serial=properties.get(_SERIAL, ""), boot=properties.get(_BOOT, ""))
 
 
 def _properties(adb: Adb, serial: str, timeouts: Timeouts) -> dict[str, str]:
@@ -329,16 +325,12 @@ def find(spec: DeviceSpec) -> tuple[AdbPhone, ...]:
         AdbPhone(
             adb,
             phone.serial,
-            spec.name if len(phones) == 1 else f"{spec.name}.{_plain(phone.serial)}",
+            spec.name if len(phones) == 1 else f"{spec.name}.{_NOT_IN_NAME.sub('-', phone.serial)}",
             spec,
             phone,
         )
         for phone in phones
     )
-
-
-def _plain(serial: str) -> str:
-    return _NOT_IN_NAME.sub("-", serial)
 
 
 class AdbPhone(RemoteMachine):
@@ -360,34 +352,34 @@ class AdbPhone(RemoteMachine):
         )
         self.identity = attached.identity if attached else None
         self.trouble = SHARED_SERIAL if attached and attached.state == SHARED_SERIAL else ""
-        self._adb = adb
-        self._serial = serial
 
     def presence(self) -> ConnectionState:
-        state = self._adb.states().get(self._serial)
-        return (
-            ConnectionState.ABSENT
-            if state is None
-            else _PRESENCE.get(state, ConnectionState.OFFLINE)
-        )
+        state = self.link.adb.states().get(self.link.serial)
+        if state is None:
+            return ConnectionState.ABSENT
+        return _PRESENCE.get(state, ConnectionState.OFFLINE)
 
     def identify(self) -> MachineId:
         said = _ask(self.link, self._spec.timeouts)
-        _KNOWN[self._adb.port, self._serial] = said
-        return MachineId(serial=said.get(_SERIAL, ""), boot=said.get(_BOOT, ""))
+        # What its other addresses said before a reboot would make two phones of it.
+        for known, before in list(_KNOWN.items()):
+            if before.get(_SERIAL) == said.get(_SERIAL) and before.get(_BOOT) != said.get(_BOOT):
+                del _KNOWN[known]
+        _KNOWN[self.link.adb.port, self.link.serial] = said
+        return _identify(said)
 
     def facts(self) -> dict[str, str]:
         reply = call(self.link, FACTS_SCRIPT, timeout_s=self._call_s)
-        return {"serial": self._serial, **parse_facts(reply)}
+        return {"serial": self.link.serial, **parse_facts(reply)}
 
     def reconnect(self) -> None:
         timeout_s = self._call_s
-        if ":" in self._serial and not self._serial.startswith("usb:"):
+        if ":" in self.link.serial and not self.link.serial.startswith("usb:"):
             # The server reconnects a dead network connection only after a disconnect.
             for verb in ("disconnect", "connect"):
-                self._adb.require_server()
-                argv = self._adb.argv(verb, self._serial)
-                self._adb.processes.run(Command(argv=argv, timeout_s=timeout_s))
+                self.link.adb.require_server()
+                argv = self.link.adb.argv(verb, self.link.serial)
+                self.link.adb.processes.run(Command(argv=argv, timeout_s=timeout_s))
         else:
             self.link.command("reconnect", timeout_s=timeout_s)
 

@@ -97,7 +97,10 @@ def open_scratch(scratch: Path) -> Iterator[Path]:
     """Make a folder that is removed with the block, or by the next run if this one is killed."""
     try:
         scratch.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(scratch)
+        for left in scratch.glob("run-*-*"):
+            holder = left.name.split("-")[1]
+            if holder.isdigit() and not is_there(int(holder)):
+                shutil.rmtree(left, ignore_errors=True)
         folder = tempfile.TemporaryDirectory(dir=scratch, prefix=f"run-{os.getpid()}-")
     except OSError as error:
         raise _make_scratch_error(scratch, error) from None
@@ -107,13 +110,6 @@ def open_scratch(scratch: Path) -> Iterator[Path]:
 
 def _make_scratch_error(scratch: Path, error: OSError) -> InfrastructureFailure:
     return InfrastructureFailure(f"{scratch} cannot be used for runs: {error.strerror}")
-
-
-def _remove_abandoned(scratch: Path) -> None:
-    for folder in scratch.glob("run-*-*"):
-        holder = folder.name.split("-")[1]
-        if holder.isdigit() and not is_there(int(holder)):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _end_strays(folder: Path) -> None:

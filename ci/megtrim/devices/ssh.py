@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING
 
-from megtrim.devices.device import ConnectionState, MachineId
+from megtrim.config.device import DeviceSettings
+from megtrim.devices.device import ConnectionState, DeviceSpec, MachineId
 from megtrim.devices.pool.leases import state_folder
 from megtrim.devices.remote import telemetry
 from megtrim.devices.remote.run_directory import RemoteMachine
@@ -31,13 +31,7 @@ from megtrim.devices.remote.transport import (
     unframe_outcome,
 )
 from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import Command, CompletedCommand
-
-if TYPE_CHECKING:
-    from megtrim.config.device import DeviceSettings
-    from megtrim.devices.device import DeviceSpec
-    from megtrim.util.process import ProcessRunner
-
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 PROGRAM = "ssh"
 

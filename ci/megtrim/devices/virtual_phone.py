@@ -16,20 +16,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from megtrim.devices import adb, qemu
 from megtrim.devices.adb import PORT_VARIABLE, find_adb
+from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import open_scratch
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.process import GRACE_S, Background, Command, ProcessRunner
 from megtrim.util.strict_json import decode
 from megtrim.util.value import Value
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from megtrim.devices.device import DeviceSpec
 
 KIND = "virtual-phone"
 MACHINE = "aarch64"

@@ -6,7 +6,7 @@ Made inside the phone's mount namespace, so the kernel removes it with the last 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from megtrim.util.errors import InputError
@@ -51,7 +51,7 @@ class MountTree:
         self._cpus = cpus
         self._android = android
 
-    def make(self, applets: tuple[str, ...], data_bytes: int) -> None:
+    def make(self, applets: Sequence[str], data_bytes: int) -> None:
         """Mount and fill everything but the processes' own /proc."""
         kernel.mount("tmpfs", self.top, f"mode=0755,size={_LOG_BYTES}")
         kernel.bind(self._root / "usr", self.top / "usr")
@@ -85,7 +85,7 @@ class MountTree:
         new.write_text(text, encoding="utf-8")
         new.rename(path)
 
-    def _make_system(self, applets: tuple[str, ...]) -> None:
+    def _make_system(self, applets: Sequence[str]) -> None:
         tools = self.top / "system" / "bin"
         tools.mkdir(parents=True)
         (self.top / "bin").symlink_to("system/bin")

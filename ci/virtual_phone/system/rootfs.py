@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock
@@ -50,20 +49,13 @@ APT::Update::Post-Invoke-Success {{}};
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RootFs:
-    path: Path
-    packages: tuple[str, ...]
-    """File names with their versions, sorted."""
-
-
 def cache_folder(processes: ProcessRunner) -> Path:
     home = processes.env.get("HOME") or "/"
     base = Path(processes.env.get("XDG_CACHE_HOME") or Path(home) / ".cache")
     return base / "megtrim" / "virtual-phone"
 
 
-def provide(processes: ProcessRunner, *, mirror: str | None = None) -> RootFs:
+def provide(processes: ProcessRunner, *, mirror: str | None = None) -> Path:
     """Return the root, made now if there is none.
 
     Raises InputError for a machine that cannot make one, InfrastructureFailure for a mirror
@@ -78,23 +70,19 @@ def provide(processes: ProcessRunner, *, mirror: str | None = None) -> RootFs:
                 for left in folder.glob(f"{_MAKING}*"):
                     shutil.rmtree(left, ignore_errors=True)  # of one that was killed
                 _make(processes, root, mirror or own_mirror(processes))
-        listed = (root / "packages").read_text(encoding="utf-8")
     except OSError as error:
         msg = f"{folder}: a root for virtual phones cannot be made: {error.strerror}"
         raise InfrastructureFailure(msg) from None
-    return RootFs(path=root, packages=tuple(listed.split()))
-
-
-def check(processes: ProcessRunner) -> None:
-    """Raise InputError where none can be made."""
-    if not _path(processes).is_dir():
-        _require_keyring()
-        own_mirror(processes)
+    return root
 
 
 def describe(processes: ProcessRunner) -> str:
+    """Raise InputError where there is no root and none can be made here."""
     root = _path(processes)
-    return str(root) if root.is_dir() else f"made on first use from {own_mirror(processes)}"
+    if root.is_dir():
+        return str(root)
+    _require_keyring()
+    return f"made on first use from {own_mirror(processes)}"
 
 
 def _path(processes: ProcessRunner) -> Path:

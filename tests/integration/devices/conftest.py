@@ -18,7 +18,7 @@ from virtual_phone.system import rootfs
 
 @pytest.fixture(scope="session")
 def phone_root() -> Path:
-    return rootfs.provide(ProcessRunner(os.environ)).path
+    return rootfs.provide(ProcessRunner(os.environ))
 
 
 @pytest.fixture(scope="session")

@@ -56,10 +56,11 @@ def test_it_is_made_once(machine: dict[str, str], calls: Path, tmp_path: Path) -
 
     made = rootfs.provide(processes)
 
-    assert made.packages == ("adbd_34_amd64.deb", "toybox_0.8_amd64.deb")
-    assert (made.path / "lib" / "unpacked").read_text(encoding="utf-8").split() == [*made.packages]
-    assert (made.path / "phone").is_dir()
-    assert {path.name for path in folder.iterdir()} == {".lock", made.path.name}
+    for listing in ("packages", "lib/unpacked"):
+        names = (made / listing).read_text(encoding="utf-8").split()
+        assert names == ["adbd_34_amd64.deb", "toybox_0.8_amd64.deb"]
+    assert (made / "phone").is_dir()
+    assert {path.name for path in folder.iterdir()} == {".lock", made.name}
     asked = calls.read_text(encoding="utf-8").splitlines()
     assert asked[-1] == f"deb [signed-by={tmp_path / 'keyring.gpg'}] {MIRROR} trixie main"
     assert rootfs.provide(ProcessRunner(machine)) == made
@@ -77,7 +78,7 @@ def test_another_mirror(machine: dict[str, str], calls: Path) -> None:
 def test_no_mirror(machine: dict[str, str]) -> None:
     processes = ProcessRunner({**machine, "LISTED": "Ubuntu http://ubuntu.example/\\n"})
 
-    for ask in (rootfs.provide, rootfs.check):
+    for ask in (rootfs.provide, rootfs.describe):
         with pytest.raises(InputError) as failure:
             ask(processes)
         assert failure.value.message == (
@@ -92,7 +93,7 @@ def test_no_mirror(machine: dict[str, str]) -> None:
 def test_no_keyring(machine: dict[str, str], tmp_path: Path, calls: Path) -> None:
     (tmp_path / "keyring.gpg").unlink()
 
-    for ask in (rootfs.provide, rootfs.check):
+    for ask in (rootfs.provide, rootfs.describe):
         with pytest.raises(InputError) as failure:
             ask(ProcessRunner(machine))
         assert failure.value.message == (
@@ -107,7 +108,7 @@ def test_no_apt(machine: dict[str, str], tmp_path: Path, tool: str) -> None:
     tools = tmp_path / "bin"
     (tools / tool).unlink()
 
-    for ask in (rootfs.provide, rootfs.check, rootfs.describe):
+    for ask in (rootfs.provide, rootfs.describe):
         with pytest.raises(InputError) as failure:
             ask(ProcessRunner({**machine, "PATH": str(tools)}))
         assert failure.value.message == f"virtual phone: there is no {tool} here"
@@ -130,9 +131,8 @@ def test_where_it_is(machine: dict[str, str]) -> None:
     processes = ProcessRunner(machine)
 
     assert rootfs.describe(processes) == f"made on first use from {MIRROR}"
-    rootfs.check(processes)
     made = rootfs.provide(processes)
-    assert rootfs.describe(processes) == str(made.path)
+    assert rootfs.describe(processes) == str(made)
 
 
 def test_a_cache_that_cannot_be(machine: dict[str, str], tmp_path: Path) -> None:
