@@ -97,10 +97,7 @@ def able(session: Session) -> Session:
 
 
 def obtain(task_id: str, session: Session) -> StageFolder | None:
-    """Return the finished folder of a task, making it and what it depends on if needed.
-
-    For results that only some runs need. What failed is not tried again: None.
-    """
+    """For results that only some runs need. What failed is not tried again: None."""
     config = session.request.config
     planned = (*tasks_of(config, committed=session.request.options.committed), *on_demand(config))
     ids = {task.id for task in planned}

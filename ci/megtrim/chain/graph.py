@@ -110,12 +110,7 @@ def neighbours_task(scenario: Scenario) -> str:
 
 
 def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) -> tuple[Task, ...]:
-    """Return all tasks of a trim, in an order in which they can run.
-
-    ``committed``: the keep set is the file that the team committed, so nothing is traced, and a
-    profile build is made only if it has a budget. ``neighbours``: run the neighbours of every
-    scenario, too.
-    """
+    """``committed``: nothing is traced; a profile build is made only if it has a budget."""
     every = tuple(all_scenarios(config))
     builds = _builds(config, committed=committed)
     before_verdict = (

@@ -65,11 +65,7 @@ class MatrixEntry(Value):
 def entries(
     counts: Mapping[str, int], *, per_job: int, artifact: str, config: str = DEFAULT_CONFIG
 ) -> tuple[MatrixEntry, ...]:
-    """Return the jobs for the number of scenarios of each class, at most ``per_job`` each.
-
-    Classes are sorted; one without scenarios has no job. Artifact names start with ``artifact``;
-    they and the names of the jobs follow ``config``, a path from the top of the repository.
-    """
+    """Return the jobs of the classes, sorted; one without scenarios has none."""
     for name in counts:
         if len(name) > 200 or _NAME.fullmatch(name) is None:
             msg = f"CPU class {name[:60]!r} cannot be part of a job's name"

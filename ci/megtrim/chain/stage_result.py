@@ -32,10 +32,7 @@ def dump_result(result: StageResult) -> dict[str, Any]:
 
 
 def parse_result(kind: type[Result], data: Mapping[str, Any]) -> Result:
-    """Return the ``kind`` that ``data`` spells, all of it and nothing else.
-
-    Raises InputError that names the first wrong entry and what was expected there.
-    """
+    """Raises InputError that names the first wrong entry and what was expected there."""
     result: Result = decode(kind, data, "")
     if dump_result(result) != data:  # a day that is written in another way, say
         msg = f"result: found another spelling, expected what {kind.__name__} holds"

@@ -124,10 +124,7 @@ class StageFolder(Value):
         return self.result
 
     def file(self, name: str) -> Path:
-        """Return the path of one of its files, which holds what its stage wrote.
-
-        Raises InfrastructureFailure where it does not. One that was never there is our own bug.
-        """
+        """Raises InfrastructureFailure where the file does not hold what its stage wrote."""
         if name not in self.files:
             msg = f"{self.path} holds no {name}"
             raise KeyError(msg)
@@ -147,10 +144,7 @@ def key_of(stage: str, name: str, inputs: Mapping[str, str]) -> str:
 
 @cache
 def code_digest() -> str:
-    """Return the sha256 of megtrim's own files: another version of it may find something else.
-
-    Those of the virtual phone are among them: what it plays is seen in results.
-    """
+    """Also of the virtual phone: what it plays is seen in results."""
     package = Path(__file__).parents[1]
     hasher = hashlib.sha256()
     for root in (package, package.with_name("virtual_phone")):
@@ -194,10 +188,7 @@ class Store:
         self._warn = warn
 
     def find(self, stage: str, key: str, kind: type[StageResult]) -> StageFolder | None:
-        """Return the finished folder, or None where there is none, or it is torn or damaged.
-
-        A result that is not of ``kind`` is damage.
-        """
+        """None where there is none, or it is torn or damaged; one not of ``kind`` is damage."""
         path = self.root / stage / key
         folder, damage = _load(path, kind)
         if damage:
@@ -212,10 +203,7 @@ class Store:
         *,
         fits: Callable[[StageFolder], bool] = lambda _: True,
     ) -> StageFolder | None:
-        """Return the newest finished folder that fits, whatever its inputs were.
-
-        Its result is of ``kind``. ``name``: of that name alone; empty: of any.
-        """
+        """Return the newest finished folder of ``name``, or of any, whatever its inputs were."""
         newest: tuple[float, Path] | None = None
         for manifest in (self.root / stage).glob(f"*/{MANIFEST}"):
             folder, _ = _load(manifest.parent, kind)
@@ -229,10 +217,7 @@ class Store:
         return _load(newest[1], kind)[0] if newest else None
 
     def holds_foreign(self, stage: str, name: str = "") -> bool:
-        """Return whether another version of megtrim finished a result of a stage here.
-
-        ``name``: of that name alone; empty: of any.
-        """
+        """Return whether another version of megtrim finished a result, of ``name`` or of any."""
         found = (self.root / stage).glob(f"*/{MANIFEST}")
         return any(_is_foreign(each.parent, name) for each in found)
 

@@ -284,10 +284,7 @@ def _explain_crash(report: CrashReport, options: Options, release: Path | None) 
 def _render(
     finding: CrashFinding, made: FinishedTrim, invocation: Invocation | None, config: Config | None
 ) -> dict[str, Any]:
-    """Return the facts as people and programs read them; empty ones are not shown.
-
-    ``invocation`` and ``config`` are None for a release: its project is elsewhere.
-    """
+    """``invocation`` and ``config`` are None for a release: its project is elsewhere."""
     innocent = finding.cause is CrashCause.NOT_TRIMMING
     certain = not finding.why_several and (innocent or finding.cause is CrashCause.LEFT_OUT)
     headline = _NO_SIGN if innocent and not certain else _HEADLINES[finding.cause]

@@ -157,11 +157,7 @@ def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
 
 
 def _make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path) -> Callers:
-    """Return what the callers of a configuration name.
-
-    ``toolchain``: its kind, if the configuration is yet to be written. Those of a file with several
-    toolchains, of which none is chosen, are for all of them.
-    """
+    """``toolchain``: its kind, if the configuration is yet to be written."""
     file, chosen = split(str(config))
     path = _inside(Path(file).absolute(), top)
     legs: dict[str, Provision] = {}
@@ -187,11 +183,7 @@ def _make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path
 
 
 def _provide(wanted: ToolchainConfig) -> Provision:
-    """Return the packages that a job needs for a toolchain, or the recipe of its image.
-
-    CI always builds in an image with an NDK. A tag names an image of one machine: CI makes its own
-    by the kit's recipe.
-    """
+    """A tag names an image of one machine: CI makes its own by the kit's recipe."""
     if not wanted.image and wanted.kind != "ndk":
         return Provision(packages=_PACKAGES.get(wanted.kind, ""))
     if is_fixed(wanted.image or ""):
@@ -203,10 +195,7 @@ def _provide(wanted: ToolchainConfig) -> Provision:
 
 
 def _find_checked(callers: Callers, top: Path) -> str:
-    """Return the configuration whose callers check this one: itself, or the file that it is in.
-
-    The callers of all toolchains of a file check each of them, but none of them makes releases.
-    """
+    """The callers of all toolchains of a file check each of them, but make no releases."""
     folder = (top / RELEASE).parent
     if callers.releases and _find_caller(_as_leg(callers.config), folder, ()):
         return split(callers.config)[0]
@@ -225,10 +214,7 @@ def _plan_callers(callers: Callers, top: Path, checked: str) -> dict[Path, Conte
 
 
 def _expect_only_callers(config: str, folder: Path, own: Sequence[Path]) -> None:
-    """Refuse a second set of workflows for one configuration.
-
-    Both would write its comment, and end each other's jobs.
-    """
+    """Two would write one comment, and end each other's jobs."""
     alone = rf"{re.escape(config)}[,}}\s]"
     path = _find_caller(rf"(?:{alone}|{_as_leg(config)})", folder, own)
     if path is not None:
@@ -237,10 +223,7 @@ def _expect_only_callers(config: str, folder: Path, own: Sequence[Path]) -> None
 
 
 def _expect_own_keep_set(callers: Callers, top: Path, own: Sequence[Path]) -> None:
-    """Refuse a keep set of two configurations: each would replace the files of the other.
-
-    A link to the same file is no other configuration.
-    """
+    """Each would replace the files of the other. A link to the same file is no other."""
     given = re.compile(
         rf'\bconfig: "?([^\s",}}#]+).*\bkeep-set: "?{re.escape(callers.keep_set)}(?:/\$|[,}}\s])'
     )

@@ -168,10 +168,7 @@ def base_options(command: Command) -> Command:
 
 
 def common(command: Command) -> Command:
-    """Add the options of every verb that reads a configuration, and pass them on as one value.
-
-    Errors get the options that the commands in their hints need.
-    """
+    """Errors get the options that the commands in their hints need."""
 
     @wraps(command)
     def call_with_options(**values: Any) -> Any:

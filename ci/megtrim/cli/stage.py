@@ -74,11 +74,7 @@ FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": "index.html"}
 
 
 def execute(options: Options, stage: Stage) -> int:
-    """Run the stage and those it depends on; return the exit status.
-
-    A chain exits with the status of its worst stage; verdict and report with that of the joined
-    verdict, if there is one, which decides what a failed device means.
-    """
+    """Verdict and report exit with the joined verdict: it decides what a dead device means."""
     session, codes = run_chain(options, stage)
     joined = session.results.done.get(VERDICT)
     if joined is not None and stage in (Stage.VERDICT, Stage.REPORT):

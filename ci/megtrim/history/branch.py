@@ -77,11 +77,7 @@ class DataBranch:
         self._sleep = sleep
 
     def append(self, entries: Sequence[HistoryEntry]) -> str:
-        """Add entries in one commit, and return the commit that the branch then has them in.
-
-        The branch is made if there is none. Raises InfrastructureFailure if the remote does not
-        answer, refuses, or is always faster than we are.
-        """
+        """Raises InfrastructureFailure if the remote refuses, or is always faster than we are."""
         if not entries:
             msg = "found nothing, expected an entry to append"
             raise InputError(msg)
@@ -95,10 +91,7 @@ class DataBranch:
         raise InfrastructureFailure(msg, hint="run it again; nothing was written")
 
     def read(self, kind: EntryKind[Entry], since: date | None = None) -> History[Entry]:
-        """Read the entries of ``since`` and later; a broken file costs itself alone.
-
-        Raises InputError if there is no such branch.
-        """
+        """A broken file costs itself alone. Raises InputError if there is no such branch."""
         tip = self._fetch()
         if not tip:
             msg = f"{self._remote} has no branch {self._ref.removeprefix('refs/heads/')}"

@@ -100,10 +100,7 @@ class EntryKind(Value, Generic[Entry]):
         )
 
     def select(self, paths: Iterable[str], since: date | None = None) -> tuple[str, ...]:
-        """Return the paths of entries whose time is on ``since`` or later, sorted.
-
-        The names say when, so older files need not be read. Raises InputError if they are too many.
-        """
+        """Names say when, so older files need not be read. Raises InputError for too many."""
         oldest = "" if since is None else f"{since:%Y%m%d}"
         found = sorted(
             path for path in paths if self.is_path(path) and _name_of(path)[:8] >= oldest

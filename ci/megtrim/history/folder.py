@@ -16,10 +16,7 @@ from megtrim.util.strict_json import dump
 
 
 def append_to_folder(root: Path, entries: Sequence[HistoryEntry]) -> tuple[str, ...]:
-    """Add entries to the history below ``root``, and return the paths of their files in it.
-
-    One that is there already is left as it is. Writers need no lock: no two entries share a file.
-    """
+    """What is there stays. Writers need no lock: no two entries share a file."""
     for entry in entries:
         path = root / entry.path
         _expect_inside(root, path)
@@ -29,10 +26,7 @@ def append_to_folder(root: Path, entries: Sequence[HistoryEntry]) -> tuple[str, 
 
 
 def read_folder(root: Path, kind: EntryKind[Entry], since: date | None = None) -> History[Entry]:
-    """Read the entries of ``since`` and later. Raises InputError if there is no such folder.
-
-    A file that cannot be read is reported, and costs itself alone. Links are not followed.
-    """
+    """A file that cannot be read is reported, and costs itself alone. Raises InputError."""
     if not root.is_dir():
         msg = f"{root}: found no folder, expected a history"
         raise InputError(msg, hint="name the folder with --history")

@@ -81,10 +81,7 @@ def expect_scenario_checks(
 
 
 def expect_budget_check(row: BudgetRow, found: CheckStatus | None) -> None:
-    """Raise Contradiction if a limit has no check, or one of another status.
-
-    More than it allows, without a waiver, is a failure whatever the row says.
-    """
+    """More than a limit allows, without a waiver, is a failure whatever the row says."""
     used, most = row.used_bytes, row.max_bytes
     exceeded = used is not None and most is not None and used > most and not row.waiver
     if found != row.status or (exceeded and row.status != CheckStatus.FAIL):
@@ -106,10 +103,7 @@ class Conclusion(Value):
 
 
 def read_conclusion(text: str, *, source: str) -> Conclusion | None:
-    """Read verdict.json; None if it has times, which the whole reader has to look at.
-
-    One that is damaged, or contradicts itself, is an InputError.
-    """
+    """None if it has times, which the whole reader has to look at. Raises InputError."""
     return json_text.read(text, _read, source, VERSION, HINT)
 
 

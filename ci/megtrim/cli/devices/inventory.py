@@ -57,10 +57,7 @@ class DeviceSelector(Value):
         return take_stock(config, self.out.resolve() / "runs", open_processes(), console)
 
     def select(self, stock: Inventory) -> tuple[InventoryRow, ...]:
-        """Return what fits all that was asked. Raises InputError if nothing does.
-
-        A name is an entry's (all its machines), a machine's, or a serial.
-        """
+        """A name is an entry's (all its machines), a machine's, or a serial."""
         for name in self.names:
             if not any(_is_called(row, name) for row in stock.listed):
                 known = sorted({row.standing.name for row in stock.listed})

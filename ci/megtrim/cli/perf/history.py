@@ -104,10 +104,7 @@ def load_run(path: Path) -> HistoryRun:
 
 
 def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
-    """Return the runs that a person means: a file, a folder's newest, a run's id, or a commit.
-
-    A folder's newest runs are those of its newest commit. Raises InputError.
-    """
+    """A folder's newest runs are those of its newest commit. Raises InputError."""
     path = Path(text)
     if path.is_dir():
         found = read_folder(path, RUN_FILES).until(read_now())

@@ -153,10 +153,7 @@ def choose_scenario(text: str, session: Session) -> Scenario:
 def keep_winner(
     config: Path, edited: tuple[Path, bytes], tuned: TunedScenario, result: TuneResult
 ) -> None:
-    """Write the files, then the one that names them; a mistake leaves it as it was.
-
-    ``config`` is as it was given, with the toolchain that was chosen.
-    """
+    """Write the files, then the one that names them; a mistake leaves it as it was."""
     file, content = edited
     before = file.read_text(encoding="utf-8") if file.exists() else None
     made = ((tuned.dumped_model, result.dumped_model), (tuned.algo_cache, result.algo_cache))

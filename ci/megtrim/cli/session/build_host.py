@@ -95,11 +95,7 @@ _NAMES = {
 def open_compiler_cache(
     env: Mapping[str, str], warn: Callable[[str], None], *, recompile: bool = False
 ) -> CompilerCache:
-    """Return the cache that this run's variables ask for; ``env`` holds the others.
-
-    ``recompile``: nothing is taken from it. Raises InputError for a URL that ccache could not use,
-    and for a password in an input.
-    """
+    """``recompile``: nothing is taken from it. Raises InputError for a password in an input."""
     given = read_cache_variables()
     name = next((each for each in _NAMES if each in given), "")
     storages = compiler_cache.parse_storages(given.get(name, ""), source=_NAMES.get(name, ""))

@@ -7,6 +7,7 @@ entries of one class and kind are one pool.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim import devices
@@ -37,13 +38,9 @@ class DeviceDefaults(Value):
     sysroot: Path | None
     """Where their libraries are, unless a device names another folder."""
     say: Callable[[str], None]
-    near: ContainerHost | None = None
-    """Where devices of this machine run their programs; None: on this machine."""
-
-
-class ContainerHost(Value):
-    processes: ProcessRunner
-    sysroot: Path | None
+    near: ProcessRunner | None = None
+    """What runs the programs of devices of this machine, an image; None: this machine."""
+    near_sysroot: Path | None = None
 
 
 def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[DeviceConfig, ...]]:
@@ -79,16 +76,17 @@ def make_device_specs(
     specs = []
     for entry in entries:
         settings = entry.settings.resolve_paths(lambda path: loaded.resolve(_from_home(path)))
-        place = around.near if around.near is not None and entry.kind in NEAR else around
-        spec = _make_spec(around, place, (entry.name, entry.class_, cpus[entry.class_]), settings)
-        specs.append((entry, spec))
+        place = around
+        if around.near is not None and entry.kind in NEAR:
+            place = replace(around, processes=around.near, sysroot=around.near_sysroot)
+        spec = _make_spec(place, (entry.name, entry.class_, cpus[entry.class_]), settings)
+        specs.append((entry, replace(spec, hosted=is_hosted(around.processes.env))))
     return specs
 
 
 def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> list[DeviceSpec]:
     return [
         _make_spec(
-            around,
             around,
             (entry.name, entry.cpu_class, entry.qemu_cpu),
             entry.settings.resolve_paths(_from_home),
@@ -98,20 +96,17 @@ def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -
 
 
 def _make_spec(
-    around: DeviceDefaults,
-    place: DeviceDefaults | ContainerHost,
-    names: tuple[str, str, str],
-    settings: DeviceSettings,
+    around: DeviceDefaults, names: tuple[str, str, str], settings: DeviceSettings
 ) -> DeviceSpec:
     """Return a spec; ``names``: of the device, its class, and the CPU that stands in for it."""
     name, cpu_class, qemu_cpu = names
     return DeviceSpec(
         name=name,
-        processes=place.processes,
+        processes=around.processes,
         scratch=around.scratch,
         machine=around.machine,
         qemu_cpu=qemu_cpu,
-        sysroot=settings.sysroot or place.sysroot,
+        sysroot=settings.sysroot or around.sysroot,
         hosted=is_hosted(around.processes.env),
         cpu_class=cpu_class,
         settings=settings,

@@ -96,10 +96,7 @@ def _values_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attempt(command: Callable[..., Any], values: dict[str, Any]) -> tuple[int, bool]:
-    """Return the exit status for one toolchain, and whether the command came to its end.
-
-    What ends it does not end the others.
-    """
+    """Return the exit status, and whether it came to its end. What ends it ends no other."""
     above = click.get_current_context()
     try:
         # A context of its own: what the command leaves to its end, such as a heartbeat, ends here.

@@ -48,28 +48,27 @@ class SummaryPage(Value):
 
 
 def read_page(report: Path, *, config: str, links: Links, known: Origin = _UNKNOWN) -> SummaryPage:
-    """Read REPORT: its verdict, else the page that was left there, else why there is none.
-
-    ``config`` is the path of megtrim.yaml inside the repository: annotations are relative to it.
-    ``known`` is what the job that publishes knows of the project by itself.
-    """
+    """Read REPORT: its verdict, else the page that was left there, else why there is none."""
     problems: list[MegtrimError] = []
 
-    def read(name: str, parse: Callable[[str, str], T], most: int) -> T | None:
+    def read(name: str, parse: Callable[..., T], most: int) -> T | None:
+        path = report / name
         try:
-            text = _text(report / name, most)
-            return None if text is None else parse(text, str(report / name))
+            if not path.exists():
+                return None
+            data = read_bytes(path, most_bytes=most, expected="a file that megtrim wrote")
+            return parse(data.decode("utf-8", errors="replace"), source=str(path))
         except MegtrimError as error:
             problems.append(error)
             return None
 
-    verdict = read(VERDICT_FILE, _verdict, LARGEST_DOCUMENT)
+    verdict = read(VERDICT_FILE, parse_verdict, LARGEST_DOCUMENT)
     if verdict is not None:
         annotations = annotate(verdict, config if is_inside(config) else verdict.config)
         text = render(confirm_origin(verdict, known), links=links)
         return SummaryPage(text=text, annotations=annotations, problems=())
-    ending = read(ENDING_FILE, _ending, _LARGEST_PAGE)
-    left = read(COMMENT_FILE, lambda text, _: text, _LARGEST_PAGE)
+    ending = read(ENDING_FILE, parse_ending, _LARGEST_PAGE)
+    left = read(COMMENT_FILE, lambda text, **_: text, _LARGEST_PAGE)
     of = f" for {code(known.project)}" if known.project else ""
     of += f" ({code(config)})" if id_of(config) else ""
     ended = _NOTHING.format(of=of) if ending is None else _ending_page(ending, of)
@@ -79,14 +78,6 @@ def read_page(report: Path, *, config: str, links: Links, known: Origin = _UNKNO
         annotations=() if ending is None else (_ending_annotation(ending, config),),
         problems=tuple(problems),
     )
-
-
-def _verdict(text: str, source: str) -> Verdict:
-    return parse_verdict(text, source=source)
-
-
-def _ending(text: str, source: str) -> EarlyExit:
-    return parse_ending(text, source=source)
 
 
 def confirm_origin(verdict: Verdict, known: Origin) -> Verdict:
@@ -105,10 +96,3 @@ def _ending_annotation(ending: EarlyExit, config: str) -> Annotation:
     message = one_line(str(ending), limit=_LONGEST_ENDING)
     annotation = Annotation(level=Level.ERROR, file="", line=0, title=_ENDED, message=message)
     return replace(annotation, file=split(config)[0]) if is_inside(config) else annotation
-
-
-def _text(path: Path, most: int) -> str | None:
-    if not path.exists():
-        return None
-    data = read_bytes(path, most_bytes=most, expected="a file that megtrim wrote")
-    return data.decode("utf-8", errors="replace")

@@ -55,10 +55,7 @@ def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
 
 
 def expect_usable_files(loaded: LoadedConfig) -> None:
-    """Refuse files that are named and of no use: no plain files, pointers, models that are cut off.
-
-    What only the engine can read passes. All problems are reported at once.
-    """
+    """What only the engine can read passes. All problems are reported at once."""
     wrong = []
     for keys, file, read in _named_files(loaded):
         try:
@@ -70,10 +67,7 @@ def expect_usable_files(loaded: LoadedConfig) -> None:
 
 
 def expect_repeatable(loaded: LoadedConfig) -> None:
-    """Refuse a search under --committed.
-
-    Its result is timing, so a keep set of another search proves nothing.
-    """
+    """A search is timing, so a keep set of another search proves nothing."""
     for each in all_scenarios(loaded.config):
         if each.searches:
             where = loaded.where(*each.path, "fast_run")
@@ -87,10 +81,7 @@ def expect_repeatable(loaded: LoadedConfig) -> None:
 
 
 def list_named_files(loaded: LoadedConfig) -> tuple[Path, ...]:
-    """Return the files of models and scenarios, and those that hold them, as absolute paths.
-
-    There are no links in these.
-    """
+    """Return the files of models and scenarios, and those that hold them, without links."""
     written = (Path(each) for each in loaded.item_files)
     files = {*written, *(file for _, file, _ in _named_files(loaded))}
     return tuple(sorted(loaded.resolve(each).resolve() for each in files))
@@ -125,10 +116,7 @@ def _open(path: Path, shown: str) -> None:
 
 
 def expect_known_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:
-    """Refuse folders of ``trim.keep`` that none of the trees has: the last link is late for that.
-
-    One that CMake files speak of may be a build's own, and one that begins with / is elsewhere.
-    """
+    """One that CMake files speak of may be a build's own; one with / first is elsewhere."""
     asked = [pair for pair in enumerate(loaded.config.trim.keep) if _is_path(pair[1])]
     if not asked:
         return
@@ -173,10 +161,7 @@ _HINT = "`megtrim model show FILE` prints what a model takes"
 
 
 def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, ...]:
-    """Refuse models and inputs that the program would refuse after the builds; return warnings.
-
-    All mistakes in the inputs are reported at once. What only the engine can read passes.
-    """
+    """All mistakes are reported at once; what only the engine can read passes."""
     problems, warnings = [], []
     for at, model in enumerate(loaded.config.models):
         facts = _read_facts(loaded, model)

@@ -36,7 +36,6 @@ from megtrim.cli.session.build_host import (
 )
 from megtrim.cli.session.device_specs import (
     POOLED,
-    ContainerHost,
     DeviceDefaults,
     make,
     make_device_specs,
@@ -71,10 +70,7 @@ from megtrim.util.process import ProcessRunner
 
 
 def open_session(options: Options, *, writes: bool = True) -> Session:
-    """Load the configuration and construct everything that a trim needs.
-
-    ``writes``: whether anything goes to ``--out``.
-    """
+    """``writes``: whether anything goes to ``--out``."""
     _refuse_contradictions(options)
     if writes:
         expect_writable(options.out)
@@ -191,10 +187,7 @@ def _refuse_contradictions(options: Options) -> None:
 
 
 def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
-    """Return the configured toolchain; where qemu is missing, ``auto`` takes one for this machine.
-
-    Raises InputError for one that is not installed.
-    """
+    """Where qemu is missing, ``auto`` takes one for this machine. Raises InputError."""
     emulated = qemu.program(processes) is not None
     relocations = loaded.config.trim.relocations or Relocations.NONE
     return toolchains.find(loaded.config.toolchain, processes, relocations, emulated=emulated)
@@ -260,7 +253,8 @@ def _devices(
         machine=toolchain.machine,
         sysroot=sysroot_here(toolchain, place, options.results) if far else None,
         say=console.say,
-        near=ContainerHost(processes=place, sysroot=toolchain.sysroot),
+        near=place,
+        near_sysroot=toolchain.sysroot,
     )
     made: dict[str, Device] = {}
     for name, entries in standing.items():

@@ -47,11 +47,7 @@ class StarterFiles(Value):
 
 
 def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = None) -> StarterFiles:
-    """Return a new configuration, its models' files, and inputs.
-
-    ``engine``: the checkout; None: the one near the configuration. Raises InputError where a model
-    cannot be used, or a file is there and differs.
-    """
+    """Raises InputError where a model cannot be used, or a file is there and differs."""
     if config.exists():
         msg = f"{config} already exists"
         raise InputError(msg, hint="edit it, or name another file with --config")
@@ -82,10 +78,7 @@ def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = Non
 
 
 def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
-    """Return the files of further models of a configuration, and inputs.
-
-    Raises InputError where the models are a list, or one of these is there already.
-    """
+    """Raises InputError where the models are a list, or one of these is there already."""
     if not models:
         msg = "--add: found no model, expected at least one"
         raise InputError(msg, hint="`megtrim init --add MODEL...`")

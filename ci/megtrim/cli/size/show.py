@@ -74,10 +74,7 @@ def draw_table(
     whole: str,
     totals: Callable[[Sequence[Row]], Sequence[str]],
 ) -> str:
-    """Return a table of the first rows, with one row for all others and one for all: ``whole``.
-
-    ``totals`` returns the numbers of a row that stands for several.
-    """
+    """``whole`` labels the row for all; ``totals`` returns the numbers of several rows."""
     # Names are from files of others, and a terminal would obey what they hold.
     drawn = [tuple(map(one_line, draw(row))) for row in rows[:top]]
     if others := rows[top:]:

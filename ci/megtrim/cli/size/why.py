@@ -62,21 +62,14 @@ class TrimResults(Value):
     session: Session
 
     def read(self, task_id: str, program: str | None) -> tuple[str, LinkedFile]:
-        """Return a program's name and its graph, of the links of a task.
-
-        They are made now if they are not there yet. ``program``: None for the first. Raises
-        InputError for a program that is not one of them.
-        """
+        """Make the links now if they are not there yet. ``program``: None for the first."""
         made = self.session.results.expect(task_id)
         chosen = choose_program(program, made.result_as(ReferencesResult).programs)
         self.session.services.console.note(f"reading what refers to what in {chosen}")
         return chosen, references.read_program(chosen, made)
 
     def open_priced(self, program: str | None) -> PricedArtifact:
-        """Return the program that is priced, with the links that show what refers to what.
-
-        Raises InputError for a program that is not one of them.
-        """
+        """Raises InputError for a program that is not one of them."""
         results = self.session.results
         results.expect(SHIPPED_REFERENCES)
         if PROFILE in results.done:
