@@ -240,11 +240,7 @@ def _some(texts: Sequence[str], between: str) -> str:
 
 def _short(value: str) -> str:
     """Shorten ``value`` in its middle: of an option, name and value are at the two ends."""
-    if _is_digest(value):  # its head is enough to tell them apart
+    if len(value) == 64 and value.isalnum():  # a digest: its head is enough to tell them apart
         return value[:8]
     half = _SHORT // 2
     return value if len(value) <= _SHORT else f"{value[: half - 1]}…{value[-half:]}"
-
-
-def _is_digest(value: str) -> bool:
-    return len(value) == 64 and value.isalnum()

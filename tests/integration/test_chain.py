@@ -139,14 +139,6 @@ def test_a_damaged_model_is_no_trap(make_project: MakeProject) -> None:
     assert "region  " not in ended.stdout
 
 
-def test_a_scenario_is_not_probed_with_other_arguments(make_project: MakeProject) -> None:
-    project = make_project("tiny-vgg")
-    ended = project.run("probe", "tiny-vgg/default@any", "--", "--cpu", "--iter", "9")
-
-    assert ended.rc == 2
-    assert "runs with what it was traced with" in ended.stderr
-
-
 def test_both_layouts_make_the_same_program(make_project: MakeProject) -> None:
     digests = {}
     for layout in ("scoped", "upstream"):

@@ -112,7 +112,10 @@ def neighbours_task(scenario: Scenario) -> str:
 def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) -> tuple[Task, ...]:
     """``committed``: nothing is traced; a profile build is made only if it has a budget."""
     every = tuple(all_scenarios(config))
-    builds = _builds(config, committed=committed)
+    measured = any(budget.variant is Variant.PROFILE for budget in config.budgets)
+    profiled = measured or not (committed or trims_plain_build(config))
+    builds = (PLAIN, PROFILE) if profiled else (PLAIN,)
+    region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
     before_verdict = (
         *(Task(stage=Stage.BUILD, name=task_name(build), needs=()) for build in builds),
         *(() if committed else _traces(config)),
@@ -120,7 +123,7 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
         *(_functions(config, committed=committed) if trims_functions(config) else ()),
         *(_verify(each, config) for each in every),
         *(_neighbours(each, config) for each in every if neighbours),
-        Task(stage=Stage.SIZE, name="artifacts", needs=_list_size_needs(config, builds)),
+        Task(stage=Stage.SIZE, name="artifacts", needs=(*builds, *region, REDUCED)),
     )
     wants = tuple(task.id for task in before_verdict)
     return (
@@ -150,11 +153,6 @@ def keep_task(config: Config) -> str:
 
 def functions_task(scenario: Scenario) -> str:
     return f"{Stage.FUNCTIONS}/{scenario.id}"
-
-
-def _builds(config: Config, *, committed: bool) -> tuple[str, ...]:
-    profiled = weighs_profile(config) or not (committed or trims_plain_build(config))
-    return (PLAIN, PROFILE) if profiled else (PLAIN,)
 
 
 def _traces(config: Config) -> Iterator[Task]:
@@ -187,11 +185,6 @@ def _functions(config: Config, *, committed: bool) -> Iterator[Task]:
     yield Task(stage=Stage.REDUCE, name=Variant.REDUCED, needs=(base, *header, LINKED, FUNCTIONS))
 
 
-def _list_size_needs(config: Config, builds: tuple[str, ...]) -> tuple[str, ...]:
-    region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
-    return (*builds, *region, REDUCED)
-
-
 def on_demand(config: Config) -> tuple[Task, ...]:
     linked = next(task for task in tasks(config) if task.id == REDUCED)
     named = (replace(linked, name=task_name(NAMED)),) if trims_functions(config) else ()
@@ -202,10 +195,6 @@ def on_demand(config: Config) -> tuple[Task, ...]:
         Task(stage=Stage.REFERENCES, name=task_name(SHIPPED_REFERENCES), needs=needs),
         Task(stage=Stage.REFERENCES, name=task_name(PROFILE_REFERENCES), needs=(PROFILE,)),
     )
-
-
-def weighs_profile(config: Config) -> bool:
-    return any(budget.variant is Variant.PROFILE for budget in config.budgets)
 
 
 def tasks_up_to(stage: Stage, all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:

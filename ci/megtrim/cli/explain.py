@@ -117,19 +117,17 @@ def explain(
 
 def _explain_thing(thing: str, options: Options) -> dict[str, Any]:
     if CODE.fullmatch(thing):
-        return _explain_code(thing)
+        if text := describe_code(thing):
+            return {"code": thing, "what to do": text}
+        msg = f"there is no code {thing}"
+        raise InputError(msg, hint="docs/how-to/find-a-message.md lists them all")
     loaded = load_config(options.config, engine_source=options.engine)
     if thing == "verdict":
-        return _explain_verdict(_verdict(options.out))
+        verdict = _verdict(options.out)
+        checks = {check.id: _describe_check(check) for check in verdict.checks}
+        return {"verdict": verdict.verdict, "headline": verdict.headline, "checks": checks}
     invocation = read_invocation(options, keep_set=loaded.config.keep_set)
     return _query_keep_set(thing, loaded, _find_trapped_scenarios(thing, options.out), invocation)
-
-
-def _explain_code(code: str) -> dict[str, Any]:
-    if not (text := describe_code(code)):
-        msg = f"there is no code {code}"
-        raise InputError(msg, hint="docs/how-to/find-a-message.md lists them all")
-    return {"code": code, "what to do": text}
 
 
 def _verdict(out: Path) -> Verdict:
@@ -143,11 +141,6 @@ def _verdict(out: Path) -> Verdict:
         raise InputError(msg, hint=hint, command=("trim",))
     source = folder.file(VERDICT_FILE)
     return parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
-
-
-def _explain_verdict(verdict: Verdict) -> dict[str, Any]:
-    checks = {check.id: _describe_check(check) for check in verdict.checks}
-    return {"verdict": verdict.verdict, "headline": verdict.headline, "checks": checks}
 
 
 def _describe_check(check: Check) -> dict[str, Any]:

@@ -86,7 +86,9 @@ class DataBranch:
             commit = self._commit(entries, tip)
             if commit == tip or self._push(commit):
                 return commit
-            self._sleep(_pause_s(entries, attempt))
+            # Longer each time, and different for each writer: by the digest of its entry.
+            share = int(_name_of(entries[0])[-8:], 16) / 0xFFFFFFFF
+            self._sleep(min(_LONGEST_PAUSE_S, _PAUSE_S * 2.0**attempt) * (0.5 + share))
         msg = f"{self._ref} moved during each of {_MOST_TRIES} pushes"
         raise InfrastructureFailure(msg, hint="run it again; nothing was written")
 
@@ -255,9 +257,3 @@ def _find_reason(outcome: CompletedCommand) -> str:
     words = (" ".join(each.split()) for each in found or last)
     text = "; ".join(dict.fromkeys(filter(None, words))) or "no message"
     return "".join(each if each.isprintable() else " " for each in text)
-
-
-def _pause_s(entries: Sequence[HistoryEntry], attempt: int) -> float:
-    """Return a pause that grows, and that differs between writers: by the digest of their entry."""
-    share: float = int(_name_of(entries[0])[-8:], 16) / 0xFFFFFFFF
-    return min(_LONGEST_PAUSE_S, _PAUSE_S * 2.0**attempt) * (0.5 + share)

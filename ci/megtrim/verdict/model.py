@@ -80,22 +80,15 @@ def parse_verdict(text: str, *, source: str) -> Verdict:
     """Read verdict.json. Anything but exactly its shape is an InputError naming ``source``."""
     verdict = load(Verdict, text, source=source, version=VERSION, hint=HINT)
     try:
-        _expect_agreement(verdict)
+        expect_agreement(verdict)
+        if verdict.performance is not None:
+            checks = (check for check in verdict.checks if check.kind is CheckKind.LATENCY)
+            latency = {check.subject: check.status for check in checks}
+            expect_latency_checks(verdict.performance, latency)
     except Contradiction as error:
         msg = f"{source}:1: {error.message}"
         raise Contradiction(msg, hint=HINT) from None
     return verdict
-
-
-def _expect_agreement(verdict: Verdict) -> None:
-    expect_agreement(verdict)
-    if verdict.performance is not None:
-        latency = {
-            check.subject: check.status
-            for check in verdict.checks
-            if check.kind is CheckKind.LATENCY
-        }
-        expect_latency_checks(verdict.performance, latency)
 
 
 class VerdictResult(StageResult):

@@ -66,54 +66,6 @@ def test_permissions_are_held(github: GithubDouble) -> None:
     assert ask(github, "GET", path).status_code == 403
 
 
-def test_comments_live(github: GithubDouble) -> None:
-    github.logins["other"] = "someone"
-    path = f"{ROOT}/issues/1/comments"
-    first = ask(github, "POST", path, body="one").json()
-    second = ask(github, "POST", path, token="other", body="two").json()
-    assert (first["user"]["login"], second["user"]["login"]) == ("github-actions[bot]", "someone")
-
-    one = f"{ROOT}/issues/comments/{first['id']}"
-    assert ask(github, "PATCH", one, body="new").json()["body"] == "new"
-    assert ask(github, "PATCH", one, body="x" * 65537).status_code == 422
-    assert ask(github, "POST", path).status_code == 422
-    assert [each["body"] for each in ask(github, "GET", path).json()] == ["new", "two"]
-    assert ask(github, "GET", f"{ROOT}/issues/2/comments").json() == []
-    assert ask(github, "DELETE", one).status_code == 204
-    assert ask(github, "GET", one).status_code == 404
-
-
-def test_lists_come_in_pages(github: GithubDouble) -> None:
-    repository = github.repository()
-    for number in range(5):
-        repository.comment(1, str(number))
-
-    first = ask(github, "GET", f"{ROOT}/issues/1/comments?per_page=2")
-    second = requests.get(
-        first.links["next"]["url"], headers={"Authorization": f"Bearer {github.token}"}, timeout=5
-    )
-    last = ask(github, "GET", f"{ROOT}/issues/1/comments?per_page=2&page=3")
-
-    assert [each["body"] for each in first.json() + second.json() + last.json()] == [*"01234"]
-    assert (set(first.links), set(last.links)) == ({"next", "last"}, {"prev"})
-
-
-def test_archives_lie_on_another_host_that_wants_no_token(github: GithubDouble) -> None:
-    repository = github.repository()
-    run = repository.run(repository.heads["main"])
-    artifact = repository.artifact(run, b"data")
-    expired = repository.artifact(run, b"data", expired=True)
-
-    answer = ask(github, "GET", f"{ROOT}/actions/artifacts/{artifact}/zip")
-    where = answer.headers["Location"]
-
-    assert (answer.status_code, where.startswith("http://localhost:")) == (302, True)
-    assert requests.get(where, timeout=5).content == b"data"
-    sent = {"Authorization": f"Bearer {github.token}"}
-    assert requests.get(where, headers=sent, timeout=5).status_code == 400
-    assert ask(github, "GET", f"{ROOT}/actions/artifacts/{expired}/zip").status_code == 410
-
-
 def test_faults_come_in_order_and_end(github: GithubDouble) -> None:
     path = f"{ROOT}/issues/1/comments"
     github.fail("POST", "/comments$", status=429, headers={"Retry-After": "7"}, times=2)

@@ -24,6 +24,7 @@ from megtrim.cli.devices.inventory import (
     sought,
 )
 from megtrim.cli.echo import open_console, show, show_json
+from megtrim.cli.options import PATH
 from megtrim.devices import Lease
 from megtrim.devices.device import ConnectionState, MachineBusy
 from megtrim.devices.pool.device_pool import (
@@ -332,7 +333,7 @@ Examples:
     "--put",
     multiple=True,
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=PATH,
     help="A file to copy next to the program, under its own name; repeatable.",
 )
 @click.option(

@@ -51,22 +51,32 @@ def read_variables(given: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def run(
-    chosen: Sequence[InventoryRow], request: RunRequest, console: Console, *, as_json: bool
-) -> int:
+def _list_files(request: RunRequest) -> tuple[Path, ...]:
+    """Return the program and what goes with it. Raises InputError for what cannot be copied."""
     if not request.argv:
         msg = "found no program, expected [NAME] -- PROGRAM [ARG]..."
         raise InputError(msg, hint="for example megtrim devices run pixel-6 -- ./benchmark")
-    program = Path(request.argv[0])
+    program, *more = files = (Path(request.argv[0]), *request.put)
     if not program.is_file():
         msg = f"there is no file {program} on this machine to copy to the device"
         hint = "to run a program that is on the device, give a script that calls it"
         raise InputError(msg, hint=hint)
-    files = (program, *request.put)
+    missing = next((file for file in more if not file.is_file()), None)
+    if missing is not None:
+        msg = f"--put {missing}: found no file of that name on this machine"
+        raise InputError(msg, hint="a file that is on the device already needs no --put")
     names = sorted(file.name for file in files)
     if len(names) > len({*names}):
         msg = f"--put: found a name twice in {', '.join(names)}, expected different names"
         raise InputError(msg, hint="all files are copied to one folder")
+    return files
+
+
+def run(
+    chosen: Sequence[InventoryRow], request: RunRequest, console: Console, *, as_json: bool
+) -> int:
+    files = _list_files(request)
+    program = files[0]
 
     def work(lease: Lease) -> tuple[Lease, ProgramRun]:
         with lease.open() as directory:

@@ -14,7 +14,7 @@ from megtrim.cli.echo import complain, show, show_json
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import PATH, engine_option, json_option
 from megtrim.cli.session.setup import find_toolchain, open_engine
-from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.load import load_config
 from megtrim.devices.cpu import read_cpu_features
 from megtrim.experiments.commands import (
     Situation,
@@ -149,10 +149,12 @@ def look_around(config: Path | None, engine_source: Path | None) -> Surroundings
         machine = find_toolchain(loaded, processes.for_builds()).machine
     except (InputError, InfrastructureFailure) as problem:
         notes.append(f"the architecture is not known: {problem.message}")
+    here = all(device.kind in _HERE for device in loaded.config.devices)
     usual = Situation(
         dialect=open_engine(loaded, processes).dialect(),
         architecture=machine,
-        cpu_features=_find_features(loaded, machine),
+        # Those of this machine, if no experiment may run on another one.
+        cpu_features=read_cpu_features() if machine == platform.machine() and here else None,
     )
     situations = {}
     for model in loaded.config.models:
@@ -164,11 +166,3 @@ def look_around(config: Path | None, engine_source: Path | None) -> Surroundings
             notes.append(f"the data type of {model.name} is not known: {problem.message}")
         situations[model.name] = replace(usual, data_type=data_type)
     return Surroundings(usual=usual, situations=situations, notes=tuple(notes))
-
-
-def _find_features(loaded: LoadedConfig, machine: str | None) -> frozenset[str] | None:
-    """Return the features of this machine's CPU, None if experiments may run on another one."""
-    elsewhere = any(each.kind not in _HERE for each in loaded.config.devices)
-    if machine != platform.machine() or elsewhere:
-        return None
-    return read_cpu_features()

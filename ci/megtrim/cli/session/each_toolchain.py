@@ -51,11 +51,13 @@ def each_toolchain(
             if not names:
                 return command(**values)
             _expect_for_all(names, values)
-            of_each = {name: _values_of(name, values) for name in names}
+            below = {key for key in ("out", "reuse", "folder") if values.get(key)}
             console = Console(sys.stderr, quiet=values.get("quiet", False))
             codes = []
             folders: dict[str, Path | None] = {}
-            for number, (name, own) in enumerate(of_each.items(), 1):
+            for number, name in enumerate(names, 1):
+                own = values | {key: values[key] / name for key in below}
+                own["config"] = Path(choose(str(values["config"]), name))
                 console.say(f"toolchain  {name}, {number} of {len(names)}")
                 code, ended = _attempt(command, own)
                 codes.append(code)
@@ -87,12 +89,6 @@ def _expect_for_all(names: tuple[str, ...], values: dict[str, Any]) -> None:
             problems += error.problems
     if problems:
         raise ConfigError(problems)
-
-
-def _values_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
-    own = {"config": Path(choose(str(values["config"]), name))}
-    folders = {key: values[key] / name for key in ("out", "reuse", "folder") if values.get(key)}
-    return values | own | folders
 
 
 def _attempt(command: Callable[..., Any], values: dict[str, Any]) -> tuple[int, bool]:

@@ -179,7 +179,8 @@ def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, .
                 continue
             own = (*keys, "scenarios", number)
             problems += _input_problems(loaded, own, model, scenario, facts)
-            missing = _missing_inputs(scenario, facts)
+            absent = (each for each in facts.inputs if each.name not in scenario.inputs)
+            missing = ", ".join(map(describe_variable, absent))
             if missing and engine.dialect().literal:
                 expected = f"{missing}: this engine runs the model only with its inputs"
                 problems.append(_problem(loaded, own, "no file for an input", expected))
@@ -232,11 +233,6 @@ def read_npy_header(file: Path, *, shown: str) -> npy.NpyHeader:
         header = npy.parse_header(stream.read(npy.LONGEST_HEADER), source=shown)
         npy.expect_whole(header, stream.seek(0, io.SEEK_END), source=shown)
     return header
-
-
-def _missing_inputs(scenario: ScenarioConfig, facts: ModelFacts) -> str:
-    missing = (each for each in facts.inputs if each.name not in scenario.inputs)
-    return ", ".join(map(describe_variable, missing))
 
 
 def _problem(

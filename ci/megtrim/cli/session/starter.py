@@ -152,17 +152,13 @@ def _plan_inputs(model: Path, facts: ModelFacts) -> Iterator[_Input]:
         taken.add(name)
         file = model.with_name(f"{model.stem}.{name}{NPY}")
         if not kind_at(file):
-            _expect_fitting(file, variable)
+            header = read_npy_header(file, shown=str(file))
+            if not header.fits(variable.dtype, variable.shape):
+                msg = f"{file}: found {header}, expected {describe_variable(variable)}"
+                raise InputError(msg, hint="remove it, and one that fits is written")
             yield _Input(variable=variable, file=file, content=None)
         elif content is not None:
             yield _Input(variable=variable, file=file, content=content)
-
-
-def _expect_fitting(file: Path, variable: Variable) -> None:
-    header = read_npy_header(file, shown=str(file))
-    if not header.fits(variable.dtype, variable.shape):
-        msg = f"{file}: found {header}, expected {describe_variable(variable)}"
-        raise InputError(msg, hint="remove it, and one that fits is written")
 
 
 def _describe_inputs(
