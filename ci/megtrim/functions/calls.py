@@ -53,23 +53,14 @@ class Disassembly(Value):
 
     def callers(self, of: Collection[str], among: Iterable[str]) -> tuple[str, ...]:
         targets = {*of}
-        functions = (each for name in among for each in self.by_name.get(name, ()))
-        return tuple(
-            sorted(
-                {
-                    each.name
-                    for each in functions
-                    if targets & {e.name for e in self._iter_callees(each)}
-                }
-            )
-        )
+        functions = {each for name in among for each in self.by_name.get(name, ())}
+        calls = ((each.name, {e.name for e in self._iter_callees(each)}) for each in functions)
+        return tuple(sorted({name for name, called in calls if targets & called}))
 
     def _iter_callees(self, function: Function) -> Iterator[Function]:
         yield from self.table.at(function.address)
         content = self.content(function)
-        aarch64 = self.table.machine == "aarch64"
-        branches = _aarch64_branches(content) if aarch64 else _x86_64_branches(content)
-        for distance in {*branches}:
+        for distance in {*_find_branches(content, self.table.machine)}:
             yield from self.table.at(function.address + distance)
 
     def content(self, function: Function) -> bytes:
@@ -98,15 +89,13 @@ def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly
     )
 
 
-def _aarch64_branches(content: bytes) -> Iterator[int]:
+def _find_branches(content: bytes, machine: str) -> Iterator[int]:
     """Yield targets as offsets from the beginning of ``content``."""
+    if machine != "aarch64":
+        for found in _CALL.finditer(content):
+            yield found.end(1) + int.from_bytes(found[1], "little", signed=True)
+        return
     for at, (word,) in enumerate(struct.iter_unpack("<I", content[: len(content) & ~3])):
         if word & _BRANCH_MASK == _BRANCH:
             distance = word & _DISTANCE
-            words = distance - (1 << 26) if distance >> 25 else distance
-            yield 4 * (at + words)
-
-
-def _x86_64_branches(content: bytes) -> Iterator[int]:
-    for found in _CALL.finditer(content):
-        yield found.end(1) + int.from_bytes(found[1], "little", signed=True)
+            yield 4 * (at + (distance - (1 << 26) if distance >> 25 else distance))

@@ -80,9 +80,11 @@ def keep_always(
     search = _Search(code.table, origins)
     done = {*ran, *SUBSTITUTES}
     kept = [(pattern, search.matches(pattern.text)) for pattern in patterns]
-    missed = [
-        search.describe_miss(pattern) for pattern, names in kept if pattern.where and not names
-    ]
+    missed = []
+    for pattern in (pattern for pattern, names in kept if pattern.where and not names):
+        near = ", ".join(search.near(pattern.text))
+        similar = f" (similar: {near})" if near else ""
+        missed.append(f"{pattern.where}: no function matches {pattern.text!r}{similar}")
     if missed:
         raise InputError("\n".join(missed), hint=_HINT)
     seeds = search.any_of(REPORTS).union(*(names for _, names in kept)) - {*ran}
@@ -126,20 +128,17 @@ class _Search:
         self._lines = "\n".join(("", *{each.name for each in table.functions}, ""))
 
     def matches(self, text: str) -> frozenset[str]:
-        return self._in_folder(text) if text.endswith("/") else self._match_names(text)
-
-    def any_of(self, texts: Iterable[str]) -> frozenset[str]:
-        return frozenset(name for text in texts for name in self.matches(text))
-
-    def describe_miss(self, pattern: KeepPattern) -> str:
-        near = ", ".join(self._near(pattern.text))
-        similar = f" (similar: {near})" if near else ""
-        return f"{pattern.where}: no function matches {pattern.text!r}{similar}"
-
-    def _match_names(self, text: str) -> frozenset[str]:
+        if text.endswith("/"):
+            folder = "/" + text.removeprefix("./").lstrip("/")
+            files = {file for file in {*self._origins.files} if folder in _place(file)}
+            places = ((each.name, self._origins.of(each.address)) for each in self._table.functions)
+            return frozenset(name for name, file in places if file in files)
         match = re.compile(translate(text)).match
         names = self._with(find_literal_word(_SET.sub(" ", text)))
         return frozenset(name for name in names if any(map(match, iter_spellings(name))))
+
+    def any_of(self, texts: Iterable[str]) -> frozenset[str]:
+        return frozenset(name for text in texts for name in self.matches(text))
 
     def _with(self, word: str) -> Iterator[str]:
         at = 0
@@ -150,13 +149,7 @@ class _Search:
             yield self._lines[self._lines.rfind("\n", 0, at + (not word)) + 1 : end]
             at = end
 
-    def _in_folder(self, text: str) -> frozenset[str]:
-        folder = "/" + text.removeprefix("./").lstrip("/")
-        files = {file for file in {*self._origins.files} if folder in _place(file)}
-        places = ((each.name, self._origins.of(each.address)) for each in self._table.functions)
-        return frozenset(name for name, file in places if file in files)
-
-    def _near(self, text: str) -> Iterable[str]:
+    def near(self, text: str) -> Iterable[str]:
         if "/" in text:
             folders = (_place(file).strip("/").rpartition("/")[0] for file in self._origins.files)
             known, words = {f"{folder}/" for folder in folders if folder}, {text}
@@ -204,15 +197,20 @@ class KeptFunctions:
             return KeepReason(rule=KeepRule.RAN, by=scenarios)
         if name not in self._names:
             return None
-        asked = self._find_patterns(name, [each.text for each in self.patterns if each.where])
-        if asked:
-            return KeepReason(rule=KeepRule.REQUESTED, by=asked)
-        always = self._find_patterns(name, [e.text for e in self.patterns if not e.where])
-        if always:
-            return KeepReason(rule=KeepRule.ENGINE, by=always)
-        if reports := self._find_patterns(name, REPORTS):
-            return KeepReason(rule=KeepRule.REPORTS, by=reports)
-        return KeepReason(rule=self._find_rule(name))
+        patterns = (
+            (KeepRule.REQUESTED, [each.text for each in self.patterns if each.where]),
+            (KeepRule.ENGINE, [each.text for each in self.patterns if not each.where]),
+            (KeepRule.REPORTS, REPORTS),
+        )
+        for rule, texts in patterns:
+            if by := tuple(text for text in texts if name in self._matches[text]):
+                return KeepReason(rule=rule, by=by)
+        rule = KeepRule.BY_VALUES if BY_VALUES.search(name) else KeepRule.CALLED
+        if name in self.table.imported | self.table.exported | self.table.data:
+            rule = KeepRule.SHARED
+        elif not is_linkable(name) or name not in self.observables.names():
+            rule = KeepRule.UNOBSERVABLE
+        return KeepReason(rule=rule)
 
     def count_reasons(
         self, functions: Iterable[Sequence[str]]
@@ -235,13 +233,3 @@ class KeptFunctions:
         """A search goes through all names, so each is done once."""
         texts = (*(each.text for each in self.patterns), *REPORTS)
         return {text: matching((text,), self.table, self.origins) for text in texts}
-
-    def _find_patterns(self, name: str, texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(text for text in texts if name in self._matches[text])
-
-    def _find_rule(self, name: str) -> KeepRule:
-        if name in self.table.imported | self.table.exported | self.table.data:
-            return KeepRule.SHARED
-        if not is_linkable(name) or name not in self.observables.names():
-            return KeepRule.UNOBSERVABLE
-        return KeepRule.BY_VALUES if BY_VALUES.search(name) else KeepRule.CALLED

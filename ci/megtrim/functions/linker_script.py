@@ -122,7 +122,9 @@ def prove(
     callers of lost functions. ``registrations``: the expected number if it differs, for link-time
     optimisation may evaluate one in advance. Raises ProductFailure.
     """
-    places = _by_name(after)
+    places: dict[str, list[Function]] = {}
+    for each in after.functions:
+        places.setdefault(each.name, []).append(each)
     stubs = {each.address for each in after.functions if is_stub(each.name)}
     others = {each.address for name in SUBSTITUTES.values() for each in places.get(name, ())}
     ends = stubs | others
@@ -134,7 +136,10 @@ def prove(
     reachable = (name for name in dropped if not is_local_name(name))
     stayed = (name for name in reachable if not _is_gone(places.get(name, []), ends, trap))
     _none(stayed, f"{source}: functions that were to be left out are still there", _HINT)
-    _none_lost([name for name in kept if name not in places], dropped, source, code)
+    lost = [name for name in kept if name not in places]
+    callers = code.callers(lost, dropped) if lost and code else ()
+    called = f"; called by {_format_names(callers)}" if callers else ""
+    _none(lost, f"{source}: functions that are needed are no longer there", _AGAIN, called)
     # A function that only traps is folded with the stub, which changes nothing.
     whole = {each.name for each in before.functions if each.size_bytes > trap}
     stubbed = {each.name for each in after.functions if each.address in stubs}
@@ -158,26 +163,11 @@ def expect_known(unfolded: FunctionTable, listed: Iterable[str], *, source: str)
     _none((name for name in listed if name not in known), problem, _UNKNOWN)
 
 
-def _by_name(table: FunctionTable) -> dict[str, list[Function]]:
-    found: dict[str, list[Function]] = {}
-    for each in table.functions:
-        found.setdefault(each.name, []).append(each)
-    return found
-
-
 def _is_gone(found: list[Function], ends: Collection[int], trap_bytes: int) -> bool:
     """One that leads to ``ends`` or a trap is enough: a local function may have the same name."""
     return not found or any(
         each.address in ends or 0 < each.size_bytes <= trap_bytes for each in found
     )
-
-
-def _none_lost(
-    lost: Collection[str], dropped: Collection[str], source: str, code: Disassembly | None
-) -> None:
-    callers = code.callers(lost, dropped) if lost and code else ()
-    called = f"; called by {_format_names(callers)}" if callers else ""
-    _none(lost, f"{source}: functions that are needed are no longer there", _AGAIN, called)
 
 
 def _none(names: Iterable[str], problem: str, hint: str, more: str = "") -> None:

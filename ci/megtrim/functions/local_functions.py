@@ -21,7 +21,6 @@ from megtrim.elf.objects import (
     EXECUTED,
     X86_64,
     Object,
-    Relocation,
     Section,
     Symbol,
     members,
@@ -50,10 +49,6 @@ def numbered_trap(machine: int, number: int) -> bytes:
     return _X86_64_UD1 + number.to_bytes(4, "little")
 
 
-def alignment(machine: int) -> int:
-    return 4 if machine == AARCH64 else 1
-
-
 def report_and_trap(machine: int, number: int) -> bytes:
     """Return code that prints ``megtrim: function #NUMBER is not kept`` and stops the program."""
     message = _MESSAGE.format(number=number).encode()
@@ -76,13 +71,6 @@ def report_and_trap(machine: int, number: int) -> bytes:
         "0f05"  # syscall
     )
     return code + _X86_64_TRAP + message
-
-
-def number_sections(unit: Object, numbers: Mapping[int, int]) -> Iterator[tuple[int, int, bytes]]:
-    for at in sorted(numbers):
-        section, code = unit.sections[at], numbered_trap(unit.machine, numbers[at])
-        fits = len(code) <= section.size_bytes
-        yield at, section.start, code if fits else trap(unit.machine)
 
 
 def lay_out_sections(
@@ -168,22 +156,26 @@ def edits(
 def _edits(
     unit: Object, names: Mapping[bytes, int], form: StubForm, unwind_tables: bool
 ) -> Iterator[tuple[int, bytes]]:
-    if not unit.usable or _compiled_at_the_link(unit):
+    # GCC may compile an object again at the link, from its intermediate code.
+    if not unit.usable or b"\0.gnu.lto_" in unit.names:
         return
     symbols = unit.symbols()
     emptied = _own_sections(unit, symbols, names)
     _spare_entered(unit, symbols, emptied)
     numbers = {at: names[each[0].name] for at, each in emptied.items()}
     if form is StubForm.NUMBERED:
-        places = number_sections(unit, numbers)
+        places = [
+            (at, unit.sections[at].start, _fit_trap(unit, at, numbers[at]))
+            for at in sorted(numbers)
+        ]
     else:
         reporting = numbers if form is StubForm.REPORTING else {}
-        places = lay_out_sections(unit, emptied, reporting)
+        places = [*lay_out_sections(unit, emptied, reporting)]
     for at, start, code in places:
         header = unit.sections[at].header
         yield start, code
         yield header + _START_AT, _PLACE.pack(start, len(code))
-        yield header + _ALIGNMENT_AT, _SIZE.pack(alignment(unit.machine))
+        yield header + _ALIGNMENT_AT, _SIZE.pack(4 if unit.machine == AARCH64 else 1)
         for symbol in emptied[at]:
             yield symbol.entry + _SYMBOL_SIZE_AT, _SIZE.pack(len(code))
         for section in unit.relocated.get(at, ()):
@@ -191,8 +183,9 @@ def _edits(
     yield from remove_functions(unit, symbols, emptied if unwind_tables else None)
 
 
-def _compiled_at_the_link(unit: Object) -> bool:
-    return b"\0.gnu.lto_" in unit.names
+def _fit_trap(unit: Object, at: int, number: int) -> bytes:
+    code = numbered_trap(unit.machine, number)
+    return code if len(code) <= unit.sections[at].size_bytes else trap(unit.machine)
 
 
 def _own_sections(
@@ -243,11 +236,8 @@ def _spare_entered(
         for section in unit.relocated.get(waiting.pop(), ()):
             for each in unit.relocations(section):
                 target = symbols.get(each.symbol)
-                if target and target.section in emptied and _offset(unit, each, target):
+                behind = unit.machine == X86_64 and each.kind in _BEHIND_THE_PLACE
+                offset = target.address + each.addend + (4 if behind else 0) if target else 0
+                if target and target.section in emptied and offset:
                     del emptied[target.section]
                     waiting.append(target.section)
-
-
-def _offset(unit: Object, relocation: Relocation, target: Symbol) -> int:
-    behind = unit.machine == X86_64 and relocation.kind in _BEHIND_THE_PLACE
-    return target.address + relocation.addend + (4 if behind else 0)

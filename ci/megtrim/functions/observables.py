@@ -32,10 +32,6 @@ FIRST = 3
 _LINK = re.compile(r"link ([0-9a-f]{64})")
 
 
-def dump_lines(magic: str, link_sha256: str, lines: Iterable[str]) -> str:
-    return "\n".join([magic, f"link {link_sha256}", *lines, ""])
-
-
 def parse_lines(data: bytes, *, magic: str, source: str, hint: str) -> tuple[str, list[str]]:
     """Return the link that a file belongs to, and its lines. Raises InputError."""
     if len(data) > MAX_BYTES:
@@ -149,7 +145,8 @@ def _expect_ascending(lines: Sequence[str], *, source: str, hint: str) -> None:
 
 
 def dump_observables(found: Observables) -> str:
-    return dump_lines(MAGIC, found.link_sha256, map(" ".join, found.groups))
+    lines = map(" ".join, found.groups)
+    return "\n".join([MAGIC, f"link {found.link_sha256}", *lines, ""])
 
 
 def read_observables(path: Path) -> Observables:
@@ -193,7 +190,7 @@ def function_list(observables: Observables, ran: Iterable[str]) -> FunctionList:
 
 
 def dump_list(functions: FunctionList) -> str:
-    return dump_lines(LIST_MAGIC, functions.link_sha256, functions.names)
+    return "\n".join([LIST_MAGIC, f"link {functions.link_sha256}", *functions.names, ""])
 
 
 def read_list(path: Path) -> FunctionList:

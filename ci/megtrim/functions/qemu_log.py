@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 from megtrim.elf.symbol_table import FunctionTable, holding
 from megtrim.util.errors import InputError, ProductFailure
-from megtrim.util.value import Value
 
 LOG_FILE = "blocks.log"
 ENVIRONMENT = {"QEMU_LOG": "in_asm", "QEMU_LOG_FILENAME": LOG_FILE}
@@ -28,23 +28,8 @@ _BLOCK = re.compile(rb"^IN:[ \t]*(.*)\n0x([0-9a-fA-F]{1,16}):", re.MULTILINE)
 _INSTRUCTION = re.compile(rb"^0x([0-9a-fA-F]{1,16}):", re.MULTILINE)
 
 
-class _Log(Value):
-    blocks: frozenset[tuple[str, int]]
-    """qemu's name of each block, and the address of its first instruction."""
-    addresses: frozenset[int]
-
-
 def ran_in_log(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
     """Raises InputError for anything but such a log, ProductFailure if none of them ran."""
-    log = _parse(data, source)
-    base = _base(log, table)
-    if base is None:
-        msg = f"{source}: none of the program's {len(table.functions)} functions ran"
-        raise ProductFailure(msg, hint="is it the log of this program?")
-    return holding(table, (address - base for address in log.addresses))
-
-
-def _parse(data: bytes, source: str) -> _Log:
     if len(data) > MAX_LOG_BYTES:
         msg = f"{source}: larger than {MAX_LOG_BYTES} bytes"
         raise InputError(msg, hint=_HINT)
@@ -52,13 +37,15 @@ def _parse(data: bytes, source: str) -> _Log:
     if not blocks:
         msg = f"{source}: contains no block of translated code"
         raise InputError(msg, hint=_HINT)
-    return _Log(
-        blocks=frozenset((name.decode("utf-8", "backslashreplace"), at) for name, at in blocks),
-        addresses=frozenset(int(found[1], 16) for found in _INSTRUCTION.finditer(data)),
-    )
+    names = ((name.decode("utf-8", "backslashreplace"), at) for name, at in blocks)
+    base = _base(names, table)
+    if base is None:
+        msg = f"{source}: none of the program's {len(table.functions)} functions ran"
+        raise ProductFailure(msg, hint="is it the log of this program?")
+    return holding(table, {int(found[1], 16) - base for found in _INSTRUCTION.finditer(data)})
 
 
-def _base(log: _Log, table: FunctionTable) -> int | None:
+def _base(blocks: Iterable[tuple[str, int]], table: FunctionTable) -> int | None:
     """Return the difference between addresses of the log and of the file.
 
     Every block that begins a function is a vote; a loader may have functions of the same names, but
@@ -69,7 +56,7 @@ def _base(log: _Log, table: FunctionTable) -> int | None:
         starts[each.name].add(each.address)
     votes = Counter(
         address - start
-        for name, address in log.blocks
+        for name, address in blocks
         for start in starts.get(name, ())
         if (address - start) % _PAGE_BYTES == 0
     )

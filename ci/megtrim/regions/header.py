@@ -194,11 +194,20 @@ def _render_scoped(
     texts = ("contract.h", "crash_ids.h" if crash_ids else "traps.h")
     contract = "".join((ours / name).read_text(encoding="utf-8") for name in texts)
     by_tag = {tag: tuple(kept) for tag, kept in groupby(regions, key=lambda region: region.tag)}
-    shared = (_shared_tag(tag, kept) for tag, kept in by_tag.items() if tag not in set(own))
+    shared = (
+        _define([f"MEGTRIM_TAG_{tag} ~, (", *_render_declarations(kept), ")"])
+        for tag, kept in by_tag.items()
+        if tag not in set(own)
+    )
     guards = (f"#define MEGTRIM_TAG_{tag} ~, (MEGTRIM_ELSEWHERE)\n" for tag in own)
     yield CONTRACT, _TITLE + contract + "".join((*shared, *guards))
     for tag in own:
-        yield tag_file(tag), _TITLE + _ONCE + _own_tag(tag, by_tag.get(tag, ()))
+        declarations = _render_declarations(by_tag.get(tag, ()))
+        lines = (
+            *(f'#include "{CONTRACT}"', "namespace midout {", "namespace tags {"),
+            *(f"class {tag};", "}", *declarations, "}"),
+        )
+        yield tag_file(tag), _TITLE + _ONCE + "".join(f"{line}\n" for line in lines)
 
 
 def _modes(every: Sequence[tuple[str, int]], used: frozenset[str]) -> Iterator[str]:
@@ -272,23 +281,6 @@ def _render_specialisations(regions: Sequence[Region]) -> list[str]:
         ),
         "}",
     ]
-
-
-def _shared_tag(tag: str, kept: Sequence[Region]) -> str:
-    return _define([f"MEGTRIM_TAG_{tag} ~, (", *_render_declarations(kept), ")"])
-
-
-def _own_tag(tag: str, kept: Sequence[Region]) -> str:
-    lines = (
-        f'#include "{CONTRACT}"',
-        "namespace midout {",
-        "namespace tags {",
-        f"class {tag};",
-        "}",
-        *_render_declarations(kept),
-        "}",
-    )
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _render_declarations(kept: Iterable[Region]) -> list[str]:

@@ -9,6 +9,7 @@ a candidate. Names that macros assemble from parts are not decoded.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 
 import xxhash
@@ -84,36 +85,24 @@ class NameTable:
         return self._names.get(arg, "") if isinstance(arg, int) else ""
 
     def _read(self, path: str, text: str) -> None:
-        lines = _Lines(text)
+        starts = [match.end() for match in re.finditer("\n", text)]
+
+        def place(match: re.Match[str]) -> Place:
+            return path, bisect_right(starts, match.start()) + 1
+
         for match in _TEXT.finditer(text):
             name = match[1]
             if name not in self._named:
                 for terminated in (False, True):
                     self._names.setdefault(name_hash(name, terminated=terminated), name)
-            self._named.setdefault(name, []).append((path, lines.at(match.start())))
-        lines = _Lines(text)
+            self._named.setdefault(name, []).append(place(match))
         for match in _BEGIN.finditer(text):
             call = _call(text, match.end())
             tag = call.replace("\\\n", " ").split(",")[0].strip()
-            begin = _Begin(
-                place=(path, lines.at(match.start())), names=frozenset(_TEXT.findall(call))
-            )
+            begin = _Begin(place=place(match), names=frozenset(_TEXT.findall(call)))
             self._begins.setdefault(tag, []).append(begin)
-        lines = _Lines(text)
         for match in _DECL.finditer(text):
-            self._declared.setdefault(match[1], []).append((path, lines.at(match.start())))
-
-
-class _Lines:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._line = 1
-
-    def at(self, position: int) -> int:
-        self._line += self._text.count("\n", self._at, position)
-        self._at = position
-        return self._line
+            self._declared.setdefault(match[1], []).append(place(match))
 
 
 def _call(text: str, start: int) -> str:

@@ -7,9 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.symbol_table import parse_table
+from megtrim.elf.symbol_table import Function, FunctionTable, parse_table
 from megtrim.functions.calls import Disassembly, parse_code
-from megtrim.functions.keep_patterns import KeepPattern, keep_always, without_chance
+from megtrim.functions.keep_patterns import (
+    KeepPattern,
+    KeepReason,
+    KeepRule,
+    KeptFunctions,
+    keep_always,
+    without_chance,
+)
 from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables
 from megtrim.util.errors import InputError
@@ -220,3 +227,64 @@ def test_functions_that_share_code_are_listed_alike() -> None:
 
     assert listed(ran, calls={"main": (GROW,)}, names=names, groups=groups) == ("main",)
     assert listed(ran, calls={}, names=names, groups=groups) == ran
+
+
+KEPT_NAMES = (
+    "ran",
+    "my_log",
+    "engine_log",
+    "__assert_fail",
+    "_Hashtable_x",
+    "shown",
+    "hidden",
+    "called",
+)
+KEPT = KeptFunctions(
+    ran={"ran": ("m/s@any", "m/t@any")},
+    table=FunctionTable(
+        machine="x86_64",
+        entry=0,
+        functions=tuple(Function(name, 16 * at, 16) for at, name in enumerate(KEPT_NAMES)),
+        imported=frozenset(),
+        exported=frozenset({"shown"}),
+        registrations=0,
+        ifuncs=frozenset(),
+    ),
+    observables=Observables(
+        link_sha256="0" * 64, groups=tuple((each,) for each in KEPT_NAMES if each != "hidden")
+    ),
+    origins=LinkMap(starts=(), ends=(), files=()),
+    patterns=(KeepPattern(text="my_*", where="megtrim.yaml:9"), KeepPattern(text="engine_log")),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "by"),
+    [
+        ("ran", KeepRule.RAN, ("m/s@any", "m/t@any")),
+        ("my_log", KeepRule.REQUESTED, ("my_*",)),
+        ("engine_log", KeepRule.ENGINE, ("engine_log",)),
+        ("__assert_fail", KeepRule.REPORTS, ("*assert_fail*",)),
+        ("_Hashtable_x", KeepRule.BY_VALUES, ()),
+        ("shown", KeepRule.SHARED, ()),
+        ("hidden", KeepRule.UNOBSERVABLE, ()),
+        ("called", KeepRule.CALLED, ()),
+    ],
+)
+def test_the_first_rule_that_applies_is_the_reason(
+    name: str, rule: KeepRule, by: tuple[str, ...]
+) -> None:
+    assert KEPT.find_reason(name) == KeepReason(rule=rule, by=by)
+
+
+def test_what_the_link_does_not_have_has_no_reason() -> None:
+    assert KEPT.find_reason("table") is None
+
+
+def test_reasons_are_counted() -> None:
+    found = KEPT.count_reasons([("other", "ran"), ("called",), ("ran",), ("table",)])
+
+    assert [(reason.rule, count) for reason, count in found] == [
+        (KeepRule.RAN, 2),
+        (KeepRule.CALLED, 1),
+    ]

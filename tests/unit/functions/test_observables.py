@@ -9,13 +9,18 @@ from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import holding
 from megtrim.functions.observables import (
+    FunctionList,
     Observables,
+    dump_list,
     dump_observables,
+    function_list,
     observables,
+    parse_list,
     parse_observables,
+    read_list,
     read_observables,
 )
-from megtrim.util.errors import InputError
+from megtrim.util.errors import InputError, ProductFailure
 from unit.functions.made_links import CODE_AT, IFUNC, Symbol, functions, table
 
 LINK = "6e" * 32
@@ -118,7 +123,9 @@ def test_a_file_holds_one_group_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
+        (TEXT, "", 1, "found '', expected 'megtrim observables v1'"),
         ("observables v1", "functions v1", 1, "found 'megtrim functions v1', expected"),
+        ("link 6e", "link 6E", 2, "expected the word link and a sha256"),
         ("main", "ma;in", 5, "found 'ma;in', expected a linkage name"),
         ("C1v _Z3", "C1v  _Z3", 4, "found '', expected a linkage name"),
         ("main", "_Z3fooC2v", 5, "a name occurs twice"),
@@ -134,3 +141,92 @@ def test_what_is_no_such_file_is_refused(old: str, new: str, line: int, said: st
 
     assert caught.value.message.startswith(f"f.txt:{line}: {said}")
     assert caught.value.hint == "it is written with each link: trim again"
+
+
+def test_a_file_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("megtrim.functions.observables.MAX_BYTES", len(TEXT) - 1)
+
+    with pytest.raises(InputError, match=r"f\.txt:1: more than"):
+        parse_observables(TEXT.encode(), source="f.txt")
+
+
+LISTED = f"megtrim functions v1\nlink {LINK}\n_Z3barv\n_Z3foov\nmain\n"
+
+
+def observed(*names: str) -> Observables:
+    return Observables(link_sha256=LINK, groups=tuple((name,) for name in names))
+
+
+def test_names_stand_sorted_behind_their_link(tmp_path: Path) -> None:
+    ran = ["main", "_Z3foov", "_Z3barv", "main"]
+    found = function_list(observed("_Z3barv", "_Z3foov", "main"), ran)
+    (tmp_path / "f.txt").write_text(LISTED, encoding="utf-8")
+
+    assert found == FunctionList(link_sha256=LINK, names=("_Z3barv", "_Z3foov", "main"))
+    assert dump_list(found) == LISTED
+    assert parse_list(LISTED.encode(), source="x") == read_list(tmp_path / "f.txt") == found
+    with pytest.raises(InputError, match="none: cannot be read"):
+        read_list(tmp_path / "none")
+
+
+def test_a_list_is_the_same_whoever_recorded_the_run() -> None:
+    seen = Observables(link_sha256=LINK, groups=(("_Z3barv",), ("_Z3foov", "main")))
+
+    assert dump_list(function_list(seen, ["_Exit", "main", "_start", "_Z3barv"])) == LISTED
+    assert dump_list(function_list(seen, ["_Z3foov", "_Z3barv"])) == LISTED
+
+
+def test_a_run_of_no_function_is_a_named_failure() -> None:
+    with pytest.raises(ProductFailure, match="no function of the list ran"):
+        function_list(observed("main"), ["_Exit"])
+
+
+NAMES = st.from_regex(r"[A-Za-z_.$][A-Za-z0-9_.$]{0,12}", fullmatch=True)
+
+
+@given(st.sets(NAMES, min_size=1, max_size=20))
+def test_any_list_survives_its_file(names: set[str]) -> None:
+    seen = observed(*sorted(names))
+    found = function_list(seen, names)
+
+    assert parse_list(dump_list(found).encode(), source="x") == found
+    assert dump_list(found) == dump_list(function_list(seen, sorted(names, reverse=True)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("v1", "v2", 1, "found 'megtrim functions v2', expected"),
+        ("6e\n", "6\n", 2, "expected the word link and a sha256"),
+        (f"link {LINK}\n", "", 2, "expected the word link and a sha256"),
+        ("_Z3barv\n_Z3foov\nmain\n", "", 3, "a list without any function"),
+        *(
+            ("main\n", f"{name}\n", 5, f"found {shown}, expected a linkage name")
+            for name, shown in (
+                *(("ma in", "'ma in'"), ('"', "'\"'"), ("", "''"), ("main\r", r"'main\r'")),
+                ("m\u00e4in", r"'m\\xc3\\xa4in'"),
+            )
+        ),
+        ("_Z3foov", "_Z3barv", 4, "'_Z3barv' does not come after the line before"),
+        ("_Z3foov", "_A", 4, "'_A' does not come after the line before"),
+    ],
+)
+def test_what_is_no_list_is_refused_with_file_and_line(
+    old: str, new: str, line: int, said: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_list(LISTED.replace(old, new, 1).encode(), source="f.txt")
+
+    assert caught.value.message.startswith(f"f.txt:{line}: {said}")
+    assert caught.value.hint == "record the functions again"
+
+
+@given(st.integers(0, len(LISTED)), st.binary(max_size=8))
+def test_a_damaged_list_is_read_or_refused(at: int, noise: bytes) -> None:
+    data = LISTED.encode()
+    try:
+        found = parse_list(data[:at] + noise + data[at + len(noise) :], source="x")
+    except InputError:
+        return
+
+    assert parse_list(dump_list(found).encode(), source="x") == found

@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.chain.filenames import DROPPED_FILE
+from megtrim.chain.graph import NAMED
+from megtrim.chain.session import Session
+from megtrim.chain.store import StageFolder
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.proof.trap_diagnosis import (
@@ -12,11 +16,14 @@ from megtrim.proof.trap_diagnosis import (
     SymbolizingLink,
     diagnose,
     explain,
+    named_files,
+    named_program,
     why_not_kept,
 )
 from megtrim.trim.runs.execution import RunResult
 from megtrim.util.errors import InputError
-from unit.trim.stages.support import evidence, keep_set, run, trace
+from unit.trim.stages.built import built, finish, linked
+from unit.trim.stages.support import changed, evidence, keep_set, run, trace
 
 THROWN = (
     "terminate called after throwing an instance of 'std::runtime_error'\n"
@@ -214,3 +221,42 @@ def test_a_function_is_named_where_nothing_makes_names_readable(
     )
 
     assert (found.status, found.function) == ("trap", "_Z4gonev")
+
+
+PROGRAM = "links/named/load_and_run"
+LIST = DROPPED_FILE.format(target="load_and_run")
+
+
+def making(session: Session, made: list[str]) -> Session:
+    def make(task: str) -> StageFolder:
+        made.append(task)
+        return finish(session, task, {PROGRAM: "program", LIST: "list"})
+
+    return changed(session, make=make)
+
+
+def test_it_is_linked_where_a_trap_asks(tmp_path: Path) -> None:
+    made: list[str] = []
+    session = making(linked(tmp_path), made)
+    files = named_files("load_and_run", session)
+
+    assert files is not None
+    assert [each.read_text(encoding="utf-8") for each in files] == ["program", "list"]
+    assert named_files("load_and_run", session) == files
+    assert made == [NAMED]
+
+
+def test_without_trimmed_functions_there_is_none(tmp_path: Path) -> None:
+    made: list[str] = []
+    session = making(built(tmp_path), made)
+
+    assert named_files("load_and_run", session) is None
+    assert named_program("load_and_run", session) is None
+    assert made == []
+
+
+def test_a_program_that_is_not_linked_again_has_none(tmp_path: Path) -> None:
+    assert named_files("other", making(linked(tmp_path), [])) is None
+    (tmp_path / "again").mkdir()
+    failing = changed(linked(tmp_path / "again"), make=lambda _task: None)
+    assert named_program("load_and_run", failing) is None

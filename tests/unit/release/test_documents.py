@@ -15,23 +15,38 @@ from in_toto_attestation.predicates.provenance.v1 import provenance_pb2
 from in_toto_attestation.v1 import statement_pb2
 from in_toto_attestation.v1.statement import Statement
 
-from megtrim.release.contents import README_FILE, RELEASE_FILE, ReleaseContents
+from megtrim.checks.statuses import CheckStatus, ScenarioStatus
+from megtrim.regions.keepset_files import parse_keep_set
+from megtrim.regions.region import Region
+from megtrim.release.contents import (
+    README_FILE,
+    RELEASE_FILE,
+    ArtifactKind,
+    ReleaseContents,
+    parse_contents,
+)
 from megtrim.release.documents import (
     BILL_FILE,
     CHECKSUMS_FILE,
     DOCUMENTS,
     STATEMENT_FILE,
+    DescribedRelease,
     describe,
     dump_checksums,
     parse_checksums,
     read_statement,
     render_bill,
+    render_notes,
+    render_readme,
     render_statement,
     seal,
 )
 from megtrim.trim.results import FunctionsUse
 from megtrim.util.errors import InputError
-from unit.release.examples import MODELS, PROGRAM, STAGES, contents, for_other_engine, sha
+from megtrim.util.strict_json import dump
+from megtrim.verdict.join import join
+from unit.release.examples import MODELS, PROGRAM, STAGES, contents, for_other_engine, keep_set, sha
+from unit.verdict.examples import MOBILENET, RESNET, facts, passing, scenario
 
 PAYLOAD = {"bin/a": "a" * 64, "licences/LICENSE": "b" * 64}
 FILES = {"lib/b": "b" * 64, "bin/a": "a" * 64}
@@ -115,7 +130,7 @@ def test_another_statement_is_refused(text: str) -> None:
         read_statement(text, source="s")
 
 
-def facts(component: dict[str, Any]) -> dict[str, str]:
+def properties_of(component: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each["value"] for each in component["properties"]}
 
 
@@ -140,7 +155,7 @@ def test_components_are_named_by_digests_and_commits() -> None:
     links = {each["ref"]: each["dependsOn"] for each in read["dependencies"]}
 
     assert (used["version"], used["scope"]) == ("f" * 40, "required")
-    assert facts(used) == {"megtrim:licence 1": LICENCES[1]}
+    assert properties_of(used) == {"megtrim:licence 1": LICENCES[1]}
     assert (left_out["version"], left_out["scope"]) == ("c" * 40, "excluded")
     assert program["hashes"] == [{"alg": "SHA-256", "content": sha(PROGRAM)}]
     assert links["artifact:bin/load_and_run"] == ["engine"]
@@ -158,14 +173,14 @@ def test_a_bill_says_what_was_left_out_and_what_made_it() -> None:
     metadata = read_bill(deeper)[0]["metadata"]
     tools = {each["name"]: each for each in metadata["tools"]["components"]}
 
-    assert facts(metadata["component"]) == {
+    assert properties_of(metadata["component"]) == {
         "megtrim:level": "region",
         "megtrim:regions kept": "149 of 900",
         "megtrim:functions kept in load_and_run": "20 of 900",
         "megtrim:switched off": "rtti",
     }
     assert tools["megtrim"]["version"] == "0.1.0"
-    assert facts(tools["compiler"])["megtrim:image"] == "sha256:1"
+    assert properties_of(tools["compiler"])["megtrim:image"] == "sha256:1"
 
 
 _PARTS = st.lists(st.sampled_from(["a", "b.c", "d e", "ü", "…", "-x"]), min_size=1, max_size=4)
@@ -210,3 +225,145 @@ def test_another_line_is_named(text: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_checksums(text, source="S")
     assert caught.value.message.startswith(said)
+
+
+SAID = contents()
+FIRST, *OTHERS = SAID.scenarios
+LINES = "android { buildFeatures { prefab = true } }"
+DEEPER = replace(SAID, trim=replace(SAID.trim, level="function"))
+UNVERIFIED = replace(FIRST, status=ScenarioStatus.UNVERIFIED, on_devices=CheckStatus.PASS)
+PROGRAMS = tuple(each for each in SAID.artifacts if each.kind is ArtifactKind.PROGRAM)
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (SAID, f"| `{RESNET}` | `{'1' * 64}` | `--cpu --iter 1` | pass | qemu-arm64 |"),
+        (SAID, "| `bin/load_and_run` | program | 12 B | 37.5 MiB |"),
+        (SAID, "MegEngineTrimmed::shared"),
+        (SAID, "`licences`"),
+        (SAID, "Kernels that none of these runs are compiled out"),
+        (DEEPER, "Functions that none of these ran are left out"),
+        (replace(SAID, scenarios=(UNVERIFIED,)), "| unverified; on devices: pass |"),
+        (replace(SAID, scenarios=(replace(FIRST, arguments=("--a|b",)),)), "a&#124;b"),
+        (replace(SAID, artifacts=PROGRAMS), "There is no library in it"),
+    ],
+)
+def test_a_readme_says_what_it_can_run_and_what_not(said: ReleaseContents, line: str) -> None:
+    assert line in render_readme(said, has_licences=True)
+
+
+def test_a_readme_says_how_it_is_used() -> None:
+    assert LINES in render_readme(SAID, has_licences=True, has_aar=True)
+    assert LINES not in render_readme(SAID, has_licences=True)
+    without = render_readme(SAID, has_licences=False)
+    assert "The engine's checkout has no file with a licence." in without
+
+
+KEEP = parse_keep_set(keep_set(passing(), models=MODELS), source="k")
+NOW = DescribedRelease(tag="v2", contents=SAID, keep=KEEP)
+BEFORE = replace(NOW, tag="v1")
+LARGER = tuple(replace(each, size_bytes=each.size_bytes + 1024) for each in SAID.artifacts)
+CHANGED = tuple(
+    replace(each, model_sha256="9" * 64) if each.model == "resnet18-s" else each
+    for each in SAID.scenarios
+)
+FEWER = replace(SAID, scenarios=tuple(each for each in SAID.scenarios if each.id != MOBILENET))
+MANY = replace(
+    KEEP,
+    scenarios=(
+        replace(KEEP.scenarios[0], regions=tuple(Region("kern", (n,)) for n in range(30))),
+        *KEEP.scenarios[1:],
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "lines"),
+    [
+        (
+            NOW,
+            None,
+            [
+                "| `bin/load_and_run` | 12 B | new | 37.5 MiB |",
+                f"- `{RESNET}`: `--cpu --iter 1`\n",
+                f"megtrim release verify app-v2.tar.gz --sha256 {'a' * 64}",
+            ],
+        ),
+        (
+            NOW,
+            BEFORE,
+            [
+                "| `bin/load_and_run` | 12 B | the same | 37.5 MiB |",
+                "## Keep set since v1\n\nIt is the same.",
+            ],
+        ),
+        (
+            NOW,
+            replace(BEFORE, contents=replace(SAID, artifacts=LARGER)),
+            ["in v1", "| `bin/load_and_run` | 12 B | 1.0 KiB, -1 KiB |"],
+        ),
+        (
+            NOW,
+            replace(BEFORE, contents=replace(SAID, scenarios=CHANGED)),
+            [f"- `{RESNET}`: `--cpu --iter 1`, with a model that changed"],
+        ),
+        (replace(NOW, contents=FEWER), BEFORE, [f"- no longer: `{MOBILENET}`"]),
+        (
+            NOW,
+            replace(BEFORE, contents=FEWER),
+            [f"- `{MOBILENET}`: `--cpu --iter 1`, a new model"],
+        ),
+        (NOW, replace(BEFORE, keep=MANY), ["left out now: ", "and 9 more"]),
+    ],
+)
+def test_notes_hold_a_release_against_the_last_one(
+    now: DescribedRelease, before: DescribedRelease | None, lines: list[str]
+) -> None:
+    page = render_notes(now, before, archive="app-v2.tar.gz", sha256="a" * 64)
+
+    assert [line for line in lines if line not in page] == []
+    assert ("Keep set since" in page) is (before is not None)
+    assert "kept now" not in page
+
+
+def test_what_is_written_is_read() -> None:
+    said = contents()
+
+    assert parse_contents(dump(said), source="release.json") == said
+    assert (said.models, said.unproven) == (MODELS, ())
+    assert [each.path for each in said.artifacts] == ["bin/load_and_run", "lib/libengine.so"]
+
+
+def test_times_and_logs_change_no_byte() -> None:
+    slow = tuple(
+        replace(each, time_s=99.0, log_tail="slow\n", reproduce="other --out x")
+        for each in passing().scenarios
+    )
+    again = join(facts(scenarios=slow))
+
+    assert again != passing()
+    assert dump(contents(again)) == dump(contents())
+
+
+def test_a_scenario_that_did_not_pass_is_unproven() -> None:
+    pending = scenario(RESNET, status=ScenarioStatus.UNVERIFIED, outputs=())
+
+    assert contents(join(facts(scenarios=(pending,)))).unproven == (RESNET,)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"version": 1', '"version": 2', "version: found 2, expected 1"),
+        ('"verdict": "pass"', '"verdict": "fine"', "verdict: found 'fine', expected one of"),
+        ('"trim": {', '"more": 1, "trim": {', "more: found 1, expected no such key"),
+    ],
+)
+def test_another_form_is_refused(old: str, new: str, said: str) -> None:
+    text = dump(contents())
+    assert text.count(old) == 1
+
+    with pytest.raises(InputError) as caught:
+        parse_contents(text.replace(old, new), source="release.json")
+    assert caught.value.message.startswith(f"release.json:1: {said}")

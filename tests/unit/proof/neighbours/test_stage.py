@@ -3,20 +3,36 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from megtrim.chain.graph import PROFILE
-from megtrim.devices import Device
+from megtrim.chain.graph import PLAIN, PROFILE, REDUCED
+from megtrim.config.scenarios import all_scenarios
+from megtrim.devices import Device, Lease
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.load_and_run.parity import EXACT
 from megtrim.proof.neighbours import stage as neighbours
+from megtrim.proof.neighbours.model import NeighbourOutcome
+from megtrim.proof.neighbours.stage import (
+    Attempt,
+    Build,
+    RunObservation,
+    attempt,
+    judge_outcome,
+    needs_of,
+)
+from megtrim.proof.scenario_results import neighbour_results
+from megtrim.proof.trap_diagnosis import SymbolizingLink
+from megtrim.regions.keepset_files import dump_keep_set
+from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.errors import InfrastructureFailure
 from unit.proof.neighbours.support import Opener, opened, ran
-from unit.trim.stages.built import finish
-from unit.trim.stages.fake_device import GOOD, TRAPS, Fickle
+from unit.trim.stages.built import PROGRAMS, built, finish
+from unit.trim.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
 from unit.trim.stages.fake_device import PROFILE as TRACES
-from unit.trim.stages.support import changed
+from unit.trim.stages.support import changed, evidence, floats, keep_set, run
 
 COMPLAINT = "exit 1\nstderr ERROR: cannot open\n"
 
@@ -101,3 +117,237 @@ def test_another_program_or_dump_is_another_result(tmp_path: Path) -> None:
     assert neighbours.inputs(loose, session)["tolerance"] != named["tolerance"]
     (tmp_path / "m.v2.mge").write_bytes(b"another")
     assert neighbours.inputs(task, session)["other dumps"] != named["other dumps"]
+
+
+def test_a_verdict_reports_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_some = Opener(monkeypatch)
+    session, task, _ = open_some(tmp_path, ("iter-1", "iter-3"), [GOOD, GOOD, GOOD, TRAPS])
+
+    assert neighbour_results(session) == ()
+    ran(session, task)
+    assert [(row.scenario, row.name, row.works) for row in neighbour_results(session)] == [
+        *(("m/s@any", "iter-1", True), ("m/s@any", "iter-3", False)),
+    ]
+
+
+ORDER = RunSpec(
+    program=Path("plain"), model=Path("m"), arguments=(), inputs={}, threads=1, timeout_s=90.0
+)
+COMPUTES = Attempt(spec=ORDER, builds=(), complains=False, searches=False, tolerance=EXACT)
+COMPLAINS = replace(COMPUTES, complains=True)
+SEARCHES = replace(COMPUTES, searches=True)
+COMPUTED = evidence(outputs={"o": floats(1, 200)})
+GONE = "ERROR: cannot open model.mge: No such file"
+
+
+def said(rc: int, stderr: str = "", **more: Any) -> RunResult:
+    return evidence(replace(run(rc, stderr=stderr), **more))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seen", "expected"),
+    [
+        (COMPUTES, COMPUTED, (NeighbourOutcome.SAME, "the same outputs")),
+        (COMPUTES, said(133), (NeighbourOutcome.TRAPPED, "it trapped")),
+        (COMPUTES, said(1, GONE), (NeighbourOutcome.REFUSED, f"it ended with 1: {GONE[7:]}")),
+        (COMPUTES, said(134), (NeighbourOutcome.CRASHED, "it ended with 134, no message")),
+        (COMPUTES, said(1), (NeighbourOutcome.CRASHED, "it ended with 1, no message")),
+        (
+            COMPUTES,
+            said(137, timed_out=True, wall_s=30.2),
+            (NeighbourOutcome.HANGS, "it did not end within 30 s"),
+        ),
+        (
+            COMPUTES,
+            evidence(outputs={"o": floats(1, 200.125)}),
+            (NeighbourOutcome.DIFFERS, "output o: largest difference 0.125, allowed is 0"),
+        ),
+        (
+            SEARCHES,
+            evidence(outputs={"o": floats(1, 200.125)}),
+            (NeighbourOutcome.SAME, "the same outputs"),
+        ),
+        (
+            SEARCHES,
+            evidence(outputs={"o": floats(1, 200.25)}),
+            (NeighbourOutcome.DIFFERS, "output o: largest difference 0.25, allowed is 0.2"),
+        ),
+        (
+            COMPUTES,
+            evidence(),
+            (NeighbourOutcome.DIFFERS, "output o came from the plain build alone"),
+        ),
+    ],
+)
+def test_how_a_run_that_computes_ended(
+    wanted: Attempt, seen: RunResult, expected: tuple[NeighbourOutcome, str]
+) -> None:
+    assert judge_outcome(wanted, COMPUTED, seen) == expected
+
+
+def test_equal_outputs_that_prove_little_are_equal() -> None:
+    constant = evidence(outputs={"o": floats(0, 0)})
+
+    assert judge_outcome(COMPUTES, constant, constant)[0] is NeighbourOutcome.SAME
+
+
+@pytest.mark.parametrize(
+    ("plain", "seen", "expected"),
+    [
+        (said(1, GONE), said(1, GONE), NeighbourOutcome.SAME),
+        (
+            said(1, "ERROR: at /a/b.cpp:12: 0x1f"),
+            said(1, "ERROR: at ../c.cpp:7: 0x2"),
+            NeighbourOutcome.SAME,
+        ),
+        (said(1, GONE), said(1, "ERROR: no"), NeighbourOutcome.REFUSED),
+        (said(1, GONE), said(134, GONE), NeighbourOutcome.REFUSED),
+        (said(1, GONE), said(0, stdout="all is well"), NeighbourOutcome.DIFFERS),
+        (said(1, GONE), said(133, GONE), NeighbourOutcome.TRAPPED),
+        (said(1, GONE), said(1), NeighbourOutcome.CRASHED),
+        (said(0, stdout="usage: 3 flags"), said(0, stdout="usage: 4 flags"), NeighbourOutcome.SAME),
+        (said(0, stdout="usage"), said(0), NeighbourOutcome.DIFFERS),
+        (said(1, stdout="usage"), said(1, stdout="usage"), NeighbourOutcome.SAME),
+    ],
+)
+def test_how_a_complaint_ended(
+    plain: RunResult, seen: RunResult, expected: NeighbourOutcome
+) -> None:
+    assert judge_outcome(COMPLAINS, plain, seen)[0] is expected
+
+
+def tried(
+    folder: Path, *plays: str, complains: bool = False
+) -> tuple[RunObservation, list[str], FakeDevice]:
+    for name in ("plain", "region", "function", "m"):
+        (folder / name).write_bytes(b"")
+    device = Fickle(plays=list(plays))
+    logs: list[str] = []
+
+    def needs(lease: Lease, spec: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
+        assert (spec.program, trapped.rc) == (folder / "plain", 133)
+        return ("kern<7>",)
+
+    wanted = replace(
+        COMPUTES,
+        spec=replace(ORDER, program=folder / "plain", model=folder / "m"),
+        builds=tuple(
+            Build(level=level, program=folder / level, needs=needs)
+            for level in ("region", "function")
+        ),
+        complains=complains,
+    )
+    seen = attempt(wanted, cast("Lease", device), lambda build, _: logs.append(build))
+    return seen, logs, device
+
+
+def test_every_level_is_held_against_plain(tmp_path: Path) -> None:
+    seen, logs, device = tried(tmp_path, "output o 1 2", "output o 1 2", "exit 133")
+
+    assert seen.text == "it runs: 1 output"
+    assert [(e.level, e.outcome, e.works, e.needs, e.time_s) for e in seen.levels] == [
+        ("region", NeighbourOutcome.SAME, True, (), 0.5),
+        ("function", NeighbourOutcome.TRAPPED, False, ("kern<7>",), 0.5),
+    ]
+    assert logs == ["plain", "region", "function"]
+    assert [argv[0] for argv in device.runs] == ["plain", "region", "function"]
+
+
+@pytest.mark.parametrize(
+    ("play", "complains", "text"),
+    [
+        ("exit 1\nstderr ERROR: no such layout", False, "plain cannot run this: no such layout"),
+        ("exit 133", False, "plain cannot run this: it ended with 133"),
+        ("exit 0", False, "it leaves no output to compare"),
+        ("exit 1", True, "it ended with 1, no message"),
+        ("exit 133\nstderr ERROR: so", True, "it ended with 133: so"),
+    ],
+)
+def test_what_plain_cannot_do_says_nothing_of_trimming(
+    tmp_path: Path, play: str, complains: bool, text: str
+) -> None:
+    seen, logs, _ = tried(tmp_path, play, complains=complains)
+
+    assert seen.levels == ()
+    assert seen.text == text
+    assert logs == ["plain"]
+
+
+def test_a_complaint_in_other_words_works_all_the_same(tmp_path: Path) -> None:
+    """Whoever reads it knows what is wrong; one that computes must not refuse."""
+    refuses = "exit 1\nstderr ERROR: other words"
+    complaint, _, _ = tried(
+        tmp_path, "exit 1\nstderr ERROR: words", refuses, refuses, complains=True
+    )
+    computing, _, _ = tried(tmp_path, "output o 1 2", refuses, refuses)
+
+    assert complaint.text == "it ended with 1: words"
+    assert [(e.outcome, e.works) for e in complaint.levels] == [
+        (NeighbourOutcome.REFUSED, True)
+    ] * 2
+    assert [(e.outcome, e.works) for e in computing.levels] == [
+        (NeighbourOutcome.REFUSED, False)
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "allowed_s", "expected_s"),
+    [(0.1, 90.0, 30.0), (2.0, 90.0, 40.0), (20.0, 90.0, 90.0), (0.1, 10.0, 10.0)],
+)
+def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
+    monkeypatch: pytest.MonkeyPatch, wall_s: float, allowed_s: float, expected_s: float
+) -> None:
+    waited: list[float] = []
+
+    def ran(_lease: Lease, spec: RunSpec) -> RunResult:
+        waited.append(spec.timeout_s)
+        return replace(COMPUTED, run=replace(COMPUTED.run, wall_s=wall_s))
+
+    monkeypatch.setattr("megtrim.proof.neighbours.stage.run_on", ran)
+    wanted = replace(
+        COMPUTES,
+        spec=replace(ORDER, timeout_s=allowed_s),
+        builds=(Build(level="region", program=Path("r"), needs=lambda *_: ()),),
+    )
+    attempt(wanted, cast("Lease", FakeDevice()), lambda *_: None)
+
+    assert waited == [allowed_s, expected_s]
+
+
+DROPPED = ("_ZN2ns3oneEv", "_ZN2ns3twoEv")
+SAYS_ONE = "exit 133\nstderr megtrim: function #1 is not kept\n"
+
+
+@pytest.mark.parametrize(
+    ("profile", "named", "needed"),
+    [
+        (True, SAYS_ONE, ("ns::two()",)),
+        (True, TRAPS, ("kern<7>",)),
+        (True, None, ("kern<7>",)),
+        (False, SAYS_ONE, ("ns::two()",)),
+        (False, TRAPS, ()),
+        (False, None, ()),
+    ],
+)
+def test_a_trap_is_named_as_far_as_that_is_at_hand(
+    tmp_path: Path, profile: bool, named: str | None, needed: tuple[str, ...]
+) -> None:
+    programs = {PLAIN: GOOD, REDUCED: TRAPS} | ({PROFILE: PROGRAMS[PROFILE]} if profile else {})
+    session = built(tmp_path, programs=programs, keep=dump_keep_set(keep_set(1)))
+    link = None
+    if named is not None:
+        (tmp_path / "named").mkdir()
+        program = tmp_path / "named/load_and_run"
+        program.write_text(named, encoding="utf-8")
+        link = SymbolizingLink(program=program, dropped=DROPPED)
+    spec = RunSpec(
+        program=tmp_path / "m.mge",
+        model=tmp_path / "m.mge",
+        arguments=("--cpu",),
+        inputs={},
+        threads=1,
+        timeout_s=9.0,
+    )
+    needs = needs_of(next(all_scenarios(session.request.config)), session, link)
+
+    assert needs(cast("Lease", FakeDevice()), spec, run(133)) == needed
