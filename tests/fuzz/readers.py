@@ -12,7 +12,7 @@ import numpy as np
 from megtrim.config.document import parse_document
 from megtrim.crashes.report import parse_report
 from megtrim.elf.layout import segments
-from megtrim.elf.needed_libraries import find_cxx_runtime
+from megtrim.elf.needed_libraries import find_exported_runtime
 from megtrim.elf.sections import parse_elf
 from megtrim.elf.symbol_table import parse_table
 from megtrim.evidence.bundle import JobPurpose, dump_bundle, parse_bundle
@@ -47,7 +47,7 @@ from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.history import parse_commit_sizes
-from megtrim.size.references.graph import find_dominators
+from megtrim.size.references.graph import count_retained
 from megtrim.size.references.linked_file import read_graph
 from megtrim.util.strict_json import dump
 from megtrim.verdict.model import parse_verdict, to_json
@@ -118,7 +118,7 @@ def _break_down(data: bytes) -> None:
 
 def _read_references(data: bytes) -> None:
     found = read_graph(data, None, source="r").graph
-    find_dominators(found, found.roots)
+    count_retained(found, found.roots)
 
 
 def _files(folder: Path, pattern: str, most_bytes: int = 2**20) -> tuple[bytes, ...]:
@@ -201,7 +201,9 @@ READERS = (
     FileReader("sections", (OBJECT, LINKED), lambda data: parse_elf(data, source="e")),
     FileReader("segments", (LINKED, PROGRAM), lambda data: segments(data, source="e")),
     FileReader("functions", (LINKED, PROGRAM), lambda data: parse_table(data, source="e")),
-    FileReader("C++ runtime", (LINKED, PROGRAM), lambda data: find_cxx_runtime(data, source="e")),
+    FileReader(
+        "C++ runtime", (LINKED, PROGRAM), lambda data: find_exported_runtime(data, source="e")
+    ),
     FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),
     FileReader(
         "bytes of an archive",

@@ -11,7 +11,7 @@ import re
 import struct
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from megtrim.elf.symbol_names import MAX_NAME
 from megtrim.util.errors import InputError
@@ -125,8 +125,7 @@ _WIDTHS = {
 class ElfHeader:
     def __init__(self, data: bytes) -> None:
         if data[:4] != ELF_MAGIC or data[5:6] != b"\x01" or data[4] not in _WIDTHS:
-            msg = "not a little-endian ELF file"
-            raise ValueError(msg)
+            refuse("not a little-endian ELF file")
         self._data = data
         self._words = words = _WIDTHS[data[4]]
         fields = words.header.unpack_from(data)
@@ -142,8 +141,7 @@ class ElfHeader:
 
     def _part(self, start: int, size_bytes: int) -> bytes:
         if start + size_bytes > len(self._data):
-            msg = "a part is outside of the file"
-            raise ValueError(msg)
+            refuse("a part is outside of the file")
         return self._data[start : start + size_bytes]
 
 
@@ -152,8 +150,7 @@ class ElfLayout(ElfHeader):
         super().__init__(data)
         self.relocatable = self._kind == _RELOCATABLE
         if not self.relocatable and self._kind not in _LINKED:
-            msg = "neither linked nor an object"
-            raise ValueError(msg)
+            refuse("neither linked nor an object")
         width, count, names = self._sections
         raw = self._read_headers(self._table, width, count)
         if raw and names == _EXTENDED:
@@ -202,8 +199,7 @@ class ElfLayout(ElfHeader):
     def entries(self, table: PlacedSection) -> Iterator[tuple[str, int, int, int, int]]:
         """Yield name, info, section, value and size of each symbol; section -1: in none."""
         if table.size_bytes > _MOST_SYMBOLS * self._words.symbol.size:
-            msg = "too many symbols"
-            raise ValueError(msg)
+            refuse("too many symbols")
         names = _Names(self.content(self.sections[table.link]), len(self._data))
         indices = self.find_table(INDICES)
         extended = tuple(_INDEX.iter_unpack(self.content(indices))) if indices else ()
@@ -234,13 +230,11 @@ class ElfLayout(ElfHeader):
         if not start:
             return []
         if width != section.size:
-            msg = "section headers of another size"
-            raise ValueError(msg)
+            refuse("section headers of another size")
         # If there are too many sections for the header, the first section's header has the count.
         count = count or section.unpack_from(self._data, start)[5]
         if count > _MOST_SECTIONS:
-            msg = f"{count} sections"
-            raise ValueError(msg)
+            refuse(f"{count} sections")
         return list(section.iter_unpack(self._part(start, count * section.size)))
 
     def _place(self, raw: tuple[int, ...], names: _Names) -> PlacedSection:
@@ -249,8 +243,7 @@ class ElfLayout(ElfHeader):
             names.at(name), kind, flags, address, offset, size, link, alignment, info
         )
         if each.file_bytes and offset + size > len(self._data):
-            msg = "a section ends after the end of the file"
-            raise ValueError(msg)
+            refuse("a section ends after the end of the file")
         return each
 
 
@@ -263,9 +256,13 @@ class _Names:
         end = self._strings.index(b"\0", start, start + MAX_NAME + 1)
         self._left_bytes -= end - start
         if self._left_bytes < 0:
-            msg = "too long names"
-            raise ValueError(msg)
+            refuse("too long names")
         return self._strings[start:end].decode("utf-8", "backslashreplace")
+
+
+def refuse(what: str) -> NoReturn:
+    """Raise the error of damage of which :func:`make_damage_error` shows the reason."""
+    raise ValueError(what)
 
 
 def make_damage_error(

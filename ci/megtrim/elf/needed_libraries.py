@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
@@ -25,6 +24,7 @@ from megtrim.elf.layout import (
     ElfLayout,
     Segment,
     make_damage_error,
+    refuse,
 )
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_bytes
@@ -211,8 +211,7 @@ def _parse(data: bytes, source: str) -> _Links | None:
 def _read_loader(data: bytes, segment: Segment) -> str:
     loader = _text(data, segment.offset)
     if not _LOADER.fullmatch(loader):
-        msg = f"it names the loader {loader!r}"
-        raise ValueError(msg)
+        refuse(f"it names the loader {loader!r}")
     return loader
 
 
@@ -229,14 +228,12 @@ def _read_needed(data: bytes, dynamic: Segment, header: ElfHeader) -> tuple[str,
             offsets.append(value)
     if table is None:
         if offsets:
-            msg = "it needs libraries, but has no table of their names"
-            raise ValueError(msg)
+            refuse("it needs libraries, but has no table of their names")
         return ()
     names = tuple(_text(data, table + offset) for offset in offsets)
     for name in names:
         if not _NAME.fullmatch(name):
-            msg = f"it needs a library named {name!r}"
-            raise ValueError(msg)
+            refuse(f"it needs a library named {name!r}")
     return names
 
 
@@ -250,8 +247,7 @@ def _find_offset(address: int, segments: Sequence[Segment]) -> int | None:
 def _text(data: bytes, offset: int) -> str:
     text, end, _ = data[offset : offset + _LONGEST_NAME_BYTES + 1].partition(b"\0")
     if not end:
-        msg = f"a name in it is longer than {_LONGEST_NAME_BYTES} bytes"
-        raise ValueError(msg)
+        refuse(f"a name in it is longer than {_LONGEST_NAME_BYTES} bytes")
     return text.decode("ascii", "backslashreplace")
 
 
@@ -268,21 +264,10 @@ def _missing(program: Path, name: str, by: str, sysroot: Path) -> InputError:
     return InputError(msg, hint=hint)
 
 
-class RuntimeLink(Enum):
-    SHARED = "the one of the whole app"
-    HIDDEN = "one of its own, or none, which no other code can call"
-    EXPORTED = "one of its own, which other code may call by mistake"
+def find_exported_runtime(data: bytes, *, source: str) -> tuple[str, ...] | None:
+    """Return the functions of a C++ runtime of its own, NDK's libc++, that a library exports.
 
-
-class CxxRuntime(Value):
-    link: RuntimeLink
-    exported: tuple[str, ...] = ()
-
-
-def find_cxx_runtime(data: bytes, *, source: str) -> CxxRuntime:
-    """Return where a shared library for Android has its C++ runtime from: NDK's libc++.
-
-    What an app may link depends on it: two libc++ in one process disturb each other if the
+    None: its runtime is that of the whole app. Two libc++ in one process disturb each other if the
     functions of either can be called in place of the other's. Raises InputError naming ``source``.
     """
     links = _parse(data, source)
@@ -291,7 +276,5 @@ def find_cxx_runtime(data: bytes, *, source: str) -> CxxRuntime:
     except DAMAGE as error:
         raise make_damage_error(source, error, hint=REBUILD) from None
     if links and _SHARED_RUNTIME in links.needed:
-        return CxxRuntime(link=RuntimeLink.SHARED)
-    exported = tuple(sorted(names & _ENTRY_POINTS))
-    link = RuntimeLink.EXPORTED if exported else RuntimeLink.HIDDEN
-    return CxxRuntime(link=link, exported=exported)
+        return None
+    return tuple(sorted(names & _ENTRY_POINTS))

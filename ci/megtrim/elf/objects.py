@@ -12,6 +12,7 @@ from collections.abc import Container, Iterator, Mapping
 from enum import Enum, auto
 from typing import NamedTuple
 
+from megtrim.elf.layout import refuse
 from megtrim.elf.symbol_names import MAX_NAME
 
 ARCHIVE_MAGIC = b"!<arch>\n"
@@ -40,22 +41,19 @@ class ArchiveMember(NamedTuple):
 
 def iter_members(data: bytes | memoryview) -> Iterator[ArchiveMember]:
     if data[: len(ARCHIVE_MAGIC)] != ARCHIVE_MAGIC:
-        msg = "not an archive, or a thin one"
-        raise ValueError(msg)
+        refuse("not an archive, or a thin one")
     at, long_names = len(ARCHIVE_MAGIC), b""
     while at < len(data):
         field, digits, mark = _MEMBER_HEADER.unpack_from(data, at)
         start = at + _MEMBER_HEADER.size
         end = start + _number(digits)
         if mark != _END or end > len(data):
-            msg = "a damaged archive"
-            raise ValueError(msg)
+            refuse("a damaged archive")
         raw, kind = field.rstrip(), MemberKind.FILE
         if raw.startswith(b"#1/"):
             length = _number(raw[3:])
             if start + length > end:
-                msg = "a name that is longer than its member"
-                raise ValueError(msg)
+                refuse("a name that is longer than its member")
             raw, start = bytes(data[start : start + length]).rstrip(b"\0"), start + length
         elif raw == b"//":
             kind, long_names = MemberKind.NAMES, bytes(data[start:end])
@@ -72,8 +70,7 @@ def iter_members(data: bytes | memoryview) -> Iterator[ArchiveMember]:
 def _number(digits: bytes) -> int:
     text = digits.rstrip()
     if not text.isdigit():
-        msg = "a damaged archive"
-        raise ValueError(msg)
+        refuse("a damaged archive")
     return int(text)
 
 
@@ -188,8 +185,7 @@ class Object:
             text = _text(strings, name) if name else b""
             left_bytes -= len(text)
             if left_bytes < 0:
-                msg = "too long names"
-                raise ValueError(msg)
+                refuse("too long names")
             entry = table.start + at * _SYMBOL.size
             found[at] = Symbol(text, entry, info & 15, section, address, size)
         return found
@@ -213,8 +209,7 @@ def members(data: memoryview) -> Iterator[tuple[int, int]]:
 
 def _part(data: memoryview, start: int, size_bytes: int) -> memoryview:
     if start + size_bytes > len(data):
-        msg = "a part is outside of the file"
-        raise ValueError(msg)
+        refuse("a part is outside of the file")
     return data[start : start + size_bytes]
 
 

@@ -25,6 +25,7 @@ from megtrim.elf.layout import (
     SYMBOL_TABLE,
     ElfLayout,
     PlacedSection,
+    refuse,
 )
 
 Addresses = NDArray[np.int64]
@@ -119,8 +120,7 @@ def _read_table(layout: ElfLayout, table: PlacedSection) -> References:
     indices, kinds = info >> shift, info & ((1 << shift) - 1)
     symbols = _read_symbols(layout, table)
     if len(indices) and int(indices.max()) >= max(len(symbols), 1):
-        msg = "a relocation of a symbol that is not there"
-        raise ValueError(msg)
+        refuse("a relocation of a symbol that is not there")
     addends, known = _find_addends(layout, table, entries, kinds)
     relative = kinds == _RELATIVE.get(layout.machine, -1)
     if not len(symbols):

@@ -28,7 +28,7 @@ MAX_HASH = 2**64 - 1
 MAX_JSON_BYTES = 16 * 1024 * 1024
 _MAX_OBJECTS = 4096
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
-_KEYWORD = re.compile(
+CPP_KEYWORD = re.compile(
     r"alignas|alignof|and|and_eq|asm|auto|bitand|bitor|bool|break|case|catch|char|char16_t|"
     r"char32_t|char8_t|class|co_await|co_return|co_yield|compl|concept|const|const_cast|consteval|"
     r"constexpr|constinit|continue|decltype|default|delete|do|double|dynamic_cast|else|enum|"
@@ -284,7 +284,7 @@ def _names(item: dict[str, object], key: str, place: _Place) -> tuple[str, ...]:
     for value in values:
         if not isinstance(value, str):
             place.fail(f"{key} contains {_kind(value)}, expected names", key=key)
-        if not _IDENTIFIER.fullmatch(value) or _KEYWORD.fullmatch(value):
+        if not _IDENTIFIER.fullmatch(value) or CPP_KEYWORD.fullmatch(value):
             place.fail(f"{key} contains {value[:80]!r}, expected a C++ identifier", key=key)
         names.add(value)
     return tuple(sorted(names))

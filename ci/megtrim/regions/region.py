@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import cxxfilt
 
+from megtrim.models.operators import CPP_KEYWORD
 from megtrim.util.errors import InputError
 
 MAX_NAME = 4096
@@ -41,20 +42,9 @@ _BUILTINS = {
 } | {"half": "__fp16", "unsigned": "unsigned int"}
 """Spelling -> canonical spelling. Demanglers write ``half`` for C++'s ``__fp16``."""
 
-_KEYWORD = re.compile(
-    r"alignas|alignof|and|and_eq|asm|auto|bitand|bitor|bool|break|case|catch|char|char16_t|"
-    r"char32_t|char8_t|class|co_await|co_return|co_yield|compl|concept|const|const_cast|"
-    r"consteval|constexpr|constinit|continue|decltype|default|delete|do|double|dynamic_cast|"
-    r"else|enum|explicit|export|extern|false|float|for|friend|goto|if|inline|int|long|mutable|"
-    r"namespace|new|noexcept|not|not_eq|nullptr|operator|or|or_eq|private|protected|public|"
-    r"register|reinterpret_cast|requires|return|short|signed|sizeof|static|static_assert|"
-    r"static_cast|struct|switch|template|this|thread_local|throw|true|try|typedef|typeid|"
-    r"typename|union|unsigned|using|virtual|void|volatile|wchar_t|while|xor|xor_eq"
-)
-
 
 def is_identifier(text: str) -> bool:
-    return bool(_IDENTIFIER.fullmatch(text)) and not _KEYWORD.fullmatch(text)
+    return bool(_IDENTIFIER.fullmatch(text)) and not CPP_KEYWORD.fullmatch(text)
 
 
 class GrammarError(ValueError):

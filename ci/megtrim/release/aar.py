@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from megtrim.checks.check import ToolchainIdentity
-from megtrim.elf.needed_libraries import RuntimeLink, find_cxx_runtime
+from megtrim.elf.needed_libraries import find_exported_runtime
 from megtrim.release.archive import ReleaseFile, from_path, read_bytes
 from megtrim.release.contents import (
     AAR_PATH,
@@ -32,8 +32,6 @@ from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 
-_STL = {RuntimeLink.SHARED: "c++_shared", RuntimeLink.HIDDEN: "none"}
-"""Prefab lets no app link a shared library whose own runtime can be seen."""
 _TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX, _MODE = 3, 0o100644
 _CLASSES = "classes.jar"
@@ -97,9 +95,10 @@ def collect_part(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> Aar
         return None
     target, file = found
     data = read_bytes(file)
-    stl = _STL.get(find_cxx_runtime(data, source=file.path).link)
-    if stl is None:
-        return None
+    runtime = find_exported_runtime(data, source=file.path)
+    if runtime:
+        return None  # Prefab lets no app link a shared library whose own runtime can be seen.
+    stl = "c++_shared" if runtime is None else "none"
     name = file.path.removeprefix(f"{LIBRARIES}/")
     return AarPart(
         engine=contents.engine.digest,
@@ -131,10 +130,10 @@ def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> 
     if found is None:
         return ""
     _, file = found
-    runtime = find_cxx_runtime(read_bytes(file), source=file.path)
-    if runtime.link in _STL:
+    runtime = find_exported_runtime(read_bytes(file), source=file.path)
+    if not runtime:
         return ""
-    names = ", ".join(runtime.exported[:3])
+    names = ", ".join(runtime[:3])
     return (
         f"there is no AAR: {file.path} exports the C++ runtime that is linked into it ({names}), "
         "and Prefab lets no app link such a library; hide all but its own interface by a version "

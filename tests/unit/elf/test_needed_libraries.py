@@ -9,10 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from megtrim.elf.needed_libraries import (
-    CxxRuntime,
     Needs,
-    RuntimeLink,
-    find_cxx_runtime,
+    find_exported_runtime,
     read_loader,
     read_needs,
 )
@@ -272,25 +270,23 @@ def test_damaged_files_are_refused_or_read(tmp_path: Path, data: st.DataObject) 
         assert loader == "" or loader.startswith("/")
 
 
-def find(data: bytes) -> CxxRuntime:
-    return find_cxx_runtime(data, source="lib.so")
+def find(data: bytes) -> tuple[str, ...] | None:
+    return find_exported_runtime(data, source="lib.so")
 
 
-def test_a_runtime_that_can_be_called() -> None:
-    """It is linked in, and its functions are exported; those of the interface are none of it."""
-    found = find(shared_library("LITE_run", "_Znwm", "__cxa_throw"))
-
-    assert found == CxxRuntime(link=RuntimeLink.EXPORTED, exported=("_Znwm", "__cxa_throw"))
-
-
-def test_a_hidden_runtime() -> None:
-    assert find(shared_library("LITE_run", symbols=("_Znwm",))).link is RuntimeLink.HIDDEN
-
-
-def test_the_runtime_of_the_app() -> None:
-    data = elf("libc.so", "libc++_shared.so")
-
-    assert find(data) == CxxRuntime(link=RuntimeLink.SHARED)
+@pytest.mark.parametrize(
+    ("library", "exported"),
+    [
+        (shared_library("LITE_run", "_Znwm", "__cxa_throw"), ("_Znwm", "__cxa_throw")),
+        (shared_library("LITE_run", symbols=("_Znwm",)), ()),
+        (elf("libc.so", "libc++_shared.so"), None),
+    ],
+    ids=["can be called", "hidden", "of the app"],
+)
+def test_a_runtime_of_its_own_may_be_called(
+    library: bytes, exported: tuple[str, ...] | None
+) -> None:
+    assert find(library) == exported
 
 
 @pytest.mark.parametrize("data", [b"the library\n", shared_library("f")[:-70]])
