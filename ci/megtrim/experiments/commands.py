@@ -20,7 +20,6 @@ _COUNTS = ("iter", "warmup_iter")
 _DEVICES = ("cpu", "cpu_default", "cuda", "multithread", "multithread_default")
 _OF_STEPS = ("fast_run", "fast_run_algo_policy", "layout_transform", "layout_transform_dump")
 _WARMUPS = 1
-"""The program's own default."""
 
 _OLD_TARGETS = {"x86_64": "x86", "aarch64": "arm", "arm": "arm"}
 """What ``--layout-transform cpu`` is called in 1.6, by the architecture."""
@@ -238,6 +237,5 @@ def describe_needs(experiment: Experiment) -> tuple[str, ...]:
 
 
 def join_any(names: Iterable[str]) -> str:
-    """``a``, ``a or b``, ``a, b or c``."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last

@@ -36,6 +36,7 @@ Seven pairs are clear only if all of them agree, with eight one may disagree a l
 that needs more is for the experiment that reads a cache or a dumped model: it searches once.
 """
 _ALPHA = 0.02
+"""Error rate of all looks together."""
 
 
 class Mark(StrEnum):
@@ -71,7 +72,6 @@ class Sample(Value):
         return not self.marks
 
     def time_ms(self, stage: TimeStage) -> float | None:
-        """Return the median of iterations; None if none was reported."""
         match stage:
             case TimeStage.PREPARE:
                 return self.prepare_ms
@@ -84,25 +84,21 @@ class Sample(Value):
 
 
 class SamplingPlan(Value):
-    """Looks fixed before the first run, and the error rate of all looks together."""
+    """Looks fixed before the first run."""
 
     looks: tuple[int, ...] = LOOKS
-    alpha: float = 0.02
 
     def __post_init__(self) -> None:
         if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
             msg = f"looks must increase from at least 1, not {self.looks}"
             raise ValueError(msg)
-        if not 0 < self.alpha < 1:
-            msg = f"alpha must be between 0 and 1, not {self.alpha}"
-            raise ValueError(msg)
 
     def level(self, look: int) -> float:
-        return _levels(self.looks, self.alpha)[look]
+        return _levels(self.looks)[look]
 
 
 @cache
-def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
+def _levels(looks: tuple[int, ...]) -> tuple[float, ...]:
     """Solve for the levels that spend alpha as O'Brien and Fleming do (Lan and DeMets).
 
     Statistics of two looks at n and m pairs, n below m, correlate by the root of n / m.
@@ -112,7 +108,7 @@ def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
 
     pairs = np.asarray(looks, dtype=float)
     correlation = np.sqrt(np.minimum.outer(pairs, pairs) / np.maximum.outer(pairs, pairs))
-    quantile = scipy.stats.norm.isf(alpha / 2)
+    quantile = scipy.stats.norm.isf(_ALPHA / 2)
     spent = 2 * scipy.stats.norm.sf(quantile / np.sqrt(pairs / pairs[-1]))
     bounds: list[float] = []
     for look, goal in enumerate(spent):
@@ -179,7 +175,7 @@ class ContestBudget(Value):
     @property
     def plan(self) -> SamplingPlan:
         looks = (*(each for each in LOOKS if each < self.rounds), self.rounds)
-        return SamplingPlan(looks=looks, alpha=_ALPHA)
+        return SamplingPlan(looks=looks)
 
 
 class Contest(Value):
@@ -224,9 +220,7 @@ class PerformanceStatus(StrEnum):
     MEASURED = "measured"
     SKIPPED = "skipped"
     FAILED = "failed"
-    """The engine crashed, hung or printed an error, or what is no log."""
     INFRASTRUCTURE = "infrastructure"
-    """The device was missing or lost, or none of its samples count."""
     INCONCLUSIVE = "inconclusive"
     REGRESSED = "regressed"
     WRONG_OUTPUTS = "wrong-outputs"
@@ -259,7 +253,6 @@ class ContestResult(Value):
 
 
 def name_files(side: str, *, inputs: Mapping[str, str]) -> StepFiles:
-    """``inputs``: suffixes by the input's name; both sides share the files."""
     return StepFiles(
         program=f"{side}-program",
         model="model.mge",

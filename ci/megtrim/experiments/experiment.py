@@ -16,12 +16,10 @@ from megtrim.util.value import Value
 REORDERED = Tolerance(absolute=1e-4, relative=1e-3)
 """For experiments that choose other algorithms, layouts or fused operators.
 
-They add up the same products in another order. A convolution sums up some thousand of them, which
-moves a float32 result by about 1e-5 of itself in each layer; Winograd's transforms, and tens of
-layers, bring that to some 1e-4. So 1e-3 of each number is allowed, and 1e-4 for numbers that
-cancellation left near zero. A wrong kernel is off by far more. Sums of int8 are exact; what is
-rounded to the output's own scale may still be one step away, which a scenario's own tolerance has
-to allow.
+They add up the same products in another order, which moves a float32 result by about 1e-5 of itself
+in each layer; Winograd's transforms, and tens of layers, bring that to some 1e-4. A wrong kernel is
+off by far more. What int8 rounds to the output's own scale may be one step away, which a scenario's
+own tolerance has to allow.
 """
 FAKE_WARMUPS = 2
 """With fake-first the first warm-up computes nothing, so the second is the real one."""
@@ -91,7 +89,6 @@ class ExperimentNeeds(Value):
 
     backends: tuple[Backend, ...] = (Backend.CPU, Backend.CUDA)
     architectures: tuple[str, ...] = ()
-    """As ``uname -m`` prints them."""
     cpu_features: tuple[str, ...] = ()
     data_types: tuple[DataType, ...] = ()
 

@@ -16,7 +16,6 @@ _CACHES = {CacheUse.WRITES: "leave an algorithm cache", CacheUse.READS: "algorit
 def show_commands(
     experiment: Experiment, *, dialect: Dialect, backend: Backend, architecture: str | None
 ) -> tuple[tuple[str, ...], ...]:
-    """Return nothing if the program does not know a flag."""
     if find_missing(experiment, backend, dialect) is not None:
         return ()
     made = make_commands(

@@ -1,9 +1,8 @@
 """The experiments of the engine's page on tuning inference with load_and_run: one row each.
 
-The page writes ``--record-com-seq2`` for ``--record-comp-seq2``, and ``fake-fisrt``; it repeats
-``chwn4`` in a table of results. Its steps that run a dumped model leave out ``--input``; here every
-step gets the scenario's inputs. Its recipe for x86 leaves out ``--warmup-iter 2``, which its own
-text calls necessary for fake-first. Pure.
+The page writes ``--record-com-seq2`` for ``--record-comp-seq2``, and ``fake-fisrt``. Its steps that
+run a dumped model leave out ``--input``; here every step gets the scenario's inputs. Its recipe for
+x86 leaves out ``--warmup-iter 2``, which its own text calls necessary for fake-first.
 """
 
 from __future__ import annotations
@@ -69,7 +68,6 @@ def _layout(
     slower: tuple[TimeStage, ...] = (_PREPARE,),
     faster: tuple[TimeStage, ...] = (_WARMUP, _INFERENCE),
 ) -> Experiment:
-    """Return the experiment of one layout, whose flag has its name."""
     return Experiment(
         name=name,
         row=f"{name} 优化",
@@ -284,7 +282,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 
 
 def find_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
-    """Return them in the order of the page; all without names. Raises InputError."""
     wanted = set(names)
     known = [each.name for each in EXPERIMENTS]
     unknown = sorted(wanted - set(known))

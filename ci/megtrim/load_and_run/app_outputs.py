@@ -16,7 +16,6 @@ from megtrim.util.value import Value
 
 NPY = ".npy"
 PRINTED = "standard output"
-"""Name of the one output of an application that writes no files."""
 _NO_TEXT = "\N{REPLACEMENT CHARACTER}".encode()
 _MOST_PRINTED_BYTES = 8 * 1024 * 1024
 _BETWEEN = re.compile(r"[\s,;:|()\[\]{}\"']+")

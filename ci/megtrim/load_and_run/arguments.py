@@ -75,7 +75,6 @@ def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[F
 
 
 def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, source: str) -> Flag:
-    """If its value is the next argument, it is taken from ``rest``."""
     if not dialect.knows(name):
         msg = f"{source}: the flag {_spell_flag(name)} is unknown to this engine"
         raise InputError(msg, hint=_suggestion(name, dialect))

@@ -18,8 +18,6 @@ _GFLAGS_SWITCHES = frozenset({"help", "helpfull", "helpshort", "version"})
 
 
 class Dialect(Value):
-    """Names have ``_`` instead of ``-``."""
-
     name: str
     literal: bool
     """Whether a flag must be spelt exactly: two dashes, ``-`` in the name, no ``=``."""

@@ -179,7 +179,6 @@ _OF_FILES_ALONE = (
     DType(_NO_NUMBER, "Uint32", 32, "<u4"),
     DType(_NO_NUMBER, "Uint64", 64, "<u8"),
 )
-"""An application may write them; the engine does not dump them."""
 
 _IN_FILES = ("Float32", "Uint8", "Int8", "Int16", "Int32", "Float16", "Uint16", "Complex64")
 

@@ -48,7 +48,6 @@ class ProgramRun(Value):
     other_load: float | None = None
     """Share of all CPUs' time that other programs took meanwhile; None: not known."""
     crash: str = ""
-    """If a signal ended it: bounded, without control characters."""
 
 
 def ending_signal(run: ProgramRun) -> int | None:

@@ -70,7 +70,6 @@ class NpyHeader(Value):
 
 
 def parse_header(head: bytes, *, source: str) -> NpyHeader:
-    """Parse the first :data:`LONGEST_HEADER` bytes of a file."""
     from numpy.lib import format as npy_format
 
     stream = io.BytesIO(head[:LONGEST_HEADER])
@@ -117,7 +116,6 @@ def encode_array(array: NDArray[Any]) -> bytes:
 
 
 def generate_input(dtype: str, shape: tuple[int, ...]) -> bytes | None:
-    """Return the same for the same type and shape; None: a file cannot contain it."""
     import numpy as np
 
     element = _OF_DTYPE.get(dtype)
@@ -137,7 +135,6 @@ class NpyMutation(StrEnum):
 
 
 def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | None:
-    """Return None if the change has no effect, or is impossible."""
     import numpy as np
 
     array = read_array(data, source=source)

@@ -20,7 +20,6 @@ FIRMWARE = "firmware:"
 MOST_POLICIES = 64
 MOST_COOLING = 64
 COLDEST_C, HOTTEST_C = -60.0, 200.0
-"""Values outside of these are not temperatures."""
 
 _LIGHT = 1
 _STATUSES = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")

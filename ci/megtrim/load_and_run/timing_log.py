@@ -24,8 +24,6 @@ _ROUNDING_MS = 0.000501
 
 
 class _Line(StrEnum):
-    """Each by the text that messages show."""
-
     LOAD = "load model"
     TESTS = "=== going to run … testcases"
     PREPARE = "=== prepare"
@@ -194,7 +192,6 @@ class _Reader:
         return int(count or 0) == self._iterations and len(self._log.warmups_ms) == self._warmups
 
     def _is_sum(self, text: str) -> bool:
-        """Whether the program's own sum of unrounded times is that of the iterations."""
         allowed = _ROUNDING_MS * (len(self._of_test) + 1)
         return math.isclose(float(text), math.fsum(self._of_test), abs_tol=allowed, rel_tol=1e-12)
 

@@ -194,7 +194,6 @@ def estimate_shift(values: np.ndarray, level: float) -> tuple[float, float, floa
 
 @cache
 def _critical_rank_sum(count: int, level: float) -> int | None:
-    """Return the largest that the exact two-sided test rejects; None if none."""
     low, high = -1, count * (count + 1) // 4
     while low < high:
         middle = (low + high + 1) // 2
@@ -206,7 +205,6 @@ def _critical_rank_sum(count: int, level: float) -> int | None:
 
 
 def _p_value(count: int, rank_sum: int) -> float:
-    """Return that of any signs whose positive ranks add up to the sum."""
     import numpy as np
     import scipy
 

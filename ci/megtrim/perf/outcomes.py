@@ -86,8 +86,6 @@ class ContestOutcome(Value):
 
 
 class ContestReading(Value):
-    """What a contest says of its rival, or of the reference that is alone."""
-
     status: PerformanceStatus
     reason: str = ""
     times: tuple[StageTime, ...] = ()
@@ -134,7 +132,6 @@ def show_again(
 
 
 def status_of_failure(failure: MegtrimError | None) -> PerformanceStatus:
-    """None: a task before it failed."""
     infrastructure = isinstance(failure, InfrastructureFailure)
     return PerformanceStatus.INFRASTRUCTURE if infrastructure else PerformanceStatus.FAILED
 

@@ -116,11 +116,8 @@ def _contest(scenario: Scenario, subject: str, needs: tuple[str, ...]) -> Task:
 
 
 class PerfResult(StageResult):
-    """One contest of a scenario."""
-
     scenario: str
     subject: str
-    """The experiment, ``since-EXPERIMENT`` or ``trimming-VARIANT``."""
     skipped: str = ""
     device: DeviceIdentity | None = None
     emulated: bool = False

@@ -46,7 +46,6 @@ _CHECK_STATUS: Mapping[PerformanceStatus, CheckStatus] = {
     PerformanceStatus.SKIPPED: CheckStatus.SKIPPED,
     PerformanceStatus.INFRASTRUCTURE: CheckStatus.INFRASTRUCTURE,
 }
-"""Whatever is not here is a failure."""
 _DAY = len("2026-11-23")
 _HINTS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.REGRESSED: (
@@ -79,7 +78,6 @@ class VariantTime(Value):
 
 class _MeasuredRow(Value):
     scenario: str
-    """MODEL/SCENARIO@CLASS."""
     cpu_class: Annotated[str, Field(alias="class")]
     device: str = ""
     emulated: bool = False
@@ -277,7 +275,6 @@ def performance_checks(
 
 
 def summarize(performance: Performance) -> str:
-    """Write ``times: 12 measured, 1 regressed``."""
     found = [row.status for row in performance.all_rows]
     counts = [
         f"{found.count(each)} {STATUS_WORDS[each]}" for each in PerformanceStatus if each in found

@@ -62,7 +62,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def named_inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name what times that are taken elsewhere depend on: all but the device."""
     bound = deviceless(scenario_inputs(scenario_of(task), session))
     return _name_inputs(task, session, bound, plan_for_runner(task, session))
 

@@ -32,12 +32,10 @@ class StageTime(Value):
     median_ms: float
     lower_ms: float
     upper_ms: float | None
-    """None: too few processes for an upper end."""
     processes: int
     spread: float
     """Between processes, as a share of the median."""
     by_run_length: bool = False
-    """From runs of different lengths, because the program prints no times."""
 
     def __post_init__(self) -> None:
         expect_interval(str(self.stage), self.lower_ms, self.median_ms, self.upper_ms)
@@ -51,7 +49,6 @@ class RatioResult(Value):
     ratio: float
     lower: float
     upper: float | None
-    """None: too few pairs for an upper end."""
     pairs: int
     different: Answer
     exceeds: Answer
@@ -68,7 +65,6 @@ class RatioResult(Value):
 
     @property
     def unproven(self) -> bool:
-        """An open answer is never a pass."""
         return self.exceeds is Answer.INCONCLUSIVE
 
 
@@ -84,7 +80,6 @@ def expect_interval(what: str, lower: float, middle: float, upper: float | None)
 
 
 def ratio_with_interval(ratio: RatioResult) -> str:
-    """Write ``0.719 (0.702 to 0.735)``."""
     ends = (
         f"{ratio.lower:.3f} or more"
         if ratio.upper is None

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
 from megtrim.chain.session import Session
 from megtrim.config.document import LARGEST_FILE_BYTES, parse_document
@@ -47,7 +47,6 @@ class Heat(ContestReading):
 
 class Search(Value):
     heats: tuple[Heat, ...]
-    """In their order; the last one is the fastest's, once more."""
     skipped: tuple[str, ...] = ()
 
     @property
@@ -57,10 +56,8 @@ class Search(Value):
         return last.experiment if faster else ""
 
 
-class TuneResult(Value):
-    search: Search
-    dumped_model: bytes | None
-    algo_cache: bytes | None
+MadeFiles: TypeAlias = tuple[bytes | None, bytes | None]
+"""A dumped model and an algorithm cache."""
 
 
 def list_candidates(situation: Situation) -> tuple[Experiment, ...]:
@@ -81,7 +78,7 @@ def list_candidates(situation: Situation) -> tuple[Experiment, ...]:
     return tuple(found[1:])
 
 
-def tune(scenario: Scenario, session: Session, *, budget_s: float) -> TuneResult:
+def tune(scenario: Scenario, session: Session, *, budget_s: float) -> tuple[Search, MadeFiles]:
     """No contest but the last begins after the budget.
 
     Raises what the machine raises, ProductFailure if nothing runs, InputError if the budget is too
@@ -89,10 +86,11 @@ def tune(scenario: Scenario, session: Session, *, budget_s: float) -> TuneResult
     """
     ends_s = time.monotonic() + budget_s
     say = session.services.console.say
-    made: dict[str, tuple[bytes | None, bytes | None]] = {}
+    made: MadeFiles = None, None
 
     def keep(runs: ContestRuns) -> None:
-        made["files"] = runs.read_made(Side.RIVAL)
+        nonlocal made
+        made = runs.read_made(Side.RIVAL)
 
     def hold(name: str, rounds: int | None) -> Heat:
         task = make_experiment_task(scenario, name)
@@ -114,14 +112,12 @@ def tune(scenario: Scenario, session: Session, *, budget_s: float) -> TuneResult
 
     names = [each.name for each in list_candidates(look_at(scenario, session))]
     search = find_fastest(names, hold, goes_on=lambda: time.monotonic() < ends_s)
-    dumped_model, algo_cache = made.get("files", (None, None))
-    return TuneResult(search=search, dumped_model=dumped_model, algo_cache=algo_cache)
+    return search, made
 
 
 def find_fastest(
     names: Sequence[str], hold: Callable[[str, int | None], Heat], *, goes_on: Callable[[], bool]
 ) -> Search:
-    """Let ``hold`` take so many rounds, None: as many as a contest takes."""
     heats: list[Heat] = []
     ratios: dict[str, float] = {}
     left, skipped = list(names), set[str]()
@@ -166,10 +162,8 @@ _COUNTS = ("iter", "warmup_iter")
 
 class TunedScenario(Value):
     sibling: KeyPath
-    """An item of the list that grows."""
     item: Mapping[str, object]
     dumped_model: PurePosixPath | None
-    """Relative to the configuration, as ``algo_cache``."""
     algo_cache: PurePosixPath | None
 
 

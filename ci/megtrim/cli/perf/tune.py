@@ -27,9 +27,9 @@ from megtrim.perf.measuring.contest_plan import look_at, own_flags
 from megtrim.perf.times import ratio_with_interval
 from megtrim.perf.tuning import (
     Heat,
+    MadeFiles,
     Search,
     TunedScenario,
-    TuneResult,
     add,
     expect_free,
     make_tuned,
@@ -92,24 +92,24 @@ def tune_flags(
     loaded = session.request.loaded
     if write:
         expect_free(loaded, chosen, name)
-    result = tune(chosen, session, budget_s=budget_s)
+    search, files = tune(chosen, session, budget_s=budget_s)
     tuned = None
-    if winner := result.search.winner:
+    if winner := search.winner:
         (experiment,) = find_experiments([winner])
         situation, own = look_at(chosen, session), own_flags(chosen, session)
         _, toolchain = split(str(options.config))
         tuned = make_tuned(experiment, chosen, situation, own, loaded, name, toolchain=toolchain)
     if options.as_json:
-        facts = {"scenario": chosen.id, "winner": winner or None, **encode(result.search)}
+        facts = {"scenario": chosen.id, "winner": winner or None, **encode(search)}
         show_json(facts | {"yaml": dict(tuned.item) if tuned else None})
     else:
-        show("\n".join(describe_search(chosen.id, result.search)))
+        show("\n".join(describe_search(chosen.id, search)))
         if tuned:
             lines = render_item(tuned.item).splitlines()
             show("\n".join(("in megtrim.yaml:", *(f"  {line}" for line in lines))))
     if write and tuned:
         file, edited = add(loaded, tuned)
-        keep_winner(options.config, (file, edited), tuned, result)
+        keep_winner(options.config, (file, edited), tuned, files)
         again = session.request.invocation.again("trim")
         session.services.console.say(f"added to {file}: trace and verify it with {again}")
     return EXIT_PASS
@@ -151,13 +151,12 @@ def choose_scenario(text: str, session: Session) -> Scenario:
 
 
 def keep_winner(
-    config: Path, edited: tuple[Path, bytes], tuned: TunedScenario, result: TuneResult
+    config: Path, edited: tuple[Path, bytes], tuned: TunedScenario, files: MadeFiles
 ) -> None:
     """Write the files, then the one that names them; a mistake leaves it as it was."""
     file, content = edited
     before = file.read_text(encoding="utf-8") if file.exists() else None
-    made = ((tuned.dumped_model, result.dumped_model), (tuned.algo_cache, result.algo_cache))
-    for relative, data in made:
+    for relative, data in zip((tuned.dumped_model, tuned.algo_cache), files, strict=True):
         if relative is not None and data is not None:
             path = config.absolute().parent / relative
             path.parent.mkdir(parents=True, exist_ok=True)

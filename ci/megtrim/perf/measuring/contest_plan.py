@@ -53,18 +53,15 @@ _OF_APPLICATION = "the scenario runs an application, which prints no times that 
 
 
 def plan_contest(task: Task, session: Session) -> Contest | str:
-    return _plan(task, session, _read_features_here(scenario_of(task), session))
+    return _plan(task, session, here=True)
 
 
 def plan_for_runner(task: Task, session: Session) -> Contest | str:
-    """Or the reason why there is none. What the CPU of a runner's device can do is not known
-    here.
-    """
     cpu_class = scenario_of(task).cpu_class.name
     devices = session.request.config.devices
     if not any(each.runner and each.class_ == cpu_class for each in devices):
         return f"no device of class {cpu_class} is attached to a runner"
-    return _plan(task, session, None)
+    return _plan(task, session, here=False)
 
 
 def list_needed_features(task: Task) -> tuple[str, ...]:
@@ -73,8 +70,20 @@ def list_needed_features(task: Task) -> tuple[str, ...]:
     return find_experiments([experiment_of(task)])[0].needs.cpu_features
 
 
-def look_at(scenario: Scenario, session: Session) -> Situation:
-    return _look_at(scenario, session, _read_features_here(scenario, session))
+def look_at(scenario: Scenario, session: Session, *, here: bool = True) -> Situation:
+    """What the CPU of a runner's device can do is not known ``here``."""
+    machine = session.services.toolchain.machine
+    try:
+        data_type = find_data_type(read_model(session.request.path(scenario.model.file)).dtypes)
+    except InputError:
+        data_type = None  # a format that only the engine reads
+    kind = session.services.device(scenario).kind if here else ""
+    return Situation(
+        dialect=session.services.engine.dialect(),
+        architecture=machine,
+        cpu_features=read_device_features(kind, machine) if here else None,
+        data_type=data_type,
+    )
 
 
 def find_files(task: Task, session: Session) -> ContestFiles:
@@ -116,38 +125,18 @@ def measure_task(
     return run_with_retries(device, attempt, say=say)
 
 
-def _read_features_here(scenario: Scenario, session: Session) -> frozenset[str] | None:
-    kind = session.services.device(scenario).kind
-    return read_device_features(kind, session.services.toolchain.machine)
-
-
-def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> Contest | str:
+def _plan(task: Task, session: Session, *, here: bool) -> Contest | str:
     scenario = scenario_of(task)
     if scenario.settings.application is not None:
         return _OF_APPLICATION
     if variant := trimmed_variant(task):
         return _plan_trimming(scenario, variant, session)
     experiment = find_experiments([experiment_of(task)])[0]
-    situation = _look_at(scenario, session, cpu_features)
+    situation = look_at(scenario, session, here=here)
     if reason := why_not(experiment, situation):
         return reason
     since_base = compares_with_base(task)
     return _plan_experiment(experiment, scenario, situation, session, since_base=since_base)
-
-
-def _look_at(
-    scenario: Scenario, session: Session, cpu_features: frozenset[str] | None
-) -> Situation:
-    try:
-        data_type = find_data_type(read_model(session.request.path(scenario.model.file)).dtypes)
-    except InputError:
-        data_type = None  # a format that only the engine reads
-    return Situation(
-        dialect=session.services.engine.dialect(),
-        architecture=session.services.toolchain.machine,
-        cpu_features=cpu_features,
-        data_type=data_type,
-    )
 
 
 def _plan_experiment(

@@ -64,7 +64,6 @@ def measure(
     say: Callable[[str], None],
     keep: Callable[[ContestRuns], None] = lambda _: None,
 ) -> ContestResult:
-    """``keep`` gets the runs before their files are gone."""
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="megtrim-") as scratch, lease.open() as directory:
         runs = ContestRuns(
@@ -241,7 +240,6 @@ class _Measurement:
 
 
 def describe_rounds(rounds: int, counting: int, wanted: int) -> str:
-    """Rounds that were disturbed do not count, and are run again."""
     if counting == rounds:
         return f"    time  round {rounds} of {wanted}"
     return f"    time  round {rounds}, {counting} of {wanted} count"
@@ -261,7 +259,6 @@ def read_iteration_ms(contestant: Contestant, run: ProgramRun) -> float | None:
 def compare_in_order(
     expected: Sequence[bytes], found: Sequence[bytes], tolerance: Tolerance
 ) -> str:
-    """Raises ContestEnded if they do not agree."""
     if len(expected) != len(found):
         msg = f"{len(found)} outputs, expected {len(expected)}"
         raise ContestEnded(PerformanceStatus.WRONG_OUTPUTS, msg)

@@ -252,13 +252,10 @@ def plan_turns(
 ) -> list[Turn]:
     """Equal arguments give equal turns.
 
-    Each process needs ``width`` CPUs, and gets the next ones of ``cpus`` in each round. It is not
-    bound where there are no more than that.
-
-    Each round has its own order, drawn by chance. So whatever a place does to a time (the first
-    process after a change of CPU is slower, the machine drifts), it does to either side of a pair
-    with equal chance, which is all that the signed-rank test assumes of equal programs. A balanced
-    design cannot promise that: one that alternates lets the same contestant begin on each CPU.
+    Each process gets the next ``width`` of ``cpus`` in each round; where there are no more, it is
+    not bound. Each round has its own order, drawn by chance: whatever a place does to a time (the
+    first process after a change of CPU is slower, the machine drifts), it does to either side with
+    equal chance, as the signed-rank test assumes. A design that alternates cannot promise that.
     """
     import numpy as np
 

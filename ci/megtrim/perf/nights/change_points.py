@@ -48,7 +48,6 @@ _NEIGHBOURHOOD = 7
 """Nights whose median replaces an outlier: two in a row are no majority of it."""
 _PENALTY = 3.0
 _MOST_ALIKE = 0.6
-"""Beyond this, nights say nothing more about noise."""
 _SHORTEST_DRIFT = 15
 _RAMP_STEP = 5
 _DRIFT_PARAMETERS = 4
@@ -133,7 +132,6 @@ def _replace_outliers(levels: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _propose(levels: NDArray[np.float64]) -> list[int]:
-    """Return rather more changes than there are: each is tested later."""
     import ruptures  # it takes half a second
 
     scaled = (levels - np.median(levels)) / _estimate_noise(levels)
@@ -191,7 +189,6 @@ def _resemblance(rest: NDArray[np.float64]) -> float:
 
 
 def _inflation(alike: float) -> float:
-    """Return by how much resemblance of neighbouring nights raises the variance of a mean."""
     return (1 + alike) / (1 - alike)
 
 
@@ -218,7 +215,6 @@ def _refine(levels: NDArray[np.float64], steps: Sequence[int]) -> list[int]:
 
 
 def _split_costs(levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum of squares that is left for a split before each inner night."""
     places = range(SHORTEST, len(levels) - SHORTEST + 1)
     return np.array([np.square(_residuals(levels, (place,))).sum() for place in places])
 
@@ -243,7 +239,6 @@ def _is_staircase(levels: NDArray[np.float64], steps: Sequence[int]) -> bool:
 
 
 def _ramps(nights: int) -> NDArray[np.float64]:
-    """Return every slope from 0 to 1 that is long enough, one in a row, constant outside."""
     place = np.arange(nights, dtype=float)
     ends = sorted({*range(0, nights, _RAMP_STEP), nights - 1})
     rows = [
@@ -282,7 +277,6 @@ def _describe(levels: NDArray[np.float64], steps: Sequence[int], place: int) -> 
 
 
 def _date_range(levels: NDArray[np.float64], alike: float) -> tuple[int, int]:
-    """Return the last night surely before, and the first surely after, the change."""
     costs = _split_costs(levels)
     variance = max(float(costs.min()) / len(levels), _SMALLEST_NOISE**2)
     limit = variance * _inflation(alike) * float(scipy.stats.chi2.ppf(_DATE_CONFIDENCE, df=1))

@@ -31,19 +31,16 @@ VERSION = 1
 FOLDER = "runs"
 LARGEST_RUN_BYTES = 1024 * 1024
 MOST_RUNS = 20_000
-"""Ten years of nights on five devices."""
 _MOST_ROWS = 5_000
 _MOST_PROGRAMS = 200
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _TimeKey = tuple[str, str, str, str]
-"""Scenario, contestant, stage, identity of the device."""
 _Measured: TypeAlias = "tuple[HistoryRun, HistoryRow, StageTime | None]"
 _HINT = "expected a run as `megtrim perf append` writes it, unchanged"
 
 
 class HistoryRow(Value):
     scenario: str
-    """``MODEL/SCENARIO@CLASS``."""
     contestant: str
     status: PerformanceStatus
     reason: str
@@ -139,7 +136,6 @@ class HistoryRun(Value):
 
     @property
     def path(self) -> str:
-        """Relative to the folder or branch of the history."""
         return place_entry(FOLDER, self.time, self.id)
 
 

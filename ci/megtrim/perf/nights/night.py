@@ -30,7 +30,6 @@ _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 class NightFacts(Value):
     commit: MeasuredCommit
     measured_at: str
-    """Of the whole run, so that a repeated job writes the same."""
     job: str
 
 
@@ -129,7 +128,6 @@ def _sha256(text: str) -> str:
 
 
 def _fit(text: str) -> str:
-    """Return one printable line that is not empty, as the history takes it."""
     return _shorten(text) or "-"
 
 

@@ -1,12 +1,9 @@
 """Which scenarios got slower, and what becomes of their issues: opened, updated, closed.
 
-A night compares a program with that of a *base* commit. Only a comparison that was made and decided
-opens or closes anything: what is missing, lost, failed or unproven leaves an issue as it is. The
-base stays where it is while an issue is open, so that a regression that no one repairs is found
-again every night.
-
-Where the history shows a rise that no comparison has decided, it chooses the base, and opens
-nothing by itself: machines get slower, too.
+Only a comparison with a *base* commit that was made and decided opens or closes anything: what is
+missing, lost, failed or unproven leaves an issue as it is. The base stays while an issue is open,
+so that a regression that no one repairs is found every night. A rise in the history chooses the
+base, and opens nothing by itself: machines get slower, too.
 """
 
 from __future__ import annotations
@@ -36,7 +33,6 @@ class IssueState(StrEnum):
     REGRESSED = "regressed"
     FIXED = "fixed"
     DUPLICATE = "duplicate"
-    """An older issue is about the same scenario."""
 
 
 class RegressionRecord(Value):
@@ -60,8 +56,6 @@ class KnownIssue(Value):
 
 
 class Night(Value):
-    """``runs``: the history, with or without this night."""
-
     performance: Performance
     config: str
     base: str
@@ -77,7 +71,6 @@ class IssueAction(Value):
     number: int
     record: RegressionRecord
     rows: tuple[Row, ...]
-    """Those that are slower; of a repaired one, those that proved it."""
 
 
 def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction, ...]:
@@ -178,7 +171,6 @@ def _is_against_base(row: Row) -> bool:
 
 
 def list_slower(row: Row) -> tuple[RatioResult, ...]:
-    """Return the worst first."""
     slower = (each for _, each in row.named_ratios if each.regressed)
     return tuple(sorted(slower, key=lambda each: -each.ratio))
 
@@ -236,9 +228,9 @@ def list_bases(
     """Return the commits to compare ``head`` with, the best first.
 
     This is the base of the oldest open issue, so that its regression is seen until it is repaired,
-    then the commit before a rise that the history shows, then the other commits that were measured,
-    the last one first: a night that is repeated finds it again. A base that brought no news for
-    some nights may be one that cannot be built any more: it is left out every second night.
+    then the commit before a rise that the history shows, then the others, the last one first. A
+    base that brought no news for some nights may not build any more: every second night leaves it
+    out.
     """
     ours = [each for each in known if each.record.config == config]
     slow = [each for each in ours if each.record.state is IssueState.REGRESSED]

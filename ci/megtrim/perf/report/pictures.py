@@ -47,7 +47,6 @@ from megtrim.util.wording import count
 MOST_BARS = 60
 _MOST_TIME_PICTURES = 40
 _LONGEST_OF_BASELINE = 3.0
-"""A bar this many times as long as the baseline is cut off."""
 _TIME_TICKS = 5
 _BASELINE = "baseline"
 
@@ -339,7 +338,6 @@ def _mark_variants(
 
 
 def _place_label(part: float, top: float, taken: Sequence[tuple[float, float]]) -> float:
-    """Return a place over its point, or the next free line under it."""
     places = [top + _ABOVE, *(top + _BELOW + _LINE * number for number in range(len(taken) + 1))]
     for place in places:
         near = (abs(part - x) < _NEAR_X and abs(place - y) < _NEAR_Y for x, y in taken)

@@ -229,7 +229,6 @@ def milliseconds(time_ms: float) -> str:
 
 
 def time_with_interval(time: StageTime) -> str:
-    """Write ``5.213 (5.101 to 5.322)``."""
     lower = milliseconds(time.lower_ms)
     ends = (
         f"{lower} or more" if time.upper_ms is None else f"{lower} to {milliseconds(time.upper_ms)}"
@@ -238,7 +237,6 @@ def time_with_interval(time: StageTime) -> str:
 
 
 def direction(ratio: RatioResult) -> str:
-    """Return ``faster``, ``slower``, ``no difference``, or ``unproven``."""
     if ratio.different is Answer.INCONCLUSIVE:
         return "unproven"
     if ratio.different is Answer.NO:

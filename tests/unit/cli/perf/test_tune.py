@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from megtrim.cli.perf.tune import describe_search, keep_winner, tune_flags
 from megtrim.experiments.contest import PerformanceStatus
-from megtrim.perf.tuning import TunedScenario, TuneResult
+from megtrim.perf.tuning import TunedScenario
 from megtrim.util.errors import InputError
 from unit.perf.test_tuning import CONFIG, search, write_config
 
@@ -23,7 +23,7 @@ TUNED = TunedScenario(
 )
 
 
-RESULT = TuneResult(search=search({"nchw88": 0.9}), dumped_model=None, algo_cache=None)
+NOTHING = (None, None)
 
 
 def test_a_search_is_described() -> None:
@@ -57,8 +57,7 @@ def test_a_cache_is_there_before_the_file_that_names_it(tmp_path: Path) -> None:
     write_config(tmp_path)
     file = tmp_path / "megtrim.yaml"
     edited = f"{CONFIG}      - {{name: fast, fast_run: true, algo_cache: {CACHE}}}\n"
-    result = replace(RESULT, algo_cache=b"found")
-    keep_winner(file, (file, edited.encode()), TUNED, result)
+    keep_winner(file, (file, edited.encode()), TUNED, (None, b"found"))
     assert file.read_text("utf-8") == edited
     assert (tmp_path / CACHE).read_bytes() == b"found"
 
@@ -72,7 +71,7 @@ def test_one_of_several_toolchains_keeps_its_winner(tmp_path: Path) -> None:
     edited = f"{before}      - {{name: fast, args: [--cpu], toolchains: [desk]}}\n"
     tuned = replace(TUNED, algo_cache=None)
     chosen = tmp_path / "megtrim.yaml#desk"
-    keep_winner(chosen, (file, edited.encode()), tuned, RESULT)
+    keep_winner(chosen, (file, edited.encode()), tuned, NOTHING)
     assert file.read_text("utf-8") == edited
 
 
@@ -81,7 +80,7 @@ def test_a_file_that_would_not_be_valid_stays_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "megtrim.yaml"
     wrong = f"{CONFIG}      - {{name: fast, arg: [--cpu]}}\n"
     with pytest.raises(InputError, match="arg"):
-        keep_winner(file, (file, wrong.encode()), TUNED, RESULT)
+        keep_winner(file, (file, wrong.encode()), TUNED, NOTHING)
     assert file.read_text("utf-8") == CONFIG
 
 
@@ -89,5 +88,5 @@ def test_a_file_that_nothing_finds_does_not_stay(tmp_path: Path) -> None:
     write_config(tmp_path)
     lost = tmp_path / "fast.yaml"
     with pytest.raises(InputError, match="the pattern that finds its siblings"):
-        keep_winner(tmp_path / "megtrim.yaml", (lost, b"name: fast\n"), TUNED, RESULT)
+        keep_winner(tmp_path / "megtrim.yaml", (lost, b"name: fast\n"), TUNED, NOTHING)
     assert not lost.exists()
