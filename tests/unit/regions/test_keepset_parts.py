@@ -199,7 +199,7 @@ def test_other_weights_are_no_other_model(
 
 
 HOST, ARM = {"toolchain": "host x86_64-linux-gnu"}, {"toolchain": "zig aarch64-linux-musl"}
-RAN, RAN_2 = (
+RUN, RUN_AGAIN = (
     {"functions": names, "link_sha256": link} for names, link in ((("a",), LINK), (("b",), OTHER))
 )
 
@@ -213,14 +213,14 @@ RAN, RAN_2 = (
         ([record(1, **HOST)], [record(2, **ARM)], [record(2, **ARM)]),
         ([record(1)], [record(2, **ARM)], [record(1, **ARM)]),
         # A level: functions on top of regions, and regions on top of functions.
-        ([record(1, 2)], [record(1, **RAN)], [record(1, 2, **RAN)]),
-        ([record(**RAN)], [record(1, **RAN_2)], [record(1, **RAN)]),
+        ([record(1, 2)], [record(1, **RUN)], [record(1, 2, **RUN)]),
+        ([record(**RUN)], [record(1, **RUN_AGAIN)], [record(1, **RUN)]),
         # Another link only where something new makes it.
-        ([record(1, **RAN)], [record(1, **RAN_2)], [record(1, **RAN)]),
+        ([record(1, **RUN)], [record(1, **RUN_AGAIN)], [record(1, **RUN)]),
         (
-            [record(1, **RAN)],
-            [record(1, **RAN_2), record(2, **NEW, **RAN_2)],
-            [record(1, **RAN_2), record(2, **NEW, **RAN_2)],
+            [record(1, **RUN)],
+            [record(1, **RUN_AGAIN), record(2, **NEW, **RUN_AGAIN)],
+            [record(1, **RUN_AGAIN), record(2, **NEW, **RUN_AGAIN)],
         ),
         # Other weights.
         ([record(1, **GRAPH)], [record(1, **GRAPH, **MODEL)], [record(1, **GRAPH, **MODEL)]),
@@ -229,7 +229,7 @@ RAN, RAN_2 = (
         ([record(1)], [record(1, threads=2)], [record(1)]),
         ([record(1), record(2, **NEW)], [record(1)], [record(1), record(2, **NEW)]),
         # What has no regions cannot join what has.
-        ([record(1)], [record(1), record(**NEW, **RAN)], [record(1)]),
+        ([record(1)], [record(1), record(**NEW, **RUN)], [record(1)]),
     ],
 )
 def test_what_is_there_for_the_first_time_is_added(
@@ -248,7 +248,7 @@ def test_new_models_bring_their_operators() -> None:
 
     assert add_first_times(before, now).operators == needs(A="mn", C="n")
     assert add_first_times(replace(before, operators=None), now).operators is None
-    functions = keep(record(**RAN))
+    functions = keep(record(**RUN))
     assert add_first_times(functions, now).operators == now.operators
     assert add_first_times(replace(before, generation=20190219), now).operators == needs(A="m")
 
