@@ -144,7 +144,7 @@ ATTEMPTS: dict[str, tuple[Callable[[Pull], None], ...]] = {
     "a_proof_next_to_a_newer_failure": (add_newer_trap,),
 }
 JOINED = {
-    *("a_proof_of_another_program", "a_proof_of_a_device_that_is_gone", "a_proof_of_an_emulator"),
+    *("a_proof_of_another_program", "a_proof_of_a_device_that_is_gone", "a_proof_of_an_emulator")
 }
 """What is joined as well, without a result of any device."""
 

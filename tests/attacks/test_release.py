@@ -21,12 +21,7 @@ from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_
 from megtrim.release.aar import CONFIG_PATH
 from megtrim.release.archive import ReleaseFile, write_archive
 from megtrim.release.check import add_proofs, check_release, clean_proofs
-from megtrim.release.contents import (
-    PROOFS_PATH,
-    README_FILE,
-    RELEASE_FILE,
-    ReleaseContents,
-)
+from megtrim.release.contents import PROOFS_PATH, README_FILE, RELEASE_FILE, ReleaseContents
 from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, DOCUMENTS, STATEMENT_FILE, seal
 from megtrim.release.prove import prove
 from support.megtrim_cli import run_megtrim

@@ -93,9 +93,7 @@ def _converse(link: socket.socket, gate: Path, program: Path, machine: str) -> F
     words = struct.unpack_from("<33Q" if machine == "aarch64" else "<17Q", registers)
     _send(link, b"k")
     return FieldCrash(
-        signal=int(stopped[1:3], 16),
-        pc=words[_PC[machine]],
-        base=pairs[_ENTRY] - entry,
+        signal=int(stopped[1:3], 16), pc=words[_PC[machine]], base=pairs[_ENTRY] - entry
     )
 
 

@@ -64,7 +64,7 @@ def test_both_levels_stand_side_by_side(make_project: MakeProject) -> None:
 
     assert ended.rc == 0, ended.stderr
     assert [(level["level"], level["outcome"]) for level in rows["iter-1"]] == [
-        *(("region", "same"), ("function", "same")),
+        *(("region", "same"), ("function", "same"))
     ]
     assert [level["outcome"] for level in rows["fake-first"]] == ["trapped", "trapped"]
     assert any("sample_executor<" in need for need in needs["region"])

@@ -277,10 +277,7 @@ def test_a_list_that_is_not_of_this_link_or_shrank_is_refused(
             shop.with_functions(names[:10]),
             "is not kept, for the committed keep set does not list it",
         ),
-        "misspelt": (
-            shop.with_functions(tuple(f"{name}v" for name in names)),
-            UNKNOWN,
-        ),
+        "misspelt": (shop.with_functions(tuple(f"{name}v" for name in names)), UNKNOWN),
     }
     said = {what: reported(shop.ship(keep)) for what, (keep, _) in plants.items()}
 

@@ -42,9 +42,7 @@ def test_a_consumer_links_and_runs_what_was_exported(
     program = build_consumer(tmp_path / "trimmed", tmp_path / "consumer")
     models = project.folder / "engine/models"
     answer = run(
-        str(program),
-        str(models / "tiny-mobile.sample"),
-        f"data={models / 'tiny-mobile.data.npy'}",
+        str(program), str(models / "tiny-mobile.sample"), f"data={models / 'tiny-mobile.data.npy'}"
     )
 
     assert answer.ok, answer.stderr
@@ -63,10 +61,7 @@ def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> No
     shutil.copytree(first.folder / "megtrim/keepset", second.folder / "megtrim/keepset")
     second.out = tmp_path / "longer" / "way" / "to-its-results"
     elsewhere = {"LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Tokyo"}
-    for project, name, mask, env in (
-        (first, "one", 0o022, {}),
-        (second, "two", 0o077, elsewhere),
-    ):
+    for project, name, mask, env in ((first, "one", 0o022, {}), (second, "two", 0o077, elsewhere)):
         with use_umask(mask):
             argv = project.argv("release build", str(tmp_path / name), "--committed")
             ended = run(*argv, env=env)

@@ -125,12 +125,7 @@ def _try(plant: Plant, tree: Path, settings: Settings, stop: threading.Event) ->
 
 
 def _run_tests(
-    tests: Sequence[str],
-    tree: Path,
-    settings: Settings,
-    stop: threading.Event,
-    *,
-    first_only: bool,
+    tests: Sequence[str], tree: Path, settings: Settings, stop: threading.Event, *, first_only: bool
 ) -> CompletedCommand:
     options = ("-q", "--tb=no", "-p", "no:cacheprovider", *(("-x",) if first_only else ()))
     scratch = ("--basetemp", str(tree.parent / "tmp"))

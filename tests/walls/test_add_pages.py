@@ -126,19 +126,12 @@ def test_megtrim_yaml_names_every_kind() -> None:
         for section in (EngineConfig, ToolchainConfig, DeviceConfig)
     ]
 
-    assert configured == [
-        set(engines.KINDS),
-        {"auto", *toolchains.KINDS},
-        {"auto", *devices.KINDS},
-    ]
+    assert configured == [set(engines.KINDS), {"auto", *toolchains.KINDS}, {"auto", *devices.KINDS}]
 
 
 @pytest.mark.parametrize(
     ("text", "diff", "result"),
-    [
-        ("a\nb\nc\n", " a\n-b\n+d\n", "a\nd\nc\n"),
-        ("a\nb\n", "-a\n+x\n@@\n b\n+c\n", "x\nb\nc\n"),
-    ],
+    [("a\nb\nc\n", " a\n-b\n+d\n", "a\nd\nc\n"), ("a\nb\n", "-a\n+x\n@@\n b\n+c\n", "x\nb\nc\n")],
 )
 def test_changes_are_applied(text: str, diff: str, result: str) -> None:
     assert edit(text, diff) == result

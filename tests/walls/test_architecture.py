@@ -85,7 +85,7 @@ FOUND_IN = {
     # A low layer that exits takes the decision from everybody above it. The first process of a
     # namespace is forked: if it returned, it would go on as its parent.
     r"\b(?:sys\.exit|os\._exit|SystemExit)\b": {
-        *("__main__.py", "cli/main.py", "virtual_phone/system/boot.py"),
+        *("__main__.py", "cli/main.py", "virtual_phone/system/boot.py")
     },
     # The environment is read once, at the edge, into a value.
     r"\bos\.(?:environ|getenv)\b": {"cli/environment.py", "virtual_phone/cli.py"},

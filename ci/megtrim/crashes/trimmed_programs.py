@@ -16,11 +16,7 @@ from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds.variants import name_headers
-from megtrim.trim.results import (
-    FunctionsKeepSetResult,
-    HeaderResult,
-    ReduceResult,
-)
+from megtrim.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 

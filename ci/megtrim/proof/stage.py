@@ -37,12 +37,7 @@ from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prov
 from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.execution import RunResult
-from megtrim.trim.runs.scenario_runs import (
-    cache_of,
-    expect_as_traced,
-    make_run_spec,
-    scenario_of,
-)
+from megtrim.trim.runs.scenario_runs import cache_of, expect_as_traced, make_run_spec, scenario_of
 
 _Ended = tuple[DeviceIdentity, VerificationOutcome]
 
@@ -50,7 +45,7 @@ _Ended = tuple[DeviceIdentity, VerificationOutcome]
 def inputs(task: Task, session: Session) -> dict[str, str]:
     return named_inputs(scenario_of(task), session) | {
         # What is said of a trap: a committed list may lack what a scenario runs.
-        "committed": str(session.request.options.committed),
+        "committed": str(session.request.options.committed)
     }
 
 

@@ -99,10 +99,7 @@ def scopes(texts: Iterable[str]) -> Scopes:
         elif _DECLARES in text:
             alone.update(_DECLARED.findall(text))
             shared.update(_ANYWHERE.findall(_COMMENT.sub("", _DECLARED.sub("", text))))
-    return Scopes(
-        tags=tuple(sorted(alone - shared)),
-        macros=tuple(sorted(set(MACROS) - shared)),
-    )
+    return Scopes(tags=tuple(sorted(alone - shared)), macros=tuple(sorted(set(MACROS) - shared)))
 
 
 def scopes_of(files: Collection[str]) -> Scopes:

@@ -9,12 +9,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from megtrim.elf.symbol_names import brief
-from megtrim.models.operators import (
-    OperatorNeeds,
-    select_needs,
-    strip_version,
-    unite_needs,
-)
+from megtrim.models.operators import OperatorNeeds, select_needs, strip_version, unite_needs
 from megtrim.regions.region import Region, order
 from megtrim.regions.trace import TraceFailure, TraceProblem
 from megtrim.util.environment import Variables

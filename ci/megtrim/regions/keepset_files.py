@@ -263,11 +263,7 @@ def _function(text: str) -> str:
 
 
 def _record(
-    reader: _Reader,
-    name: str,
-    value: Any,
-    regions: tuple[Region, ...],
-    functions: tuple[str, ...],
+    reader: _Reader, name: str, value: Any, regions: tuple[Region, ...], functions: tuple[str, ...]
 ) -> ScenarioRecord:
     keys = (f"scenario {name}",)
     if not name or not name.isprintable():

@@ -128,11 +128,7 @@ DROPPED = ("_Z4gonev", "_ZL6secretv")
 
 
 def reported(before: FunctionTable, after: FunctionTable, **options: object) -> str:
-    given: dict[str, object] = {
-        "kept": ("main", "_Z4usedv"),
-        "dropped": DROPPED,
-        "source": "lar",
-    }
+    given: dict[str, object] = {"kept": ("main", "_Z4usedv"), "dropped": DROPPED, "source": "lar"}
     try:
         prove(before, after, **(given | options))  # type: ignore[arg-type]
     except ProductFailure as failure:

@@ -40,10 +40,7 @@ def symbol(name: str, *, size: int = 32, kind: int = 2, at: int = 0, part: str =
 
 
 def emptied(
-    data: bytes,
-    *names: str,
-    form: StubForm = StubForm.SHARED,
-    unwind_tables: bool = True,
+    data: bytes, *names: str, form: StubForm = StubForm.SHARED, unwind_tables: bool = True
 ) -> bytes:
     numbers = local_functions.number_names(names)
     edits = local_functions.edits(
@@ -430,11 +427,7 @@ CODES = [local_functions.report_and_trap(AARCH64, number) for number in range(5)
             [(1, 72, CODES[3]), (2, 72 + len(CODES[3]) + -len(CODES[3]) % 4, CODES[4])],
         ),
         # Where no room is left, for the function's own place may be another one's code by now.
-        (
-            (100, 8, 24),
-            {1: 0, 2: 1, 3: 2},
-            [(1, 64, CODES[0]), (2, 88, TRAP), (3, 88, TRAP)],
-        ),
+        ((100, 8, 24), {1: 0, 2: 1, 3: 2}, [(1, 64, CODES[0]), (2, 88, TRAP), (3, 88, TRAP)]),
         # Where there was no room at all.
         ((8, 16), {1: 0, 2: 1}, [(1, 64, TRAP), (2, 72, TRAP)]),
     ],

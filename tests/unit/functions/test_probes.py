@@ -140,7 +140,7 @@ def test_what_is_no_whole_instruction_cannot_be_probed() -> None:
     )
 
     assert probes.unprobeable(_program([STACK, BRK, 0]), table) == {
-        *("nothing", "far", "within", "data"),
+        *("nothing", "far", "within", "data")
     }
 
 

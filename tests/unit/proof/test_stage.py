@@ -231,11 +231,7 @@ KILLED = "exit 137\n"
 
 @pytest.mark.parametrize(
     "plays",
-    [
-        [KILLED, GOOD, GOOD],
-        [GOOD, KILLED, GOOD, GOOD],
-        ["exit 143\n", GOOD, GOOD],
-    ],
+    [[KILLED, GOOD, GOOD], [GOOD, KILLED, GOOD, GOOD], ["exit 143\n", GOOD, GOOD]],
     ids=["plain", "reduced", "terminated"],
 )
 def test_a_program_that_was_killed_is_run_again(tmp_path: Path, plays: list[str]) -> None:

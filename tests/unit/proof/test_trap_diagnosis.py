@@ -136,11 +136,7 @@ def test_operators_that_are_missing_are_a_trap_too(
     ],
 )
 def test_who_is_asked_what_is_missing(
-    said: str | None,
-    profile: str | None,
-    asked: list[str],
-    missing: tuple[str, ...],
-    function: str,
+    said: str | None, profile: str | None, asked: list[str], missing: tuple[str, ...], function: str
 ) -> None:
     runs: list[str] = []
     named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv", "_ZN2ns3twoEv"))

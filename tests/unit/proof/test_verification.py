@@ -45,10 +45,7 @@ def test_several_outputs_are_shown_by_name() -> None:
     found = compared({"b": GOOD, "a": GOOD}, {"a": GOOD, "b": GOOD})
 
     assert found.text == "outputs equal to the last bit (2 tensors, 24 bytes)"
-    assert found.outputs == (
-        row("a"),
-        row("b"),
-    )
+    assert found.outputs == (row("a"), row("b"))
 
 
 def test_a_different_value_is_a_parity_break() -> None:

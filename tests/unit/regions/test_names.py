@@ -73,11 +73,7 @@ A, B, FUSE = dnn("AlgoA::exec"), dnn("AlgoB::get_workspace"), src("Fuse::apply")
         (region("kern", 3, B), 'kern<3, "AlgoB::get_workspace">', (("dnn/kern.cpp", 7),)),
         (region("kern", 3), "", (("dnn/kern.cpp", 11),)),
         (region("other", 12345), "", (("dnn/kern.cpp", 14),)),
-        (
-            region("passes", FUSE),
-            'passes<"Fuse::apply">',
-            TWICE,
-        ),
+        (region("passes", FUSE), 'passes<"Fuse::apply">', TWICE),
         (region("passes", src("Split::apply")), 'passes<"Split::apply">', (("src/pass.cpp", 9),)),
         (region("passes", "a::B", FUSE), 'passes<a::B, "Fuse::apply">', None),
         (region("passes", 12345), "", (("src/pass.cpp", 3),)),

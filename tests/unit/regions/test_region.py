@@ -115,10 +115,7 @@ def test_a_region_cannot_be_compared_with_anything_else() -> None:
         (", half, unsigned", ("__fp16", "unsigned int")),
         (", a::b<(a::c)3, 4ul, d::e<float> >", ("a::b<(a::c)3, 4ul, d::e<float>>",)),
         (", a::__ndk1::B, a::__1::b", ("a::__ndk1::B", "a::__1::b")),
-        (
-            ", a::B<std::integral_constant<int, 5> > ",
-            ("a::B<std::integral_constant<int, 5>>",),
-        ),
+        (", a::B<std::integral_constant<int, 5> > ", ("a::B<std::integral_constant<int, 5>>",)),
     ],
 )
 def test_demangled_names(arguments: str, args: tuple[int | str, ...]) -> None:

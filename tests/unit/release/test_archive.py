@@ -59,10 +59,7 @@ def test_other_tools_read_it(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "camera-1.4.tar.gz") as archive:
         found = {each.name: (each.mode, each.mtime, each.uid) for each in archive}
 
-    assert found == {
-        "camera-1.4/bin/run": (0o755, 0, 0),
-        "camera-1.4/share/a/b.txt": (0o644, 0, 0),
-    }
+    assert found == {"camera-1.4/bin/run": (0o755, 0, 0), "camera-1.4/share/a/b.txt": (0o644, 0, 0)}
 
 
 def test_equal_files_give_equal_bytes(tmp_path: Path) -> None:
@@ -112,10 +109,7 @@ DAMAGES: dict[str, tuple[bytes, str]] = {
         gzip.compress(member("r/x", size=-1)[0].tobuf(tarfile.GNU_FORMAT)),
         "has a size below zero",
     ),
-    "two folders": (
-        packed(GOOD, member("s/a", b"a")),
-        "'s/a' is in another folder than 'r'",
-    ),
+    "two folders": (packed(GOOD, member("s/a", b"a")), "'s/a' is in another folder than 'r'"),
     "set user id": (packed(member("r/bin/a", b"a", mode=0o4755)), "'r/bin/a' has the mode 4755"),
     "below a file": (packed(GOOD, member("r/bin/a/b", b"b", mode=0o755)), "of a file and of a"),
     "deep below a file": (

@@ -12,12 +12,7 @@ from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
 from megtrim.crashes.program import dump_left_out
 from megtrim.evidence.evidence import dump_set, parse_set
 from megtrim.release.check import add_proofs, check_release, clean_proofs, expect_whole
-from megtrim.release.contents import (
-    AAR_PATH,
-    KEEP_SET_PATH,
-    PROOFS_PATH,
-    RELEASE_FILE,
-)
+from megtrim.release.contents import AAR_PATH, KEEP_SET_PATH, PROOFS_PATH, RELEASE_FILE
 from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, STATEMENT_FILE
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.strict_json import dump
@@ -184,26 +179,14 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "dangling": (lambda folder: (folder / "more").symlink_to("none"), "more is no plain file"),
     "no checksums": (_replace(CHECKSUMS_FILE, ""), "SHA256SUMS:1: found no end of line"),
-    "unnamed": (
-        _replace(CHECKSUMS_FILE, _without("libengine.so")),
-        "lib/libengine.so was added",
-    ),
-    "outside": (
-        _replace(CHECKSUMS_FILE, f"{'a' * 64}  ../secret\n"),
-        "SHA256SUMS:1: found",
-    ),
-    "binary checksums": (
-        _make_binary,
-        "SHA256SUMS:1: found the byte 0xff",
-    ),
+    "unnamed": (_replace(CHECKSUMS_FILE, _without("libengine.so")), "lib/libengine.so was added"),
+    "outside": (_replace(CHECKSUMS_FILE, f"{'a' * 64}  ../secret\n"), "SHA256SUMS:1: found"),
+    "binary checksums": (_make_binary, "SHA256SUMS:1: found the byte 0xff"),
     "forged program": (
         _forge(WHOLE | {"bin/load_and_run": "evil\n"}),
         f"{STATEMENT_FILE} {UNLIKE}",
     ),
-    "forged addition": (
-        _forge(WHOLE | {"bin/more": "more\n"}),
-        f"{STATEMENT_FILE} {UNLIKE}",
-    ),
+    "forged addition": (_forge(WHOLE | {"bin/more": "more\n"}), f"{STATEMENT_FILE} {UNLIKE}"),
     "forged removal": (
         _forge({path: text for path, text in WHOLE.items() if path != "licences/LICENSE"}),
         f"{STATEMENT_FILE} {UNLIKE}",
@@ -386,9 +369,7 @@ def test_an_aar_is_made_of_the_other_files(tmp_path: Path) -> None:
     whole = write_for_android(tmp_path / "whole", shared_library("LITE_run"))
     other = write_for_android(tmp_path / "other", shared_library("LITE_stop"))
     replaced = write_for_android(
-        tmp_path / "replaced",
-        shared_library("LITE_run"),
-        aar=(other / AAR_PATH).read_bytes(),
+        tmp_path / "replaced", shared_library("LITE_run"), aar=(other / AAR_PATH).read_bytes()
     )
     said = "android/MegEngineTrimmed.aar is not made of this release's library, headers and"
 

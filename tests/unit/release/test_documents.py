@@ -309,11 +309,7 @@ MANY = replace(
             [f"- `{RESNET}`: `--cpu --iter 1`, with a model that changed"],
         ),
         (replace(NOW, contents=FEWER), BEFORE, [f"- no longer: `{MOBILENET}`"]),
-        (
-            NOW,
-            replace(BEFORE, contents=FEWER),
-            [f"- `{MOBILENET}`: `--cpu --iter 1`, a new model"],
-        ),
+        (NOW, replace(BEFORE, contents=FEWER), [f"- `{MOBILENET}`: `--cpu --iter 1`, a new model"]),
         (NOW, replace(BEFORE, keep=MANY), ["left out now: ", "and 9 more"]),
     ],
 )

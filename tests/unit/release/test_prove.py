@@ -190,8 +190,7 @@ def test_what_was_built_again_must_be_equal(drafts: Drafts, tmp_path: Path) -> N
 
 RUNNER = "devices: [{name: pixel-6, kind: local, class: any, runner: true}]\n"
 VERDICT = replace(
-    passing(),
-    scenarios=tuple(replace(each, binding=BINDING) for each in passing().scenarios),
+    passing(), scenarios=tuple(replace(each, binding=BINDING) for each in passing().scenarios)
 )
 OTHER_ENGINE = replace(VERDICT.engine, digest="e" * 64, commit="")
 OTHER_TOOLCHAIN = replace(VERDICT.toolchain, version="clang 15.0.0")

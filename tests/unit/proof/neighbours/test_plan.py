@@ -99,7 +99,7 @@ def test_a_search_is_a_neighbour_where_there_is_no_cache() -> None:
     cached = near(scenario("--cpu", fast_run=True, algo_cache="a.cache"), LITE)
 
     assert [plain[name].searches for name in ("fast-run", "full-run", "iter-1")] == [
-        *(True, True, False),
+        *(True, True, False)
     ]
     assert "without-algo-cache" not in plain
     assert not {"fast-run", "full-run"} & cached.keys()

@@ -79,9 +79,7 @@ def test_what_was_tried_is_not_tried_again(tmp_path: Path, some: Opener) -> None
     assert [row.name for row in second.neighbours] == ["iter-1", "iter-3"]
     assert second.exit_code == 0
     assert len(other.runs) == 2
-    assert [row.levels[0].outcome for row in third.neighbours] == [
-        *("same", "same", "trapped"),
-    ]
+    assert [row.levels[0].outcome for row in third.neighbours] == [*("same", "same", "trapped")]
 
 
 def test_a_trap_is_explained_once_the_profile_build_is_there(tmp_path: Path, some: Opener) -> None:
@@ -126,7 +124,7 @@ def test_a_verdict_reports_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert neighbour_results(session) == ()
     ran(session, task)
     assert [(row.scenario, row.name, row.works) for row in neighbour_results(session)] == [
-        *(("m/s@any", "iter-1", True), ("m/s@any", "iter-3", False)),
+        *(("m/s@any", "iter-1", True), ("m/s@any", "iter-3", False))
     ]
 
 
