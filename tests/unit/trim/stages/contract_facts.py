@@ -297,6 +297,11 @@ def _loaded(**changes: Any) -> Callable[[World], World]:
     return lambda world: world.having(loaded=replace(world.session.request.loaded, **changes))
 
 
+def _written_otherwise(world: World) -> World:
+    document = replace(world.session.request.loaded.document, sha256="another")
+    return _loaded(document=document)(world)
+
+
 def _moved(world: World) -> World:
     folder = world.session.request.loaded.folder
     other = folder.with_name(f"moved {folder.name}")
@@ -411,7 +416,7 @@ AROUND: tuple[Fact, ...] = (
         _given("recorded", device=_OTHER_BOARD),
         ("brought functions",),
     ),
-    having("loaded.sha256", VERDICT, _loaded(sha256="another")),
+    having("loaded.document", VERDICT, _written_otherwise),
     having("loaded.path", VERDICT, _loaded(path=Path("other.yaml"))),
     having("loaded.folder", "", _moved),
     having("origin", f"size/artifacts {VERDICT}", lambda world: world.having(origin=_FORK)),

@@ -189,7 +189,9 @@ class World:
     def configured(self, path: str, value: Any) -> World:
         """Return it with another value of a key, such as ``models.0.file``, and another file."""
         config = _changed(self.session.request.config, path.split("."), value)
-        loaded = replace(self.session.request.loaded, config=config, sha256="another")
+        loaded = self.session.request.loaded
+        document = replace(loaded.document, sha256="another")
+        loaded = replace(loaded, config=config, document=document)
         return self.having(loaded=loaded)
 
     def edited(self, file: str) -> World:
