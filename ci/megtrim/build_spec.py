@@ -295,26 +295,15 @@ class LinkSpec(Value):
     map: bool = False
 
 
-class RebuiltSources(Value):
-    """What one build compiled in a tree that may hold an earlier build."""
-
-    compiled: int
-    files: tuple[str, ...]
-    from_cache: int | None
-    """By a compiler cache; None: there is none, or it does not count."""
-    cpu_s: float | None
-    """None if they cannot be measured."""
-
-
 class BuildRecord(Value):
-    artifacts: tuple[tuple[str, str], ...]
-    """Name, and path relative to the stage folder."""
+    """How a variant was built, and what came of it."""
+
+    artifacts: Mapping[str, int]
+    """Bytes of each stripped file, by its name."""
     translation_units: int
-    units_with_header: int
-    """Whose compile command includes the header by force."""
-    units_with_regions: int
-    """Whose recorded dependencies include the generated ``midout.h``."""
-    rebuilt: RebuiltSources
+    """That the generated header was compiled into, by the build's own records."""
+    rebuilt: tuple[str, ...]
+    """Sources that were compiled: the tree may hold an earlier build."""
 
 
 def cmake_value(value: str | bool | int) -> str:

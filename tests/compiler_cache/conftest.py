@@ -58,10 +58,6 @@ class Bench:
             text = f"int part_{number}() {{ return {number}; }}\n"
             (source / "src" / f"part_{number}.cpp").write_text(text, encoding="utf-8")
 
-    def cache(self, remote: str, *, writes: bool, warnings: list[str]) -> CompilerCache:
-        storages = compiler_cache.parse_storages(remote, source="CCACHE_REMOTE_STORAGE")
-        return CompilerCache(storages, writes=writes, passed={}, warn=warnings.append)
-
     def build(
         self,
         remote: str = "",
@@ -74,7 +70,10 @@ class Bench:
         (home / "stage").mkdir(parents=True)
         processes = ProcessRunner({**self.processes.env, "CCACHE_DIR": str(home / "local")})
         warnings: list[str] = []
-        cache = self.cache(remote, writes=writes, warnings=warnings)
+        log = home / "ccache.log"
+        storages = compiler_cache.parse_storages(remote, source="CCACHE_REMOTE_STORAGE")
+        passed = {"CCACHE_STATSLOG": str(log)}
+        cache = CompilerCache(storages, writes=writes, passed=passed, warn=warnings.append)
         toolchain = toolchains.find(ToolchainConfig(kind="host"), processes, emulated=False)
         cache.variables(processes, toolchain.cxx_compiler, home / "work")
         meanwhile()
@@ -84,7 +83,7 @@ class Bench:
         started = time.monotonic()
         builder.build(spec, work=home / "work", folder=home / "stage", progress=lambda *_: None)
         wall_s = time.monotonic() - started
-        words = (home / "work" / compiler_cache.COUNTS).read_text(encoding="utf-8").split("\n")
+        words = log.read_text(encoding="utf-8").split("\n")
         return Built(
             program=hashlib.sha256((home / "stage" / "bin" / "small").read_bytes()).hexdigest(),
             counted=Counter(word for word in words if word and not word.startswith("#")),

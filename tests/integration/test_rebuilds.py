@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,9 +32,9 @@ def add_model(project: Project) -> None:
     project.change(models=[dict(m, scenarios=m["scenarios"][:1]) for m in both["models"]])
 
 
-def rebuilt(project: Project) -> dict[str, Any]:
+def rebuilt(project: Project) -> list[str]:
     manifest = json.loads(project.file(REDUCE, "manifest.json").read_text(encoding="utf-8"))
-    reported: dict[str, Any] = manifest["result"]["build"]["rebuilt"]
+    reported: list[str] = manifest["result"]["build"]["rebuilt"]
     return reported
 
 
@@ -59,13 +58,13 @@ def test_one_more_model_compiles_what_declares_a_changed_tag(project: Project) -
     ended = project.run("trim")
     reported = rebuilt(project)
 
-    assert (first["compiled"], first["cpu_s"] > 0, units > 40) == (units, True, True)
-    assert "src/kernels/pooling/plain.cpp" in first["files"]
+    assert len(first) == units > 40
+    assert "src/kernels/pooling/plain.cpp" in first
     assert ended.rc == 0, ended.stderr
     assert 0 < len(changed) < 6
-    assert set(reported["files"]) == declaring(project, changed)
-    assert reported["compiled"] == len(reported["files"]) < 6
-    assert project.verdict()["rebuild"] == {"compiled": reported["compiled"], "units": units}
+    assert set(reported) == declaring(project, changed)
+    assert len(reported) < 6
+    assert project.verdict()["rebuild"] == {"compiled": len(reported), "units": units}
 
 
 def headers(project: Project) -> dict[str, bytes]:

@@ -15,7 +15,7 @@ from megtrim.chain.stage_result import dump_result
 from megtrim.chain.store import StageFolder
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
 
-MEASURED = frozenset({"time_s", "cpu_s", "conditions", "crash", "log_tail", "day", "rebuilt"})
+MEASURED = frozenset({"time_s", "conditions", "crash", "log_tail", "day", "rebuilt"})
 """Fields of a result, at any depth, that differ where the same is done again: times, logs, what
 a device was like, and what a tree had compiled before."""
 _LOG = ".log"

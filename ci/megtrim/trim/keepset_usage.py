@@ -120,7 +120,7 @@ def rebuild(results: TaskResults) -> Rebuild | None:
     build = results.done[made[0]].result_as(ReduceResult).build
     if made[0] in results.taken:
         return Rebuild(compiled=0, units=build.translation_units)
-    return Rebuild(compiled=build.rebuilt.compiled, units=build.translation_units)
+    return Rebuild(compiled=len(build.rebuilt), units=build.translation_units)
 
 
 def operators_use(results: TaskResults) -> OperatorsUse:

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from megtrim.build_spec import EngineIdentity, RebuiltSources
+from megtrim.build_spec import BuildRecord
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import DeviceIdentity
 from megtrim.util.value import Value
 
 
-class BuildSummary(Value):
-    engine: EngineIdentity
-    toolchain: Mapping[str, str]
-    built_by: str
-    artifacts: Mapping[str, int]
-    """By name of the stripped file."""
-    translation_units: int
-    units_with_header: int
-    """Into which the generated header was compiled."""
-    units_with_regions: int
-    """Which include midout's header."""
-    rebuilt: RebuiltSources
-
-
 class BuildResult(StageResult):
-    build: BuildSummary
+    build: BuildRecord
 
 
 class SearchResult(StageResult):
@@ -52,7 +38,7 @@ class FunctionCount(Value):
 
 
 class ReduceResult(StageResult):
-    build: BuildSummary
+    build: BuildRecord
     """Of a link: the build whose objects were linked, with the sizes of what was linked."""
     functions: Mapping[str, FunctionCount]
     """By program; empty where no functions were trimmed."""

@@ -13,7 +13,6 @@ from megtrim.build.engines.application import ApplicationSpec, BuildEnvironment
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.cmake import (
     build_records,
-    compiler_cache,
     driver,
     toolchain_file,
 )
@@ -28,16 +27,12 @@ from megtrim.build_spec import (
     BuildScript,
     BuildSpec,
     LinkSpec,
-    RebuiltSources,
     Toolchain,
     Variant,
 )
 from megtrim.regions.header import CONTRACT
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.process import ProcessRunner
-
-_LISTED = 100
-"""Compiled files that a record names."""
 
 Progress = Callable[[int, int, str], None]
 _FLATBUFFERS = "third_party/flatbuffers"
@@ -71,22 +66,20 @@ class Builder:
     ) -> BuildRecord:
         """Build in ``work``; write the log, the records and ``bin/`` to ``folder``."""
         tree = _tree(spec, work)
-        found, rebuilds, programs = self._make(spec, tree, folder, applications, progress)
+        units, rebuilt, programs = self._make(spec, tree, folder, applications, progress)
+        archives = {each.library.file for each in applications if not each.library.is_shared}
         with _guard_tree(tree):
-            artifacts = (
-                *self._collect(spec, tree, folder, applications),
-                *(
-                    self._copy_stripped(program, name, folder, spec.variant)
-                    for name, program in programs.items()
-                ),
-            )
-        return BuildRecord(
-            artifacts=artifacts,
-            translation_units=found.units,
-            units_with_header=found.with_header,
-            units_with_regions=found.with_regions,
-            rebuilt=rebuilds,
-        )
+            # An archive is neither run nor measured.
+            built = {
+                target: _find_artifact(tree.build, target)
+                for target in spec.targets
+                if target not in archives
+            }
+            artifacts = {
+                name: self._copy_stripped(path, folder / "bin" / name, spec.variant)
+                for name, path in (built | programs).items()
+            }
+        return BuildRecord(artifacts=artifacts, translation_units=units, rebuilt=rebuilt)
 
     def link(
         self,
@@ -173,7 +166,8 @@ class Builder:
         folder: Path,
         applications: tuple[ApplicationSpec, ...],
         progress: Progress,
-    ) -> tuple[build_records.HeaderProof, RebuiltSources, Mapping[str, Path]]:
+    ) -> tuple[int, tuple[str, ...], dict[str, Path]]:
+        """Return the number of units with the header, compiled sources, and applications."""
         driver.forget_build(tree)
         source_copy.update(spec, tree, self._checkout)
         source_copy.write_if_changed(tree.toolchain_file, self._render_toolchain(spec))
@@ -183,8 +177,7 @@ class Builder:
         log = folder / "build.log"
         build_env = self._build_environment(spec, tree, log, progress)
         driver.drop_stale_tree(tree, self._toolchain, self._settings(spec, tree))
-        before, spent_s = build_records.read_steps(tree.build), self._processes.spent_cpu_s()
-        compiler_cache.forget_counts(tree.root)
+        before = build_records.read_steps(tree.build)
         job = Job(
             source=tree.source,
             build=tree.build,
@@ -201,19 +194,13 @@ class Builder:
                 driver.run(job, self._processes, progress)
             else:
                 self._run_script(spec.script, job, progress)
-            compiled = build_records.list_compiled(tree.build, before, source=tree.source)
-            rebuilds = RebuiltSources(
-                compiled=len(compiled),
-                files=compiled[:_LISTED],
-                from_cache=compiler_cache.count_hits(tree.root) if self._launcher() else None,
-                cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
-            )
-            found = self._prove(spec, tree)
+            rebuilt = build_records.list_compiled(tree.build, before, source=tree.source)
+            units = self._prove(spec, tree)
             programs = {
                 each.name: application.build(each, tree, build_env) for each in applications
             }
         driver.note_build(tree, self._token(spec, applications))
-        return found, rebuilds, programs
+        return units, rebuilt, programs
 
     def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
         variables = megengine.script_environment(self._toolchain.ndk, job.set_entries())
@@ -264,14 +251,13 @@ class Builder:
             **self._cache.variables(self._processes, compiler, tree.root),
             "CCACHE_BASEDIR": str(tree.root),
             "CCACHE_NOHASHDIR": "1",
-            "CCACHE_STATSLOG": str(tree.root / compiler_cache.COUNTS),
             "CCACHE_COMPILERCHECK": self._toolchain.compiler_check,
         }
 
-    def _prove(self, spec: BuildSpec, tree: WorkTree) -> build_records.HeaderProof:
+    def _prove(self, spec: BuildSpec, tree: WorkTree) -> int:
         if spec.forced_header is None:
-            return build_records.HeaderProof(units=0, with_header=0, with_regions=0)
-        found = build_records.prove(
+            return 0
+        units = build_records.prove(
             build_records.read_commands(tree.build),
             build_records.read_dependencies(tree.build, self._processes),
             header=tree.source / spec.forced_header,
@@ -279,24 +265,7 @@ class Builder:
             build=tree.build,
         )
         source_copy.expect_unchanged(spec, tree)
-        return found
-
-    def _collect(
-        self,
-        spec: BuildSpec,
-        tree: WorkTree,
-        folder: Path,
-        applications: tuple[ApplicationSpec, ...],
-    ) -> tuple[tuple[str, str], ...]:
-        """An archive is neither run nor measured."""
-        archives = {each.library.file for each in applications if not each.library.is_shared}
-        artifacts = []
-        for target in spec.targets:
-            if target in archives:
-                continue
-            built = _find_artifact(tree.build, target)
-            artifacts.append(self._copy_stripped(built, target, folder, spec.variant))
-        return tuple(artifacts)
+        return units
 
     def _build_environment(
         self, spec: BuildSpec, tree: WorkTree, log: Path, progress: Progress
@@ -312,18 +281,17 @@ class Builder:
             progress=progress,
         )
 
-    def _copy_stripped(
-        self, built: Path, name: str, folder: Path, variant: Variant
-    ) -> tuple[str, str]:
-        copy = folder / "bin" / name
-        named = variant in (Variant.PLAIN, Variant.REDUCED)
-        copies = (copy, *((folder / UNSTRIPPED / name,) * named))
+    def _copy_stripped(self, built: Path, copy: Path, variant: Variant) -> int:
+        """Copy a file of the build, for what ships also with its symbols; return the bytes."""
+        copies = [copy]
+        if variant in (Variant.PLAIN, Variant.REDUCED):
+            copies.append(copy.parents[1] / UNSTRIPPED / copy.name)
         for each in copies:
             each.parent.mkdir(exist_ok=True)
             shutil.copy2(built, each)
         if self._toolchain.strip:
             self._processes.capture(*self._toolchain.strip, str(copy))
-        return name, str(copy.relative_to(folder))
+        return copy.stat().st_size
 
 
 def _tree(spec: BuildSpec, work: Path) -> WorkTree:
@@ -341,10 +309,6 @@ def _guard_tree(tree: WorkTree) -> Iterator[None]:
         msg = f"{tree.root} was removed or unmounted during the build"
         hint = "leave the folder of results alone while megtrim works, and run it again"
         raise InfrastructureFailure(msg, hint=hint) from None
-
-
-def _since(before: float | None, now: float | None) -> float | None:
-    return None if before is None or now is None else now - before
 
 
 def _find_artifact(build: Path, target: str) -> Path:

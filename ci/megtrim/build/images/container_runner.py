@@ -140,10 +140,6 @@ class ContainerRunner(ProcessRunner):
         """Its programs never see this machine's variables."""
         return self
 
-    def spent_cpu_s(self) -> float | None:
-        """The daemon runs the programs, so their time is not known."""
-        return None
-
     def which(self, name: str) -> str | None:
         if "/" in name:
             return name if self._executables((name,), depth=0) else None

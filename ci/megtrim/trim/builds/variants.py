@@ -10,7 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build.engines.checkout import Checkout
-from megtrim.build_spec import MINIMUM_SIZE, BuildSpec, LinkSpec, Switch, Toolchain, Variant
+from megtrim.build_spec import (
+    MINIMUM_SIZE,
+    BuildRecord,
+    BuildSpec,
+    LinkSpec,
+    Switch,
+    Toolchain,
+    Variant,
+)
 from megtrim.chain.graph import HEADER
 from megtrim.chain.session import Services, Session, TaskResults, TrimRequest
 from megtrim.chain.store import StageFolder
@@ -18,7 +26,6 @@ from megtrim.config.model import OPTIONS, switched_off, switched_on
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.models.reader import read_is_flatbuffers
 from megtrim.trim.builds import programs, size_options
-from megtrim.trim.results import BuildSummary
 from megtrim.util.errors import InputError
 
 _INCLUDE = "include/"
@@ -128,34 +135,22 @@ def region_inputs(session: Session) -> dict[str, str]:
     return inputs(session, wanted) | header_inputs(session.results)
 
 
-def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildSummary:
-    what = str(wanted.variant)
+def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildRecord:
     services = session.services
-    way = way_of(wanted)
-    services.console.say(f"  by {way}")
-    with _tree(services, what) as tree:
-        record = services.builder.build(
+    services.console.say(f"  by {way_of(wanted)}")
+    with _tree(services, wanted.variant) as tree:
+        return services.builder.build(
             wanted,
             work=tree,
             folder=folder,
-            progress=services.console.progress(f"building {what}"),
+            progress=services.console.progress(f"building {wanted.variant}"),
             applications=programs.list_specs(session, wanted.variant),
         )
-    return BuildSummary(
-        engine=session.services.engine.identity(),
-        toolchain=session.services.toolchain.identity(),
-        built_by=way,
-        artifacts={name: (folder / path).stat().st_size for name, path in record.artifacts},
-        translation_units=record.translation_units,
-        units_with_header=record.units_with_header,
-        units_with_regions=record.units_with_regions,
-        rebuilt=record.rebuilt,
-    )
 
 
 def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:
     """The build is brought up to date first."""
-    with _tree(session.services, str(wanted.variant)) as tree:
+    with _tree(session.services, wanted.variant) as tree:
         session.services.builder.link(
             wanted,
             links,
@@ -167,7 +162,7 @@ def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folde
 
 
 def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
-    with _tree(session.services, str(wanted.variant)) as tree:
+    with _tree(session.services, wanted.variant) as tree:
         session.services.builder.expect_linkable(
             wanted,
             programs.linked_again(session.request),

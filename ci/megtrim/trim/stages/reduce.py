@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import Link, LinkSpec, StubForm, Variant
+from megtrim.build_spec import BuildRecord, Link, LinkSpec, StubForm, Variant
 from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.chain.graph import (
     FUNCTIONS,
@@ -33,7 +33,6 @@ from megtrim.trim.builds import size_options, variants
 from megtrim.trim.builds.links import RelinkedProgram
 from megtrim.trim.results import (
     BuildResult,
-    BuildSummary,
     FunctionCount,
     ReduceResult,
     SymbolizingLinkResult,
@@ -76,7 +75,7 @@ def _link(session: Session, folder: Path) -> ReduceResult:
     """What ships as it was built is taken from the base."""
     programs = linking.find_programs(session)
     base = session.results.done[base_task(session.request.config)]
-    built = _build_summary(base)
+    built = _build_record(base)
     whole = sorted({*built.artifacts} - {each.target for each in programs})
     # The plain build has no build ids: what ships of it as it is, is linked with one.
     whole = whole if trims_plain_build(session.request.config) else []
@@ -112,7 +111,7 @@ def _list(program: RelinkedProgram, folder: Path) -> None:
     (folder / DROPPED_FILE.format(target=program.target)).write_text(names, encoding="utf-8")
 
 
-def _build_summary(base: StageFolder) -> BuildSummary:
+def _build_record(base: StageFolder) -> BuildRecord:
     if isinstance(base.result, BuildResult):
         return base.result.build
     return base.result_as(ReduceResult).build

@@ -114,9 +114,7 @@ def test_a_build_is_recorded_with_the_size_of_what_it_made(tmp_path: Path) -> No
     summary = variants.work(session, variants.make_spec(session, Variant.PLAIN, {}), folder)
 
     assert summary.artifacts == {"load_and_run": 300}
-    assert summary.built_by.startswith("a direct CMake call: ")
-    assert summary.rebuilt.files == ("log.cpp",)
-    assert summary.engine == session.services.engine.identity()
+    assert summary.rebuilt == ("log.cpp",)
 
 
 def test_the_tree_of_a_variant_is_used_again(tmp_path: Path) -> None:

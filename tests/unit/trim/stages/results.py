@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from megtrim import stages
-from megtrim.build_spec import EngineIdentity, RebuiltSources
+from megtrim.build_spec import BuildRecord
 from megtrim.chain.graph import Stage, Task
 from megtrim.chain.result_content import MEASURED
 from megtrim.chain.stage_result import Result, StageResult
@@ -30,7 +30,6 @@ from megtrim.size.results import SizeResult
 from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, LimitKind, VariantSize
 from megtrim.trim.results import (
     BuildResult,
-    BuildSummary,
     FunctionCount,
     FunctionsKeepSetResult,
     HeaderResult,
@@ -44,15 +43,8 @@ from megtrim.trim.results import (
 from megtrim.verdict.model import ReportResult, VerdictResult
 from unit.experiments.test_contest import CONTEST
 
-BUILD = BuildSummary(
-    engine=EngineIdentity(kind="sample", generation=20220507, digest="d", dirty=("a.cpp",)),
-    toolchain={"kind": "host", "version": "12"},
-    built_by="cmake: a direct call",
-    artifacts={"load_and_run": 900},
-    translation_units=40,
-    units_with_header=40,
-    units_with_regions=9,
-    rebuilt=RebuiltSources(compiled=3, from_cache=1, cpu_s=1.5, files=("a.cpp", "b.cpp")),
+BUILD = BuildRecord(
+    artifacts={"load_and_run": 900}, translation_units=40, rebuilt=("a.cpp", "b.cpp")
 )
 DEVICE = DeviceIdentity(name="board", kind="adb", facts={"model": "B"})
 OUTCOME = VerificationOutcome(

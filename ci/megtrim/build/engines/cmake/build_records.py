@@ -26,12 +26,6 @@ class TranslationUnit(Value):
     command: str
 
 
-class HeaderProof(Value):
-    units: int
-    with_header: int
-    with_regions: int
-
-
 def read_commands(build: Path) -> str:
     return (build / "compile_commands.json").read_text(encoding="utf-8")
 
@@ -112,8 +106,8 @@ def _resolve(name: str, build: Path) -> Path:
 
 def prove(
     compile_commands: str, dependencies: str, *, header: Path, midout: Path | None, build: Path
-) -> HeaderProof:
-    """Raises ProductFailure if a unit was compiled without the generated files.
+) -> int:
+    """Count the units. Raises ProductFailure if one was compiled without the generated files.
 
     ``midout`` is the ``midout.h`` that must be used instead of the engine's, or None in the
     upstream layout, in which the forced header has the regions. Only units that Ninja compiled
@@ -124,7 +118,6 @@ def prove(
     units = [output for output in opened if output in commands]
     forced = [output for output in units if _forces(commands[output].command, header)]
     foreign = [output for output in units if _other_midout(opened[output], midout)]
-    with_regions = [o for o in units if any(file.name == "midout.h" for file in opened[o])]
     if foreign:
         msg = f"{len(foreign)} translation units opened another midout.h than the generated one"
         hint = f"the first is {foreign[0]}; {_RETRY_HINT}"
@@ -134,10 +127,11 @@ def prove(
         without = len(units) - len(forced)
         msg = f"{without} of {len(units)} translation units do not include the header"
         raise ProductFailure(msg, hint=f"the first without {header} is {missing}")
+    with_regions = any(file.name == "midout.h" for unit in units for file in opened[unit])
     if midout is not None and not with_regions:
         msg = f"none of {len(units)} translation units opened the generated midout.h"
         raise ProductFailure(msg, hint="does this engine still mark its regions with midout.h?")
-    return HeaderProof(units=len(units), with_header=len(forced), with_regions=len(with_regions))
+    return len(units)
 
 
 def _forces(command: str, header: Path) -> bool:

@@ -43,10 +43,6 @@ _ATTRIBUTE = re.compile(r"[a-z-]{1,40}(?:=[^|\s]*)?")
 _WORDS = re.compile(r"[!-~]+(?: [!-~]+)*")
 _HINT = "such as redis://HOST[:PORT] or http://HOST[:PORT]/PATH: see ccache's manual"
 VARIABLE = "CCACHE_REMOTE_STORAGE"
-COUNTS = "compiler-cache.log"
-"""In a work tree, a line for each event."""
-
-_HITS = {"direct_cache_hit", "preprocessed_cache_hit"}
 _QUESTION_TIMEOUT_S = 20.0
 _READ = {"remote_storage_read_hit", "remote_storage_read_miss"}
 _FAILED = {"remote_storage_error", "remote_storage_timeout"}
@@ -137,22 +133,6 @@ def _split(url: str, source: str) -> SplitResult:
         msg = f"{source}: found a URL that names no {'path' if local else 'host'}"
         raise InputError(msg, hint=_HINT)
     return parts
-
-
-def forget_counts(root: Path) -> None:
-    try:
-        (root / COUNTS).unlink(missing_ok=True)
-    except OSError as error:
-        raise cannot_write(root / COUNTS, error) from None
-
-
-def count_hits(root: Path) -> int | None:
-    """None: it did not count, which ccache does from 4.4 on."""
-    try:
-        counted = (root / COUNTS).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return sum(line in _HITS for line in counted.splitlines())
 
 
 class CompilerCache:

@@ -10,8 +10,6 @@ from megtrim.build.engines.cmake.compiler_cache import (
     VARIABLE,
     CompilerCache,
     Storage,
-    count_hits,
-    forget_counts,
     parse_storages,
     render_storages,
 )
@@ -128,27 +126,6 @@ def test_without_a_storage(tmp_path: Path, writes: bool, expected: dict[str, str
 
     assert cache.variables(machine, ("c++",), tmp_path) == expected
     assert machine.commands == []
-
-
-def test_what_the_cache_answered_is_counted(tmp_path: Path) -> None:
-    assert count_hits(tmp_path) is None
-    (tmp_path / "compiler-cache.log").write_text(
-        "# a.cpp\ndirect_cache_hit\nlocal_storage_hit\n"
-        "# b.cpp\ndirect_cache_miss\npreprocessed_cache_hit\nlocal_storage_hit\n"
-        "# c.cpp\ncache_miss\ndirect_cache_miss\n",
-        encoding="utf-8",
-    )
-    assert count_hits(tmp_path) == 2
-    forget_counts(tmp_path)
-    forget_counts(tmp_path)
-    assert count_hits(tmp_path) is None
-
-
-def test_counts_that_cannot_go_stop_the_build(tmp_path: Path) -> None:
-    (tmp_path / "compiler-cache.log").mkdir()
-
-    with pytest.raises(InfrastructureFailure, match=r"compiler-cache\.log cannot be written"):
-        forget_counts(tmp_path)
 
 
 def reported(text: str) -> str:
