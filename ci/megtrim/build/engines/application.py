@@ -70,11 +70,13 @@ def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) 
     """Raises ProductFailure if it does not compile, or yields no program of its name."""
     tree = tree_of(spec, engine)
     source_copy.sync(spec.checkout, tree.source, {})
-    link_flags = (*build_env.link_flags, *_android_rpath(spec.library, build_env.toolchain))
+    # The program finds the shared object next to itself. CMake adds no flag for it on Android.
+    shared = spec.library.is_shared
+    rpath = (ANDROID_RPATH,) if shared and build_env.toolchain.includes else ()
     text = toolchain_file.render(
         build_env.toolchain,
         quoted_include=False,
-        link_flags=link_flags,
+        link_flags=(*build_env.link_flags, *rpath),
         engine_tree=os.path.relpath(engine.root, tree.root),
     )
     source_copy.write_if_changed(tree.toolchain_file, text)
@@ -82,7 +84,7 @@ def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) 
         ("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)),
         ("CMAKE_BUILD_TYPE", "Release"),
         *build_env.launcher,
-        *_rpath(spec.library),
+        *(("CMAKE_BUILD_WITH_INSTALL_RPATH", "ON"), ("CMAKE_INSTALL_RPATH", "$ORIGIN")) * shared,
         *entries(spec, engine),
         *spec.options,
     )
@@ -132,17 +134,6 @@ def _library(spec: ApplicationSpec, engine: WorkTree) -> Path:
         msg = f"the engine's build left no {spec.library.file}, which {spec.name} links"
         raise ProductFailure(msg, hint="does this engine have a target of that name?")
     return file
-
-
-def _rpath(library: EngineLibrary) -> tuple[tuple[str, str], ...]:
-    if not library.is_shared:
-        return ()
-    return (("CMAKE_BUILD_WITH_INSTALL_RPATH", "ON"), ("CMAKE_INSTALL_RPATH", "$ORIGIN"))
-
-
-def _android_rpath(library: EngineLibrary, toolchain: Toolchain) -> tuple[str, ...]:
-    """CMake itself does not add the flag for Android."""
-    return (ANDROID_RPATH,) if library.is_shared and toolchain.includes else ()
 
 
 def is_clang(toolchain: Toolchain) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -67,7 +67,18 @@ def parse_units(compile_commands: str, build: Path) -> Mapping[Path, Translation
 
 def parse_dependencies(dependencies: str, build: Path) -> Mapping[Path, frozenset[Path]]:
     """By object file."""
-    return dict(_iter_dependencies(dependencies, build))
+    found: dict[Path, frozenset[Path]] = {}
+    output: Path | None = None
+    files: list[Path] = []
+    for line in (*dependencies.splitlines(), ""):
+        if line.startswith("    "):
+            files.append(_resolve(line.strip(), build))
+        elif ": #deps " in line:
+            output = _resolve(line.split(": #deps ")[0], build)
+        elif output is not None:
+            found[output] = frozenset(files)
+            output, files = None, []
+    return found
 
 
 def _output(entry: Mapping[str, str]) -> str:
@@ -77,19 +88,6 @@ def _output(entry: Mapping[str, str]) -> str:
         return named
     pairs = itertools.pairwise(shlex.split(entry["command"]))
     return next((following for word, following in pairs if word == "-o"), entry["file"])
-
-
-def _iter_dependencies(text: str, build: Path) -> Iterator[tuple[Path, frozenset[Path]]]:
-    output: Path | None = None
-    files: list[Path] = []
-    for line in (*text.splitlines(), ""):
-        if line.startswith("    "):
-            files.append(_resolve(line.strip(), build))
-        elif ": #deps " in line:
-            output = _resolve(line.split(": #deps ")[0], build)
-        elif output is not None:
-            yield output, frozenset(files)
-            output, files = None, []
 
 
 @lru_cache(maxsize=2**16)

@@ -48,7 +48,7 @@ _INFRASTRUCTURE = {
 _BUILT = "built.json"
 _NOTHING_TO_DO = "ninja: no work to do."
 _LOOK_TIMEOUT_S = 300.0
-_BUILD = re.compile(r"[A-Za-z0-9_./+@~#^-]")
+_BUILD = re.compile(r"[A-Za-z0-9_./+@~#^-]|[^\x00-\x7f]")
 _SCRIPT = re.compile(r"[A-Za-z0-9_./+@-]")
 
 
@@ -137,30 +137,20 @@ def drop_stale_tree(
     """CMake keeps options that are no longer passed and flags of its first run, and Ninja does not
     notice a compiler that was replaced under the same name.
     """
-    if is_configured(tree, toolchain, settings):
+    record = tree.root / _CONFIGURED
+    wanted = json.dumps([sorted(toolchain.identity().items()), sorted(settings)])
+    if record.exists() and record.read_text(encoding="utf-8") == wanted:
         return
     try:
         if tree.build.exists():
             shutil.rmtree(tree.build)
     except OSError as error:
         raise cannot_write(tree.build, error) from None
-    write_atomically(tree.root / _CONFIGURED, _configuration(toolchain, settings))
-
-
-def is_configured(
-    tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
-) -> bool:
-    record = tree.root / _CONFIGURED
-    expected = _configuration(toolchain, settings)
-    return record.exists() and record.read_text(encoding="utf-8") == expected
+    write_atomically(record, wanted)
 
 
 def is_started(tree: WorkTree) -> bool:
     return (tree.root / _CONFIGURED).exists()
-
-
-def _configuration(toolchain: Toolchain, settings: Sequence[tuple[str, str]]) -> str:
-    return json.dumps([sorted(toolchain.identity().items()), sorted(settings)])
 
 
 def run_script(
@@ -280,26 +270,21 @@ def note_build(tree: WorkTree, finished: str) -> None:
     write_atomically(tree.root / _BUILT, json.dumps(finished))
 
 
-def is_built(tree: WorkTree, expected: str) -> bool:
-    try:
-        return (tree.root / _BUILT).read_text(encoding="utf-8") == json.dumps(expected)
-    except (OSError, ValueError):
-        return False
-
-
 def is_up_to_date(
     tree: WorkTree, expected: str, built: Mapping[Path, Sequence[str]], processes: ProcessRunner
 ) -> bool:
     """``built`` maps build folders to targets. Ninja sees changes outside the tree as well."""
-    return is_built(tree, expected) and all(
-        _nothing_to_do(build, targets, processes) for build, targets in built.items()
-    )
-
-
-def _nothing_to_do(build: Path, targets: Sequence[str], processes: ProcessRunner) -> bool:
-    argv = (processes.build_tool("ninja"), "-C", str(build), "-n", *targets)
-    outcome = processes.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))
-    return outcome.ok and _NOTHING_TO_DO in outcome.stdout
+    try:
+        if (tree.root / _BUILT).read_text(encoding="utf-8") != json.dumps(expected):
+            return False
+    except (OSError, ValueError):
+        return False
+    for build, targets in built.items():
+        argv = (processes.build_tool("ninja"), "-C", str(build), "-n", *targets)
+        outcome = processes.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))
+        if not outcome.ok or _NOTHING_TO_DO not in outcome.stdout:
+            return False
+    return True
 
 
 def expect_plain(path: Path, what: str, *, script: bool = False, hint: str) -> None:
@@ -309,15 +294,10 @@ def expect_plain(path: Path, what: str, *, script: bool = False, hint: str) -> N
     too, and takes only ASCII letters.
     """
     text = str(path)
-    wrong = next((each for each in text if not _is_plain(each, script=script)), None)
+    plain = _SCRIPT if script else _BUILD
+    wrong = next((c for c in text if not plain.fullmatch(c) or not c.isprintable()), None)
     if wrong is None:
         return
     letters = f"{'ASCII ' if script else ''}letters, digits and _ . / + @ -"
     msg = f"{what}: found {wrong!r} in {text!r}, which builds cannot have in their path"
     raise InputError(msg, hint=f"{hint}, whose whole path has only {letters}")
-
-
-def _is_plain(character: str, *, script: bool) -> bool:
-    if character.isascii():
-        return (_SCRIPT if script else _BUILD).fullmatch(character) is not None
-    return character.isprintable() and not script

@@ -141,7 +141,8 @@ def _own(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
         f"set(ARM_CROSS_BUILD_ARCH {toolchain.machine})",
         *_compiler("C", toolchain.c_compiler),
         *_compiler("CXX", toolchain.cxx_compiler),
-        *(f'set({name} "{path}")' for name, path in _archivers(toolchain)),
+        *(f'set(CMAKE_AR "{path}")' for path in (toolchain.archiver,) if path),
+        *(f'set(CMAKE_RANLIB "{path}")' for path in (toolchain.ranlib,) if path),
         *_archive_rules(toolchain.archive),
         f'set(CMAKE_EXE_LINKER_FLAGS_INIT "{link_flags}")',
         f'set(CMAKE_SHARED_LINKER_FLAGS_INIT "{link_flags}")',
@@ -155,11 +156,6 @@ def _compiler(language: str, command: tuple[str, ...]) -> list[str]:
     if len(command) > 1:
         lines.append(f'set(CMAKE_{language}_COMPILER_ARG1 "{" ".join(command[1:])}")')
     return lines
-
-
-def _archivers(toolchain: Toolchain) -> list[tuple[str, str]]:
-    pairs = (("CMAKE_AR", toolchain.archiver), ("CMAKE_RANLIB", toolchain.ranlib))
-    return [(name, path) for name, path in pairs if path]
 
 
 def _archive_rules(command: tuple[str, ...]) -> list[str]:

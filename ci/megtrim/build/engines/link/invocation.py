@@ -203,7 +203,9 @@ def _detect_linker(argv: tuple[str, ...], target: str, link_env: LinkEnvironment
 def parse(text: str, *, target: str) -> LinkCommand:
     """Raises InputError for a line that is not exactly one link between ``:`` and ``:``."""
     if _PLAIN.fullmatch(text) is None:
-        msg = f"the link command of {target} is more than plain words: {_around(text)}"
+        plain = _PLAIN.match(text)
+        odd = text[plain.end() if plain else 0 :][:60]
+        msg = f"the link command of {target} is more than plain words: {odd!r}"
         raise InputError(msg, hint=_HINT)
     commands = [command for command in _commands(_words(text)) if command != [":"]]
     if len(commands) != 1:
@@ -217,11 +219,6 @@ def parse(text: str, *, target: str) -> LinkCommand:
         msg = f"the link command of {target} names no output: {shlex.join(words)[:200]}"
         raise InputError(msg, hint=_HINT)
     return LinkCommand(driver=tuple(words[:count]), words=tuple(kept), output=output)
-
-
-def _around(text: str) -> str:
-    plain = _PLAIN.match(text)
-    return repr(text[plain.end() if plain else 0 :][:60])
 
 
 def _words(text: str) -> list[str]:

@@ -331,15 +331,15 @@ def tree(tmp_path: Path) -> WorkTree:
 
 
 def test_what_was_noted_is_known_until_it_is_forgotten(tree: WorkTree) -> None:
-    assert not driver.is_built(tree, "one")
+    assert not driver.is_up_to_date(tree, "one", {}, ProcessRunner({}))
     driver.note_build(tree, "one")
-    assert driver.is_built(tree, "one")
-    assert not driver.is_built(tree, "another")
+    assert driver.is_up_to_date(tree, "one", {}, ProcessRunner({}))
+    assert not driver.is_up_to_date(tree, "another", {}, ProcessRunner({}))
     driver.forget_build(tree)
     driver.forget_build(tree)
-    assert not driver.is_built(tree, "one")
+    assert not driver.is_up_to_date(tree, "one", {}, ProcessRunner({}))
     (tree.root / "built.json").write_bytes(b"\xff\xfe")
-    assert not driver.is_built(tree, "one")
+    assert not driver.is_up_to_date(tree, "one", {}, ProcessRunner({}))
 
 
 def test_a_note_that_cannot_go_stops_the_build(tree: WorkTree) -> None:
