@@ -58,7 +58,11 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
             f"expected the engine's: {generation}"
         )
         raise InputError(msg, hint="the engine changed: trace it again", command=ACCEPT)
-    _expect_regions(keep, str(shown), loaded)
+    # Without regions there is no generated midout.h, and neither ccache nor Ninja would notice
+    # the next one: no header changed, one was added.
+    if not keep.regions() and not trims_plain_build(loaded.config):
+        msg = f"{shown}: no region is needed by any scenario, but regions are trimmed"
+        raise InputError(msg, hint=HINT, command=ACCEPT)
     return keep
 
 
@@ -139,15 +143,6 @@ def _remove(file: Path) -> None:
         raise cannot_write(file, error) from None
 
 
-def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
-    # Without regions there is no generated midout.h, and neither ccache nor Ninja would notice
-    # the next one: no header changed, one was added.
-    if keep.regions() or trims_plain_build(loaded.config):
-        return
-    msg = f"{shown}: no region is needed by any scenario, but regions are trimmed"
-    raise InputError(msg, hint=HINT, command=ACCEPT)
-
-
 def settle(session: Session, folder: StageFolder) -> int:
     """Compare with the committed keep set; return the exit status.
 
@@ -161,7 +156,10 @@ def settle(session: Session, folder: StageFolder) -> int:
     now = read_keep_set(folder.file(KEEP_SET_FILE))
     path = session.request.path(session.request.config.keep_set)
     if session.request.options.accept or not find_files(path):
-        counts = _counts(now, _read_previous(path))
+        previous = None
+        with suppress(InputError):
+            previous = read_folder(path)
+        counts = _counts(now, previous)
         write_committed(path, now)
         session.services.console.say(
             f"  wrote {path}: {counts}: commit it, it says what is kept and for whom"
@@ -243,14 +241,6 @@ def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
             hint="if that is meant, accept it, and commit the keep set",
             command=ACCEPT,
         )
-
-
-def _read_previous(path: Path) -> KeepSet | None:
-    """None where there is none that can be read."""
-    try:
-        return read_folder(path)
-    except InputError:
-        return None
 
 
 def _counts(now: KeepSet, before: KeepSet | None) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from megtrim.build.engines.link.relink import LINKS
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
 from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
@@ -181,25 +179,23 @@ def find_programs(session: Session) -> list[RelinkedProgram]:
 
 
 def read_program(target: str, session: Session) -> UntrimmedProgram:
+    loaded = session.request.loaded
+    # Of several programs one may well not have what another has: that is no mistake.
+    alone = len(identities(session.results)) == 1
+    own = (
+        KeepPattern(
+            text=text, where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}" if alone else ""
+        )
+        for at, text in enumerate(loaded.config.trim.keep)
+    )
     listed = locate_unstripped(Link.UNFOLDED, f"{target}.map")
     return UntrimmedProgram(
         target=target,
         identity=identities(session.results)[target],
         unfolded=read_unfolded(target, session.results),
         origins=link_map.read_map(session.results.done[LINKED].file(listed)),
-        patterns=tuple(_iter_keep_patterns(session)),
+        patterns=(*(KeepPattern(text=text) for text in session.services.engine.kept), *own),
     )
-
-
-def _iter_keep_patterns(session: Session) -> Iterator[KeepPattern]:
-    """Of several programs one may well not have what another has: that is no mistake."""
-    loaded = session.request.loaded
-    alone = len(identities(session.results)) == 1
-    for text in session.services.engine.kept:
-        yield KeepPattern(text=text)
-    for at, text in enumerate(loaded.config.trim.keep):
-        where = f"{loaded.path}:{loaded.line('trim', 'keep', at)}" if alone else ""
-        yield KeepPattern(text=text, where=where)
 
 
 def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:

@@ -86,20 +86,19 @@ class SizeFlagChoice(Value):
     why_not: str = ""
 
 
-class _SizeFlagContext(Value):
-    toolchain: Toolchain
-    off: Collection[Switch]
-    alone: bool
-    chosen: Sequence[SizeFlagChoice]
-
-
 def choices(session: Session) -> tuple[SizeFlagChoice, ...]:
     """Trimming from the plain build compiles nothing: only what a link can do is left."""
     config = session.request.config
     plain = trims_plain_build(config)
     without = () if plain else switched_off(config.trim)
     made = _choices(session, without)
-    return tuple(_of_plain(each) for each in made) if plain else made
+    if not plain:
+        return made
+    why_not = "base: plain compiles nothing for it"
+    return tuple(
+        each if each.why_not or is_of_links(each.means) else replace(each, why_not=why_not)
+        for each in made
+    )
 
 
 def apply_flags(session: Session, spec: BuildSpec) -> BuildSpec:
@@ -176,12 +175,6 @@ def _choices(session: Session, off: Sequence[Switch]) -> tuple[SizeFlagChoice, .
     return choose(config.trim, session.services.toolchain, off=off, alone=alone)
 
 
-def _of_plain(choice: SizeFlagChoice) -> SizeFlagChoice:
-    if choice.why_not or is_of_links(choice.means):
-        return choice
-    return replace(choice, why_not="base: plain compiles nothing for it")
-
-
 def choose(
     trim: TrimConfig, toolchain: Toolchain, *, off: Collection[Switch], alone: bool
 ) -> tuple[SizeFlagChoice, ...]:
@@ -189,7 +182,10 @@ def choose(
 
     ``alone``: only the engine's own sources call it.
     """
-    named = _read_means(trim)
+    values = {SizeFlag(key): value for key, value in trim.means.model_dump().items()}
+    named = {means: _word(value) for means, value in values.items() if value is not None}
+    if trim.relocations is not None:  # it belongs to the toolchain, and leaves nothing to do here
+        named[SizeFlag.RELOCATIONS] = "none"
     chosen: list[SizeFlagChoice] = []
     for means in SizeFlag:
         requested = means in named
@@ -197,8 +193,11 @@ def choose(
         candidates = (named[means],) if requested else by_default
         if not candidates or candidates[0] in _UNCHANGED:
             continue
-        context = _SizeFlagContext(toolchain=toolchain, off=off, alone=alone, chosen=chosen)
-        refusals = [(value, _explain_refusal(means, value, context)) for value in candidates]
+        whole = any(each.means is SizeFlag.LTO and not each.why_not for each in chosen)
+        refusals = [
+            (value, _explain_refusal(means, value, toolchain, off, alone=alone, whole=whole))
+            for value in candidates
+        ]
         value, why_not = next((each for each in refusals if not each[1]), refusals[-1])
         chosen.append(
             SizeFlagChoice(means=means, value=value, requested=requested, why_not=why_not)
@@ -249,62 +248,51 @@ def _append_flags(
     return tuple(dict.fromkeys((*flags, *(flag for key in used for flag in table.get(key, ())))))
 
 
-def _read_means(trim: TrimConfig) -> dict[SizeFlag, str]:
-    """``trim.relocations`` belongs to the toolchain, and leaves nothing to do here."""
-    values = {SizeFlag(key): value for key, value in trim.means.model_dump().items()}
-    named = {means: _word(value) for means, value in values.items() if value is not None}
-    return named | ({SizeFlag.RELOCATIONS: "none"} if trim.relocations is not None else {})
-
-
 def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _explain_refusal(means: SizeFlag, value: str, context: _SizeFlagContext) -> str:
-    toolchain = context.toolchain
+def _explain_refusal(
+    means: SizeFlag,
+    value: str,
+    toolchain: Toolchain,
+    off: Collection[Switch],
+    *,
+    alone: bool,
+    whole: bool,
+) -> str:
+    """Return why a value cannot be used; ``whole``: the link optimises as a whole."""
     match means:
         case SizeFlag.UNWIND_TABLES:
-            return "" if Switch.EXCEPTIONS in context.off else "exceptions are on and need them"
+            return "" if Switch.EXCEPTIONS in off else "exceptions are on and need them"
         case SizeFlag.SMALL_CODE:
-            return _no_oz(toolchain) if value == "Oz" else ""
+            found = _GCC.search(toolchain.version)
+            gcc = toolchain.kind == "host" and "clang" not in toolchain.version
+            old = gcc and not (found and int(found[1]) >= _OZ_OF_GCC)
+            needed = f"it needs g++ {_OZ_OF_GCC} or later, and this is {toolchain.version}"
+            return needed if old and value == "Oz" else ""
         case SizeFlag.LTO:
             return _no_lld(toolchain, "it needs clang and lld")
         case SizeFlag.FOLD:
             zig = "zig's driver passes no --icf to lld"
             return zig if toolchain.kind == "zig" else _no_lld(toolchain, "it needs lld")
         case SizeFlag.VIRTUAL_FUNCTIONS:
-            return _no_whole_program(context)
+            if toolchain.kind == "zig":
+                return "zig's C++ library was compiled without the tables that it needs"
+            if not alone:
+                return (
+                    "an application's own objects, or programs that load it, may call more of them"
+                )
+            return "" if whole else "it needs lto: full"
         case SizeFlag.RELOCATIONS:
-            return _not_loaded(toolchain, value)
-
-
-def _no_oz(toolchain: Toolchain) -> str:
-    found = _GCC.search(toolchain.version)
-    old = toolchain.kind == "host" and "clang" not in toolchain.version
-    if not old or (found and int(found[1]) >= _OZ_OF_GCC):
-        return ""
-    return f"it needs g++ {_OZ_OF_GCC} or later, and this is {toolchain.version}"
+            if not toolchain.api:
+                return "only Android's API level shows what the loader supports"
+            level = LOADED_FROM[value]
+            late = f"it needs API level {level} or later, and toolchain.api is {toolchain.api}"
+            return late if toolchain.api < level else ""
 
 
 def _no_lld(toolchain: Toolchain, what: str) -> str:
     if toolchain.kind in _WITH_LLD:
         return ""
     return f"{what}, and toolchain kind {toolchain.kind} links with the machine's own linker"
-
-
-def _no_whole_program(context: _SizeFlagContext) -> str:
-    if context.toolchain.kind == "zig":
-        return "zig's C++ library was compiled without the tables that it needs"
-    if not context.alone:
-        return "an application's own objects, or programs that load it, may call more of them"
-    whole = any(each.means is SizeFlag.LTO and not each.why_not for each in context.chosen)
-    return "" if whole else "it needs lto: full"
-
-
-def _not_loaded(toolchain: Toolchain, packing: str) -> str:
-    if not toolchain.api:
-        return "only Android's API level shows what the loader supports"
-    needed = LOADED_FROM[packing]
-    if toolchain.api >= needed:
-        return ""
-    return f"it needs API level {needed} or later, and toolchain.api is {toolchain.api}"

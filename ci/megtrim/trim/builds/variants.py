@@ -70,6 +70,9 @@ def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> 
 def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
     identity = session.services.engine.identity()
     toolchain = session.services.toolchain.identity()
+    beyond = {"engine's own link flags": " ".join(wanted.own_link_flags)}
+    if wanted.source_options is not None:
+        beyond["engine source options"] = shlex.join(wanted.source_options.words)
     return {
         "engine": identity.digest,
         "targets": " ".join(wanted.targets),
@@ -77,8 +80,17 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
         "engine compile flags": " ".join(wanted.compile_flags),
         "engine link flags": " ".join(wanted.link_flags),
         **{f"toolchain {label}": value for label, value in toolchain.items()},
-        **_applications(session, wanted.variant),
-        **_beyond(wanted),
+        **{
+            f"application {each.name}": shlex.join(
+                (
+                    *(each.checkout.digest, each.library.file, "lto" if each.lto else ""),
+                    *(f"{name}={value}" for name, value in each.options),
+                )
+            )
+            for each in programs.list_specs(session, wanted.variant)
+        },
+        # Only what means beyond the recipe bring: other keys stay what they were.
+        **{label: value for label, value in beyond.items() if value},
     }
 
 
@@ -86,26 +98,6 @@ def way_of(wanted: BuildSpec) -> str:
     if wanted.script is None:
         return "a direct CMake call: the engine's own script is used for Android alone"
     return f"{' '.join((wanted.script.path, *wanted.script.arguments))}: {wanted.script.why}"
-
-
-def _beyond(wanted: BuildSpec) -> dict[str, str]:
-    """Other keys stay what they were."""
-    named = {"engine's own link flags": " ".join(wanted.own_link_flags)}
-    if wanted.source_options is not None:
-        named["engine source options"] = shlex.join(wanted.source_options.words)
-    return {label: value for label, value in named.items() if value}
-
-
-def _applications(session: Session, variant: Variant) -> dict[str, str]:
-    return {
-        f"application {each.name}": " ".join(
-            (
-                *(each.checkout.digest, each.library.file, "lto" if each.lto else ""),
-                *(shlex.quote(f"{name}={value}") for name, value in each.options),
-            )
-        )
-        for each in programs.list_specs(session, variant)
-    }
 
 
 def header_files(results: TaskResults) -> dict[str, str]:
@@ -190,7 +182,11 @@ def expect_switchable(session: Session) -> None:
             msg = f"{where}: the engine at {engine.checkout.root} has no option {OPTIONS[switch]}"
             raise InputError(msg, hint=f"switches that it has: {', '.join(engine.switches)}")
     if session.request.config.trim.switches.rtti:
-        _refuse_forced(Switch.RTTI, said[Switch.RTTI], session)
+        spec = make_spec(session, Variant.PLAIN, {})
+        why = forced_off(Switch.RTTI, engine.checkout, session.services.toolchain, spec)
+        if why:
+            msg = f"{said[Switch.RTTI]}: found true, but it is {why}"
+            raise InputError(msg, hint="leave it out")
     without = dict(_locate_switches(session.request, (False,))).get(Switch.FLATBUFFERS)
     if without is not None:
         _refuse_flatbuffers_models(without, session)
@@ -205,14 +201,6 @@ def _locate_switches(
     for switch in Switch:
         if getattr(trim.switches, switch) in values:
             yield switch, loaded.describe("trim", "switches", switch)
-
-
-def _refuse_forced(switch: Switch, where: str, session: Session) -> None:
-    spec = make_spec(session, Variant.PLAIN, {})
-    why = forced_off(switch, session.services.engine.checkout, session.services.toolchain, spec)
-    if why:
-        msg = f"{where}: found true, but it is {why}"
-        raise InputError(msg, hint="leave it out")
 
 
 def _refuse_flatbuffers_models(where: str, session: Session) -> None:
@@ -244,12 +232,8 @@ def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: B
     tests = values.get("MGE_WITH_TEST") in _TRUE
     release = values.get("CMAKE_BUILD_TYPE") == "RELEASE" and not tests
     affected = switch is Switch.RTTI and toolchain.machine != _KEEPS_RTTI and release
-    if not affected or not _drops_rtti(checkout):
+    conditions = _DROPS_RTTI.findall(checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES))
+    drops = any('"Release"' in each and f'"{_KEEPS_RTTI}"' in each for each in conditions)
+    if not affected or not drops:
         return ""
     return f"always off in this engine's Release build for {toolchain.machine}"
-
-
-def _drops_rtti(checkout: Checkout) -> bool:
-    text = checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES)
-    conditions = _DROPS_RTTI.findall(text)
-    return any('"Release"' in each and f'"{_KEEPS_RTTI}"' in each for each in conditions)

@@ -75,7 +75,7 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
             directory.put(spec.model, spec.prefix + MODEL)
         inputs = {
             name: f"{spec.prefix}input{i}{path.suffix}"
-            for i, (name, path) in _enumerate_inputs(spec.inputs)
+            for i, (name, path) in enumerate(sorted(spec.inputs.items()))
         }
         for name, path in spec.inputs.items():
             directory.put(path, inputs[name])
@@ -125,7 +125,3 @@ def _outputs(spec: RunSpec, directory: RunDirectory, run: ProgramRun) -> dict[st
     dump = spec.prefix + DUMP
     found = {name: directory.get(f"{dump}/{name}") for name in directory.names(dump)}
     return {name: data for name, data in found.items() if data is not None}
-
-
-def _enumerate_inputs(inputs: Mapping[str, Path]) -> list[tuple[int, tuple[str, Path]]]:
-    return list(enumerate(sorted(inputs.items())))

@@ -125,7 +125,10 @@ def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
     variants.link(session, linking.make_base_spec(session), tuple(specs), folder)
     found = {target: _observe(target, session.services, folder) for target in targets}
     for target in targets if probed else ():
-        _probe(folder / linking.locate_unstripped(Link.PROBED, target), found[target])
+        program = folder / linking.locate_unstripped(Link.PROBED, target)
+        data = read_linked(program)
+        table = parse_table(data, source=str(program))
+        program.write_bytes(probes.patch(data, table, found[target].names()))
     return UnfoldedLinksResult(links={target: each.link_sha256 for target, each in found.items()})
 
 
@@ -142,12 +145,6 @@ def _observe(target: str, services: Services, folder: Path) -> Observables:
     listed = folder / linking.observables(target)
     listed.write_text(dump_observables(found), encoding="utf-8")
     return found
-
-
-def _probe(program: Path, found: Observables) -> None:
-    data = read_linked(program)
-    table = parse_table(data, source=str(program))
-    program.write_bytes(probes.patch(data, table, found.names()))
 
 
 def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:

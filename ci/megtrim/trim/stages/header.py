@@ -10,13 +10,12 @@ from pathlib import Path
 
 from megtrim.chain.filenames import KEEP_SET_FILE, TRACE_FILE
 from megtrim.chain.graph import Task, trace_task
-from megtrim.chain.session import Session, TrimRequest
-from megtrim.config.model import ModelConfig
-from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge
+from megtrim.chain.session import Session
+from megtrim.config.scenarios import all_scenarios
+from megtrim.models.operators import OperatorInfo, merge
 from megtrim.models.reader import load_needs
 from megtrim.regions.header import Layout, Scopes, render
-from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.trace import read_trace
 from megtrim.trim.committed_keepset import read_committed
@@ -85,35 +84,22 @@ def _load_keep_set(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
 
 
 def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
-    needs, warnings = _needs(session.request)
-    every = all_scenarios(session.request.config)
+    models: list[tuple[str, OperatorInfo]] = []
+    warnings: list[str] = []
+    for model in session.request.config.models:
+        infos, odd = load_needs(model.file, model.strip_info, folder=session.request.loaded.folder)
+        models += [(model.name, info) for info in infos]
+        warnings += odd
+    traces = {
+        each: read_trace(session.results.done[trace_task(each)].file(TRACE_FILE))
+        for each in all_scenarios(session.request.config)
+    }
     keep = build_keep_set(
         generation=session.services.engine.identity().generation,
-        scenarios=tuple(_record(scenario, session) for scenario in every),
-        operators=needs,
+        scenarios=tuple(record_of(each, session, trace) for each, trace in traces.items()),
+        operators=merge(models),
     )
-    return keep, warnings
-
-
-def _needs(request: TrimRequest) -> tuple[OperatorNeeds, tuple[str, ...]]:
-    loaded = [_model_needs(model, request) for model in request.config.models]
-    models = [
-        (model.name, info)
-        for model, (infos, _) in zip(request.config.models, loaded, strict=True)
-        for info in infos
-    ]
-    return merge(models), tuple(warning for _, warnings in loaded for warning in warnings)
-
-
-def _model_needs(
-    model: ModelConfig, request: TrimRequest
-) -> tuple[tuple[OperatorInfo, ...], tuple[str, ...]]:
-    return load_needs(model.file, model.strip_info, folder=request.loaded.folder)
-
-
-def _record(scenario: Scenario, session: Session) -> ScenarioRecord:
-    trace = read_trace(session.results.done[trace_task(scenario)].file(TRACE_FILE))
-    return record_of(scenario, session, trace)
+    return keep, tuple(warnings)
 
 
 def files(keep: KeepSet, session: Session) -> dict[str, str]:

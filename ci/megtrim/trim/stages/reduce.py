@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import BuildRecord, Link, LinkSpec, StubForm, Variant
+from megtrim.build_spec import Link, StubForm, Variant
 from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.chain.graph import (
     FUNCTIONS,
@@ -75,7 +75,11 @@ def _link(session: Session, folder: Path) -> ReduceResult:
     """What ships as it was built is taken from the base."""
     programs = linking.find_programs(session)
     base = session.results.done[base_task(session.request.config)]
-    built = _build_record(base)
+    built = (
+        base.result.build
+        if isinstance(base.result, BuildResult)
+        else base.result_as(ReduceResult).build
+    )
     whole = sorted({*built.artifacts} - {each.target for each in programs})
     # The plain build has no build ids: what ships of it as it is, is linked with one.
     whole = whole if trims_plain_build(session.request.config) else []
@@ -99,7 +103,20 @@ def _link(session: Session, folder: Path) -> ReduceResult:
 
 def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
     programs = linking.find_programs(session)
-    specs = tuple(_specify_named_link(each, session) for each in programs)
+    flags = (*size_options.relink_flags(session), *size_options.unfolded_flags(session))
+    specs = tuple(
+        replace(
+            linking.specify_link(each, session),
+            label=Link.NAMED,
+            unfolded=True,
+            flags=flags,
+            sources=linker_script.named_sources(len(each.dropped)),
+            script=linker_script.named_script(each.dropped),
+            form=StubForm.REPORTING,
+            strip=False,
+        )
+        for each in programs
+    )
     variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:
         _list(program, folder)
@@ -109,12 +126,6 @@ def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
 def _list(program: RelinkedProgram, folder: Path) -> None:
     names = "".join(f"{name}\n" for name in program.dropped)
     (folder / DROPPED_FILE.format(target=program.target)).write_text(names, encoding="utf-8")
-
-
-def _build_record(base: StageFolder) -> BuildRecord:
-    if isinstance(base.result, BuildResult):
-        return base.result.build
-    return base.result_as(ReduceResult).build
 
 
 def _collect(
@@ -129,19 +140,6 @@ def _collect(
         shutil.copy2(built, folder / "bin" / name)
         sizes[name] = built.stat().st_size
     return sizes
-
-
-def _specify_named_link(program: RelinkedProgram, session: Session) -> LinkSpec:
-    return replace(
-        linking.specify_link(program, session),
-        label=Link.NAMED,
-        unfolded=True,
-        flags=(*size_options.relink_flags(session), *size_options.unfolded_flags(session)),
-        sources=linker_script.named_sources(len(program.dropped)),
-        script=linker_script.named_script(program.dropped),
-        form=StubForm.REPORTING,
-        strip=False,
-    )
 
 
 def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
