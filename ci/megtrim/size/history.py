@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -198,6 +197,7 @@ def _coarsen(table: ByteTable) -> dict[str, int]:
 
 VERSION = 1
 _MOST_COMPONENTS = 3
+_Files = dict[tuple[str, str], FileSize]
 
 
 class ComponentGrowth(Value):
@@ -262,61 +262,49 @@ def make_trends(
 
     A commit counts once in each, however often it was measured.
     """
-    measured: dict[tuple[str, str, bool], list[CommitSizes]] = {}
-    for each in entries:
-        measured.setdefault(each.subject, []).append(each)
-    commits = [_join(same) for same in measured.values()]
-    in_order = sorted(commits, key=lambda each: (each.committed_at, each.commit))
-    groups: dict[tuple[str, bool], list[CommitSizes]] = {}
-    for each in in_order:
-        groups.setdefault((each.config, each.quick), []).append(each)
+    measured: dict[tuple[str, str, bool], tuple[CommitSizes, _Files]] = {}
+    for entry in entries:
+        _, files = measured.setdefault(entry.subject, (entry, {}))
+        for artifact, variants in entry.artifacts.items():
+            for name, file in variants.items():
+                key = (artifact, name)
+                # The larger size of each file: no entry can hide growth.
+                if key not in files or file.size_bytes > files[key].size_bytes:
+                    files[key] = file
+    groups: dict[tuple[str, bool], list[tuple[CommitSizes, _Files]]] = {}
+    for entry, files in sorted(
+        measured.values(), key=lambda each: (each[0].committed_at, each[0].commit)
+    ):
+        groups.setdefault((entry.config, entry.quick), []).append((entry, files))
     return tuple(
         SizeTrend(
-            config=group[0],
-            quick=group[1],
+            config=config,
+            quick=quick,
             artifact=key[0],
             variant=key[1],
             measure=measure,
             points=points,
-            max_bytes=_find_most((budgets or {}).get(group[0], ()), commits[-1], key, measure),
+            max_bytes=_find_most((budgets or {}).get(config, ()), commits[-1][1], key, measure),
         )
-        for group, commits in sorted(groups.items())
-        for key in sorted({key for each in commits for key in _list_keys(each)})
+        for (config, quick), commits in sorted(groups.items())
+        for key in sorted({key for _, files in commits for key in files})
         if variant in ("", key[1]) and (points := tuple(_list_points(key, measure, commits)))
     )
 
 
-def _join(same: Sequence[CommitSizes]) -> CommitSizes:
-    """Take the larger size of each file: none can hide growth."""
-    files: dict[str, dict[str, FileSize]] = {}
-    for entry in same:
-        for artifact, variant in _list_keys(entry):
-            size, known = entry.artifacts[artifact][variant], files.setdefault(artifact, {})
-            if variant not in known or size.size_bytes > known[variant].size_bytes:
-                known[variant] = size
-    return same[0] if len(same) == 1 else replace(same[0], artifacts=files)
-
-
-def _list_keys(entry: CommitSizes) -> Iterator[tuple[str, str]]:
-    for artifact, variants in entry.artifacts.items():
-        for variant in variants:
-            yield artifact, variant
-
-
 def _list_points(
-    key: tuple[str, str], measure: str, commits: Sequence[CommitSizes]
+    key: tuple[str, str], measure: str, commits: Sequence[tuple[CommitSizes, _Files]]
 ) -> Iterator[SizePoint]:
-    artifact, variant = key
     former: tuple[int, FileSize] | None = None
-    for each in commits:
-        file = each.artifacts.get(artifact, {}).get(variant)
+    for entry, files in commits:
+        file = files.get(key)
         size_bytes = None if file is None else file.find(measure)
         if file is None or size_bytes is None:
             continue
         yield SizePoint(
-            commit=each.commit,
-            committed_at=each.committed_at,
-            megtrim=each.megtrim,
+            commit=entry.commit,
+            committed_at=entry.committed_at,
+            megtrim=entry.megtrim,
             size_bytes=size_bytes,
             growth_bytes=None if former is None else size_bytes - former[0],
             components=() if former is None else _compare(former[1].components, file.components),
@@ -341,21 +329,19 @@ def _compare(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[Compo
 
 
 def _find_most(
-    budgets: Sequence[Budget], newest: CommitSizes, key: tuple[str, str], measure: str
+    budgets: Sequence[Budget], newest: _Files, key: tuple[str, str], measure: str
 ) -> int | None:
     """A share is one of the plain build."""
-    artifact, variant = key
-    plain = newest.artifacts.get(artifact, {}).get(str(Variant.PLAIN))
+    plain = newest.get((key[0], str(Variant.PLAIN)))
     whole_bytes = None if plain is None else plain.find(measure)
-    limits = [
-        each.max_size
-        for each in budgets
-        if (each.artifact, str(each.variant), each.measure) == (artifact, variant, measure)
-        and each.max_size is not None
-    ]
-    found = [
-        each.limit_bytes(whole_bytes or 0)
-        for each in limits
-        if not each.share or whole_bytes is not None
-    ]
+    limits = (
+        budget.max_size
+        for budget in budgets
+        if (budget.artifact, str(budget.variant), budget.measure) == (*key, measure)
+    )
+    found = (
+        limit.limit_bytes(whole_bytes or 0)
+        for limit in limits
+        if limit is not None and not (limit.share and whole_bytes is None)
+    )
     return min(found, default=None)

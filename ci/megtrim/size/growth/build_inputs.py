@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -42,20 +41,12 @@ def _keep_set_folder(session: Session) -> StageFolder | None:
 
 
 def _gather(shipped: StageFolder, session: Session, keep: KeepSet | None) -> BuildInputs:
-    files = _group_files(session.services.engine.checkout)
+    sources, digests = _sort_files(session.services.engine.checkout)
     inputs = {label: value for label, value in shipped.inputs.items() if label != KEEP_SET}
     version = f"{session.request.origin.megtrim} {code_digest()[:12]}".strip()
     return BuildInputs(
-        values={
-            **inputs,
-            **_list_settings(session),
-            **_digest_dependencies(files[SourceKind.DEPENDENCY], session.services.engine.checkout),
-            "build files": _digest_build_files(
-                files[SourceKind.BUILD], session.services.engine.checkout
-            ),
-            "megtrim": version,
-        },
-        sources=files[SourceKind.SOURCE],
+        values={**inputs, **_list_settings(session), **digests, "megtrim": version},
+        sources=sources,
         kept=_list_kept(keep) if keep else {},
         scenarios={
             each.id: f"{each.model_sha256} {' '.join(each.arguments)}"
@@ -64,11 +55,23 @@ def _gather(shipped: StageFolder, session: Session, keep: KeepSet | None) -> Bui
     )
 
 
-def _group_files(checkout: Checkout) -> Mapping[SourceKind, dict[str, str]]:
-    found: dict[SourceKind, dict[str, str]] = defaultdict(dict)
-    for path, sha256 in checkout.files.items():
-        found[find_kind(path, checkout.submodules)][path] = sha256
-    return found
+def _sort_files(checkout: Checkout) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the engine's own sources, and digests of third parties and of build files."""
+    sources: dict[str, str] = {}
+    lines: dict[str, list[str]] = defaultdict(list)
+    texts: list[str] = []
+    for path, sha256 in sorted(checkout.files.items()):
+        match find_kind(path, checkout.submodules):
+            case SourceKind.SOURCE:
+                sources[path] = sha256
+            case SourceKind.DEPENDENCY:
+                lines[find_dependency(path, checkout.submodules)].append(f"{path} {sha256}")
+            case SourceKind.BUILD:
+                texts.append(f"{path}\n{strip_sources(checkout.text(path))}")
+            case SourceKind.OTHER:
+                pass
+    digests = {f"dependency {name}": digest("\n".join(found)) for name, found in lines.items()}
+    return sources, digests | {"build files": digest("\n".join(texts))}
 
 
 def _list_settings(session: Session) -> dict[str, str]:
@@ -84,18 +87,6 @@ def _list_settings(session: Session) -> dict[str, str]:
             if name in toolchain
         },
     }
-
-
-def _digest_dependencies(files: Mapping[str, str], checkout: Checkout) -> dict[str, str]:
-    lines: dict[str, list[str]] = defaultdict(list)
-    for path, sha256 in sorted(files.items()):
-        lines[find_dependency(path, checkout.submodules)].append(f"{path} {sha256}")
-    return {f"dependency {name}": digest("\n".join(found)) for name, found in lines.items()}
-
-
-def _digest_build_files(files: Mapping[str, str], checkout: Checkout) -> str:
-    texts = (f"{path}\n{strip_sources(checkout.text(path))}" for path in sorted(files))
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def _list_kept(keep: KeepSet) -> dict[str, tuple[str, ...]]:
