@@ -88,7 +88,6 @@ def test_a_renamed_artifact(arena: Arena) -> None:
 
 
 def expect_refused(arena: Arena, text: str) -> None:
-    """Expect that a baseline of that text is no baseline."""
     baseline = arena.folder / "before.json"
     baseline.write_text(text, encoding="utf-8")
 

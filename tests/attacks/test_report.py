@@ -21,8 +21,6 @@ pytestmark = [pytest.mark.chain]
 
 @dataclass(slots=True)
 class Report:
-    """A report's folder."""
-
     arena: Arena
 
     @property

@@ -24,7 +24,6 @@ COMMIT = "1a2b3c4d5e6f" + "0" * 28
 
 
 def checkout(folder: Path, out: Path, *, quick: bool = False) -> Project:
-    """Lay out the merge base, and what the search for its baseline left in ``out``."""
     shutil.copytree(SAMPLE, folder)
     config = yaml.safe_load((folder / "megtrim.yaml").read_text(encoding="utf-8"))
     config["toolchain"] = {"kind": "host"}
@@ -41,7 +40,6 @@ def checkout(folder: Path, out: Path, *, quick: bool = False) -> Project:
 
 
 def rebuild(project: Project) -> CompletedCommand:
-    """Run the step; its outputs go next to the results."""
     where = ("--config", str(project.config), "--out", str(project.out))
     env = {"GITHUB_OUTPUT": str(project.folder / "outputs")}
     return run_megtrim("ci", "github", "baseline", "rebuild", *where, cwd=project.folder, env=env)
@@ -50,7 +48,6 @@ def rebuild(project: Project) -> CompletedCommand:
 def test_plain_and_reduced_are_built_from_what_is_committed(
     tmp_path: Path, shared_out: Path
 ) -> None:
-    """Sizes of both, and nothing is traced; budgets of the merge base judge nothing here."""
     project = checkout(tmp_path / "base", shared_out)
     project.change(budgets=[{"artifact": "load_and_run", "max": "1 KiB"}])
 
@@ -68,7 +65,6 @@ def test_plain_and_reduced_are_built_from_what_is_committed(
 
 
 def test_a_quick_baseline_needs_no_keep_set(tmp_path: Path, shared_out: Path) -> None:
-    """The merge base's functions are recorded, whatever it has committed."""
     project = checkout(tmp_path / "base", shared_out, quick=True)
     config = project.read()
     config["models"] = config["models"][:1]
@@ -86,7 +82,6 @@ def test_a_quick_baseline_needs_no_keep_set(tmp_path: Path, shared_out: Path) ->
 
 
 def test_a_merge_base_without_a_keep_set_leaves_what_is_known(tmp_path: Path) -> None:
-    """The reason is in the text that the report will show."""
     project = checkout(tmp_path / "base", tmp_path / "out")
     shutil.rmtree(project.folder / "megtrim" / "keepset")
 

@@ -101,7 +101,6 @@ def _by_section(found: Attribution) -> Counter[str]:
 
 @pytest.mark.parametrize("kind", _EVERY_KIND)
 def test_sections_are_those_of_readelf(kind: str, tmp_path: Path) -> None:
-    """To the byte, and together with headers and padding they are the file."""
     made = _make(tmp_path, kind)
     expected: Counter[str] = Counter()
     for row in _SECTION.finditer(_call("readelf", "-SW", str(made))):
@@ -119,7 +118,6 @@ def test_sections_are_those_of_readelf(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [each for each in _EVERY_KIND if "stripped" not in each.values])
 def test_functions_are_those_of_nm(kind: str, tmp_path: Path) -> None:
-    """Each with its size; of two that the linker folded, one has the bytes."""
     made = _make(tmp_path, kind)
     expected = {
         row["name"]: int(row["size"], 16)

@@ -54,7 +54,6 @@ def _chain(found: LinkedFile, name: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", _KINDS)
 def test_the_linkers_relocations_show_the_chain(kind: str, tmp_path: Path) -> None:
-    """From the entry point, through a call and a table of virtual functions."""
     found = _link(tmp_path, kind, _EMIT)
 
     assert found.exact
@@ -70,7 +69,6 @@ def test_the_linkers_relocations_show_the_chain(kind: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("kind", _KINDS)
 def test_code_shows_nearly_the_same(kind: str, tmp_path: Path) -> None:
-    """Without relocations, the same functions refer to each other."""
     exact, found = _link(tmp_path, kind, _EMIT).graph, _link(tmp_path, kind)
 
     assert not found.exact

@@ -61,7 +61,6 @@ int other(int);
 extern "C" __attribute__((visibility("default"))) int whole(int value) { return other(value); }
 """,
 }
-"""A program of an archive's members; one of them counts itself at the start."""
 SAID = "42 of 1\n"
 MORE = ("1", "2", "3", "4", "5")
 """Arguments with which it calls what never runs otherwise."""
@@ -83,7 +82,6 @@ SHIPPED = LinkSpec(target="program", label="shipped", sources=linker_script.SOUR
 
 
 def test_a_function_gives_its_place_to_the_stub(made: Lease) -> None:
-    """Its body goes, and what only it called; what registers itself next to it stays."""
     links = made.link(SHIPPED)
     program, stripped = links / "shipped/program", links / "shipped/stripped/program"
     at = places(read_table(program))
@@ -98,7 +96,6 @@ def test_a_function_gives_its_place_to_the_stub(made: Lease) -> None:
 
 
 def test_the_same_link_makes_the_same_bytes(made: Lease, tmp_path: Path) -> None:
-    """And the tree's own files stay as they were, the dependency file of its link among them."""
     made.link()
     before = snapshot(made.build)
     links = made.link(LinkSpec(target="program", label="again", map=True))
@@ -210,7 +207,6 @@ def shipped_by_list(made: Lease, *, unfolded: bool) -> tuple[tuple[str, ...], Co
 
 @pytest.mark.clang
 def test_a_list_from_before_inlining_holds(optimised: Lease) -> None:
-    """Each function is one of its own in the unfolded link, so what ran is on the list."""
     dropped, outcome = shipped_by_list(optimised, unfolded=True)
 
     assert dropped == ("_Z5otherPFiiE",)
@@ -274,7 +270,6 @@ def test_nothing_is_asked_of_a_tree_that_is_built(tmp_path: Path) -> None:
 
 @pytest.mark.chain
 def test_a_response_file_is_read(tmp_path: Path) -> None:
-    """Ninja takes it away after its own link, and still knows what was in it."""
     made = of_parts("host", tmp_path, CMAKE_NINJA_FORCE_RESPONSE_FILE="ON")
     links = made.link(SHIPPED)
 
@@ -296,7 +291,6 @@ def test_a_shared_object_is_linked_again(tmp_path: Path) -> None:
 
 @pytest.mark.chain
 def test_an_application_is_linked_in_its_own_tree(tmp_path: Path) -> None:
-    """By the command of its own build, against the engine's library."""
     made = of_parts("host", tmp_path, "libparts.a", "program")
     own = write(
         tmp_path / "application",
@@ -337,7 +331,6 @@ ninja -C "$folder/inside" program
 
 @pytest.mark.clang
 def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
-    """In the folder that the script builds in, and without the script where nothing changed."""
     ndk = make_standin_ndk(tmp_path / "ndk")
     processes = ProcessRunner({**os.environ, "ANDROID_NDK_ROOT": str(ndk), "CCACHE_DISABLE": "1"})
     toolchain = toolchains.KINDS["ndk"](ToolchainConfig(kind="ndk"), processes)

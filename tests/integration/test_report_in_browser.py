@@ -83,8 +83,6 @@ return result;
 
 
 class Browser:
-    """A browser that can play any screen and any preference."""
-
     def __init__(self, driver: webdriver.Chrome, folder: Path) -> None:
         self.driver = driver
         self._folder = folder
@@ -125,7 +123,6 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all tests of this file, with a profile of its own."""
     folder = tmp_path_factory.mktemp("browser")
     options = webdriver.ChromeOptions()
     for argument in (*QUIET, f"--user-data-dir={folder / 'profile'}"):
@@ -142,7 +139,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_nothing_is_asked_for_and_nothing_goes_wrong(browser: Browser, name: str) -> None:
-    """The page itself is the only request; its own policy lets its own script run."""
     browser.errors()
     browser.requests()
     browser.show(name)
@@ -173,7 +169,6 @@ def test_the_policy_stops_what_it_does_not_name(browser: Browser) -> None:
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 @pytest.mark.parametrize("width", [360, 1200])
 def test_the_page_never_scrolls_sideways(browser: Browser, name: str, width: int) -> None:
-    """Wide tables scroll in their own box, folded or not."""
     run = browser.show(name, width=width)
     folded = run("return document.documentElement.scrollWidth")
     browser.unfold()
@@ -194,7 +189,6 @@ def test_the_page_never_scrolls_sideways(browser: Browser, name: str, width: int
 def test_the_verdict_is_the_first_thing_to_see(
     browser: Browser, name: str, word: str, width: int, height: int
 ) -> None:
-    """Verdict and headline are on the first screen, before any number."""
     browser.show(name, width=width, height=height)
     title = browser.driver.find_element(By.TAG_NAME, "h1")
     headline = browser.driver.find_element(By.CLASS_NAME, "headline")
@@ -210,7 +204,6 @@ def test_the_verdict_is_the_first_thing_to_see(
 @pytest.mark.parametrize("width", [360, 1200])
 @pytest.mark.parametrize("name", ["failing", "unverified", "passing", "near", "mapped"])
 def test_every_word_can_be_read(browser: Browser, name: str, width: int, scheme: str) -> None:
-    """Each text stands out from its ground by at least 4.5 to 1, words in pictures too."""
     run = browser.show(name, width=width, scheme=scheme)
     browser.unfold()
     measured = run(CONTRASTS)
@@ -228,7 +221,6 @@ def test_dark_mode_is_dark(browser: Browser) -> None:
 
 @pytest.mark.parametrize("name", ["passing", "failing", "unverified"])
 def test_every_scenario_is_shown(browser: Browser, name: str) -> None:
-    """Id, result as a word, and text are visible without opening anything."""
     make: Callable[[], Verdict] = SAMPLES[name]
     browser.show(name)
     cards = browser.driver.find_elements(By.CSS_SELECTOR, ".scenario > summary")
@@ -240,7 +232,6 @@ def test_every_scenario_is_shown(browser: Browser, name: str) -> None:
 
 
 def test_bars_are_as_wide_as_their_bytes(browser: Browser) -> None:
-    """What is drawn is what was measured, to the pixel."""
     browser.show("passing")
     bars = browser.driver.find_elements(By.CSS_SELECTOR, "#size .bar:not(.step)")
     widths = [
@@ -278,7 +269,6 @@ def test_areas_of_the_maps_are_bytes(browser: Browser, width: int, shown: int, h
 
 
 def test_the_essentials_need_no_script(browser: Browser) -> None:
-    """Maps, budgets, prices and the trend are there before any script runs."""
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.show("mapped")

@@ -61,7 +61,6 @@ def test_size_is_smaller_and_gives_the_same_outputs(make_project: MakeProject) -
 
 
 def test_one_switch_alone_is_proven_like_any_build(make_project: MakeProject) -> None:
-    """With the log in, errors in words and no type information, outputs stay equal."""
     project = make_project("tiny-mobile")
     project.change(trim={"minimum_size": False, "switches": {"rtti": False}})
     ended = project.run("trim")

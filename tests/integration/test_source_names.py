@@ -58,7 +58,6 @@ def test_a_compiler_cache_changes_no_byte(place: str, expected: set[bytes], tmp_
 
 
 def compile_in(root: Path, place: str, launcher: str | None) -> bytes:
-    """Return the object of a tree at ``place`` below the engine's tree ``root``."""
     processes = ProcessRunner(os.environ)
     tree = root / place
     way = "" if tree == root else os.path.relpath(root, tree)
@@ -122,7 +121,6 @@ def test_cmake_gives_them_to_all_but_the_kernels(
 
 
 def test_cmake_names_an_option_that_no_file_reads(tmp_path: Path) -> None:
-    """In a new folder and in one that was configured with it before."""
     source = write(
         tmp_path / "src",
         {
@@ -156,7 +154,6 @@ def test_cmake_names_an_option_that_no_file_reads(tmp_path: Path) -> None:
 
 
 def _configured(folder: Path, name: str, hook: Path) -> dict[tuple[str, str], list[str]]:
-    """Return the options of each target's sources behind the build type's."""
     processes = ProcessRunner(os.environ)
     argv = (
         *(processes.build_tool("cmake"), "-G", "Ninja", "-S", str(folder / "src")),

@@ -93,7 +93,6 @@ def blocks_of(page: str, text: str) -> Iterator[Block]:
 
 
 def _script(language: str, text: str) -> str:
-    """Return what the reader types, without prompts and what is answered."""
     if language == "sh":
         return text
     if language == "console":
@@ -151,8 +150,6 @@ _KIT, _KIT_VERSION = "team/megtrim", "v0.2.0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A reader's folder, with what the pages take for granted around it."""
-
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
 

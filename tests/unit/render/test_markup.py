@@ -87,7 +87,6 @@ def test_long_texts_are_cut() -> None:
 
 
 def test_folds_and_tables() -> None:
-    """A column whose head ends with > is set to the right."""
     assert fold("T", "B") == "<details><summary>T</summary>\n\nB\n\n</details>"
     assert table(("a", "b>"), [("1", "2")]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"
 
@@ -187,7 +186,6 @@ def test_one_line_has_one_line() -> None:
     ],
 )
 def test_a_path_stays_below_the_project(text: str, expected: str) -> None:
-    """What annotates a line must be relative to the repository."""
     assert path_in_project(text) == expected
 
 

@@ -81,7 +81,6 @@ def pull_request(growth_bytes: int | None = 1_024, **changes: object) -> Verdict
 
 
 def on_device(status: CheckStatus, text: str, scenario_id: str = TUNED) -> Check:
-    """Return what is said of one scenario on a real device."""
     return Check(
         id=f"device:{scenario_id}",
         kind=CheckKind.DEVICE,

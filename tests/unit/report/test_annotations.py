@@ -15,7 +15,6 @@ from unit.verdict.examples import HOSTILE, failing, passing, unverified
 
 
 def many(*counts: tuple[CheckStatus, int]) -> Verdict:
-    """Return a verdict with so many checks of each status, each of its own words."""
     checks = tuple(
         on_device(status, f"{status} {number}", f"{status}/{number}")
         for status, count in counts
@@ -61,7 +60,6 @@ def test_what_is_not_known_is_a_warning() -> None:
 
 
 def test_what_is_pending_for_one_reason_is_said_once() -> None:
-    """A fork with thirty scenarios for phones gets one line about phones."""
     pending = tuple(
         on_device(CheckStatus.UNVERIFIED, text, f"m/{number}@c")
         for number, text in enumerate((PENDING, PENDING, "other", PENDING))

@@ -8,7 +8,6 @@ from unit.verdict.examples import sizes
 
 
 def variant(name: str, size_bytes: int, *sections: tuple[str, int]) -> VariantSize:
-    """Return a variant of 1000 plain bytes' artifact."""
     return VariantSize(
         variant=name, size_bytes=size_bytes, share=size_bytes / 1000, sections=sections
     )

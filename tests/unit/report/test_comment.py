@@ -63,7 +63,6 @@ SUBSETS = [
 
 
 def opening(verdict: Verdict) -> list[str]:
-    """Return the lines above the table that are not empty."""
     return [line for line in render(verdict).split("\n| ")[0].splitlines() if line]
 
 
@@ -109,7 +108,6 @@ def test_what_was_not_built_is_no_line() -> None:
 def test_each_verdict_has_its_sign_and_its_word(
     verdict: Verdict, expected: str, meaning: str
 ) -> None:
-    """A sign alone would say nothing to who cannot see it; unclear words are explained."""
     lines = opening(verdict)
 
     assert lines[0].startswith(expected)
@@ -130,11 +128,9 @@ _WORST = {
     CheckStatus.PASS: "✅ megtrim: pass for `camera-app`",
     CheckStatus.SKIPPED: "❔ megtrim: inconclusive for `camera-app`: no check passed",
 }
-"""The first line, the worst first."""
 
 
 def ended(statuses: Iterable[CheckStatus]) -> Verdict:
-    """Return a verdict on checks that ended so."""
     checks = tuple(
         Check(
             id=f"size:{status}",
@@ -305,7 +301,6 @@ def test_what_does_not_fit_is_left_out_whole_and_named(monkeypatch: pytest.Monke
 
 
 def test_a_part_is_left_out_when_it_is_one_byte_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The comment is filled up to its limit, less the room for the note; signs are 3 bytes."""
     passed = replace(passing(), origin=Origin())
     text = render(passed)
     monkeypatch.setattr(comment, "LIMIT", len(text.encode()) + 503)
@@ -418,12 +413,10 @@ def test_the_first_line_names_a_configuration_that_is_not_alone() -> None:
 
 
 def rows(fold: str) -> list[str]:
-    """Return the rows of the tables in a fold, their heads aside."""
     return [line for line in fold.splitlines() if line.startswith("| ")][2:]
 
 
 def identity_of(**changes: object) -> dict[str, str]:
-    """Return the rows of a passing verdict's identity, by what they are."""
     verdict = replace(passing(), **changes)  # type: ignore[arg-type]
     found = (row.strip("| ").split(" | ") for row in rows(comment.identity(verdict)))
     return dict(found)
@@ -484,7 +477,6 @@ def test_the_identity_names_what_the_program_was_built_with() -> None:
 
 
 def overgrown(*, measure: str = "", causes: tuple[Cause, ...] = (Cause.SOURCE,)) -> Verdict:
-    """Return a verdict on a file that grew too much."""
     row = growth(
         used_bytes=59 * KIB, status=BudgetStatus.FAIL, measure=measure, owner="runtime team"
     )
@@ -510,7 +502,6 @@ def overgrown(*, measure: str = "", causes: tuple[Cause, ...] = (Cause.SOURCE,))
 
 
 def test_a_budget_is_named_from_the_top_of_the_repository() -> None:
-    """There may be a file of the same name there."""
     quick = replace(overgrown(), invocation=Invocation(config="quick/megtrim.yaml"))
 
     assert describe_next_step(quick).endswith(" The budget is at `quick/megtrim.yaml:16`.")

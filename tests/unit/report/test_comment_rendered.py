@@ -25,8 +25,6 @@ ALIVE = re.compile(r"[@#]\w|://|\bwww\.|\bmailto:|\bgh-[0-9]", re.IGNORECASE)
 
 
 class Shown(HTMLParser):
-    """What a page is made of: its tags, its links, and each run of text outside of code."""
-
     def __init__(self, markdown: str) -> None:
         super().__init__()
         self.tags: list[str] = []
@@ -59,7 +57,6 @@ class Shown(HTMLParser):
 
 
 def inert(markdown: str) -> Shown:
-    """Return what is shown, once it is sure that all of it is ours or text."""
     shown = Shown(markdown)
     assert set(shown.tags) <= OURS
     assert [text for text in shown.prose if ALIVE.search(text)] == []

@@ -43,8 +43,6 @@ VOID = ("meta", "link", "input", "br", "rect", "line", "path", "polygon", "use",
 
 
 class Page(HTMLParser):
-    """Reads a page: its text, its elements with attributes, and whether all of them are closed."""
-
     def __init__(self, page: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str]]] = []
@@ -284,7 +282,6 @@ def test_what_is_not_known_of_bytes_is_said() -> None:
 
 
 def test_a_committed_keep_set_shows_what_is_kept_alone() -> None:
-    """Without a profile build the total is unknown: no made-up number."""
     page = Page(html.render(by_committed()))
 
     assert "Regions kept 149 by the committed keep set" in page.text

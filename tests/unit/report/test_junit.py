@@ -42,7 +42,6 @@ def cases(verdict: Verdict) -> dict[str, ET.Element]:
 
 
 def outcome(case: ET.Element) -> str:
-    """Return what a reader takes a case for."""
     tags = {child.tag for child in case} - {"system-out"}
     return tags.pop() if tags else "passed"
 
@@ -70,7 +69,6 @@ def test_suites_are_flat_and_in_the_order_of_the_stages() -> None:
 
 
 def test_each_suite_says_what_it_is_of() -> None:
-    """Publishers show a suite by itself; what is not known is left out."""
     origin = replace(passing().origin, committed_at="", changed=True, project='<&"> camera')
     for suite in ET.fromstring(junit.render(replace(passing(), origin=origin))):
         assert {each.attrib["name"]: each.attrib["value"] for each in suite.iter("property")} == {
@@ -101,7 +99,6 @@ def test_a_failure_says_everything_that_is_known() -> None:
 
 
 def test_skipped_says_which_kind_of_nothing_it_is() -> None:
-    """Unverified and skipped look alike to a reader of XML, so the message distinguishes them."""
     named = cases(unverified())
 
     (coverage,) = named[f"coverage:{TUNED}"]
@@ -137,7 +134,6 @@ def test_every_case_has_a_place_and_a_time() -> None:
 def test_a_check_without_a_message_does_not_turn_green(
     status: CheckStatus, expected: str, text: str
 ) -> None:
-    """The writer drops a failure that has neither message nor output."""
     silent = Check(id="trap:x", kind=CheckKind.TRAP, subject="x", status=status, text=text, file="")
     case = cases(join(facts(checks=(silent,), budgets=(), scenarios=())))["trap:x"]
 

@@ -28,7 +28,6 @@ LONGEST_MESSAGE_BYTES = 64_000
 
 
 def mixed() -> Verdict:
-    """Return a verdict with a check of every status, and both kinds of trouble."""
     checks = tuple(
         replace(on_device(status, f"it is {status}", f"{status}/x@c"), detail="at a(b.py:7)")
         for status in CheckStatus
@@ -172,7 +171,6 @@ def test_mikepenz_shows_the_trap_where_its_scenario_stands() -> None:
 
 
 def test_enricomi_shows_the_longest_message_whole() -> None:
-    """Every text of a check at its longest, in characters of four bytes."""
     crab = "\U0001f980"
     check = replace(
         on_device(CheckStatus.FAIL, crab * 9_000),
@@ -187,7 +185,6 @@ def test_enricomi_shows_the_longest_message_whole() -> None:
 
 
 def test_the_whole_has_a_name_and_totals() -> None:
-    """Publishers that read only the root read the same."""
     root = ET.fromstring(junit.render(mixed()))
 
     time_s = root.attrib.pop("time")

@@ -37,7 +37,6 @@ def record(name: str, *regions: Region, threads: int = 1) -> ScenarioRecord:
 
 
 def ran(name: str, *functions: str, link: str = "c") -> ScenarioRecord:
-    """Return what a scenario brought that ran functions as well as region A."""
     return replace(record(name, A), functions=functions, link_sha256=link * 64)
 
 
@@ -88,7 +87,6 @@ def test_the_first_keep_set_is_all_new() -> None:
 
 
 def test_the_description() -> None:
-    """The verdict first, an overview, the regions folded, and how checks start."""
     previous = keep(record("m/s@any", A, B), operators=("Pooling", "Elemwise"))
     current = keep(record("m/s@any", A, C), operators=("Convolution", "Elemwise"))
 
@@ -125,7 +123,6 @@ def test_the_description() -> None:
 
 
 def test_a_keep_set_of_other_bindings_says_that_regions_stay() -> None:
-    """Another header's generation, or other operators, and the same scenarios."""
     same = keep(record("s", A))
     other = KeepSet(generation=20190219, scenarios=same.scenarios, operators=None)
 
@@ -136,7 +133,6 @@ def test_a_keep_set_of_other_bindings_says_that_regions_stay() -> None:
 def test_operators_are_compared_only_where_both_list_them(
     operators: tuple[str, ...] | None,
 ) -> None:
-    """A keep set that keeps all operators names none."""
     other = ("Convolution",) if operators is None else None
 
     assert "Operators" not in text(

@@ -14,7 +14,6 @@ from unit.verdict.examples import by_committed, compared, facts, failing, hostil
 
 
 def test_a_pass_in_full() -> None:
-    """Columns line up, numbers to the right, and the headline below."""
     assert table.render(passing()) == (
         "load_and_run\n"
         "  variant       bytes      size  % of plain  regions kept  verdict\n"
@@ -48,7 +47,6 @@ def test_growth_has_a_column_where_there_is_a_baseline() -> None:
 
 
 def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
-    """What to do and how to see it again below each, a sentence once; then the warnings."""
     verdict = failing()
     lines = table.render(verdict).splitlines()
 

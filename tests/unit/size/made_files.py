@@ -32,6 +32,5 @@ _ENGINE_SYMBOLS = (
 
 
 def break_down_engine() -> tuple[bytes, Breakdown]:
-    """Return an object and what its bytes are."""
     data = object_file(_ENGINE_PARTS, _ENGINE_SYMBOLS)
     return data, break_down(data, NameSources(), source="one.o")

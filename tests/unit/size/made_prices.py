@@ -45,7 +45,6 @@ EXTENTS = {
 
 
 def make_program(*, extents: bool = True) -> PricedProgram:
-    """Return the program, with or without what the profile build shows."""
     numbers = {name: at for at, name in enumerate(NAMES)}
     return PricedProgram(
         graph=make_graph(

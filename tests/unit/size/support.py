@@ -15,7 +15,6 @@ Section = tuple[str, int, int, int]
 
 
 def elf(*sections: Section, machine: int = 183, tail: int = 0) -> bytes:
-    """Return a 64-bit file with these sections, their name table, and ``tail`` bytes more."""
     named = [("", 0, 0, 0), *sections, (".shstrtab", STRTAB, 0, 0)]
     names = b"\0"
     entries: list[tuple[int, int, int, int, int]] = []

@@ -102,7 +102,6 @@ def test_sections_of_one_function_are_one() -> None:
 
 
 def test_what_is_appended_is_unexplained() -> None:
-    """A file may have bytes that nothing refers to."""
     appended = b"a payload of thirty-one bytes.."
 
     found = attribute(OBJECT + appended, NOTHING, source="one.o").pieces

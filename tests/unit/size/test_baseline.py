@@ -134,7 +134,6 @@ def test_parts_of_files_are_read_back() -> None:
 
 @pytest.mark.parametrize("file", [("b", "plain"), ("c", "reduced")])
 def test_parts_must_add_up_to_their_file(file: tuple[str, str]) -> None:
-    """A change could else be said to be larger than the growth."""
     text = dump_sizes(Baseline(sizes=SIZES, parts=PARTS))
     document = json.loads(text)
     document["parts"] = {file[0]: {file[1]: document["parts"]["b"]["reduced"]}}
@@ -151,7 +150,6 @@ def test_parts_must_add_up_to_their_file(file: tuple[str, str]) -> None:
     ],
 )
 def test_a_quick_trim_is_compared_with_no_full_one(quick: bool, said: str) -> None:
-    """It starts from another build, so the difference is no growth."""
     baseline = Baseline(source="main", sizes=SIZES, quick=quick)
 
     assert expect_same_kind(baseline, quick=quick, shown="sizes.json") is baseline

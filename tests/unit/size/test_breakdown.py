@@ -67,7 +67,6 @@ def test_deflated_is_what_remains_without_symbols() -> None:
 
 
 def breakdown(*rows: tuple[str, str, int]) -> Breakdown:
-    """Return a file with these components, symbols and bytes."""
     found = Counter[ByteRow]()
     for component, symbol, size_bytes in rows:
         found[ByteRow(".text", component, symbol, "a.o")] += size_bytes
@@ -170,7 +169,6 @@ UNNAMED = ByteTable(least_bytes=64, components={"code": {"[smaller]": 9}, "heade
 
 
 def test_the_measures_of_a_file() -> None:
-    """Headers are in no section; a price is there if it is known."""
     found = Breakdown(sizes=SIZES, rows=ROWS)
 
     assert list_measures(found) == {"loaded": 80, "deflated": 30, "section .text": 40}
@@ -216,7 +214,6 @@ MORE = frozenset({"section .relr.dyn", "component operators"})
 
 
 def expect(measure: str, known: frozenset[str] = KNOWN) -> None:
-    """Expect a measure of an artifact."""
     kind, _, name = measure.partition(" ")
     keys = {kind: name} if name else {"size": kind}
     expect_part(Budget.model_validate({"artifact": "lar", "max": 1, **keys}), known, MORE)

@@ -156,7 +156,6 @@ def test_budget_of_something_that_was_not_built_is_refused() -> None:
 
 
 def test_a_budget_of_a_section() -> None:
-    """Measured in this build and in the baseline; a waiver names it."""
     measured = Measured(sizes={LAR: 100}, measured={LAR: {"section .text": 60}})
     baseline = Baseline(source="main", sizes={LAR: 90}, measured={LAR: {"section .text": 50}})
     one = budget(section=".text", growth="8 B", owner="runtime")

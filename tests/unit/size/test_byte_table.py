@@ -29,7 +29,6 @@ def test_small_symbols_are_one_row() -> None:
 
 
 def test_a_large_program_has_a_higher_limit() -> None:
-    """So that a table is never larger than what may travel with sizes."""
     sizes = {("ops", f"mgb::opr::Operator{n}<…>::run(…)"): 64 + n for n in range(20_000)}
 
     table = make_table(sizes)

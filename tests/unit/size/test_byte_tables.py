@@ -21,7 +21,6 @@ from unit.trim.stages.switch_builds import made as prepare
 
 
 def write(place: Path, *, symbols: bool = True) -> None:
-    """Leave a program of one function, stripped and as it was linked."""
     part = Part(name=".text", content=bytes(400))
     symbol = Named(name="_ZN3mgb3opr3Add3runEv", part=".text", size=400)
     for folder, kept in (("bin", ()), ("unstripped", (symbol,))):
@@ -32,8 +31,6 @@ def write(place: Path, *, symbols: bool = True) -> None:
 
 
 class Linker:
-    """Links once more what was built, as the builder does."""
-
     def __init__(self, ends: Exception | None = None) -> None:
         self.ends = ends
         self.asked: list[LinkSpec] = []
@@ -58,7 +55,6 @@ def leave(
     strip: tuple[str, ...] | None = ("strip",),
     linker: Linker | None = None,
 ) -> tuple[StageFolder, str]:
-    """Return a plain build that left its tables, and what was said."""
     said = io.StringIO()
     made = prepare(tmp_path / "project", "{level: region}")
     toolchain = replace(made.services.toolchain, strip=strip)
@@ -79,7 +75,6 @@ def leave(
 
 
 def test_the_plain_build_leaves_its_tables_and_no_symbols(tmp_path: Path) -> None:
-    """The table adds up to the stripped file; the copy with symbols would only take space."""
     made, said = leave(tmp_path)
 
     table = byte_tables.read_tables(made)["app"]

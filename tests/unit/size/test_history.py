@@ -53,7 +53,6 @@ def test_a_commit_counts_once() -> None:
 
 
 def test_configurations_and_quick_trims_keep_apart() -> None:
-    """One commit has a size under each; quick trims start from another build."""
     entries = [
         make_sizes(1, 100),
         make_sizes(1, 50, quick=True),
@@ -209,7 +208,6 @@ def test_what_has_no_place_is_refused(
 
 
 def test_measures_are_found_by_name() -> None:
-    """Those of budgets; what the history does not say is not 0."""
     file = make_file(100, kernels=40)
     flat = make_file(100)
 
@@ -246,7 +244,6 @@ def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None
 
 @given(st.integers(0, 5_000), st.binary(max_size=4))
 def test_a_damaged_file_is_one_error(place: int, junk: bytes) -> None:
-    """Wherever it is damaged: either nothing changed, or its name gives it away."""
     path, data = write(SIZES)
     damaged = data[: place % len(data)] + junk + data[place % len(data) + len(junk) :]
     try:

@@ -82,7 +82,6 @@ PARTS = (
 
 
 def make_file(*references: tuple[int, str]) -> tuple[LinkedFile, References]:
-    """Return a file in which the first function refers to others, by place and name."""
     starts, at = {}, 0x1000
     stretches = []
     for name, size_bytes in PARTS:
@@ -180,7 +179,6 @@ def test_models_of_before_may_cost_another_price() -> None:
 
 
 def test_a_list_is_read_as_it_was_written() -> None:
-    """With a price below 0: without a thing, a program may be larger."""
     made = PriceList(
         artifact="load_and_run", size_bytes=9, prices=(make_price(PriceKind.MODEL, "a", -1),)
     )
@@ -191,7 +189,6 @@ def test_a_list_is_read_as_it_was_written() -> None:
 
 
 def ask(*, linked: object = "made", warnings: list[str] | None = None) -> Session:
-    """Return a session whose links are there, or failed."""
     said = [] if warnings is None else warnings
     services = SimpleNamespace(console=SimpleNamespace(warn=said.append, note=lambda _: None))
     results = SimpleNamespace(done={}, obtain=lambda _: linked)

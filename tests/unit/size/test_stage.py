@@ -46,7 +46,6 @@ def program(variant: str) -> bytes:
 def opened(
     folder: Path, *, committed: bool = True, more: str = "", **fields: Any
 ) -> tuple[Session, Task, io.StringIO]:
-    """Return a session whose builds are done, its size task, and what is said."""
     made, said = open_session(folder)
     (folder / "megtrim.yaml").write_text(CONFIG + more, encoding="utf-8")
     loaded = load_config(folder / "megtrim.yaml")
@@ -88,8 +87,6 @@ def named(folder: Path, size: int, *, twin_size: int = 0, symbols: bool = True) 
 
 
 def plain_with_tables(folder: Path, size: int) -> StageFolder:
-    """Return the plain build of the same function, which left what its bytes are."""
-
     def produce(place: Path) -> BuildResult:
         (place / "bin").mkdir()
         data = elf((".text", PROGBITS, A | X, size))
@@ -104,7 +101,6 @@ def plain_with_tables(folder: Path, size: int) -> StageFolder:
 
 
 def weigh(now: Session, task: Task) -> SizeResult:
-    """Do the task; return what came of it."""
     folder, _ = now.services.store.ensure(
         "size",
         "artifacts",
@@ -179,7 +175,6 @@ def test_a_budget_of_a_part(
 
 @pytest.mark.parametrize("section", [".txet", ".data"])
 def test_a_budget_of_a_section_that_never_was_is_refused(tmp_path: Path, section: str) -> None:
-    """The plain build shows what there was; what trimming took may weigh nothing."""
     more = f"budgets: [{{artifact: load_and_run, section: {section}, max: 1}}]\n"
     now, task, _ = opened(tmp_path, more=more)
 
@@ -273,7 +268,6 @@ def test_a_machine_that_cannot_make_names_readable_weighs_all_the_same(
 
 
 def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:
-    """The configured one is not even looked for; the digest binds what was used."""
     given = baseline(tmp_path / "given.json", plain=1)
     now, task, _ = opened(tmp_path, more="baseline: configured.json\n", baseline=given)
     named = size.inputs(task, now)
@@ -328,7 +322,6 @@ def test_a_given_baseline_may_be_missing(tmp_path: Path) -> None:
 
 
 def test_what_ships_is_mapped_next_to_the_plain_build(tmp_path: Path) -> None:
-    """By component; without the plain build's table only what was kept is known."""
     now, task, _ = opened(tmp_path)
     now.results.done[REDUCED] = named(tmp_path / "made", 1000)
     bare = weigh(now, task).artifacts[0].byte_map

@@ -15,7 +15,6 @@ ONE = InputChanges(
 
 
 def changes(**more: object) -> InputChanges:
-    """Return one new model, and what else differs."""
     known = {name: getattr(ONE, name) for name in ("causes", "new_scenarios", "new_models", "came")}
     return InputChanges(**(known | more))
 

@@ -33,7 +33,6 @@ BOTH = (Cause.SOURCE, Cause.TOOLCHAIN)
 
 
 def opened(folder: Path) -> Session:
-    """Return a session whose engine consists of these files."""
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -88,7 +87,6 @@ def test_a_file_is_of_a_kind(path: str, kind: SourceKind) -> None:
 
 
 def test_a_third_party_is_named_by_its_folder() -> None:
-    """So that reports can say which one it is."""
     assert find_dependency("third_party/cpuinfo/src/init.c") == "third_party/cpuinfo"
     assert find_dependency("lib/fmt/src/format.cc", {"lib/fmt"}) == "lib/fmt"
     assert find_dependency("src/a.cpp") == ""

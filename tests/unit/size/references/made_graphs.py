@@ -19,7 +19,6 @@ START, RUN, MUL, TABLE, LOG, OLD, RELIC = range(len(NAMES))
 
 
 def made_part(name: str, size_bytes: int, source: str = "") -> Part:
-    """Return a part of code with one name."""
     return Part(names=(name,), section=".text", source=source, size_bytes=size_bytes)
 
 
@@ -32,7 +31,6 @@ def make_graph(
 
 
 def made_graph(*more: tuple[int, int]) -> ReferenceGraph:
-    """Return the graph, with more references."""
     return make_graph(
         map(made_part, NAMES, SIZES),
         ((START, RUN), (START, LOG), (RUN, MUL), (RUN, LOG), (MUL, TABLE), (OLD, RELIC), *more),

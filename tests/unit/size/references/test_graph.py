@@ -36,7 +36,6 @@ def test_what_the_roots_reach_is_what_a_linker_keeps() -> None:
 
 
 def test_an_emptied_function_refers_to_nothing() -> None:
-    """Its callers still lead to it, so it is reached, but nothing that it called is."""
     graph = made_graph()
 
     reached = graph.reach(graph.roots, emptied=graph.select([MUL]))

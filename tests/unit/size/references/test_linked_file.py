@@ -65,7 +65,6 @@ def test_parts_add_up_to_what_is_in_memory() -> None:
 
 
 def test_with_a_map_parts_are_sections_of_objects() -> None:
-    """A linker keeps or drops them as a whole, with all functions in them."""
     origins = LinkMap(
         starts=(TEXT, TEXT + 32), ends=(TEXT + 28, TEXT + 64), files=("one.o", "two.o")
     )
@@ -123,7 +122,6 @@ def test_data_that_nothing_names_is_cut_where_something_refers_to_it() -> None:
     ],
 )
 def test_a_section_may_be_a_reason(section: str, why: str | None) -> None:
-    """Data that a linker keeps for the loader or for start-up code."""
     parts = (Part(name=section, content=bytes(8), flags=ALLOC, address=0x1000),)
     part = FilePart(names=("x",), section=section, source="", size_bytes=8)
 

@@ -39,7 +39,6 @@ def _graph() -> ReferenceGraph:
     ],
 )
 def test_a_text_names_something(text: str, kind: MatchKind, parts: tuple[int, ...]) -> None:
-    """As tools print it, or as a person would type it."""
     (found,) = find_matches(text, _graph())
 
     assert (found.kind, found.parts) == (kind, parts)

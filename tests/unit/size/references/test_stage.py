@@ -28,8 +28,6 @@ from unit.trim.stages.support import changed, open_session
 
 
 class Linker:
-    """A builder that remembers what it was to link."""
-
     def __init__(self) -> None:
         self.asked: list[tuple[Variant, LinkSpec]] = []
 

@@ -135,7 +135,6 @@ def test_the_page_draws_what_is_used(
 
 
 def test_what_others_wrote_stays_text() -> None:
-    """A reason, an owner and an artifact are from whoever wrote them."""
     row = budget(waiver=HOSTILE, owner=HOSTILE, artifact=HOSTILE, lower_bytes=1)
     text = "\n".join(budgets.markdown(verdict(row)))
 

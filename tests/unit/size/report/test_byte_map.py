@@ -134,14 +134,12 @@ def test_the_example_of_the_paper() -> None:
 
 
 def test_nothing_and_one() -> None:
-    """No value, no tile; one value, the whole frame."""
     assert layout([], width=3, height=2) == ()
     assert layout([7], width=3, height=2) == (Tile(x=0, y=0, width=3, height=2),)
 
 
 @given(st.lists(st.integers(1, 5000), min_size=1, max_size=60))
 def test_areas_are_in_ratio_and_inside(values: list[int]) -> None:
-    """Whatever the values, nothing lies outside, overlaps are ruled out by the sum of areas."""
     values.sort(reverse=True)
     tiles = layout(values, width=100, height=34)
 

@@ -80,7 +80,6 @@ def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
 
 
 def grown(*changes: tuple[str, str, int, int]) -> ArtifactSizes:
-    """Return an artifact with these changes: component, symbol, bytes before and now."""
     symbols = tuple(
         ByteChange(component=component, label=label, before_bytes=before, after_bytes=after)
         for component, label, before, after in changes
@@ -224,7 +223,6 @@ def with_arrivals(
     changes: tuple[PriceChange, ...] = (),
     names: tuple[str, ...] = ("load_and_run",),
 ) -> Verdict:
-    """Return a verdict on files that something came into."""
     came = Arrivals(uses=uses, parts=parts, together_bytes=together)
     artifacts = [artifact(12 * KIB, name) for name in names]
     return verdict(
@@ -330,7 +328,6 @@ def test_what_is_kept_for_it_is_folded() -> None:
 
 
 def test_models_that_cost_another_price_are_folded() -> None:
-    """A kernel that grew makes the models dearer that need it."""
     change = PriceChange(model="tiny-mobile", before_bytes=9000, after_bytes=9500)
     (fold,) = list_prices(with_arrivals(changes=(change,)))
 
@@ -395,7 +392,6 @@ def test_each_cause_says_what_differs_and_what_to_do(
 
 
 def test_names_are_no_markup() -> None:
-    """Of an artifact, a waiver, a model or a file: each may be anyone's."""
     parts = (NewPart(kind="region", name=HOSTILE, models=(HOSTILE,)),)
     change = PriceChange(model=HOSTILE, before_bytes=1, after_bytes=2)
     uses = (replace(BUILT, name=HOSTILE), replace(UNKNOWN, name=HOSTILE))

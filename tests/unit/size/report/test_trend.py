@@ -59,7 +59,6 @@ def test_every_number_is_in_words() -> None:
 
 
 def test_a_limit_that_is_near_is_a_line() -> None:
-    """A hard one and a soft one; one far above would flatten the picture, so it is named."""
     near = draw_trends(verdict(trend(2_000_000), max_bytes=2_200_000, warn_bytes=2_100_000))
     far = draw_trends(verdict(trend(2_000_000), max_bytes=9_000_000))
 
