@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,11 +20,11 @@ from megtrim.report.comment import Links, describe_next_step, render
 from megtrim.size.growth.inputs import Cause
 from megtrim.size.rows import BudgetStatus
 from megtrim.trim.results import (
-    OperatorsUse,
     OperatorUse,
     Rebuild,
     RegionsUse,
     SizeFlagResult,
+    TagUse,
 )
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
@@ -88,30 +89,12 @@ def test_what_was_not_built_is_no_line() -> None:
     assert "| artifact |" not in nothing
 
 
-@pytest.mark.parametrize(
-    ("verdict", "expected", "meaning"),
-    [
-        (passing(), "## ✅ megtrim: pass for", ""),
-        (failing(), "## ❌ megtrim: fail for", ""),
-        (
-            unverified(),
-            "## ⚠️ megtrim: unverified for",
-            " Nothing failed, but not everything could be run.",
-        ),
-        (
-            join(facts(scenarios=())),
-            "## ❔ megtrim: inconclusive for",
-            " Nothing failed, but what was seen does not prove that it works.",
-        ),
-    ],
-)
-def test_each_verdict_has_its_sign_and_its_word(
-    verdict: Verdict, expected: str, meaning: str
-) -> None:
-    lines = opening(verdict)
+def test_a_verdict_that_is_not_clear_is_explained() -> None:
+    first, *lines = opening(join(facts(scenarios=())))
 
-    assert lines[0].startswith(expected)
-    assert [line for line in lines if line.endswith(f"regions kept.{meaning}")]
+    assert first.startswith("## ❔ megtrim: inconclusive for")
+    meaning = "regions kept. Nothing failed, but what was seen does not prove that it works."
+    assert [line for line in lines if line.endswith(meaning)]
 
 
 _WORST = {
@@ -169,30 +152,48 @@ def test_a_long_text_does_not_make_a_long_title() -> None:
     assert len(opening(long)[0]) < 400
 
 
-def test_a_trap_on_a_device_shows_its_crash() -> None:
-    known = replace(trapped(), crash="signal 5\n```\n<b>\n", conditions=crashed().conditions)
-    text = render(join(facts(scenarios=(known,))))
-
-    assert (
-        "</details>\n\n<details><summary>Crash</summary>\n\n"
-        "````text\nsignal 5\n```\n<b>\n````\n\n</details>\n\n"
-        "<details><summary>End of the log</summary>\n\n"
-    ) in text
-    assert "<summary>Crash</summary>" not in render(failing())
+REGIONS = tuple(f"r<{number}>" for number in range(1_052))
+CUT = "… 1 characters left out …"
 
 
-def test_many_missing_regions_are_counted() -> None:
-    regions = tuple(f"r<{number}>" for number in range(1_052))
-    more = replace(trapped(), missing_regions=regions, log_tail=" \n")
-    text = render(join(facts(scenarios=(more,))))
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        (
+            {"crash": "signal 5\n```\n<b>\n", "conditions": crashed().conditions},
+            (
+                "</details>\n\n<details><summary>Crash</summary>\n\n````text\nsignal 5\n```\n<b>\n````\n",
+            ),
+        ),
+        (
+            {"missing_regions": REGIONS, "log_tail": " \n"},
+            (
+                "<summary>1,052 missing regions</summary>\n\n```text\nr<0>\n",
+                "\nr<49>\nand 1,002 more\n```\n",
+            ),
+        ),
+        ({"missing_regions": REGIONS[:1]}, ("<summary>1 missing region</summary>",)),
+        ({"missing_regions": REGIONS[:50]}, ("\nr<49>\n```\n",)),
+        (
+            {"missing_regions": ("r" * 200, "s" * 201)},
+            (f"\n{'r' * 200}\n{'s' * 50} {CUT} {'s' * 150}\n```\n",),
+        ),
+        ({"log_tail": "l" * 2_001}, (f"\n{'l' * 500}\n{CUT}\n{'l' * 1_500}\n```\n",)),
+        # Half of a command does something else.
+        (
+            {"reproduce": "c" * 2_001},
+            ("```text\n(the command cannot be shown here: see verdict.json)\n```",),
+        ),
+    ],
+)
+def test_what_a_trap_left_is_folded_and_cut(
+    changes: dict[str, Any], shown: tuple[str, ...]
+) -> None:
+    text = render(join(facts(scenarios=(replace(trapped(), **changes),))))
 
-    assert "<summary>1,052 missing regions</summary>\n\n```text\nr<0>\n" in text
-    assert "\nr<49>\nand 1,002 more\n```\n" in text
-    assert "End of the log" not in text
-    one = replace(trapped(), missing_regions=regions[:1])
-    assert "<summary>1 missing region</summary>" in render(join(facts(scenarios=(one,))))
-    fifty = render(join(facts(scenarios=(replace(trapped(), missing_regions=regions[:50]),))))
-    assert "\nr<49>\n```\n" in fifty
+    assert [each for each in shown if each not in text] == []
+    assert ("<summary>Crash</summary>" in text) is ("crash" in changes)
+    assert ("End of the log" in text) is (changes.get("log_tail") != " \n")
 
 
 def test_a_check_without_hint_command_or_details_is_short() -> None:
@@ -230,38 +231,13 @@ def test_devices_have_a_line_for_each_thing_that_is_said() -> None:
     assert "### Devices" not in render(join(pull_request(checks=checks[4:])))
 
 
-def test_long_lists_are_cut_and_said_so() -> None:
-    warnings = tuple(f"warning {number}" for number in range(22))
+@pytest.mark.parametrize(("count", "more"), [(20, 0), (21, 1), (22, 2)])
+def test_a_long_list_is_cut_and_says_so(count: int, more: int) -> None:
+    warnings = tuple(f"warning {number}" for number in range(count))
     text = render(join(pull_request(warnings=warnings)))
 
-    assert "\n- warning 19\n- 2 more in the HTML report\n\n" in text
-    one_over = render(join(pull_request(warnings=warnings[:21])))
-    assert "\n- warning 19\n- 1 more in the HTML report\n\n" in one_over
-    assert "more in" not in render(join(pull_request(warnings=warnings[:20])))
-
-
-def test_long_logs_commands_and_regions_are_cut() -> None:
-    long = replace(
-        trapped(),
-        missing_regions=("r" * 200, "s" * 201),
-        log_tail="l" * 2_001,
-        reproduce="c" * 2_001,
-    )
-    text = render(join(facts(scenarios=(long,))))
-    note = "… 1 characters left out …"
-
-    assert f"\n{'r' * 200}\n{'s' * 50} {note} {'s' * 150}\n```\n" in text
-    assert f"\n{'l' * 500}\n{note}\n{'l' * 1_500}\n```\n" in text
-    # Half of a command does something else.
-    assert "```text\n(the command cannot be shown here: see verdict.json)\n```" in text
-
-
-def test_without_a_trace_or_operators_it_says_so() -> None:
-    nothing = OperatorsUse(kept=(), dtypes=(), elemwise_modes=())
-    text = render(join(facts(regions=RegionsUse(held=900, kept=0, by_tag=()), operators=nothing)))
-
-    assert "<details><summary>What was kept</summary>\n\nNo region was chosen by a trace." in text
-    assert "**Operators:** all" in text
+    note = f"- {more} more in the HTML report\n" if more else ""
+    assert f"\n- warning 19\n{note}\n" in text
 
 
 def test_many_failures_leave_room_for_everything_else() -> None:
@@ -422,15 +398,31 @@ def identity_of(**changes: object) -> dict[str, str]:
     return dict(found)
 
 
-def test_kept_regions_come_by_tag_the_largest_first() -> None:
-    known = RegionsUse(held=9, kept=3, by_tag=(tag("small", 1, 4), tag("large", 2, 5)))
-    unknown = RegionsUse(held=0, kept=3, by_tag=(tag("small", 1, 0), tag("large", 2, 0)))
+@pytest.mark.parametrize(
+    ("held", "by_tag", "title", "expected"),
+    [
+        (
+            *(9, (tag("small", 1, 4), tag("large", 2, 5)), ": 3 of 9 regions"),
+            ["| `large` | 2 | 5 |", "| `small` | 1 | 4 |"],
+        ),
+        (
+            *(0, (tag("small", 1, 0), tag("large", 2, 0)), ": 3 regions"),
+            ["| `large` | 2 |", "| `small` | 1 |"],
+        ),
+        (900, (), "", []),
+    ],
+)
+def test_kept_regions_come_by_tag_the_largest_first(
+    held: int, by_tag: tuple[TagUse, ...], title: str, expected: list[str]
+) -> None:
+    kept = sum(use.kept for use in by_tag)
+    regions = RegionsUse(held=held, kept=kept, by_tag=by_tag)
 
-    fold = comment.render_keep_set(replace(passing(), regions=known))
-    assert rows(fold) == ["| `large` | 2 | 5 |", "| `small` | 1 | 4 |"]
-    assert "What was kept: 3 of 9 regions" in fold
-    fold = comment.render_keep_set(replace(passing(), regions=unknown))
-    assert rows(fold) == ["| `large` | 2 |", "| `small` | 1 |"]
+    fold = comment.render_keep_set(replace(passing(), regions=regions))
+
+    assert rows(fold) == expected
+    assert f"<summary>What was kept{title}</summary>" in fold
+    assert ("No region was chosen by a trace." in fold) is not by_tag
 
 
 @pytest.mark.parametrize(
@@ -441,35 +433,29 @@ def test_operators_are_listed_up_to_a_limit(count: int, shown: str) -> None:
     uses = tuple(OperatorUse(name=f"op{number}", models=("m",)) for number in range(count))
     verdict: Verdict = replace(passing(), operators=replace(passing().operators, kept=uses))
 
-    [line] = [
-        line
-        for line in comment.render_keep_set(verdict).splitlines()
-        if line.startswith("**Operators:**")
-    ]
+    lines = comment.render_keep_set(verdict).splitlines()
+
+    [line] = (line for line in lines if line.startswith("**Operators:**"))
     assert line.endswith(shown)
 
 
 def test_the_identity_names_what_the_program_was_built_with() -> None:
-    plain = identity_of()
-    assert list(plain) == [
-        *("engine", "header generation", "toolchain", "trim", "minimum size", "device"),
-    ]
-    assert plain["engine"] == "`megengine` `c2f1e0b6a3d94857`"
-    assert plain["device"] == "`qemu-arm64` (`qemu`) `cpu: max`, `version: 7.2.22`"
-
+    """What only some builds have; the others are in comments that were looked at."""
     flags = (
         SizeFlagResult(name="small_code", value="Oz", why_not=""),
         SizeFlagResult(name="relocations", value="android", why_not="too old"),
     )
     good = facts()
-    full = identity_of(
+    verdict = replace(
+        passing(),
         engine=replace(good.engine, commit="", dirty=("a.cpp", "b.cpp")),
         toolchain=replace(good.toolchain, image="team/ndk"),
         trim=replace(good.trim, minimum_size=False, switched_off=("rtti",), means=flags),
         rebuild=Rebuild(compiled=4, units=40),
     )
-    assert full["engine"].endswith(", 2 changed files")
-    assert good.engine.digest in full["engine"]
+    full = dict(row.strip("| ").split(" | ") for row in rows(comment.identity(verdict)))
+
+    assert full["engine"].endswith(f"`{good.engine.digest}`, 2 changed files")
     assert full["image"] == "`team/ndk`"
     assert (full["minimum size"], full["switched off"]) == ("no", "`rtti`")
     assert (full["means"], full["not used"]) == ("`small_code Oz`", "relocations: too old")
@@ -501,33 +487,38 @@ def overgrown(*, measure: str = "", causes: tuple[Cause, ...] = (Cause.SOURCE,))
     return replace(made, checks=(check,))
 
 
-def test_a_budget_is_named_from_the_top_of_the_repository() -> None:
-    quick = replace(overgrown(), invocation=Invocation(config="quick/megtrim.yaml"))
+@pytest.mark.parametrize(
+    ("verdict", "begins", "ends"),
+    [
+        (
+            replace(overgrown(), invocation=Invocation(config="quick/megtrim.yaml")),
+            "**Cause:** source +59 KiB. **What to do:** make it smaller",
+            " The budget is at `quick/megtrim.yaml:16`.",
+        ),
+        # What a section grew by has no cause of its own.
+        (overgrown(measure="section .text"), "**What to do:**", ""),
+        (overgrown(causes=()), "**What to do:**", ""),
+    ],
+)
+def test_a_budget_says_why_and_where(verdict: Verdict, begins: str, ends: str) -> None:
+    step = describe_next_step(verdict)
 
-    assert describe_next_step(quick).endswith(" The budget is at `quick/megtrim.yaml:16`.")
-
-
-def test_a_cause_is_the_files_not_a_parts() -> None:
-    """What a section grew by has no cause of its own, and without a baseline nothing has one."""
-    assert describe_next_step(overgrown(measure="section .text")).startswith("**What to do:**")
-    assert describe_next_step(overgrown(causes=())).startswith("**What to do:**")
-
-
-def test_it_says_if_the_check_is_green_all_the_same() -> None:
-    pending = replace(unverified().checks[0], status=CheckStatus.UNVERIFIED, hint="wait for it")
-    green = replace(unverified(), checks=(pending,), unverified=UnverifiedPolicy.WARN)
-    red = replace(green, unverified=UnverifiedPolicy.FAIL)
-    said = "**What to do:** wait for it."
-
-    assert describe_next_step(green) == f"{said} Until then, this does not block the merge."
-    assert describe_next_step(red) == said
+    assert step.startswith(begins)
+    assert step.endswith(ends)
 
 
-def test_nothing_is_to_be_done_about_a_pass() -> None:
-    silent = replace(
-        unverified(),
-        checks=tuple(replace(each, hint="") for each in unverified().checks),
-    )
+PENDING = replace(unverified().checks[0], status=CheckStatus.UNVERIFIED, hint="wait for it")
+GREEN = replace(unverified(), checks=(PENDING,), unverified=UnverifiedPolicy.WARN)
 
-    assert describe_next_step(passing()) == ""
-    assert describe_next_step(silent) == ""
+
+@pytest.mark.parametrize(
+    ("verdict", "step"),
+    [
+        (GREEN, "**What to do:** wait for it. Until then, this does not block the merge."),
+        (replace(GREEN, unverified=UnverifiedPolicy.FAIL), "**What to do:** wait for it."),
+        (replace(GREEN, checks=(replace(PENDING, hint=""),)), ""),
+        (passing(), ""),
+    ],
+)
+def test_what_to_do_about_the_worst(verdict: Verdict, step: str) -> None:
+    assert describe_next_step(verdict) == step
