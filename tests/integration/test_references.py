@@ -10,6 +10,7 @@ import pytest
 from megtrim.functions.link_map import read_map
 from megtrim.size.references.linked_file import LinkedFile, read_graph
 from megtrim.util.process import Command, ProcessRunner
+from unit.size.references.made_graphs import list_targets
 
 _SOURCE = """
 extern "C" int puts(const char*);
@@ -48,7 +49,7 @@ def _link(folder: Path, kind: str, *more: str) -> LinkedFile:
 
 def _chain(found: LinkedFile, name: str) -> list[str]:
     graph = found.graph
-    chain = graph.chains(graph.roots).to(graph.by_name[name])
+    chain = graph.chain(graph.roots, graph.by_name[name])
     return [graph.parts[each].name for each in chain]
 
 
@@ -61,7 +62,7 @@ def test_the_linkers_relocations_show_the_chain(kind: str, tmp_path: Path) -> No
     assert _chain(found, "_ZNK6sample4Part5valueEi")[-2] == "_ZTVN6sample4PartE"
     message = next(
         number
-        for number in found.graph.references(found.graph.by_name["_ZN6sample4usedEi"])
+        for number in list_targets(found.graph, found.graph.by_name["_ZN6sample4usedEi"])
         if found.graph.parts[number].section.startswith(".rodata")
     )
     assert found.graph.parts[message].size_bytes >= len("a message")
@@ -76,7 +77,7 @@ def test_code_shows_nearly_the_same(kind: str, tmp_path: Path) -> None:
         called, seen = (
             {
                 each
-                for number in graph.references(graph.by_name[name])
+                for number in list_targets(graph, graph.by_name[name])
                 for each in graph.parts[number].names
                 if each.startswith("_ZN6sample")
             }

@@ -161,9 +161,7 @@ CUT = "… 1 characters left out …"
     [
         (
             {"crash": "signal 5\n```\n<b>\n", "conditions": crashed().conditions},
-            (
-                "</details>\n\n<details><summary>Crash</summary>\n\n````text\nsignal 5\n```\n<b>\n````\n",
-            ),
+            ("<summary>Crash</summary>\n\n````text\nsignal 5\n```\n<b>\n````\n\n</details>\n",),
         ),
         (
             {"missing_regions": REGIONS, "log_tail": " \n"},
