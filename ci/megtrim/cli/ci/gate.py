@@ -45,29 +45,43 @@ Outputs of the step:
 @click.argument("report", type=click.Path(path_type=Path))
 def gate(report: Path) -> int:
     """Exit with the status of the verdict in REPORT, or of a run that ended before a verdict."""
-    found = read_report(report, _read)
-    if found is not None:
-        size = "" if found.size_bytes is None else str(found.size_bytes)
-        _write_outputs(str(found.verdict), size)
-        show(f"{found.verdict}: {limits.clean_line(found.headline)}")
-        status = exit_code(found.verdict, found.unverified)
-        if status == InfrastructureFailure.exit_code:
-            show(_UNVERIFIED)
-        return status
-    _write_outputs("error", "")
-    ending = read_ending(report)
-    for line in str(ending).splitlines():
-        show(f"  {limits.clean_line(line)}")
-    return ending.exit
+    env = open_processes().env
+    found: Conclusion | EarlyExit | None = None
+    try:
+        found = read_report(report, _read)
+    finally:
+        known = found if isinstance(found, Conclusion) else None
+        size_bytes = known.size_bytes if known else None
+        write_output(env, "verdict", str(known.verdict) if known else "error")
+        write_output(env, "size", "" if size_bytes is None else str(size_bytes))
+    if not isinstance(found, Conclusion):
+        for line in str(found).splitlines():
+            show(f"  {limits.clean_line(line)}")
+        return found.exit
+    show(f"{found.verdict}: {limits.clean_line(found.headline)}")
+    status = exit_code(found.verdict, found.unverified)
+    if status == InfrastructureFailure.exit_code:
+        show(_UNVERIFIED)
+    return status
 
 
-def read_report(report: Path, read: Callable[..., T]) -> T | None:
-    """Return what ``read`` makes of a run's verdict; None if it ended before one."""
-    path = report / VERDICT_FILE
-    if not path.is_file():
-        return None
-    _expect_alone(report)
-    return read(limits.read_text(path, hint=_HINT), source=str(path))
+def read_report(report: Path, read: Callable[..., T]) -> T | EarlyExit:
+    """Return what ``read`` makes of a run's verdict, or how the run ended before one.
+
+    Raises InfrastructureFailure where it left neither.
+    """
+    path, left = report / VERDICT_FILE, report / limits.ENDING_FILE
+    if path.is_file():
+        if left.exists():  # one of them is older
+            msg = f"{report}: found {VERDICT_FILE} and {limits.ENDING_FILE}, expected one of them"
+            raise InputError(msg, hint="two runs wrote there: empty the folder, and run again")
+        return read(limits.read_text(path, hint=_HINT), source=str(path))
+    if left.is_file():
+        from megtrim.evidence.fields import parse_ending
+
+        return parse_ending(limits.read_text(left, hint=_HINT), source=str(left))
+    msg = f"{report}: {NOTHING_LEFT}"
+    raise InfrastructureFailure(msg, hint="look at the build job, and run it again")
 
 
 def _read(text: str, *, source: str) -> Conclusion:
@@ -76,27 +90,3 @@ def _read(text: str, *, source: str) -> Conclusion:
     from megtrim.verdict.model import parse_verdict
 
     return conclude(parse_verdict(text, source=source))
-
-
-def read_ending(report: Path) -> EarlyExit:
-    """Return how a run ended that left no verdict. Raises InfrastructureFailure for none."""
-    path = report / limits.ENDING_FILE
-    if path.is_file():
-        from megtrim.evidence.fields import parse_ending
-
-        return parse_ending(limits.read_text(path, hint=_HINT), source=str(path))
-    msg = f"{report}: {NOTHING_LEFT}"
-    raise InfrastructureFailure(msg, hint="look at the build job, and run it again")
-
-
-def _write_outputs(verdict: str, size: str) -> None:
-    env = open_processes().env
-    write_output(env, "verdict", verdict)
-    write_output(env, "size", size)
-
-
-def _expect_alone(report: Path) -> None:
-    """Refuse a verdict next to the ending of a run without one: one of them is older."""
-    if (report / limits.ENDING_FILE).exists():
-        msg = f"{report}: found {VERDICT_FILE} and {limits.ENDING_FILE}, expected one of them"
-        raise InputError(msg, hint="two runs wrote there: empty the folder, and run again")

@@ -17,14 +17,13 @@ from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE
 from megtrim.chain.graph import SIZE, Stage, tasks_up_to
 from megtrim.checks.invocation import Options
-from megtrim.cli.ci.github.client import open_api
+from megtrim.cli.ci.github.client import open_job
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import common, config_path_option, out_option
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.baselines import Base, BaselineSource, FoundBaseline, find
-from megtrim.github.event import read_event
 from megtrim.github.runner import one_line, write_output
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
@@ -83,9 +82,7 @@ def find_baseline(out: Path, config: str, artifact: str, quick: bool) -> int:
     Only runs of this repository on the base branch count; what runs of forks stored is not used.
     """
     console = open_console()
-    env = open_processes().env
-    event = read_event(env)
-    api = open_api(env, event)
+    env, event, api = open_job()
     found = find(api, event, config=config, artifact=artifact, now_s=time.time(), quick=quick)
     for warning in found.warnings:
         console.warn(one_line(warning, most=1000))

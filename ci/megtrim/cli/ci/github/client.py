@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from megtrim.chain.filenames import VERDICT_FILE
+from megtrim.cli.environment import open_processes
 from megtrim.github.api import Api
-from megtrim.github.event import Event
+from megtrim.github.event import Event, read_event
 from megtrim.github.runner import one_line
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_text
@@ -25,6 +26,13 @@ _TAGS = "refs/tags/"
 def open_api(env: Mapping[str, str], event: Event) -> Api:
     token = env.get("GITHUB_TOKEN", "").strip()
     return Api(event.api_url, token, user_agent=f"megtrim/{version('megtrim')}")
+
+
+def open_job() -> tuple[Mapping[str, str], Event, Api]:
+    """Return the environment of this job, its event, and the API that it may ask."""
+    env = open_processes().env
+    event = read_event(env)
+    return env, event, open_api(env, event)
 
 
 def expect_default_branch(event: Event) -> None:

@@ -1,4 +1,4 @@
-"""``megtrim ci github history``: a night, or the sizes of a commit, join the history.
+"""``megtrim ci github history``, ``base`` and ``regression-issues``: what is kept of nights.
 
 Nothing that is read here is executed: runs are JSON, and git is asked for objects alone.
 """
@@ -13,10 +13,16 @@ import click
 
 from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.cli.ci.evidence.join import links, write_forms
-from megtrim.cli.ci.github.client import expect_default_branch, open_api, read_runs, read_verdict
+from megtrim.cli.ci.github.client import (
+    expect_default_branch,
+    open_api,
+    open_job,
+    read_runs,
+    read_verdict,
+)
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes, read_now
-from megtrim.cli.options import Command, config_path_option
+from megtrim.cli.options import config_path_option
 from megtrim.cli.perf.history import load_run
 from megtrim.github.api import Api
 from megtrim.github.commits import fetch_commit, fetch_head, fetch_start, is_ancestor, list_rewrites
@@ -55,27 +61,27 @@ _PATH = click.Path(path_type=Path)
 _COMMIT_DIGITS = 12
 _MOST_BASES = 10
 _LONGEST_BRANCH = 80
+_history_option = click.option(
+    "--history",
+    type=_PATH,
+    default=Path("history"),
+    show_default=True,
+    help="Folder of the history; it may be missing.",
+)
+_branch_option = click.option(
+    "--branch", default="perf-history", show_default=True, help="Branch of the history."
+)
+_repository_option = click.option(
+    "--repository",
+    type=_PATH,
+    default=Path(),
+    help="Any checkout, for git to keep objects in. [default: the current folder]",
+)
 _WORDS = {
     IssueState.REGRESSED: "updated",
     IssueState.FIXED: "closed: repaired",
     IssueState.DUPLICATE: "closed: another one is open",
 }
-
-
-def _branch_options(command: Command) -> Command:
-    for option in (
-        click.option(
-            "--repository",
-            type=_PATH,
-            default=Path(),
-            help="Any checkout, for git to keep objects in. [default: the current folder]",
-        ),
-        click.option(
-            "--branch", default="perf-history", show_default=True, help="Branch of the history."
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 @click.group(
@@ -99,27 +105,18 @@ which needs `permissions: actions: read, contents: read`.
 """
 )
 @click.argument("report", type=_PATH)
-@click.option(
-    "--history",
-    "folder",
-    type=_PATH,
-    default=Path("history"),
-    show_default=True,
-    help="Folder of the history; it may be missing.",
-)
+@_history_option
 @click.option("--artifact", default="", help="Artifact of this run that holds the report.")
-def add(report: Path, folder: Path, artifact: str) -> int:
+def add(report: Path, history: Path, artifact: str) -> int:
     """Write the runs of a night next to its REPORT, and the history into it.
 
     A run has the time at which the workflow was started: a repeated job writes the same file.
     """
-    env = open_processes().env
     verdict = read_verdict(report)
     if verdict.performance is None:
         show("no times were measured: nothing joins the history")
         return EXIT_PASS
-    event = read_event(env)
-    api = open_api(env, event)
+    env, event, api = open_job()
     facts = NightFacts(
         commit=fetch_commit(api, event.repository, event.head_sha),
         measured_at=fetch_start(api, event.repository, event.run_id),
@@ -128,7 +125,7 @@ def add(report: Path, folder: Path, artifact: str) -> int:
     runs = make_runs(verdict, facts)
     for run in runs:
         write_atomically(report / RUNS_FOLDER / f"{run.id}.json", dump_run(run))
-    every = {each.id: each for each in (*read_runs(folder), *runs)}
+    every = {each.id: each for each in (*read_runs(history), *runs)}
     verdict = add_history(verdict, tuple(every.values()))
     write_forms(verdict, report, links(env, event.run_url, artifact))
     write_atomically(report / VERDICT_FILE, to_json(verdict))
@@ -146,7 +143,8 @@ which needs `permissions: contents: write`.
 """
 )
 @click.argument("report", type=_PATH)
-@_branch_options
+@_branch_option
+@_repository_option
 def push(report: Path, branch: str, repository: Path) -> int:
     """Append the runs of REPORT to the history's branch of this run's repository.
 
@@ -180,7 +178,8 @@ which needs `permissions: contents: write`.
 )
 @click.argument("baseline", type=_PATH)
 @config_path_option("sizes of others are refused")
-@_branch_options
+@_branch_option
+@_repository_option
 def push_sizes(baseline: Path, config: str, branch: str, repository: Path) -> int:
     """Append the sizes in BASELINE to the history's branch of this run's repository.
 
@@ -221,41 +220,19 @@ def _append(
     entries: Sequence[HistoryEntry],
 ) -> str:
     """Append to the branch, and annotate the run if someone may have dropped entries of it."""
-    commit = _open_branch(processes, event, repository, branch).append(entries)
-    for each in list_rewrites(open_api(processes.env, event), event.repository, branch):
-        text = f"{each}: compare it with the entries that you expect"
-        title = f"The history {branch} was rewritten"
-        show_command(annotation("warning", text, title=title))
-    return commit
-
-
-def _open_branch(
-    processes: ProcessRunner, event: Event, repository: Path, branch: str
-) -> DataBranch:
     token = processes.env.get("GITHUB_TOKEN", "").strip()
     if not token:
         msg = "there is no GitHub token"
         raise InputError(msg, hint="pass the job's own: env GITHUB_TOKEN")
     encoded = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-    remote = f"{event.server_url}/{event.repository}"
-    return DataBranch(
-        processes, repository, branch, remote=remote, header=f"Authorization: basic {encoded}"
-    )
-
-
-def _common_options(command: Command) -> Command:
-    for option in (
-        click.option(
-            "--history",
-            type=_PATH,
-            default=Path("history"),
-            show_default=True,
-            help="Folder of the history; it may be missing.",
-        ),
-        config_path_option("each has issues of its own"),
-    ):
-        command = option(command)
-    return command
+    remote, header = f"{event.server_url}/{event.repository}", f"Authorization: basic {encoded}"
+    opened = DataBranch(processes, repository, branch, remote=remote, header=header)
+    commit = opened.append(entries)
+    for each in list_rewrites(open_api(processes.env, event), event.repository, branch):
+        text = f"{each}: compare it with the entries that you expect"
+        title = f"The history {branch} was rewritten"
+        show_command(annotation("warning", text, title=title))
+    return commit
 
 
 @click.command(
@@ -272,7 +249,8 @@ From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GI
 which needs `permissions: contents: read, issues: read`.
 """
 )
-@_common_options
+@config_path_option("each has issues of its own")
+@_history_option
 def base(config: str, history: Path) -> int:
     """Print the commit that a night of performance is compared with.
 
@@ -280,9 +258,7 @@ def base(config: str, history: Path) -> int:
     one before that, so that the regression is seen until it is repaired or accepted. What is no
     ancestor of the default branch's head is no base, whatever history and issues say.
     """
-    env = open_processes().env
-    event = read_event(env)
-    api = open_api(env, event)
+    env, event, api = open_job()
     known = _read_known(IssueTracker(api, event.repository, label=LABEL).list_own())
     found = list_bases(known, read_runs(history), config=config, head=event.head_sha)
     commit = _choose_ancestor(api, event, found)
@@ -317,7 +293,8 @@ which needs `permissions: issues: write`.
 """,
 )
 @click.argument("report", type=_PATH)
-@_common_options
+@config_path_option("each has issues of its own")
+@_history_option
 @click.option("--base", "base_commit", default="", help="Commit that it was compared with.")
 @click.option("--artifact", default="", help="Artifact of this run that holds the report.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")

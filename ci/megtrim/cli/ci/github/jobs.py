@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from megtrim.checks.invocation import Invocation
-from megtrim.cli.ci.github.client import open_api, read_verdict
+from megtrim.cli.ci.github.client import open_job, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import config_path_option
 from megtrim.config.config_id import id_of
 from megtrim.evidence.evidence import PendingReason, expect_configuration
-from megtrim.github.event import Event, read_event
+from megtrim.github.event import Event
 from megtrim.github.jobs import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
 from megtrim.github.proposal import (
@@ -100,25 +100,20 @@ def wait(jobs: int, pickup: float, run_minutes: float, config: str) -> int:
     Always exits with 0; a job whose state GitHub does not report counts as late.
     """
     console = open_console()
-    env = open_processes().env
     limits = PollingLimits(
-        jobs=jobs,
-        pickup_s=60 * pickup,
-        run_s=60 * run_minutes,
-        config_id=id_of(config),
+        jobs=jobs, pickup_s=60 * pickup, run_s=60 * run_minutes, config_id=id_of(config)
     )
-    ended = _wait(env, limits, console)
+    ended = _wait(limits, console)
     if ended.failure is not None:
         console.warn(one_line(str(ended.failure), most=1000))
-    write_output(env, "pending", ended.pending or "")
+    write_output(open_processes().env, "pending", ended.pending or "")
     show(f"device jobs: {ended.text}" + (f" ({ended.pending})" if ended.pending else ""))
     return EXIT_PASS
 
 
-def _wait(env: Mapping[str, str], limits: PollingLimits, console: Console) -> WaitResult:
+def _wait(limits: PollingLimits, console: Console) -> WaitResult:
     try:
-        event = read_event(env)
-        api = open_api(env, event)
+        _, event, api = open_job()
         return wait_for_jobs(
             api, event, limits, pause=time.sleep, clock=time.monotonic, say=console.say
         )
@@ -200,9 +195,8 @@ def propose(
     Running it again changes nothing. A pull request that is no longer needed stays open.
     """
     console = open_console()
-    env = open_processes().env
-    event = read_event(env)
-    proposer = PullRequestProposer(open_api(env, event), event.repository)
+    env, event, api = open_job()
+    proposer = PullRequestProposer(api, event.repository)
     path = _inside(keep_set, project)
     keep, verdict = read_folder(keep_set), read_verdict(report)
     if config is not None:
@@ -242,14 +236,11 @@ def propose(
         _start(proposer, proposed, workflow, branch, console)
     write_output(env, "outcome", proposed.outcome)
     write_output(env, "pull-request", str(proposed.number or ""))
-    show(_describe_proposal(proposed, path, base))
-    return EXIT_PASS
-
-
-def _describe_proposal(proposed: PullRequestState, path: str, base: str) -> str:
     if proposed.outcome is ProposalResult.UNCHANGED:
-        return f"{path} is what {one_line(base)} has: nothing to propose"
-    return f"pull request {proposed.number}: {proposed.outcome}"
+        show(f"{path} is what {one_line(base)} has: nothing to propose")
+    else:
+        show(f"pull request {proposed.number}: {proposed.outcome}")
+    return EXIT_PASS
 
 
 def _base(event: Event) -> str:

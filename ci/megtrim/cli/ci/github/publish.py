@@ -15,7 +15,7 @@ import click
 
 from megtrim.checks.invocation import REPORT_ARTIFACT
 from megtrim.checks.statuses import exit_code
-from megtrim.cli.ci.gate import read_ending, read_report
+from megtrim.cli.ci.gate import read_report
 from megtrim.cli.ci.github.client import open_api
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes
@@ -142,13 +142,9 @@ def publish(
 
 def _annotate(found: Sequence[Annotation], before: Sequence[Annotation]) -> None:
     for each in found:
-        if each in before:
-            continue
-        show_command(
-            runner.annotation(
-                each.level, each.message, title=each.title, file=each.file, line=each.line
-            )
-        )
+        if each not in before:
+            place = {"title": each.title, "file": each.file, "line": each.line}
+            show_command(runner.annotation(each.level, each.message, **place))
 
 
 def _comment(
@@ -237,8 +233,8 @@ def _find_report(reports: Path, artifact: str, chosen: str) -> Path:
 
 def _config_of(report: Path) -> str:
     with suppress(MegtrimError):
-        verdict = read_report(report, parse_verdict)
-        return read_ending(report).config if verdict is None else verdict.invocation.config
+        found = read_report(report, parse_verdict)
+        return found.invocation.config if isinstance(found, Verdict) else found.config
     return ""
 
 
@@ -248,12 +244,11 @@ def _judge(report: Path, chosen: str) -> tuple[int, Verdict | None]:
     Raises MegtrimError for a report that is missing, or is not this toolchain's.
     """
     _, name = split(chosen)
-    verdict = read_report(report, parse_verdict)
-    if verdict is not None:
-        expect_configuration("the verdict", verdict.invocation.config, chosen)
-        show(f"{name}: {verdict.verdict}: {limits.clean_line(verdict.headline)}")
-        return exit_code(verdict.verdict, verdict.unverified), verdict
-    ending = read_ending(report)
-    expect_configuration("the report", ending.config, chosen)
-    show(f"{name}: {limits.clean_line(str(ending))}")
-    return ending.exit, None
+    found = read_report(report, parse_verdict)
+    if isinstance(found, Verdict):
+        expect_configuration("the verdict", found.invocation.config, chosen)
+        show(f"{name}: {found.verdict}: {limits.clean_line(found.headline)}")
+        return exit_code(found.verdict, found.unverified), found
+    expect_configuration("the report", found.config, chosen)
+    show(f"{name}: {limits.clean_line(str(found))}")
+    return found.exit, None

@@ -7,14 +7,13 @@ own wheel, and files are taken as they are.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from megtrim.cli.ci.github.client import open_api, read_tag
+from megtrim.cli.ci.github.client import open_job, read_tag
 from megtrim.cli.echo import show
-from megtrim.cli.environment import open_processes
-from megtrim.github.event import read_event
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
 from megtrim.regions.keepset_files import parse_keep_set
@@ -61,10 +60,9 @@ def release(archive: Path) -> int:
     It is published with all of its files or not at all. Run again, it mends what an earlier
     attempt left; a release that is there with other files is refused, and so is a tag that moved.
     """
-    env = open_processes().env
-    event = read_event(env)
+    env, event, api = open_job()
     tag = read_tag(event)
-    publisher = ReleasePublisher(open_api(env, event), event.repository)
+    publisher = ReleasePublisher(api, event.repository)
     with open_release(archive) as folder:
         found = check_release(folder)
         expect_whole(found, archive)
@@ -79,12 +77,16 @@ def release(archive: Path) -> int:
         notes=notes,
         assets=assets | {archive.name: archive.read_bytes()},
     )
+    _publish(publisher, wanted, env)
+    write_output(env, "sha256", found.sha256)
+    return EXIT_PASS
+
+
+def _publish(publisher: ReleasePublisher, wanted: WantedRelease, env: Mapping[str, str]) -> None:
     url = publisher.publish(wanted)
     write_output(env, "url", url)
-    write_output(env, "sha256", found.sha256)
-    add_summary(env, f"# {tag}\n\n{notes}")
+    add_summary(env, f"# {wanted.tag}\n\n{wanted.notes}")
     show(f"published {url}")
-    return EXIT_PASS
 
 
 def _find_before(publisher: ReleasePublisher, tag: str) -> DescribedRelease | None:
@@ -136,16 +138,12 @@ def release_files(folder: Path, notes: Path) -> int:
     again, it mends what an earlier attempt left; a release that is there with other files is
     refused, and so is a tag that moved.
     """
-    env = open_processes().env
-    event = read_event(env)
+    env, event, api = open_job()
     tag = read_tag(event)
     text = read_text(notes, most_bytes=_MOST_NOTES_BYTES, expected="the notes of a release")
     assets = _read_files(folder, leaving_out=notes)
     wanted = WantedRelease(tag=tag, commit=event.sha, notes=text, assets=assets)
-    url = ReleasePublisher(open_api(env, event), event.repository).publish(wanted)
-    write_output(env, "url", url)
-    add_summary(env, f"# {tag}\n\n{text}")
-    show(f"published {url}")
+    _publish(ReleasePublisher(api, event.repository), wanted, env)
     return EXIT_PASS
 
 
@@ -156,7 +154,8 @@ def _read_files(folder: Path, *, leaving_out: Path) -> dict[str, bytes]:
     stated = parse_checksums(decode(found, shown=str(sums)), source=str(sums))
     named = {path.name for path in folder.iterdir() if path.absolute() != leaving_out.absolute()}
     if named != {*stated, CHECKSUMS_FILE}:
-        msg = f"{sums} does not name the files of {folder}: {_list_names(named ^ {*stated})}"
+        differing = sorted((named ^ {*stated}) - {CHECKSUMS_FILE})[:10]
+        msg = f"{sums} does not name the files of {folder}: {', '.join(differing)}"
         raise InputError(msg, hint="build the files again, into a new folder")
     assets = {CHECKSUMS_FILE: found}
     for name, sha256 in stated.items():
@@ -166,7 +165,3 @@ def _read_files(folder: Path, *, leaving_out: Path) -> dict[str, bytes]:
             raise ProductFailure(msg, hint="run the job again that built it")
         assets[name] = data
     return assets
-
-
-def _list_names(names: set[str]) -> str:
-    return ", ".join(sorted(names - {CHECKSUMS_FILE})[:10])
