@@ -25,12 +25,8 @@ from megtrim.evidence.limits import ENDING_FILE
 from megtrim.github.issues import key_of
 from support.megtrim_cli import run_megtrim
 
-CONFIGS = {
-    "app": "megtrim.yaml",
-    "android": "android/megtrim.yaml",
-}
+CONFIGS = {"app": "megtrim.yaml", "android": "android/megtrim.yaml"}
 QUICK = "quick/megtrim.yaml"
-"""The file with several toolchains."""
 TOOLCHAINS = ("desk", "board")
 SUFFIXES = {"app": "", "android": ".android"}
 LEGS = {"desk": ".quick_desk", "board": ".quick_board"}
@@ -44,7 +40,6 @@ JOBS = {
 LEG_JOBS = {
     f"size quick {name} / {job}": "success" for name in TOOLCHAINS for job in ("build", "verdict")
 } | {"size quick / verdict": "success"}
-"""The last one is the summary's."""
 QUICK_CALLER = "megtrim.quick.yml"
 CALLER = """\
 name: megtrim
@@ -112,7 +107,6 @@ class Checks:
 
 @pytest.fixture(scope="module")
 def stored(world: World) -> Checks:
-    """The default branch has all of them, and stores their baselines."""
     world.forge.merge(world.adopted)
     kept = Path("megtrim/keepset", stranger.SCENARIO_FILE)
     strict = stranger.CONFIG.replace("growth: 16 KiB", "growth: 1 KiB")
@@ -251,7 +245,6 @@ def test_growth_is_the_same_to_the_byte_on_every_machine(joined: Chapter, stored
 
 
 def test_a_publisher_of_junit_counts_all_cases(changed: Chapter, joined: Chapter) -> None:
-    """It reads the files of all as one: what has one class and name would be one case."""
     runs = {**dict.fromkeys(SUFFIXES.values(), changed.run)}
     runs |= dict.fromkeys(LEGS.values(), joined.run)
     cases = [

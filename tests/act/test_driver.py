@@ -96,7 +96,6 @@ def test_what_a_job_left_is_reported(act: Act, tmp_path: Path) -> None:
 
 
 def test_a_job_that_no_runner_takes_is_seen(act: Act, tmp_path: Path) -> None:
-    """By itself, act says nothing of it and ends with success."""
     device = {
         "name": "device ${{ matrix.name }}",
         "runs-on": ["self-hosted", "megtrim"],
@@ -105,10 +104,7 @@ def test_a_job_that_no_runner_takes_is_seen(act: Act, tmp_path: Path) -> None:
     }
     offline = run(act, tmp_path / "offline", {"device": device})
     assert offline.rc == 0
-    assert offline.conclusions == {
-        "device arm64 1/2": "no runner",
-        "device arm64 2/2": "no runner",
-    }
+    assert offline.conclusions == {"device arm64 1/2": "no runner", "device arm64 2/2": "no runner"}
 
 
 def test_the_bait_is_taken_by_a_workflow_that_trusts_a_title(act: Act, tmp_path: Path) -> None:

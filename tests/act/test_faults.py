@@ -18,13 +18,11 @@ CHECKOUT_FAULT = "MEGTRIM_STAND_IN_FAULT"
 @pytest.fixture(scope="module")
 def settled(world: World) -> World:
     world.forge.merge(world.adopted)
-    stored = world.forge.run_push()
-    assert stored.conclusions == WITH_DEVICE
+    assert world.forge.run_push().conclusions == WITH_DEVICE
     return world
 
 
 def change(world: World, branch: str) -> int:
-    """Open a pull request that changes the program, so that no proof holds for it."""
     size = 64 + 8 * len(world.forge.api.pulls)
     return world.propose(branch, {stranger.MAIN: stranger.with_table(size)})
 

@@ -133,10 +133,7 @@ def test_a_regression_opens_one_issue(clean: Night, slow: Night) -> None:
     assert [name for name in run.artifacts if "times" in name] == ["megtrim-times-desk-1"]
     (issue,) = slow.issues
     assert run.jobs["build"].outputs["commit"] == good
-    assert (issue["title"], issue["state"]) == (
-        "tiny-mobile/default on desk got slower",
-        "open",
-    )
+    assert (issue["title"], issue["state"]) == ("tiny-mobile/default on desk got slower", "open")
     assert issue["labels"] == [{"name": "megtrim-regression"}]
     body = issue["body"]
     (row,) = (each for each in rows(run).values() if each["scenario"] == DESK)

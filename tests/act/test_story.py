@@ -29,7 +29,6 @@ REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "succ
 
 
 def explain(cause: str, chapter: Chapter, budget: dict[str, Any]) -> str:
-    """Return the comment's line about the only cause, which has all of the growth."""
     growth = format_growth(budget["used_bytes"])
     assert f"\\\nCause: {cause} {growth}. Unchanged: " in chapter.body
     _, _, section = chapter.body.partition("### Why sizes changed\n\n")

@@ -34,7 +34,6 @@ class World:
     forge: Forge
     config: str = stranger.CONFIG
     history: bool = False
-    """Sizes of the default branch join the history."""
     adopted: int = field(default=0, init=False)
 
     def begin(self) -> None:

@@ -19,8 +19,6 @@ Change = Callable[[dict[str, Any]], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concluded:
-    """What came of a report."""
-
     verdict: str
     gate: int
     text: str
@@ -35,7 +33,6 @@ class Concluded:
         assert (self.verdict, self.gate) == ("", 2)
 
     def expect_no_pass(self) -> None:
-        """Expect that it says anything but that all is well."""
         assert self.verdict != "pass"
         assert self.verdict or self.gate != 0
 

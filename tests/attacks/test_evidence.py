@@ -23,7 +23,6 @@ BOTH = ("evidence", AGAIN)
 
 @pytest.fixture
 def papers(arena: Arena) -> Documents:
-    """What the jobs of a good pull request left; joined as it is, it passes."""
     documents = Documents(arena)
     documents.start()
     documents.conclude().expect_pass()  # else the attempts would prove nothing

@@ -17,13 +17,14 @@ import pytest
 
 from attacks.arena import Arena
 from megtrim.checks.statuses import CheckStatus, VerdictKind
-from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
+from megtrim.evidence.evidence import Evidence, EvidenceResult, parse_set
 from megtrim.release.aar import CONFIG_PATH
 from megtrim.release.archive import ReleaseFile, write_archive
 from megtrim.release.check import add_proofs, check_release, clean_proofs
 from megtrim.release.contents import PROOFS_PATH, README_FILE, RELEASE_FILE, ReleaseContents
 from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, DOCUMENTS, STATEMENT_FILE, seal
 from megtrim.release.prove import prove
+from megtrim.util.strict_json import dump
 from support.megtrim_cli import run_megtrim
 from unit.release.examples import as_files, contents, documents, proofs_of, sha, sum_up, write
 
@@ -83,7 +84,7 @@ def without(described: ReleaseContents, *paths: str) -> dict[str, str]:
 
 
 def test_an_honest_release(tmp_path: Path) -> None:
-    for name, texts in (("a", forge()), ("b", forge(PROVEN, {PROOFS_PATH: dump_set(PROOFS)}))):
+    for name, texts in (("a", forge()), ("b", forge(PROVEN, {PROOFS_PATH: dump(PROOFS)}))):
         write(tmp_path / name, texts)
         assert run_megtrim("release", "verify", name, cwd=tmp_path).rc == 0
 
@@ -106,7 +107,7 @@ def with_proofs(change: Callable[[Evidence, EvidenceResult], Any]) -> dict[str, 
     entry, *rest = PROOFS.entries
     entry, row = change(entry, entry.results[0])
     entries = (replace(entry, results=(row, *entry.results[1:])), *rest)
-    return forge(PROVEN, {PROOFS_PATH: dump_set(replace(PROOFS, entries=entries))})
+    return forge(PROVEN, {PROOFS_PATH: dump(replace(PROOFS, entries=entries))})
 
 
 def with_device(entry: Evidence, **changes: Any) -> Evidence:
@@ -194,9 +195,7 @@ ATTEMPTS: dict[str, tuple[tuple[str, Forged], ...]] = {
             lambda entry, row: (with_device(entry, facts={"host": "a"}), row),
         )
     ),
-    "proofs_that_nothing_needs": (
-        (PROOFS_PATH, partial(forge, more={PROOFS_PATH: dump_set(PROOFS)})),
-    ),
+    "proofs_that_nothing_needs": ((PROOFS_PATH, partial(forge, more={PROOFS_PATH: dump(PROOFS)})),),
 }
 
 

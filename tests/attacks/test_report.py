@@ -14,7 +14,8 @@ import pytest
 
 from attacks.arena import ARTIFACT, Arena
 from attacks.tampering import edit
-from megtrim.evidence.fields import EarlyExit, dump_ending
+from megtrim.evidence.fields import EarlyExit
+from megtrim.util.strict_json import dump
 
 pytestmark = [pytest.mark.chain]
 
@@ -133,7 +134,7 @@ def test_a_report_that_is_empty(report: Report) -> None:
 def test_an_ending_next_to_a_verdict(report: Report) -> None:
     report.start("honest")
     ending = EarlyExit(exit=2, message="no configuration", hint="")
-    (report.folder / "ending.json").write_text(dump_ending(ending), encoding="utf-8")
+    (report.folder / "ending.json").write_text(dump(ending), encoding="utf-8")
 
     assert report.gate() != 0
 

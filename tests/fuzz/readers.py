@@ -15,10 +15,10 @@ from megtrim.elf.layout import segments
 from megtrim.elf.needed_libraries import find_exported_runtime
 from megtrim.elf.sections import parse_elf
 from megtrim.elf.symbol_table import parse_table
-from megtrim.evidence.bundle import JobPurpose, dump_bundle, parse_bundle
-from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
-from megtrim.evidence.fields import EarlyExit, dump_ending, parse_ending
-from megtrim.evidence.times import dump_record, expect_of, parse_record
+from megtrim.evidence.bundle import JobPurpose, parse_bundle
+from megtrim.evidence.evidence import EvidenceSet, parse_set
+from megtrim.evidence.fields import EarlyExit, parse_ending
+from megtrim.evidence.times import expect_of, parse_record
 from megtrim.functions.link_map import parse_map
 from megtrim.functions.observables import (
     FunctionList,
@@ -232,25 +232,25 @@ READERS = (
     ),
     FileReader(
         "ending.json",
-        (dump_ending(EarlyExit(exit=2, message="m", hint="h")).encode(),),
+        (dump(EarlyExit(exit=2, message="m", hint="h")).encode(),),
         _text(lambda text: parse_ending(text, source="e")),
     ),
     FileReader(
         "evidence.json",
         (
-            dump_set(EvidenceSet(entries=(evidence(),))).encode(),
+            dump(EvidenceSet(entries=(evidence(),))).encode(),
             written(evidence(timed(record()), purpose=JobPurpose.TIME)).encode(),
         ),
         _text(lambda text: parse_set(text, source="e")),
     ),
     FileReader(
         "bundle.json",
-        (dump_bundle(bundle()).encode(), dump_bundle(time_bundle()).encode()),
+        (dump(bundle()).encode(), dump(time_bundle()).encode()),
         _text(lambda text: parse_bundle(text, source="b")),
     ),
     FileReader(
         "record of a contest",
-        (dump_record(record(result=contest_result(samples=tuple(samples()[:2])))).encode(),),
+        (dump(record(result=contest_result(samples=tuple(samples()[:2])))).encode(),),
         _text(_read_record),
     ),
     FileReader(

@@ -94,7 +94,7 @@ def test_two_jobs_take_times_as_one_machine_would(team: TimingTeam) -> None:
     local = team.measure()
 
     assert [(each["shard"], each["artifact"]) for each in jobs["device"]["include"]] == [
-        *(("1/2", "megtrim-times-any-1"), ("2/2", "megtrim-times-any-2")),
+        *(("1/2", "megtrim-times-any-1"), ("2/2", "megtrim-times-any-2"))
     ]
     assert jobs["emulated"] == {"include": []}
     found = rows(joined)
@@ -109,12 +109,8 @@ def test_two_jobs_take_times_as_one_machine_would(team: TimingTeam) -> None:
     # Shards take turns by id: each of the two machines has contests of both models.
     gone = {name for name, row in rows(lost).items() if row["status"] == "infrastructure"}
     assert gone == {f"{MOBILE} fast-run", f"{QUANT} baseline", f"{QUANT} load_and_run trimming"}
-    assert {rows(lost)[name]["reason"] for name in gone} == {
-        "no device job brought a result of it",
-    }
+    assert {rows(lost)[name]["reason"] for name in gone} == {"no device job brought a result of it"}
     for name in set(ROWS) - gone:
         assert times(rows(lost)[name]) == times(found[name])
     assert (lost["verdict"], late["verdict"]) == ("unverified", "unverified")
-    assert {rows(late)[name]["reason"] for name in gone} == {
-        "the device job had not ended in time",
-    }
+    assert {rows(late)[name]["reason"] for name in gone} == {"the device job had not ended in time"}

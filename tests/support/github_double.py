@@ -31,8 +31,6 @@ from support.github_state import BOT, Refused, Repository, as_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request, as it came, and the status that it got (0: the connection was cut)."""
-
     method: str
     path: str
     query: dict[str, str]
@@ -46,8 +44,6 @@ class Call:
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """What happens to the next ``times`` requests that fit."""
-
     method: str
     path: re.Pattern[str]
     status: int

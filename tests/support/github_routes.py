@@ -13,7 +13,6 @@ from werkzeug.routing import Map, Rule
 
 from support import github_release_routes
 from support.github_state import (
-    NO_COMMIT,
     Asked,
     Refused,
     Repository,
@@ -22,9 +21,6 @@ from support.github_state import (
     paged,
     tree_sha,
 )
-
-_LARGEST_INLINE = 1024 * 1024
-"""Bytes of a file that the contents API still gives as text."""
 
 
 def answer(
@@ -63,10 +59,6 @@ def _comment(asked: Asked, comment_id: int) -> dict[str, Any]:
     if comment_id not in asked.repository.comments:
         raise Refused(404, "Not Found")
     return asked.repository.comments[comment_id]
-
-
-def get_comment(asked: Asked, comment_id: int) -> Response:
-    return as_json(_comment(asked, comment_id))
 
 
 def edit_comment(asked: Asked, comment_id: int) -> Response:
@@ -148,19 +140,14 @@ def storage(asked: Asked, artifact_id: int) -> Response:
     return Response(asked.repository.archives[artifact_id], mimetype="application/zip")
 
 
-def list_runs(asked: Asked, fits: Callable[[dict[str, Any]], bool] = bool) -> Response:
-    runs = filter(fits, asked.repository.runs.values())
-    every = sorted(runs, key=lambda each: -each["id"])
-    for parameter, key in (("head_sha",) * 2, ("event",) * 2, ("branch", "head_branch")):
-        if parameter in asked.query:
-            every = [each for each in every if each[key] == asked.query[parameter]]
-    return paged(asked, every, "workflow_runs")
-
-
 def list_workflow_runs(asked: Asked, file: str) -> Response:
     if file not in asked.repository.workflows:
         raise Refused(404, "Not Found")
-    return list_runs(asked, lambda run: run.get("path") == f".github/workflows/{file}")
+    wanted = {key: asked.query[key] for key in ("head_sha", "event") if key in asked.query}
+    wanted["path"] = f".github/workflows/{file}"
+    runs = sorted(asked.repository.runs.values(), key=lambda each: -each["id"])
+    fitting = [run for run in runs if all(run.get(key) == each for key, each in wanted.items())]
+    return paged(asked, fitting, "workflow_runs")
 
 
 def get_run(asked: Asked, run_id: int) -> Response:
@@ -169,7 +156,7 @@ def get_run(asked: Asked, run_id: int) -> Response:
     return as_json(asked.repository.runs[run_id])
 
 
-def list_jobs(asked: Asked, run_id: int, attempt: int = 1) -> Response:
+def list_jobs(asked: Asked, run_id: int, attempt: int) -> Response:
     rounds = asked.repository.jobs.get((run_id, attempt))
     if not rounds:
         raise Refused(404, "Not Found")
@@ -266,11 +253,6 @@ def move_ref(asked: Asked, branch: str) -> Response:
     return as_json(_ref(branch, sha))
 
 
-def delete_ref(asked: Asked, branch: str) -> Response:
-    asked.repository.heads.pop(branch, NO_COMMIT)
-    return Response(status=204)
-
-
 def get_commit(asked: Asked, sha: str) -> Response:
     commit = asked.repository.resolve(sha)
     parents = [{"sha": parent} for parent in commit.parents]
@@ -335,41 +317,6 @@ def get_blob(asked: Asked, sha: str) -> Response:
     return as_json({"sha": sha, "encoding": "base64", "content": content, "size": len(data)})
 
 
-def get_contents(asked: Asked, path: str) -> Response:
-    commit = asked.repository.resolve(asked.query.get("ref", asked.repository.default_branch))
-    data = commit.files.get(path)
-    if data is None:
-        if any(name.startswith(f"{path}/") for name in commit.files):
-            return as_json([{"type": "file", "path": path}])
-        raise Refused(404, "Not Found")
-    inline = len(data) <= _LARGEST_INLINE
-    return as_json(
-        {
-            "type": "file",
-            "path": path,
-            "size": len(data),
-            "sha": blob_sha(data),
-            "encoding": "base64" if inline else "none",
-            "content": base64.encodebytes(data).decode() if inline else "",
-        }
-    )
-
-
-def put_contents(asked: Asked, path: str) -> Response:
-    message, content = asked.need("message", "content")
-    repository = asked.repository
-    branch = asked.body.get("branch", repository.default_branch)
-    before = repository.resolve(branch).files.get(path)
-    known = None if before is None else blob_sha(before)
-    if known is not None and "sha" not in asked.body:
-        raise Refused(422, 'Invalid request. "sha" wasn\'t supplied.')
-    if asked.body.get("sha") not in (None, known):
-        raise Refused(409, f"{path} does not match {asked.body['sha']}")
-    data = base64.b64decode(content)
-    sha = repository.commit({path: data}, branch=branch, message=message)
-    return as_json({"content": {"sha": blob_sha(data)}, "commit": {"sha": sha}}, 200 + (not known))
-
-
 def dispatch(asked: Asked, file: str) -> Response:
     (ref,) = asked.need("ref")
     inputs = asked.body.get("inputs", {})
@@ -395,16 +342,13 @@ _ROUTES: tuple[tuple[str, str, str, Callable[..., Response]], ...] = (
     ("PATCH", "/issues/<int:number>", "issues", edit_issue),
     ("GET", "/issues/<int:number>/comments", "pull_requests", list_comments),
     ("POST", "/issues/<int:number>/comments", "pull_requests", create_comment),
-    ("GET", "/issues/comments/<int:comment_id>", "pull_requests", get_comment),
     ("PATCH", "/issues/comments/<int:comment_id>", "pull_requests", edit_comment),
     ("DELETE", "/issues/comments/<int:comment_id>", "pull_requests", delete_comment),
     ("GET", "/compare/<path:span>", "contents", compare),
     ("GET", "/activity", "contents", list_activity),
     ("GET", "/actions/artifacts", "actions", list_artifacts),
     ("GET", "/actions/artifacts/<int:artifact_id>/zip", "actions", download),
-    ("GET", "/actions/runs", "actions", list_runs),
     ("GET", "/actions/runs/<int:run_id>", "actions", get_run),
-    ("GET", "/actions/runs/<int:run_id>/jobs", "actions", list_jobs),
     ("GET", "/actions/runs/<int:run_id>/attempts/<int:attempt>/jobs", "actions", list_jobs),
     ("GET", "/actions/workflows/<file>/runs", "actions", list_workflow_runs),
     ("POST", "/actions/workflows/<file>/dispatches", "actions", dispatch),
@@ -415,14 +359,11 @@ _ROUTES: tuple[tuple[str, str, str, Callable[..., Response]], ...] = (
     ("GET", "/git/ref/heads/<path:branch>", "contents", get_ref),
     ("POST", "/git/refs", "contents", create_ref),
     ("PATCH", "/git/refs/heads/<path:branch>", "contents", move_ref),
-    ("DELETE", "/git/refs/heads/<path:branch>", "contents", delete_ref),
     ("GET", "/git/commits/<sha>", "contents", get_commit),
     ("POST", "/git/commits", "contents", create_commit),
     ("POST", "/git/trees", "contents", create_tree),
     ("GET", "/git/trees/<sha>", "contents", get_tree),
     ("GET", "/git/blobs/<sha>", "contents", get_blob),
-    ("GET", "/contents/<path:path>", "contents", get_contents),
-    ("PUT", "/contents/<path:path>", "contents", put_contents),
     *github_release_routes.ROUTES,
 )
 _REPOSITORY = "/repos/<owner>/<repo>"

@@ -31,8 +31,6 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A commit and its whole tree: path to bytes."""
-
     sha: str
     parents: tuple[str, ...]
     files: Mapping[str, bytes]
@@ -133,11 +131,7 @@ class Repository:
         text = json.dumps([len(self.commits), tree_sha(files), parents, message])
         sha = sha or hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
         self.commits[sha] = Commit(
-            sha=sha,
-            parents=parents,
-            files=files,
-            message=message,
-            committed_at=self.stamp(),
+            sha=sha, parents=parents, files=files, message=message, committed_at=self.stamp()
         )
         self.add_tree(files)
         return sha

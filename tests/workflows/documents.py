@@ -32,7 +32,6 @@ class Document:
         return dict.fromkeys(on) if isinstance(on, list) else dict(on)
 
     def steps(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield every step with the job that it is in; the action's own are in ``runs``."""
         for step in self.data.get("runs", {}).get("steps", ()):
             yield "runs", step
         for job_id, job in self.jobs.items():

@@ -52,7 +52,6 @@ def no_paths_filter(document: Document) -> Iterator[str]:
 
 
 def nothing_global(document: Document) -> Iterator[str]:
-    """Rights, environment and groups belong to jobs."""
     if "jobs" in document.data and document.data.get("permissions") != {}:
         yield "top: permissions are not {}"
     for key in ("env", "defaults", "concurrency"):
@@ -61,7 +60,6 @@ def nothing_global(document: Document) -> Iterator[str]:
 
 
 def permissions_with_reasons(document: Document) -> Iterator[str]:
-    """Each job says what it may, and why."""
     for job_id, job in document.jobs.items():
         granted = job.get("permissions")
         if not isinstance(granted, dict):
@@ -136,7 +134,6 @@ def groups_apart(document: Document) -> Iterator[str]:
 
 
 def everything_has_a_name(document: Document) -> Iterator[str]:
-    """A log is read by names."""
     if "name" not in document.data:
         yield "top: no name"
     for job_id, job in document.jobs.items():

@@ -1,5 +1,3 @@
-"""The callers that `megtrim init --github` writes fit the workflows that they call."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -194,7 +192,6 @@ def test_several_toolchains_have_one_check_and_one_comment() -> None:
 
 @pytest.mark.parametrize("callers", [CALLERS, SEVERAL], ids=["one", "several"])
 def test_sizes_join_the_history_after_a_push(callers: Callers) -> None:
-    """In a job of its own: no pull request has one that may write the repository."""
     document = parse(workflows(callers)[SIZE_CHECK], name="caller")
     (*sizes, size), job = (
         [each for name, each in document.jobs.items() if name.startswith("size")],

@@ -1,5 +1,3 @@
-"""zizmor and actionlint find nothing, and what is kept from them has its reason."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""What the steps say to megtrim is what its command line takes."""
-
 from __future__ import annotations
 
 import shlex
@@ -33,7 +31,6 @@ COMMANDS = sorted(
 
 @pytest.mark.parametrize("run", COMMANDS)
 def test_the_command_line_takes_it(run: str) -> None:
-    """A renamed option is found here, not in a team's repository."""
     words = (VALUES.get(word, word) for word in run.partition(".venv/bin/")[2].split())
     assert find_refusal(" ".join(words)) == ""
 

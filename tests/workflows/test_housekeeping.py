@@ -1,5 +1,3 @@
-"""What stands around the workflows: updates, owners, packages, and what a team reads."""
-
 from __future__ import annotations
 
 import runpy
@@ -39,7 +37,7 @@ def test_ci_installs_what_the_lanes_need() -> None:
     words = install.split()
 
     assert words[:7] == [
-        *("sudo", "-n", "apt-get", "-qq", "install", "-y", "--no-install-recommends"),
+        *("sudo", "-n", "apt-get", "-qq", "install", "-y", "--no-install-recommends")
     ]
     assert set(words[7:]) == set(sessions["TESTS"]) - {"chromium", "chromium-driver"}
 

@@ -265,8 +265,7 @@ def test_no_job_of_a_lasting_runner_finds_libraries_of_another(
     shared, own = tmp_path / "shared", tmp_path / "temp"
     env = {"RUNNER_TOOL_CACHE": str(shared), "RUNNER_TEMP": str(own)}
     shared.mkdir()
-    left = kit.libraries(lock, kit.cache_root(env))
-    assert left.is_relative_to(shared)
+    assert kit.libraries(lock, kit.cache_root(env)).is_relative_to(shared)
     env["RUNNER_ENVIRONMENT"] = "self-hosted"
 
     assert kit.libraries(lock, kit.cache_root(env)).is_relative_to(own)

@@ -1,5 +1,3 @@
-"""Every action is pinned by the commit of a version's tag; Dependabot writes both."""
-
 from __future__ import annotations
 
 import re

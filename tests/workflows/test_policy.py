@@ -1,9 +1,8 @@
-"""The kit's workflows keep the rules, and the promises that stand in SECURITY.md."""
-
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -14,6 +13,7 @@ from workflows.documents import WORKFLOWS, Document, action, actions, workflow, 
 from workflows.expressions import evaluate
 from workflows.rules import KIT, OF_DEFAULT_BRANCH, OF_THE_REPOSITORY, RULES, Rule
 
+Placed = tuple[str, str, dict[str, Any]]
 READ = {"contents": "read"}
 RIGHTS = {
     ("ci", "checks"): READ,
@@ -84,8 +84,22 @@ def _stem(document: Document) -> str:
     return document.name.rpartition("/")[2].removesuffix(".yml")
 
 
-def _text(value: Any) -> str:
-    return repr(value)
+def _all_steps(*, uses: str = "", of: Iterable[Document] = ()) -> list[Placed]:
+    """Return each step with its file and job; ``uses``: the beginning of its action's name."""
+    return [
+        (_stem(document), job_id, step)
+        for document in of or (*workflows(), *actions())
+        for job_id, step in document.steps()
+        if step.get("uses", "").startswith(uses)
+    ]
+
+
+CHECKOUT = "actions/checkout@"
+OF_THE_PROJECT = [
+    (name, job_id, step["with"])
+    for name, job_id, step in _all_steps(uses=CHECKOUT, of=workflows())
+    if step["with"].get("path") in ("project", "base")
+]
 
 
 @pytest.mark.parametrize("document", [*workflows(), *actions()], ids=lambda d: d.name)
@@ -114,7 +128,6 @@ ALLOWED = {
 
 
 def start(event: str, *, fork: bool = True, ref: str = "refs/heads/main") -> dict[str, Any]:
-    """Return what expressions see of a run, by a pull request wherever an event has one."""
     head = {"repo": {"full_name": "stranger/phone" if fork else "acme/phone"}, "sha": "1" * 40}
     content = {
         "pull_request": {"head": head, "base": {"sha": "2" * 40}} if "pull" in event else None,
@@ -215,7 +228,7 @@ def test_names_of_jobs_are_stable() -> None:
     assert names == {
         "ci": ["${{ matrix.session }}", "tests"],
         "nightly-performance": [
-            *("build", "device ${{ matrix.name }}", "report", "history", "issues"),
+            *("build", "device ${{ matrix.name }}", "report", "history", "issues")
         ],
         "release": ["build", "rebuild", "device ${{ matrix.name }}", "prove", "attest", "publish"],
         "release-kit": ["build", "rebuild", "try", "attest", "publish"],
@@ -235,10 +248,8 @@ SUFFIX, INFIX = "${{ steps.set-up.outputs.suffix }}", "${{ steps.set-up.outputs.
 
 def uploads() -> dict[str, list[dict[str, str]]]:
     found: dict[str, list[dict[str, str]]] = {}
-    for document in (*workflows(), *actions()):
-        for _, step in document.steps():
-            if step.get("uses", "").startswith("actions/upload-artifact@"):
-                found.setdefault(step["with"]["name"], []).append(step["with"])
+    for _, _, step in _all_steps(uses="actions/upload-artifact@"):
+        found.setdefault(step["with"]["name"], []).append(step["with"])
     return found
 
 
@@ -272,12 +283,7 @@ def test_what_is_downloaded_was_uploaded() -> None:
 
     A job of another attempt, or a device, may store an artifact of any name.
     """
-    given = [
-        step["with"]
-        for document in (*workflows(), *actions())
-        for _, step in document.steps()
-        if step.get("uses", "").startswith("actions/download-artifact@")
-    ]
+    given = [step["with"] for _, _, step in _all_steps(uses="actions/download-artifact@")]
 
     assert {each["pattern"] for each in given if "artifact-ids" not in each} == {
         *(f"megtrim-{what}{INFIX}*" for what in ("traces", "functions", "times", "evidence")),
@@ -286,7 +292,7 @@ def test_what_is_downloaded_was_uploaded() -> None:
     }
     assert action("evidence").data["inputs"]["bundle"]["required"] == "true"
     # Without any id, the action downloads every artifact of the run, whoever named it.
-    ids = [step for _, step in workflow("size-summary").steps() if "artifact-ids" in _text(step)]
+    ids = [step for _, step in workflow("size-summary").steps() if "artifact-ids" in repr(step)]
     assert [step["if"] for step in ids] == ["inputs.reports != ''"]
 
 
@@ -294,12 +300,12 @@ def test_what_is_downloaded_was_uploaded() -> None:
 def test_names_are_asked_for_where_they_are_used(document: Document) -> None:
     """Without the configuration, `set-up` knows none: the names would be the default one's."""
     for job_id, job in document.jobs.items():
-        if "steps.set-up.outputs." not in _text(job):
+        if "steps.set-up.outputs." not in repr(job):
             continue
         set_up = [step for step in job["steps"] if step.get("id") == "set-up"]
         assert [step["with"]["config"] for step in set_up] == ["${{ inputs.config }}"], job_id
         before = job["steps"][: job["steps"].index(set_up[0])]
-        assert "steps.set-up." not in _text(before)
+        assert "steps.set-up." not in repr(before)
 
 
 @cache
@@ -309,9 +315,9 @@ def _read_once(name: str) -> Any:
     return action(name).data["runs"]
 
 
-def find(*path: str) -> Any:
+def find(path: str) -> Any:
     """Return what stands at a path: a workflow and its job, or an action; ``#`` begins a step."""
-    name, *keys = path
+    name, *keys = path.split(" | ")
     value: Any = _read_once(name)
     for key in keys:
         if key == "last":
@@ -349,22 +355,22 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
     ("path", "expected"),
     [
         # A skipped required check counts as passed, and a missing phone must hold no one.
-        (("size-check", "verdict", "if"), "always()"),
-        (("size-check", "verdict", "needs"), "build"),
+        ("size-check | verdict | if", "always()"),
+        ("size-check | verdict | needs", "build"),
         # Devices that are late bring the comment up to date, after the verdict: two at once would
         # make two comments.
-        (("size-check", "late", "if"), "always() && needs.device.result != 'skipped'"),
-        (("size-check", "late", "needs"), ["build", "device", "verdict"]),
+        ("size-check | late | if", "always() && needs.device.result != 'skipped'"),
+        ("size-check | late | needs", ["build", "device", "verdict"]),
         *(
             fact
             for job_id in ("verdict", "late")
             for fact in (
-                (("size-check", job_id, "last", "uses"), "./kit/.github/actions/conclude"),
-                (("size-check", job_id, "last", "continue-on-error"), None),
-                (("size-check", job_id, "last", "if"), None),
+                (f"size-check | {job_id} | last | uses", "./kit/.github/actions/conclude"),
+                (f"size-check | {job_id} | last | continue-on-error", None),
+                (f"size-check | {job_id} | last | if", None),
                 # By id: a device job, or an earlier attempt, may have stored such an artifact.
                 *(
-                    (("size-check", job_id, "last", "with", each), output("build", each))
+                    (f"size-check | {job_id} | last | with | {each}", output("build", each))
                     for each in ("results", "proofs", "bundle", "bundle-sha256")
                 ),
             )
@@ -374,13 +380,13 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
             for each in ("results", "proofs", "bundle")
             for fact in (
                 (
-                    ("size-check", "build", "outputs", each),
+                    f"size-check | build | outputs | {each}",
                     f"${{{{ steps.{each}.outputs.artifact-id }}}}",
                 ),
-                (("size-check", "build", f"#{each}", "with", "name"), f"megtrim-{each}{SUFFIX}"),
-                (("conclude", f"#Download the {each}", "if"), f"inputs.{each} != ''"),
+                (f"size-check | build | #{each} | with | name", f"megtrim-{each}{SUFFIX}"),
+                (f"conclude | #Download the {each} | if", f"inputs.{each} != ''"),
                 (
-                    ("conclude", f"#Download the {each}", "with", "artifact-ids"),
+                    f"conclude | #Download the {each} | with | artifact-ids",
                     f"${{{{ inputs.{each} }}}}",
                 ),
             )
@@ -388,46 +394,42 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
         # The gate comes last: everything above it happens whatever it says.
         *(
             fact
-            for path in (
-                ("conclude",),
-                ("trace-refresh", "propose"),
-                ("nightly-performance", "report"),
-            )
+            for path in ("conclude", "trace-refresh | propose", "nightly-performance | report")
             for fact in (
-                ((*path, "last", "run"), GATE),
-                ((*path, "last", "if"), "always()"),
-                ((*path, "last", "continue-on-error"), None),
+                (f"{path} | last | run", GATE),
+                (f"{path} | last | if", "always()"),
+                (f"{path} | last | continue-on-error", None),
             )
         ),
         # A download that failed fails the job, and the report says all the same what is known.
         *(
-            (("conclude", f"#{name}", "if"), NOT_CANCELLED)
+            (f"conclude | #{name} | if", NOT_CANCELLED)
             for name in ("Join", "Publish", "Upload the report")
         ),
         # What ends the trim is known by the gate; nothing else of the build job is needed for it.
-        (("size-check", "build", "#trim", "continue-on-error"), "true"),
-        (("size-check", "build", "#Keep the results", "if"), NOT_CANCELLED),
-        (("size-check", "build", "#pack", "if"), ONLY_TRIMMED),
+        ("size-check | build | #trim | continue-on-error", "true"),
+        ("size-check | build | #Keep the results | if", NOT_CANCELLED),
+        ("size-check | build | #pack | if", ONLY_TRIMMED),
         # The next build would begin at nothing, and run out of time as well.
         *(
             fact
             for name in ("nightly-performance", "size-check", "trace-refresh")
             for fact in (
-                ((name, "build", "#Save the compiler cache", "if"), "always()"),
-                ((name, "build", "#Save the compiler cache", "with", "save"), "true"),
+                (f"{name} | build | #Save the compiler cache | if", "always()"),
+                (f"{name} | build | #Save the compiler cache | with | save", "true"),
             )
         ),
         # A finding is annotated once: the later job knows what the verdict's has annotated.
-        (("size-check", "verdict", "last", "with", "annotated"), None),
-        (("size-check", "late", "last", "with", "annotated"), output("verdict", "report")),
+        ("size-check | verdict | last | with | annotated", None),
+        ("size-check | late | last | with | annotated", output("verdict", "report")),
         # A refresh by hand on a branch must not end the weekly one; a branch has one writer.
         (
-            ("trace-refresh", "propose", "concurrency", "group"),
+            "trace-refresh | propose | concurrency | group",
             "megtrim-refresh-propose-${{ inputs.config }}",
         ),
         *(
             (
-                ("trace-refresh", job_id, "concurrency", "group"),
+                f"trace-refresh | {job_id} | concurrency | group",
                 f"megtrim-{group}-${{{{ inputs.config }}}}-${{{{ github.ref }}}}",
             )
             for job_id, group in (
@@ -440,7 +442,7 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
         # Two pull requests never meet; every other run is alone.
         *(
             (
-                ("size-check", job_id, "concurrency", "group"),
+                f"size-check | {job_id} | concurrency | group",
                 f"megtrim-{group}-${{{{ inputs.config }}}}-{OWN_GROUP}",
             )
             for job_id, group in (
@@ -450,60 +452,60 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
         ),
         # A refresh needs every trace and list: a device that failed ends it.
         (
-            ("trace-refresh", "keep-set", "needs"),
+            "trace-refresh | keep-set | needs",
             ["build", "device", "emulated", "link", "device-functions", "emulated-functions"],
         ),
         (
-            ("trace-refresh", "keep-set", "if"),
+            "trace-refresh | keep-set | if",
             f"!cancelled() && needs.build.result == 'success' && {ALL_WELL}",
         ),
-        (("trace-refresh", "propose", "needs"), "keep-set"),
+        ("trace-refresh | propose | needs", "keep-set"),
         (
-            ("trace-refresh", "propose", "if"),
+            "trace-refresh | propose | if",
             "${{ !cancelled() && needs.keep-set.result == 'success' }}",
         ),
         # Functions are asked for behind the traces; the first round says whether there is a second.
-        (("trace-refresh", "build", "outputs", "functions"), "${{ steps.pack.outputs.functions }}"),
-        (("trace-refresh", "link", "needs"), ["build", "device", "emulated"]),
+        ("trace-refresh | build | outputs | functions", "${{ steps.pack.outputs.functions }}"),
+        ("trace-refresh | link | needs", ["build", "device", "emulated"]),
         (
-            ("trace-refresh", "link", "if"),
+            "trace-refresh | link | if",
             f"!cancelled() && needs.build.outputs.functions == 'true' && {ALL_WELL}",
         ),
         # Without a bundle no one is asked.
         *(
-            (("trace-refresh", job_id, "#pack", key), None)
+            (f"trace-refresh | {job_id} | #pack | {key}", None)
             for job_id in ("build", "link")
             for key in ("if", "continue-on-error")
         ),
-        (("trace-refresh", "emulated", "last", "with", "emulated"), "true"),
-        (("trace-refresh", "device", "last", "with", "emulated"), None),
+        ("trace-refresh | emulated | last | with | emulated", "true"),
+        ("trace-refresh | device | last | with | emulated", None),
         # The report of a night waits by itself: a device job that no runner takes keeps nothing.
-        (("nightly-performance", "report", "needs"), "build"),
-        (("nightly-performance", "report", "if"), NOT_CANCELLED),
-        (("nightly-performance", "history", "needs"), "report"),
-        (("nightly-performance", "history", "if"), OF_OUR_NIGHT),
-        (("nightly-performance", "issues", "needs"), ["build", "report"]),
-        (("nightly-performance", "issues", "if"), OF_OUR_NIGHT),
+        ("nightly-performance | report | needs", "build"),
+        ("nightly-performance | report | if", NOT_CANCELLED),
+        ("nightly-performance | history | needs", "report"),
+        ("nightly-performance | history | if", OF_OUR_NIGHT),
+        ("nightly-performance | issues | needs", ["build", "report"]),
+        ("nightly-performance | issues | if", OF_OUR_NIGHT),
         # What is compared, and what issues are about, is one commit; a failed build is no base.
         (
-            ("nightly-performance", "build", "outputs", "base"),
+            "nightly-performance | build | outputs | base",
             "${{ steps.base-build.outcome == 'success' && steps.base.outputs.commit || '' }}",
         ),
         (
-            ("nightly-performance", "build", "#base-checkout", "with", "ref"),
+            "nightly-performance | build | #base-checkout | with | ref",
             "${{ steps.base.outputs.commit }}",
         ),
         (
-            ("nightly-performance", "history", "concurrency", "group"),
+            "nightly-performance | history | concurrency | group",
             "megtrim-night-history-${{ inputs.history || inputs.config }}",
         ),
         # Two nights at once would open two issues for one scenario.
         (
-            ("nightly-performance", "issues", "concurrency", "group"),
+            "nightly-performance | issues | concurrency | group",
             "megtrim-night-issues-${{ inputs.config }}",
         ),
         *(
-            (("nightly-performance", job_id, f"#Download the {what}", "with", "artifact-ids"), ref)
+            (f"nightly-performance | {job_id} | #Download the {what} | with | artifact-ids", ref)
             for job_id, what, ref in (
                 ("report", "results", output("build", "results")),
                 ("report", "bundle", output("build", "bundle")),
@@ -513,19 +515,19 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
         ),
         # Of three in one group, GitHub would cancel the one that waits: its commit would be lost.
         (
-            ("size-history", "history", "concurrency", "group"),
+            "size-history | history | concurrency | group",
             "megtrim-size-history-${{ inputs.config }}-${{ github.run_id }}",
         ),
-        (("size-history", "history", "if"), PUSH_TO_DEFAULT),
+        ("size-history | history | if", PUSH_TO_DEFAULT),
         # A pull request cannot say what the next one is measured against.
-        (("conclude", "#Keep the baseline", "if"), PUSH_TO_DEFAULT),
+        ("conclude | #Keep the baseline | if", PUSH_TO_DEFAULT),
         (
-            ("conclude", "#Keep the baseline", "with", "path"),
+            "conclude | #Keep the baseline | with | path",
             "report/sizes.json\nreport/evidence.json\n",
         ),
         # A fork hears why its devices are pending, and brings no evidence.
         (
-            ("size-check", "verdict", "last", "with", "pending"),
+            "size-check | verdict | last | with | pending",
             (
                 f"${{{{ github.event_name == 'pull_request' && {OTHER_REPOSITORY} "
                 "&& 'fork' || steps.wait.outcome == 'failure' && 'late' || "
@@ -533,30 +535,24 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
             ),
         ),
         (
-            ("size-check", "verdict", "#wait", "if"),
+            "size-check | verdict | #wait | if",
             (
                 "needs.build.outputs.device-jobs != '' && needs.build.outputs.device-jobs != '0' "
                 f"&& (github.event_name != 'pull_request' || {SAME_REPOSITORY})"
             ),
         ),
-        (("conclude", "#Download the evidence", "if"), "inputs.pending != 'fork'"),
+        ("conclude | #Download the evidence | if", "inputs.pending != 'fork'"),
         (
-            ("conclude", "#Download the evidence", "with"),
+            "conclude | #Download the evidence | with",
             {"pattern": "megtrim-evidence${{ inputs.infix }}*", "path": "evidence"},
         ),
         # Whether sources are private is known only when all were fetched.
-        (("size-check", "build", "#baseline", "if"), "steps.sources.outcome == 'success'"),
-        (
-            ("size-check", "build", "#Rebuild the baseline", "if"),
-            "steps.baseline.outputs.rebuild != ''",
-        ),
+        ("size-check | build | #baseline | if", "steps.sources.outcome == 'success'"),
+        ("size-check | build | #Rebuild the baseline | if", "steps.baseline.outputs.rebuild != ''"),
         # No more of the trusted commit than says where submodules come from.
+        ("sources | #Check out what is trusted | with | sparse-checkout", ".gitmodules\n*.yaml\n"),
         (
-            ("sources", "#Check out what is trusted", "with", "sparse-checkout"),
-            ".gitmodules\n*.yaml\n",
-        ),
-        (
-            ("sources", "#Check out what is trusted", "with", "ref"),
+            "sources | #Check out what is trusted | with | ref",
             (
                 "${{ github.event.pull_request.base.sha || github.event.merge_group.base_sha || "
                 "github.event.repository.default_branch && "
@@ -568,25 +564,25 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
             fact
             for job_id in ("build", "rebuild")
             for fact in (
-                (("release", job_id, "#Require a tag", "run"), 'test -n "$RELEASE"'),
+                (f"release | {job_id} | #Require a tag | run", 'test -n "$RELEASE"'),
                 (
-                    ("release", job_id, "#Require a tag", "env", "RELEASE"),
+                    f"release | {job_id} | #Require a tag | env | RELEASE",
                     "${{ steps.set-up.outputs.release }}",
                 ),
             )
         ),
         # A job that is left out counts as a success to GitHub, so each result is asked for.
-        (("release", "prove", "needs"), ["build", "rebuild", "device"]),
+        ("release | prove | needs", ["build", "rebuild", "device"]),
         (
-            ("release", "prove", "if"),
+            "release | prove | if",
             (
                 "!cancelled() && needs.build.result == 'success' && needs.rebuild.result == "
                 """'success' && contains(fromJSON('["success", "skipped"]'), needs.device.result)"""
             ),
         ),
-        (("release", "publish", "needs"), ["prove", "attest"]),
+        ("release | publish | needs", ["prove", "attest"]),
         (
-            ("release", "publish", "if"),
+            "release | publish | if",
             (
                 "!cancelled() && needs.prove.result == 'success' && (needs.attest.result == "
                 "'success' || needs.attest.result == 'skipped' && !inputs.attest)"
@@ -594,31 +590,27 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
         ),
         # The second run of a tag waits, and finds what the first one made.
         (
-            ("release", "publish", "concurrency", "group"),
+            "release | publish | concurrency | group",
             "megtrim-release-publish-${{ inputs.config }}-${{ github.ref }}",
         ),
         # A path that enters the bytes shows in another folder.
-        (("release", "build", "#Write the draft", "working-directory"), "project"),
-        (
-            ("release", "rebuild", "#Write the draft", "working-directory"),
-            "project-in-another-folder",
-        ),
+        ("release | build | #Write the draft | working-directory", "project"),
+        ("release | rebuild | #Write the draft | working-directory", "project-in-another-folder"),
         # A team's machine keeps its Python; GitHub's get the one that the kit is tested with.
-        (("set-up", "#Set up Python", "if"), "runner.environment == 'github-hosted'"),
+        ("set-up | #Set up Python | if", "runner.environment == 'github-hosted'"),
         # What a pull request compiled, built or brought never reaches anybody else's run.
-        (("compiler-cache", "#Restore", "if"), "inputs.save != 'true'"),
-        (("compiler-cache", "#Save", "if"), f"inputs.save == 'true' && ({OF_DEFAULT_BRANCH})"),
-        (("image", "#Restore the image", "if"), "inputs.recipe != ''"),
+        ("compiler-cache | #Restore | if", "inputs.save != 'true'"),
+        ("compiler-cache | #Save | if", f"inputs.save == 'true' && ({OF_DEFAULT_BRANCH})"),
+        ("image | #Restore the image | if", "inputs.recipe != ''"),
         (
-            ("image", "#Save the image", "if"),
+            "image | #Save the image | if",
             f"steps.bring.outputs.made == 'true' && ({OF_DEFAULT_BRANCH})",
         ),
-        (("image", "#Save the image", "with", "path"), "image"),
+        ("image | #Save the image | with | path", "image"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_it_stands_there(path: tuple[str, ...], expected: Any) -> None:
-    assert find(*path) == expected
+def test_it_stands_there(path: str, expected: Any) -> None:
+    assert find(path) == expected
 
 
 @pytest.mark.parametrize(("name", "job"), DEVICE_JOBS, ids=[" ".join(job) for job in ON_DEVICES])
@@ -659,7 +651,7 @@ class TestDeviceJobs:
         first, kit, *steps = job["steps"]
         assert kit["with"] == KIT
         rest = {**job, "steps": [first, *steps]}
-        assert not re.search(r"secrets\b|github\.token|GITHUB_TOKEN", _text(rest))
+        assert not re.search(r"secrets\b|github\.token|GITHUB_TOKEN", repr(rest))
         assert job["permissions"] == READ
 
     def test_a_running_device_is_never_cut_off(self, name: str, job: dict[str, Any]) -> None:
@@ -693,7 +685,6 @@ def test_evidence_knows_no_token_and_sweeps() -> None:
 
 
 def test_hosted_jobs_give_way_to_a_newer_push() -> None:
-    """All but the proposal, which must not stop between its branch and its pull request."""
     staying = {
         (_stem(document), job_id)
         for document in workflows()
@@ -716,28 +707,14 @@ def test_hosted_jobs_give_way_to_a_newer_push() -> None:
 
 
 def test_what_may_write_runs_nothing_of_the_project() -> None:
-    found = {
-        (_stem(document), job_id)
-        for document in workflows()
-        for job_id, job in document.jobs.items()
-        for step in job["steps"]
-        if step.get("uses", "").startswith("actions/checkout@")
-        and step["with"].get("path") in ("project", "base")
-    }
-
-    assert found == BUILDS
+    assert {(name, job_id) for name, job_id, _ in OF_THE_PROJECT} == BUILDS
     assert not any("write" in RIGHTS[job].values() for job in BUILDS)
 
 
 def test_tokens_go_to_single_steps() -> None:
-    documents = (*workflows(), *actions())
-    given = {
-        step["run"].split(" --")[0]
-        for document in documents
-        for _, step in document.steps()
-        if "GITHUB_TOKEN" in step.get("env", {})
-    }
-    jobs = [job for document in documents for job in document.jobs.values()]
+    every = [step for _, _, step in _all_steps()]
+    given = {step["run"].split(" --")[0] for step in every if "GITHUB_TOKEN" in step.get("env", {})}
+    jobs = [job for document in workflows() for job in document.jobs.values()]
 
     assert given == {
         f"kit/.venv/bin/megtrim ci github {verb}"
@@ -772,7 +749,7 @@ def test_logs_of_a_failed_build_are_kept(job: tuple[str, str]) -> None:
     assert keep["uses"] == "./kit/.github/actions/logs"
     assert keep["if"] == "${{ !cancelled() && steps.sources.outputs.private != 'true' }}"
     assert keep["with"].get("out") == ("out/elsewhere" if job_id == "rebuild" else None)
-    assert find("logs", "#Upload the logs", "with", "if-no-files-found") == "ignore"
+    assert find("logs | #Upload the logs | with | if-no-files-found") == "ignore"
 
 
 WRITES_DATA = {
@@ -794,9 +771,8 @@ def test_only_data_reaches_the_jobs_that_sign_and_write(name: str, job_id: str) 
 
 def test_builds_are_shown_of_the_compiler_cache() -> None:
     reported = {
-        (_stem(document), job_id, step["name"])
-        for document in workflows()
-        for job_id, step in document.steps()
+        (name, job_id, step["name"])
+        for name, job_id, step in _all_steps(of=workflows())
         if step.get("env", {}).get("MEGTRIM_CACHE_REMOTE") == "${{ inputs.cache-remote }}"
         and "MEGTRIM_CACHE_REMOTE_SECRET" in step["env"]
     }
@@ -814,10 +790,8 @@ def test_builds_are_shown_of_the_compiler_cache() -> None:
 
 def test_the_image_is_what_the_caller_or_the_configuration_names() -> None:
     found = {
-        (_stem(document), job_id, step["name"]): step["with"]
-        for document in workflows()
-        for job_id, step in document.steps()
-        if step.get("uses") == "./kit/.github/actions/image"
+        (name, job_id, step["name"]): step["with"]
+        for name, job_id, step in _all_steps(uses="./kit/.github/actions/image", of=workflows())
     }
     head = {
         "config": "project/${{ inputs.config }}",
@@ -873,16 +847,10 @@ def test_what_is_kept_is_found_again_by_all_that_it_is_made_from() -> None:
 
 def test_the_cache_is_that_of_a_file() -> None:
     """FILE#TOOLCHAIN is the name of none: its hash would be empty, and so that of any engine."""
-    users = [
-        step
-        for document in workflows()
-        for job in document.jobs.values()
-        for step in job["steps"]
-        if step.get("uses") == "./kit/.github/actions/compiler-cache"
-    ]
+    users = _all_steps(uses="./kit/.github/actions/compiler-cache", of=workflows())
 
     assert len(users) == 8
-    assert {step["with"]["file"] for step in users} == {"${{ steps.set-up.outputs.file }}"}
+    assert {step["with"]["file"] for _, _, step in users} == {"${{ steps.set-up.outputs.file }}"}
 
 
 @pytest.mark.parametrize("name", ["size-check", "trace-refresh"])
@@ -898,25 +866,12 @@ def test_callers_learn_what_came_out(name: str) -> None:
 
 
 def test_every_checkout_of_the_project_may_have_large_files() -> None:
-    asked = [
-        step["with"].get("lfs")
-        for document in workflows()
-        for _, step in document.steps()
-        if str(step.get("uses", "")).startswith("actions/checkout@")
-        and step["with"].get("path") in ("project", "base")
-    ]
-
-    assert len(asked) >= 9
-    assert {*asked} == {"${{ inputs.lfs }}"}
+    assert len(OF_THE_PROJECT) >= 9
+    assert {given.get("lfs") for _, _, given in OF_THE_PROJECT} == {"${{ inputs.lfs }}"}
 
 
 def test_no_checkout_fetches_submodules() -> None:
-    asked = [
-        step["name"]
-        for document in (*workflows(), *actions())
-        for _, step in document.steps()
-        if "submodules" in step.get("with", {}) and step["uses"].startswith("actions/")
-    ]
+    asked = [step for *_, step in _all_steps(uses="actions/") if "submodules" in step["with"]]
 
     assert asked == []
 
@@ -941,7 +896,6 @@ UNSEEN = {
     *("MEGTRIM_CACHE_REMOTE", "MEGTRIM_CACHE_REMOTE_SECRET"),
     *("LC_ALL", "TZ"),
 }
-"""Variables that megtrim reads by itself."""
 
 
 @pytest.mark.parametrize(
@@ -965,31 +919,21 @@ def test_which_options_are_not_left_out(name: str, expected: dict[str, int]) -> 
 
 
 def test_every_variable_is_set_where_it_is_used() -> None:
-    for document in (*workflows(), *actions()):
-        for _, step in document.steps():
-            used = set(re.findall(r"\$([A-Z_0-9]+)", step.get("run", "")))
-            assert used == set(step.get("env", {})) - UNSEEN, step.get("name")
+    for *_, step in _all_steps():
+        used = set(re.findall(r"\$([A-Z_0-9]+)", step.get("run", "")))
+        assert used == set(step.get("env", {})) - UNSEEN, step.get("name")
 
 
 def test_actions_are_given_what_they_ask_for() -> None:
     """GitHub does not insist on required inputs, and leaves unknown ones out with a warning."""
-    for document in (*workflows(), *actions()):
-        for _, step in document.steps():
-            if not step.get("uses", "").startswith("./kit/"):
-                continue
-            inputs = action(step["uses"].rpartition("/")[2]).data["inputs"]
-            required = {name for name, each in inputs.items() if each.get("required") == "true"}
-            given = set(step.get("with", {}))
-            assert required <= given <= set(inputs), (document.name, step["name"])
+    for of, _, step in _all_steps(uses="./kit/"):
+        inputs = action(step["uses"].rpartition("/")[2]).data["inputs"]
+        required = {name for name, each in inputs.items() if each.get("required") == "true"}
+        assert required <= set(step.get("with", {})) <= set(inputs), (of, step["name"])
 
 
 def test_what_may_fail() -> None:
-    found = {
-        (document.name.split("/")[-1], step["name"])
-        for document in (*workflows(), *actions())
-        for _, step in document.steps()
-        if "continue-on-error" in step
-    }
+    found = {step["name"] for *_, step in _all_steps() if "continue-on-error" in step}
     names = (
         *("Find the baseline", "Check out the merge base", "Rebuild the baseline"),
         "Bring the merge base's image",
@@ -1006,29 +950,27 @@ def test_what_may_fail() -> None:
         *("Publish", "Upload the report", "Keep the baseline"),
     ]
 
-    assert {name for _, name in found} == {*names, *concluding}
+    assert found == {*names, *concluding}
     assert [step["name"] for step in own] == concluding
 
 
 def test_which_commits_are_checked_out() -> None:
     found = {
-        (document.name.split("/")[-1], step["with"]["path"], step["with"].get("ref"))
-        for document in workflows()
-        for _, step in document.steps()
-        if step.get("uses", "").startswith("actions/checkout@")
-        and step["with"].get("path") not in (None, "kit")
+        (name, step["with"]["path"], step["with"].get("ref"))
+        for name, _, step in _all_steps(uses=CHECKOUT, of=workflows())
+        if step["with"].get("path") not in (None, "kit")
     }
 
     assert found == {
-        ("size-check.yml", "project", "${{ github.event.pull_request.head.sha || github.sha }}"),
-        ("size-check.yml", "base", "${{ steps.baseline.outputs.rebuild }}"),
-        ("trace-refresh.yml", "project", None),
-        ("nightly-performance.yml", "project", None),
-        ("release.yml", "project", None),
-        ("release-kit.yml", "kit-in-another-folder", None),
-        ("nightly-performance.yml", "base", "${{ steps.base.outputs.commit }}"),
-        ("nightly-performance.yml", "history", f"refs/heads/{HISTORY}"),
-        ("size-check.yml", "history", "refs/heads/${{ inputs.history }}"),
+        ("size-check", "project", "${{ github.event.pull_request.head.sha || github.sha }}"),
+        ("size-check", "base", "${{ steps.baseline.outputs.rebuild }}"),
+        ("trace-refresh", "project", None),
+        ("nightly-performance", "project", None),
+        ("release", "project", None),
+        ("release-kit", "kit-in-another-folder", None),
+        ("nightly-performance", "base", "${{ steps.base.outputs.commit }}"),
+        ("nightly-performance", "history", f"refs/heads/{HISTORY}"),
+        ("size-check", "history", "refs/heads/${{ inputs.history }}"),
     }
 
 

@@ -1,5 +1,3 @@
-"""The problem matcher finds megtrim's own errors, with file and line, and no compiler's."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""release-kit.yml: what publishes megtrim itself, after everything that could refuse it."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Each rule finds what breaks it: without this, a rule that finds nothing would prove nothing."""
-
 from __future__ import annotations
 
 import pytest

@@ -6,11 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from megtrim.checks.statuses import (
-    CheckKind,
-    CheckStatus,
-    ScenarioStatus,
-)
+from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.util.value import Value

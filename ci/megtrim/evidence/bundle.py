@@ -56,7 +56,7 @@ from megtrim.regions.keepset import GENERATIONS
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import decode
 from megtrim.util.json_text import LARGEST_DOCUMENT
-from megtrim.util.strict_json import dump, load
+from megtrim.util.strict_json import load
 from megtrim.util.value import Value
 
 VERSION = 6
@@ -82,11 +82,7 @@ Programs = Mapping[_Program, Digest]
 """The sha256 by variant; also ``named`` and ``dropped`` if functions are trimmed, ``observables``
 if they are recorded."""
 MOST_TIMES = 1_000_000
-_UNHELD = (
-    PerformanceStatus.SKIPPED,
-    PerformanceStatus.FAILED,
-    PerformanceStatus.INFRASTRUCTURE,
-)
+_UNHELD = (PerformanceStatus.SKIPPED, PerformanceStatus.FAILED, PerformanceStatus.INFRASTRUCTURE)
 _MOST_STEPS = 10
 _MOST_FEATURES = 100
 _MOST_ITERATIONS = 100_000
@@ -347,10 +343,6 @@ def binding(inputs: Mapping[str, str]) -> str:
 
 def deviceless(inputs: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in inputs.items() if not name.startswith(DEVICE_LABEL)}
-
-
-def dump_bundle(bundle: Bundle) -> str:
-    return dump(bundle)
 
 
 def parse_bundle(text: str, *, source: str) -> Bundle:

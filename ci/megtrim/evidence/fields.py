@@ -21,7 +21,7 @@ from megtrim.util import environment
 from megtrim.util.environment import Variables
 from megtrim.util.errors import SEVERITY, MegtrimError
 from megtrim.util.json_text import show
-from megtrim.util.strict_json import dump, load
+from megtrim.util.strict_json import load
 from megtrim.util.value import Value
 
 _NAME = re.compile(NAME_PATTERN.strip("^$"))
@@ -143,10 +143,6 @@ class EarlyExit(Value):
 
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message
-
-
-def dump_ending(ending: EarlyExit) -> str:
-    return dump(ending)
 
 
 def parse_ending(text: str, *, source: str) -> EarlyExit:

@@ -31,7 +31,7 @@ from megtrim.experiments.contest import Contest, ContestResult, Mark, Performanc
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import decode
 from megtrim.util.json_text import LARGEST_DOCUMENT
-from megtrim.util.strict_json import dump, load
+from megtrim.util.strict_json import load
 from megtrim.util.value import Value
 from megtrim.util.wording import count
 
@@ -72,10 +72,6 @@ class ContestRecord(Value):
         require(len(conditions) <= MOST_ITEMS, "conditions", len(conditions), expected)
         for line in (self.result.reason, self.result.outputs, *conditions):
             require(is_line(line), "result", line, A_LINE)
-
-
-def dump_record(record: ContestRecord) -> str:
-    return dump(record)
 
 
 def parse_record(text: str, *, source: str) -> ContestRecord:

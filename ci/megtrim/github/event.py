@@ -13,14 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import (
-    AliasChoices,
-    AliasPath,
-    Field,
-    PlainValidator,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import AliasChoices, AliasPath, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from megtrim.github.runner import one_line

@@ -28,13 +28,7 @@ from megtrim.checks.invocation import (
 from megtrim.checks.statuses import CheckKind, CheckStatus, Contradiction, ScenarioStatus, decide
 from megtrim.config.device import EMULATED
 from megtrim.config.problems import Place
-from megtrim.evidence.bundle import (
-    Bundle,
-    BundleContest,
-    BundleDevice,
-    JobPurpose,
-    find_device,
-)
+from megtrim.evidence.bundle import Bundle, BundleContest, BundleDevice, JobPurpose, find_device
 from megtrim.evidence.evidence import (
     DAY_S,
     PENDING,
@@ -50,11 +44,7 @@ from megtrim.evidence.evidence import (
 )
 from megtrim.evidence.times import TimesJudge
 from megtrim.experiments.contest import PerformanceStatus
-from megtrim.perf.outcomes import (
-    ContestOutcome,
-    make_performance,
-    show_again,
-)
+from megtrim.perf.outcomes import ContestOutcome, make_performance, show_again
 from megtrim.perf.plan import PerfResult
 from megtrim.perf.rows import performance_checks, summarize
 from megtrim.proof.results import ScenarioResult, detail, with_note

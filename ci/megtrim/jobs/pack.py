@@ -10,6 +10,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
@@ -27,7 +28,7 @@ from megtrim.chain.graph import (
     trims_functions,
     trims_plain_build,
 )
-from megtrim.chain.session import Session, TaskResults, TrimRequest, binary
+from megtrim.chain.session import Session, TrimRequest, binary
 from megtrim.chain.store import StageFolder
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
@@ -44,10 +45,8 @@ from megtrim.evidence.bundle import (
     BundleScenario,
     BundleTimes,
     JobPurpose,
-    Programs,
     ProvenScenario,
     binding,
-    dump_bundle,
     find_device,
 )
 from megtrim.evidence.evidence import EvidenceSet, newest
@@ -63,8 +62,8 @@ from megtrim.trim.builds import programs
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.trim.stages import functions, profile
 from megtrim.util.errors import InputError
-from megtrim.util.files import cannot_write, sha256_file
-from megtrim.util.strict_json import decode, encode
+from megtrim.util.files import cannot_write, sha256_file, write_atomically
+from megtrim.util.strict_json import decode, dump, encode
 from megtrim.util.value import Value
 
 _PROGRAMS = {
@@ -100,11 +99,6 @@ def purpose_of(config: Config, *, proves: bool, functions: bool) -> JobPurpose:
     return JobPurpose.RECORD if record else JobPurpose.TRACE
 
 
-def missing(session: Session, purpose: JobPurpose) -> tuple[str, ...]:
-    every = list_required_tasks(session.request.config, purpose)
-    return tuple(task for task in every if task not in session.results.done)
-
-
 def list_required_tasks(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
     match purpose:
         case JobPurpose.TRACE:
@@ -135,7 +129,8 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
             if (found := _describe_contest(task, session)).contest is not None
         )
         return Selection(asked=tuple(held), proven=())
-    if missing(session, purpose):
+    required = list_required_tasks(session.request.config, purpose)
+    if any(task not in session.results.done for task in required):
         return Selection(asked=(), proven=())
     every = tuple(all_scenarios(session.request.config))
     if purpose is JobPurpose.TRACE:
@@ -144,7 +139,7 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
     if purpose is JobPurpose.RECORD:
         return Selection(asked=tuple(_bind_linked_scenarios(session)), proven=())
     runners, known = runner_classes(session.request), newest(proofs.entries)
-    devices = tuple(_devices(session.request, purpose))
+    devices = list_devices(session.request, purpose)
     max_age_s = session.request.config.verify.max_age_s
     asked: list[tuple[Scenario, str]] = []
     proven: list[tuple[Scenario, str]] = []
@@ -194,14 +189,13 @@ def _describe_contest(task: Task, session: Session) -> BundleContest:
     if any(need not in results.done for need in task.needs):
         failures = (results.failed[need] for need in task.needs if need in results.failed)
         failure = next(failures, None)
-        reason = failure.message if failure else NOT_HELD
-        unheld = status_of_failure(failure)
-        return perf.describe_contest(task, session, None, unheld=unheld, reason=reason)
-    planned = plan_for_runner(task, session)
-    if isinstance(planned, str):
-        skipped = PerformanceStatus.SKIPPED
-        return perf.describe_contest(task, session, None, unheld=skipped, reason=planned)
-    return perf.describe_contest(task, session, planned)
+        reason, unheld = failure.message if failure else NOT_HELD, status_of_failure(failure)
+    else:
+        planned = plan_for_runner(task, session)
+        if not isinstance(planned, str):
+            return perf.describe_contest(task, session, planned)
+        reason, unheld = planned, PerformanceStatus.SKIPPED
+    return perf.describe_contest(task, session, None, unheld=unheld, reason=reason)
 
 
 def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
@@ -247,9 +241,8 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
         # Nothing is linked for devices that run nothing.
         session = replace(session, results=replace(session.results, make=None))
     asked = {each.id: (each, bound) for each, bound in selection.asked}
-    times = describe_times(session) if purpose is JobPurpose.TIME else None
     _clear(to)
-    put = _Files(to)
+    put = partial(_put, to)
     keep_set = None
     kept = session.results.done.get(keep_task(session.request.config))
     if purpose is JobPurpose.VERIFY and kept is not None:
@@ -264,9 +257,11 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
         sysroot=str(sysroot) if sysroot else "",
         generation=session.services.engine.identity().generation,
         max_age_s=request.config.verify.max_age_s,
-        programs=_programs(session, purpose, put),
+        programs=dict(_forms(request.config.engine.target, session, purpose, put))
+        if request.config.runs_engine
+        else {},
         keep_set=keep_set,
-        devices=tuple(_devices(request, purpose)),
+        devices=list_devices(request, purpose),
         scenarios=tuple(
             _scenario(each, bound, session, purpose, put) for each, bound in asked.values()
         ),
@@ -276,16 +271,13 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
         ),
         applications=tuple(_applications(session, purpose, put)),
         speaks=purpose is JobPurpose.RECORD and functions.speaks(request),
-        times=times,
+        times=describe_times(session) if purpose is JobPurpose.TIME else None,
     )
-    try:
-        (to / BUNDLE_FILE).write_text(dump_bundle(bundle), encoding="utf-8")
-    except OSError as error:
-        raise cannot_write(to, error) from None
+    write_atomically(to / BUNDLE_FILE, dump(bundle))
     return bundle
 
 
-def _builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, StageFolder]:
+def _list_builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, StageFolder]:
     trimmed = (Variant.REGION, Variant.REDUCED) if session.request.config.perf.trimming else ()
     wanted = {
         JobPurpose.VERIFY: (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED),
@@ -300,18 +292,21 @@ def _builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, StageFold
     }
 
 
-def _programs(session: Session, purpose: JobPurpose, put: Callable[[Path], str]) -> Programs:
-    config = session.request.config
-    return dict(_forms(config.engine.target, session, purpose, put)) if config.runs_engine else {}
-
-
 def _forms(
     name: str, session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[tuple[str, str]]:
     """Yield a program in each variant, and the links of it that tell of its functions."""
-    builds = _builds(session, purpose)
-    if purpose is JobPurpose.RECORD:
-        yield from _telling(name, session.results, put)
+    builds, links = _list_builds(session, purpose), session.results.done.get(LINKED)
+    if purpose is JobPurpose.RECORD and links is not None:
+        for label, path in (
+            *(
+                (each, linking.locate_unstripped(each, name))
+                for each in (Link.UNFOLDED, Link.PROBED)
+            ),
+            (OBSERVABLES, linking.observables(name)),
+        ):
+            if path in links.files:
+                yield label, put(links.file(path))
     for variant, build in builds.items():
         yield variant, put(binary(build, name))
     if purpose is not JobPurpose.VERIFY or Variant.REDUCED not in builds:
@@ -319,20 +314,6 @@ def _forms(
     # A device cannot ask for the link where a trap wants it.
     if files := trap_diagnosis.named_files(name, session):
         yield from zip((Link.NAMED, DROPPED), map(put, files), strict=True)
-
-
-def _telling(
-    name: str, results: TaskResults, put: Callable[[Path], str]
-) -> Iterator[tuple[str, str]]:
-    if LINKED not in results.done:
-        return
-    for label in (Link.UNFOLDED, Link.PROBED):
-        program = linking.locate_unstripped(label, name)
-        if program in results.done[LINKED].files:
-            yield label, put(results.done[LINKED].file(program))
-    observed = linking.observables(name)
-    if observed in results.done[LINKED].files:
-        yield OBSERVABLES, put(results.done[LINKED].file(observed))
 
 
 def _applications(
@@ -348,16 +329,17 @@ def _applications(
             programs=dict(_forms(name, session, purpose, put)),
             companions={
                 variant: {file: put(binary(build, file)) for file in names}
-                for variant, build in _builds(session, purpose).items()
+                for variant, build in _list_builds(session, purpose).items()
                 if names
             },
         )
 
 
-def list_runners(request: TrimRequest) -> tuple[BundleDevice, ...]:
+def list_devices(request: TrimRequest, purpose: JobPurpose) -> tuple[BundleDevice, ...]:
+    """Return the devices on runners; to trace or record, each other class has an automatic one."""
     config = request.config
-    cpus = _list_cpus(config)
-    return tuple(
+    cpus = {each.name: each.qemu_cpu or "max" for each in config.classes}
+    on_runners = [
         BundleDevice(
             name=each.name,
             kind=each.kind,
@@ -368,23 +350,15 @@ def list_runners(request: TrimRequest) -> tuple[BundleDevice, ...]:
         )
         for each in config.devices
         if each.runner
-    )
-
-
-def _list_cpus(config: Config) -> dict[str, str]:
-    return {each.name: each.qemu_cpu or "max" for each in config.classes}
-
-
-def _devices(request: TrimRequest, purpose: JobPurpose) -> Iterator[BundleDevice]:
-    """Yield the devices on runners; to trace or record, each other class has an automatic one."""
-    yield from list_runners(request)
-    if purpose in (JobPurpose.VERIFY, JobPurpose.TIME):
-        return
-    cpus = _list_cpus(request.config)
-    for name in sorted(cpus.keys() - runner_classes(request)):
-        yield BundleDevice(
+    ]
+    automatic = [
+        BundleDevice(
             name=f"auto-{name}", kind="auto", cpu_class=name, qemu_cpu=cpus[name], runner=False
         )
+        for name in sorted(cpus.keys() - runner_classes(request))
+        if purpose in (JobPurpose.TRACE, JobPurpose.RECORD)
+    ]
+    return (*on_runners, *automatic)
 
 
 def _scenario(
@@ -399,8 +373,6 @@ def _scenario(
     searches = purpose is JobPurpose.TRACE and scenario.searches
     known = not scenario.searches or search_task(scenario) in session.results.done
     cache = cache_of(scenario, session) if known and not searches else None
-    cache_digest = None if cache is None else put(cache)
-    model = put(session.request.path(scenario.model.file))
     inputs = tuple(
         BundleInput(name=name, file=put(session.request.path(path)), suffix=path.suffix)
         for name, path in sorted(settings.inputs.items())
@@ -412,13 +384,13 @@ def _scenario(
         made = BundleScenario(
             id=scenario.id,
             cpu_class=scenario.cpu_class.name,
-            model=model,
+            model=put(session.request.path(scenario.model.file)),
             arguments=settings.args,
             inputs=inputs,
             threads=settings.threads,
             tolerance=settings.allowed,
             timeout_s=settings.timeout_s,
-            cache=cache_digest,
+            cache=None if cache is None else put(cache),
             search=searches,
             binding=bound_to,
             application=settings.application or "",
@@ -434,21 +406,16 @@ def _scenario(
     return made
 
 
-class _Files:
-    """Copies files into the bundle under their digests, each once."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / limits.FILES
-
-    def __call__(self, source: Path) -> str:
-        digest = sha256_file(source)
-        target = self._folder / digest
-        if not target.exists():
-            try:
-                shutil.copyfile(source, target)
-            except OSError as error:
-                raise cannot_write(target, error) from None
-        return digest
+def _put(to: Path, source: Path) -> str:
+    """Copy a file into the bundle under its digest, once; return that."""
+    digest = sha256_file(source)
+    target = to / limits.FILES / digest
+    if not target.exists():
+        try:
+            shutil.copyfile(source, target)
+        except OSError as error:
+            raise cannot_write(target, error) from None
+    return digest
 
 
 def _clear(to: Path) -> None:

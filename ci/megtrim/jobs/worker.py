@@ -43,7 +43,6 @@ from megtrim.evidence.evidence import (
 from megtrim.evidence.times import (
     LARGEST_RECORD,
     ContestRecord,
-    dump_record,
     make_contest_result,
     make_skipped_result,
 )
@@ -63,6 +62,7 @@ from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.util.files import cannot_write
+from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 from megtrim.util.wording import count
 
@@ -296,7 +296,7 @@ class _Worker:
         record = ContestRecord(
             bundle=self.job.sha256, contest=contest.id, binding=contest.binding, result=clean
         )
-        digest = self._keep(dump_record(record).encode(), LARGEST_RECORD, "record of times")
+        digest = self._keep(dump(record).encode(), LARGEST_RECORD, "record of times")
         return make_contest_result(record, digest)
 
     def _make_failure_result(self, scenario: _Asked, failure: MegtrimError) -> EvidenceResult:

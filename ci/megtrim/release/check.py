@@ -16,7 +16,7 @@ from pathlib import Path
 
 from megtrim.checks.statuses import CheckStatus
 from megtrim.crashes.program import parse_left_out
-from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
+from megtrim.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.regions.keepset_files import parse_keep_set
 from megtrim.release.aar import CONFIG_PATH, collect_aar, render_config
 from megtrim.release.archive import FETCH_AGAIN, list_released
@@ -54,6 +54,7 @@ from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.files import sha256_file
 from megtrim.util.input_files import read_text
 from megtrim.util.json_text import LARGEST_DOCUMENT
+from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 
 _MOST_FILES = 100_000
@@ -274,7 +275,7 @@ def _compare_proofs(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[
             yield f"{PROOFS_PATH} has no proof of {each.id} by these programs"
     if add_proofs(contents, own).devices != contents.devices:
         yield f"{RELEASE_FILE} lists other devices than {PROOFS_PATH}"
-    if found.files.get(PROOFS_PATH) != (digest(dump_set(own)) if own.entries else None):
+    if found.files.get(PROOFS_PATH) != (digest(dump(own)) if own.entries else None):
         yield f"{PROOFS_PATH} says other or more things than a release may, such as times or logs"
 
 

@@ -18,7 +18,7 @@ from megtrim.checks.statuses import CheckStatus
 from megtrim.crashes.program import TrimmedProgram, parse_left_out
 from megtrim.crashes.trimmed_programs import FinishedTrim, finish_trim, make_program
 from megtrim.elf.symbol_table import read_linked, read_table
-from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
+from megtrim.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import read_keep_set
 from megtrim.release.archive import ReleaseFile, from_text, list_released, seal_files
@@ -43,6 +43,7 @@ from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.input_files import read_text
 from megtrim.util.json_text import LARGEST_DOCUMENT
+from megtrim.util.strict_json import dump
 from megtrim.verdict.model import Verdict, parse_verdict
 
 
@@ -80,7 +81,7 @@ def prove(
     megtrim: str,
 ) -> tuple[ReleaseFile, ...]:
     proven = add_proofs(contents, proofs)
-    added = [from_text(PROOFS_PATH, dump_set(proofs))] if proofs.entries else []
+    added = [from_text(PROOFS_PATH, dump(proofs))] if proofs.entries else []
     return seal_files(proven, (*payload, *added), stages=stages, megtrim=megtrim)
 
 

@@ -1,5 +1,3 @@
-"""Commands to paste: complete for where their reader stands, and quoted for a shell."""
-
 from __future__ import annotations
 
 import shlex
@@ -53,7 +51,7 @@ def test_a_command_says_everything_that_was_asked() -> None:
 
 def test_accepting_leaves_the_mode_out() -> None:
     assert shlex.split(EVERYTHING.accept()) == [
-        *("megtrim", "trim", *EVERYTHING.place, "--device", "virtual-phone", "--accept"),
+        *("megtrim", "trim", *EVERYTHING.place, "--device", "virtual-phone", "--accept")
     ]
     assert "--committed" not in EVERYTHING.place
 

@@ -23,6 +23,13 @@ class Answer:
     out: str
     err: str
 
+    def expect(self, status: int, *errors: str) -> Answer:
+        """Expect an exit status, and what standard error holds."""
+        assert self.status == status, self.err
+        for text in errors:
+            assert text in self.err
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class Shell:

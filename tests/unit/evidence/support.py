@@ -21,14 +21,8 @@ from megtrim.evidence.bundle import (
     JobPurpose,
     ProvenScenario,
 )
-from megtrim.evidence.evidence import (
-    DeviceResult,
-    Evidence,
-    EvidenceResult,
-    EvidenceSet,
-    dump_set,
-)
-from megtrim.evidence.times import ContestRecord, dump_record, make_contest_result
+from megtrim.evidence.evidence import DeviceResult, Evidence, EvidenceResult, EvidenceSet
+from megtrim.evidence.times import ContestRecord, make_contest_result
 from megtrim.experiments.commands import StepCommand
 from megtrim.experiments.contest import (
     FEWEST_ROUNDS,
@@ -44,6 +38,7 @@ from megtrim.experiments.contest import (
 )
 from megtrim.experiments.experiment import Step
 from megtrim.load_and_run.parity import EXACT, OutputResult
+from megtrim.util.strict_json import dump
 
 SCENARIO = "resnet18-s/default@any"
 BINDING = "b" * 64
@@ -140,7 +135,7 @@ def proofs(*entries: Evidence) -> EvidenceSet:
 
 
 def written(*entries: Evidence) -> str:
-    return dump_set(proofs(*entries))
+    return dump(proofs(*entries))
 
 
 def changed(text: str, change: Change) -> str:
@@ -249,7 +244,7 @@ def record(**changes: Any) -> ContestRecord:
 
 
 def timed(brought: ContestRecord, **changes: Any) -> EvidenceResult:
-    digest = hashlib.sha256(dump_record(brought).encode()).hexdigest()
+    digest = hashlib.sha256(dump(brought).encode()).hexdigest()
     return replace(make_contest_result(brought, digest), **changes)
 
 
@@ -257,7 +252,6 @@ def write_times(folder: Path, *records: ContestRecord, **changes: Any) -> Path:
     results = tuple(timed(each) for each in records)
     text = written(evidence(*results, purpose=JobPurpose.TIME, **changes))
     files = {
-        str(row.times): dump_record(each).encode()
-        for row, each in zip(results, records, strict=True)
+        str(row.times): dump(each).encode() for row, each in zip(results, records, strict=True)
     }
     return write_evidence(folder, text, files)

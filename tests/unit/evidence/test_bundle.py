@@ -17,12 +17,12 @@ from megtrim.evidence.bundle import (
     BundleDevice,
     JobPurpose,
     binding,
-    dump_bundle,
     parse_bundle,
     read_bundle,
 )
 from megtrim.experiments.contest import ContestBudget, PerformanceStatus, Side
 from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
     HOSTILE_NAMES,
@@ -76,10 +76,7 @@ APPLICATION = bundle(
         BundleApplication(
             name="classify",
             programs={"plain": "3" * 64, "reduced": "4" * 64},
-            companions={
-                "plain": {"libengine.so": "6" * 64},
-                "reduced": {"libengine.so": "7" * 64},
-            },
+            companions={"plain": {"libengine.so": "6" * 64}, "reduced": {"libengine.so": "7" * 64}},
         ),
     ),
     scenarios=(scenario(application="classify", arguments=("{model}", "{input:data}")),),
@@ -119,7 +116,7 @@ WHOLE = {
 
 def refused(name: str, change: Change) -> str:
     with pytest.raises(InputError) as caught:
-        parse_bundle(changed(dump_bundle(WHOLE[name]), change), source="bundle.json")
+        parse_bundle(changed(dump(WHOLE[name]), change), source="bundle.json")
     assert caught.value.hint == (
         "take the bundle of the build job again; `megtrim ci evidence pack` writes it"
     )
@@ -129,10 +126,10 @@ def refused(name: str, change: Change) -> str:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_bundle_comes_back_as_it_went(name: str) -> None:
-    text = dump_bundle(WHOLE[name])
+    text = dump(WHOLE[name])
 
     assert parse_bundle(text, source="x") == WHOLE[name]
-    assert dump_bundle(parse_bundle(text, source="x")) == text
+    assert dump(parse_bundle(text, source="x")) == text
 
 
 SCENARIO = ("scenarios", 0)
@@ -417,7 +414,7 @@ def test_counts_are_bounded() -> None:
     rows = [{"id": f"m{n}/s@any", "class": "any", "binding": "b" * 64} for n in range(10_001)]
     assert "found" in refused("proven", put("proven", value=rows))
     many = bundle(scenarios=(), proven=tuple(proven(row["id"]) for row in rows[:10_000]))
-    assert parse_bundle(dump_bundle(many), source="x") == many
+    assert parse_bundle(dump(many), source="x") == many
 
 
 @pytest.mark.parametrize(
@@ -434,7 +431,7 @@ def test_a_command_names_its_own_files(more: tuple[str, ...]) -> None:
     step = replace(rival.commands[0], argv=("b-program", "b-dumped.mge", *more))
     asked = bundle_contest(contest=contest(rival=replace(rival, commands=(step,))))
 
-    assert parse_bundle(dump_bundle(time_bundle(asked)), source="x").contests == (asked,)
+    assert parse_bundle(dump(time_bundle(asked)), source="x").contests == (asked,)
 
 
 def test_what_it_holds_is_found() -> None:
@@ -481,7 +478,7 @@ def test_a_binding_is_of_everything_but_the_device() -> None:
 
 
 def test_a_folder_is_read_by_its_digest(tmp_path: Path) -> None:
-    path, text = tmp_path / "bundle.json", dump_bundle(bundle())
+    path, text = tmp_path / "bundle.json", dump(bundle())
     path.write_text(text, encoding="utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()
 

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from megtrim.evidence.fields import EarlyExit, dump_ending, parse_ending
+from megtrim.evidence.fields import EarlyExit, parse_ending
 from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
 
 ENDING = EarlyExit(exit=2, message="megtrim.yaml: no models", hint="add one")
 
@@ -14,7 +15,7 @@ def test_an_ending_comes_back_as_it_went() -> None:
     what = {"exit": 2, "message": "megtrim.yaml: no models", "hint": "add one"}
     text = json.dumps({"version": 2, "config": "megtrim.yaml", **what}, indent=1) + "\n"
 
-    assert dump_ending(ENDING) == text
+    assert dump(ENDING) == text
     assert parse_ending(text, source="x") == ENDING
     assert str(ENDING) == "megtrim.yaml: no models\n  add one"
     assert str(EarlyExit(exit=3, message="no space", hint="")) == "no space"
@@ -25,7 +26,7 @@ def test_an_ending_comes_back_as_it_went() -> None:
 )
 def test_a_good_ending_is_none(status: int, *, fits: bool) -> None:
     """A run that left no verdict and exits 0 would open the gate."""
-    text = dump_ending(ENDING).replace('"exit": 2', f'"exit": {status}')
+    text = dump(ENDING).replace('"exit": 2', f'"exit": {status}')
     if fits:
         assert parse_ending(text, source="ending.json").exit == status
         return

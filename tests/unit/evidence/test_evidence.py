@@ -17,7 +17,6 @@ from megtrim.evidence.evidence import (
     Evidence,
     EvidenceSet,
     as_set,
-    dump_set,
     expect_evidence_of,
     load_proofs,
     newest,
@@ -28,6 +27,7 @@ from megtrim.evidence.evidence import (
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
 from unit.evidence.support import (
     DAY,
     HOSTILE_DIGESTS,
@@ -74,9 +74,9 @@ def refused(text: str) -> str:
 def test_evidence_comes_back_as_it_went() -> None:
     several = EvidenceSet(entries=(FULL, evidence()))
 
-    assert parse_set(dump_set(several), source="x") == several
-    assert parse_set(dump_set(EvidenceSet(entries=())), source="x").entries == ()
-    assert dump_set(EvidenceSet(entries=())) == '{\n "version": 4,\n "entries": []\n}\n'
+    assert parse_set(dump(several), source="x") == several
+    assert parse_set(dump(EvidenceSet(entries=())), source="x").entries == ()
+    assert dump(EvidenceSet(entries=())) == '{\n "version": 4,\n "entries": []\n}\n'
 
 
 def _hostile() -> Iterable[tuple[Change, str]]:
@@ -238,7 +238,7 @@ def test_proofs_that_are_none_are_refused(
     tmp_path: Path, entry: Evidence | None, found: str
 ) -> None:
     path = tmp_path / "evidence.json"
-    path.write_text(dump_set(proofs(evidence(), *([entry] if entry else []))), encoding="utf-8")
+    path.write_text(dump(proofs(evidence(), *([entry] if entry else []))), encoding="utf-8")
     if entry is None:
         assert load_proofs(path).entries == (evidence(),)
         return
@@ -315,9 +315,7 @@ def test_what_a_program_said_is_cleaned_before_it_is_evidence() -> None:
     assert limits.clean_log("a\x1bb\n\tc\r\n") == "a\ufffdb\n\tc\ufffd\n"
     assert limits.clean_log(f"{text}end")[-3:] == "end"
     clean = result(
-        text=limits.clean_line(text),
-        log_tail=limits.clean_log(text),
-        crash=limits.clean_log(text),
+        text=limits.clean_line(text), log_tail=limits.clean_log(text), crash=limits.clean_log(text)
     )
     failed = evidence(result(status=ScenarioStatus.TRAP, text=clean.text, crash=clean.crash))
     assert parse_set(written(failed), source="x").entries == (failed,)

@@ -82,12 +82,7 @@ def test_the_same_twice_is_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"trace": "0" * 64},
-        {"cache": None},
-        {"binding": "0" * 64},
-        {"status": ScenarioStatus.TRACE},
-    ],
+    [{"trace": "0" * 64}, {"cache": None}, {"binding": "0" * 64}, {"status": ScenarioStatus.TRACE}],
 )
 def test_two_different_traces_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     folder(tmp_path / "a")

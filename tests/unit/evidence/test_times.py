@@ -18,7 +18,6 @@ from megtrim.evidence.times import (
     ContestRecord,
     TimedContest,
     TimesJudge,
-    dump_record,
     expect_of,
     make_contest_result,
     make_skipped_result,
@@ -34,6 +33,7 @@ from megtrim.experiments.contest import (
     Sample,
 )
 from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.strict_json import dump
 from unit.evidence.support import (
     BINDING,
     BUNDLE,
@@ -232,7 +232,7 @@ def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
     assert other == f"{unusable}/b is to verify, expected one to time"
 
 
-TEXT = dump_record(record())
+TEXT = dump(record())
 SAMPLE = ("result", "samples", 0)
 
 
@@ -251,7 +251,7 @@ def refused(change: Change) -> str:
 
 def expect_fits(result: ContestResult, asked: Contest | None = None) -> None:
     whole = record(result=result)
-    assert parse_record(dump_record(whole), source="x") == whole
+    assert parse_record(dump(whole), source="x") == whole
     expect_of(whole, bundle_contest(contest=asked or contest()))
 
 

@@ -1,5 +1,3 @@
-"""The REST API against a real server: pages, limits, faults, and where the token goes."""
-
 from __future__ import annotations
 
 import gzip
@@ -14,14 +12,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from megtrim.github.api import (
-    LARGEST_ANSWER_BYTES,
-    Api,
-    Forbidden,
-    NotFound,
-    Refused,
-    text_at,
-)
+from megtrim.github.api import LARGEST_ANSWER_BYTES, Api, Forbidden, NotFound, Refused, text_at
 from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.github.support import NOW_S, TOKEN, asking, bare_server, reset, sends, unused_url
 
@@ -52,7 +43,6 @@ def url(server: HTTPServer) -> str:
 
 
 def serve(server: HTTPServer, *answers: Response) -> list[Request]:
-    """Answer PATH with each of ``answers`` in turn, then with the last; return what came."""
     seen: list[Request] = []
 
     def answer(request: Request) -> Response:
@@ -81,7 +71,6 @@ def failure_of(api: Api, method: str = "GET") -> InfrastructureFailure:
 
 @pytest.fixture
 def netrc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passwords in a self-hosted runner's home."""
     path = tmp_path / "netrc"
     path.write_text("default login me password secret\n", encoding="utf-8")
     monkeypatch.setenv("NETRC", str(path))
@@ -112,7 +101,6 @@ def test_requests_carry_token_form_and_body(httpserver: HTTPServer) -> None:
 
 
 def test_a_path_below_the_host_is_kept(httpserver: HTTPServer) -> None:
-    """An enterprise server has its API at https://HOST/api/v3."""
     httpserver.expect_request("/api/v3/user").respond_with_json("me")
 
     assert asking(f"{url(httpserver)}/api/v3/").api.get("/user") == "me"
@@ -235,7 +223,6 @@ def test_a_limit_is_waited_for(
 def test_all_pauses_of_a_call_are_bounded(
     httpserver: HTTPServer, after: str, pauses: list[float]
 ) -> None:
-    """A job that sleeps for an hour costs more than one that says why it ends."""
     serve(httpserver, said({"message": "API rate limit exceeded"}, 403, Retry_After=after))
     asked = asking(url(httpserver))
 
@@ -395,9 +382,7 @@ def test_a_silent_server_is_given_up(slow_server: HTTPServer, method: str, tries
     slow_server.expect_request(PATH).respond_with_handler(sleep)
     asked = asking(url(slow_server))
 
-    failed = failure_of(asked.api, method)
-
-    assert failed.message == f"{method} {PATH}: no answer within 0.3 s"
+    assert failure_of(asked.api, method).message == f"{method} {PATH}: no answer within 0.3 s"
     assert len(asked.pauses) == tries - 1
 
 

@@ -1,5 +1,3 @@
-"""A baseline is what a run of this repository stored on the base branch, and says which."""
-
 from __future__ import annotations
 
 import io
@@ -19,18 +17,13 @@ from hypothesis import strategies as st
 from megtrim.build_spec import Origin
 from megtrim.checks.check import DeviceIdentity
 from megtrim.evidence.bundle import JobPurpose
-from megtrim.evidence.evidence import VERSION, Evidence, EvidenceSet, dump_set
-from megtrim.github.baselines import (
-    Base,
-    BaselineSource,
-    FoundBaseline,
-    find,
-    read_archive,
-)
+from megtrim.evidence.evidence import VERSION, Evidence, EvidenceSet
+from megtrim.github.baselines import Base, BaselineSource, FoundBaseline, find, read_archive
 from megtrim.github.event import Event, PullRequest
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
 from support.github_double import GithubDouble
 from support.github_state import Repository, zipped
 from unit.github.support import Asking, asking, make_event
@@ -62,7 +55,7 @@ def archive(
 ) -> dict[str, bytes | str]:
     return {
         "sizes.json": dump_sizes(Baseline(sizes=sizes, quick=quick)),
-        "evidence.json": dump_set(proofs),
+        "evidence.json": dump(proofs),
     }
 
 
@@ -91,11 +84,7 @@ class Team:
         return self.repository.artifact(made, stored, days_ago=days_ago, **(claims or {}))
 
     def find(
-        self,
-        event: Event | None = None,
-        *,
-        config: str = "megtrim.yaml",
-        quick: bool = False,
+        self, event: Event | None = None, *, config: str = "megtrim.yaml", quick: bool = False
     ) -> FoundBaseline:
         return find(
             self.asking.api,
@@ -185,11 +174,7 @@ def test_the_age_is_shown_in_days(team: Team, days: float, age: str) -> None:
             SIZES,
         ),
         # However much forks store, ours is looked into.
-        (
-            [{"days_ago": 1}, *[{"content": archive(OTHER), "fork": True}] * 6],
-            MERGE_BASE,
-            SIZES,
-        ),
+        ([{"days_ago": 1}, *[{"content": archive(OTHER), "fork": True}] * 6], MERGE_BASE, SIZES),
         # An artifact is whole or not there.
         ([{"conclusion": "cancelled"}], MERGE_BASE, SIZES),
         # One that is broken is passed over.
@@ -313,11 +298,7 @@ def test_without_any_there_is_none(team: Team) -> None:
             "its proof by pixel-6 is of the configuration megtrim.yaml",
         ),
         (b"no zip", {}, "its archive: not a whole zip"),
-        (
-            {"evidence.json": dump_set(PROOFS)},
-            {},
-            "its archive has no sizes.json",
-        ),
+        ({"evidence.json": dump(PROOFS)}, {}, "its archive has no sizes.json"),
         ({"sizes.json": "{}"}, {}, "sizes.json:1: artifacts: found nothing, expected this key"),
     ],
 )
@@ -381,11 +362,7 @@ def test_sizes_without_usable_proofs_are_used(
 
     found = team.find()
 
-    assert (found.how, found.stored.sizes, found.evidence) == (
-        MERGE_BASE,
-        SIZES,
-        NOTHING,
-    )
+    assert (found.how, found.stored.sizes, found.evidence) == (MERGE_BASE, SIZES, NOTHING)
     assert [warning.rpartition(": ")[2] for warning in found.warnings] == reported
 
 

@@ -1,5 +1,3 @@
-"""The one comment on a pull request, against a server that remembers."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Facts of a run and its commit, against a server that remembers."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime

@@ -1,5 +1,3 @@
-"""The event of a run: what is read of it, and what is refused."""
-
 from __future__ import annotations
 
 from dataclasses import asdict
@@ -100,14 +98,11 @@ def test_what_is_read_of_an_event(tmp_path: Path, name: str, expected: Event) ->
     ],
 )
 def test_only_the_default_branch_as_it_is(tmp_path: Path, name: str, ref: str, own: bool) -> None:
-    event = read_event(environment(tmp_path, name) | {"GITHUB_REF": ref})
-
-    assert event.of_default_branch is own
+    assert read_event(environment(tmp_path, name) | {"GITHUB_REF": ref}).of_default_branch is own
 
 
 @pytest.mark.parametrize("before", ["0" * 40, None])
 def test_a_new_branch_has_no_commit_before(tmp_path: Path, before: str | None) -> None:
-    """Git writes zeros; a file made by hand leaves it out."""
     assert read_event(changed(tmp_path, "push", "before", before)).before == ""
 
 
@@ -124,7 +119,6 @@ def test_a_new_branch_has_no_commit_before(tmp_path: Path, before: str | None) -
 def test_fork_is_found_by_the_number_of_the_repository(
     tmp_path: Path, repository: Any, fork: bool
 ) -> None:
-    """Names change hands; a fork that was deleted has left no repository at all."""
     content = {**payload("pull_request"), "pull_request": pull_request(head_repository=repository)}
     env = environment(tmp_path, "pull_request", content)
 
@@ -135,7 +129,6 @@ def test_fork_is_found_by_the_number_of_the_repository(
 
 
 def test_variables_and_what_they_replace(tmp_path: Path) -> None:
-    """Old runners and stand-ins do not set all of them; addresses lose their last slash."""
     env = environment(tmp_path, "push", {"ref": "refs/heads/main"})
     least = {
         name: "" if name in ("GITHUB_RUN_ATTEMPT", "GITHUB_SERVER_URL", "GITHUB_API_URL") else value
@@ -242,7 +235,6 @@ def test_names_that_git_would_not_take(tmp_path: Path, ref: str) -> None:
     ],
 )
 def test_an_event_file_that_is_no_file(tmp_path: Path, path: str, problem: str) -> None:
-    """A pipe or a device could give bytes for ever."""
     env = environment(tmp_path, "push") | {"GITHUB_EVENT_PATH": path}
 
     assert refusal(env).startswith(f"GITHUB_EVENT_PATH: {problem}")

@@ -1,5 +1,3 @@
-"""megtrim's issues, against a server that remembers."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Device jobs are waited for, within bounds, and what is missing has a name."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -44,11 +42,7 @@ class Waiting:
         self.now += seconds
 
     def __call__(
-        self,
-        *rounds: Round,
-        jobs: int = 1,
-        pickup_s: float = 600,
-        run_s: float = 3600,
+        self, *rounds: Round, jobs: int = 1, pickup_s: float = 600, run_s: float = 3600
     ) -> WaitResult:
         self.github.repository("acme/phone").jobs[(RUN, ATTEMPT)] = list(rounds)
         return wait(
@@ -80,9 +74,7 @@ def test_no_jobs_need_no_question(waiting: Waiting) -> None:
 
 
 def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
-    ended = waiting(pixel(QUEUED), pixel(QUEUED), pixel(RUNS), pixel(ENDED))
-
-    assert ended.pending is None
+    assert waiting(pixel(QUEUED), pixel(QUEUED), pixel(RUNS), pixel(ENDED)).pending is None
     assert waiting.said == [
         "waiting for device jobs: 0 of 1 ended, 0 run, 1 wait for a runner",
         "waiting for device jobs: 0 of 1 ended, 1 run, 0 wait for a runner",
@@ -110,10 +102,7 @@ def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
         # Those of another configuration have its id before their class.
         ([[job("device android pixel-6 1/1", QUEUED), *pixel(ENDED)]], 1),
         # What they bring, or do not bring, is for the verdict.
-        (
-            [[job("device a 1/2", ENDED, "cancelled"), job("device a 2/2", ENDED, "failure")]],
-            2,
-        ),
+        ([[job("device a 1/2", ENDED, "cancelled"), job("device a 2/2", ENDED, "failure")]], 2),
         # Two callers in one run have jobs of equal names.
         (
             [
@@ -136,10 +125,7 @@ def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
             2,
         ),
         # A phone that is busy with another configuration comes to this one next.
-        (
-            [*[[job("device android pixel-6 1/1", RUNS), *pixel(QUEUED)]] * 40, pixel(ENDED)],
-            1,
-        ),
+        ([*[[job("device android pixel-6 1/1", RUNS), *pixel(QUEUED)]] * 40, pixel(ENDED)], 1),
     ],
 )
 def test_its_own_jobs_end(waiting: Waiting, rounds: list[Round], jobs: int) -> None:

@@ -1,5 +1,3 @@
-"""A keep set is proposed by one commit and one pull request, however often and by whomever."""
-
 from __future__ import annotations
 
 import threading
@@ -120,7 +118,6 @@ def test_files_of_scenarios_that_are_gone_are_removed(team: Team) -> None:
 
 
 def test_the_same_proposal_again_changes_nothing(team: Team) -> None:
-    """A refresh every night must not write every night."""
     first = team.propose()
     team.github.journal.clear()
 

@@ -1,5 +1,3 @@
-"""Publishing a release: all of it or nothing, whatever fails, and a repeat mends it."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""What a step passes to its runner, the runner that is asked for, and text in its log."""
-
 from __future__ import annotations
 
 import re

@@ -17,7 +17,7 @@ from megtrim.checks.statuses import ScenarioStatus
 from megtrim.devices import Device
 from megtrim.devices.local import Local
 from megtrim.evidence.bundle import BundleContest, BundleInput
-from megtrim.evidence.evidence import EvidenceResult, dump_set, parse_set
+from megtrim.evidence.evidence import EvidenceResult, parse_set
 from megtrim.evidence.times import expect_of, parse_record
 from megtrim.experiments.contest import ContestResult, PerformanceStatus
 from megtrim.jobs.worker import DeviceJob, JobResult, run
@@ -25,6 +25,7 @@ from megtrim.load_and_run.parity import EXACT
 from megtrim.util.console import Console
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
+from megtrim.util.strict_json import dump
 from support.timed_program import timed_program
 from unit.evidence.support import (
     BINDING,
@@ -73,7 +74,7 @@ class Place:
     def run(self, job: DeviceJob) -> JobResult:
         found = run(job, lambda: self.device, Console(self.said))
         # What a job writes can always be read again.
-        assert parse_set(dump_set(found.evidence), source="x") == found.evidence
+        assert parse_set(dump(found.evidence), source="x") == found.evidence
         return found
 
 
@@ -159,7 +160,7 @@ def test_a_failure_costs_its_own_contest(place: Place) -> None:
     found = place.run(place.job(alone, trimming(), reduced="#!/bin/sh\nexit 3\n"))
 
     assert [row.status for row in rows(found)] == [
-        *(ScenarioStatus.PASS, ScenarioStatus.ENGINE_ERROR),
+        *(ScenarioStatus.PASS, ScenarioStatus.ENGINE_ERROR)
     ]
 
 

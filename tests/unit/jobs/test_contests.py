@@ -11,13 +11,7 @@ from megtrim.chain.session import Session
 from megtrim.evidence.bundle import BundleContest, JobPurpose, binding, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.experiments.contest import PerformanceStatus
-from megtrim.jobs.pack import (
-    describe_times,
-    list_required_tasks,
-    list_runners,
-    pack,
-    select,
-)
+from megtrim.jobs.pack import describe_times, list_devices, list_required_tasks, pack, select
 from megtrim.perf import stage as perf
 from megtrim.perf.plan import perf_tasks
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
@@ -96,7 +90,7 @@ def test_a_bundle_to_time(tmp_path: Path) -> None:
     assert [*packed.programs] == ["plain"]
     assert [each.id for each in packed.scenarios] == [ANY, OTHER]
     assert (packed.keep_set, packed.proven) == (None, ())
-    assert packed.devices == list_runners(session.request)
+    assert packed.devices == list_devices(session.request, JobPurpose.TIME)
     assert len(list((tmp_path / "bundle/files").iterdir())) == 3
 
 
@@ -139,9 +133,7 @@ def test_without_any_program_nothing_is_asked(tmp_path: Path) -> None:
 
     assert (packed.contests, packed.scenarios, packed.programs) == ((), (), {})
     assert packed.times is not None
-    assert {each.reason for each in packed.times.contests} == {
-        "a task before it did not succeed",
-    }
+    assert {each.reason for each in packed.times.contests} == {"a task before it did not succeed"}
 
 
 def test_contests_are_what_jobs_share(tmp_path: Path) -> None:

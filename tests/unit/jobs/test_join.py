@@ -62,7 +62,6 @@ TRAP = result(
 
 
 def seen(*found: Evidence, **changes: Any) -> DeviceFindings:
-    """Return what is known next to the build's verdict, of a bundle for one scenario."""
     values: dict[str, Any] = {
         "bundle": bundle(scenarios=(scenario(id=RESNET),)),
         "evidence": found,

@@ -32,7 +32,6 @@ from megtrim.evidence.bundle import (
     BundleInput,
     JobPurpose,
     binding,
-    dump_bundle,
     read_bundle,
 )
 from megtrim.evidence.evidence import EvidenceSet
@@ -42,6 +41,7 @@ from megtrim.proof import stage as verify
 from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.trim.stages import functions, profile
 from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
 from unit.evidence.support import evidence, result
 from unit.trim.stages.built import (
     CONFIG,
@@ -114,7 +114,7 @@ def test_a_quick_trim_may_search(tmp_path: Path) -> None:
     packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
     assert [(each.cache, each.search) for each in packed.scenarios] == [
-        *((sha("found"), False), (None, False)),
+        *((sha("found"), False), (None, False))
     ]
 
 
@@ -281,7 +281,6 @@ SEARCHES = CONFIG.replace("threads: 2", "fast_run: true").replace(
 
 
 def test_a_search_is_left_to_the_device(tmp_path: Path) -> None:
-    """Its result is timing of that device; a recorded cache goes along."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     searching = pack(built(tmp_path / "a", config=SEARCHES), JobPurpose.TRACE, NONE, tmp_path / "1")
@@ -307,11 +306,11 @@ def test_a_bundle_to_record(tmp_path: Path) -> None:
     }
     assert (packed.keep_set, packed.speaks) == (None, False)
     assert [(each.id, each.link) for each in packed.scenarios] == [
-        *((ANY, "7" * 64), (BIG, "7" * 64), (OTHER, "7" * 64)),
+        *((ANY, "7" * 64), (BIG, "7" * 64), (OTHER, "7" * 64))
     ]
     assert packed.scenarios[0].binding == binding(functions.named_inputs(first, session))
     assert [(each.name, each.kind) for each in packed.devices] == [
-        *(("board", "local"), ("auto-big", "auto")),
+        *(("board", "local"), ("auto-big", "auto"))
     ]
 
 
@@ -385,7 +384,7 @@ def test_equal_builds_make_equal_bundles(tmp_path: Path) -> None:
             pack(built(tmp_path / name), JobPurpose.VERIFY, NONE, tmp_path / name / "bundle")
         )
 
-    assert dump_bundle(made[0]) == dump_bundle(made[1])
+    assert dump(made[0]) == dump(made[1])
 
 
 def trims_functions(folder: Path, asked: list[str]) -> Session:
@@ -408,9 +407,7 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
     assert asked == [NAMED]
     assert packed.program(Link.NAMED) == sha("says its number")
     assert packed.program(DROPPED) == sha("one\ntwo\n")
-    assert [*packed.programs] == [
-        *("plain", "profile", "reduced", "named", "dropped"),
-    ]
+    assert [*packed.programs] == [*("plain", "profile", "reduced", "named", "dropped")]
     names = {path.name for path in (tmp_path / "1" / "files").iterdir()}
     assert {sha("says its number"), sha("one\ntwo\n")} <= names
     assert packed.keep_set == sha("with functions")

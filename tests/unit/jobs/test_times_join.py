@@ -153,7 +153,6 @@ def test_samples_that_do_not_count_are_shown_and_left_out(
 
 
 def test_too_few_rounds_are_no_pass(tmp_path: Path) -> None:
-    """A job that ended before the answer was clear proves nothing."""
     few = contest_result(samples=tuple(samples(rounds=FEWEST_ROUNDS - 1)))
     write_times(tmp_path / "1", record(result=few), record(contest=OTHER))
     found = joined(tmp_path)
@@ -206,7 +205,7 @@ def test_size_and_speed_of_trimmed_programs(tmp_path: Path) -> None:
 
     assert (row.artifact, row.status) == ("load_and_run", PerformanceStatus.MEASURED)
     assert [(each.variant, each.size_bytes) for each in row.variants] == [
-        *(("plain", 3000), ("reduced", 200)),
+        *(("plain", 3000), ("reduced", 200))
     ]
     assert row.variants[1].ratio.ratio == pytest.approx(0.9, rel=0.01)
 

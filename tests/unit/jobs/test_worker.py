@@ -16,7 +16,7 @@ from megtrim.checks.statuses import ScenarioStatus
 from megtrim.devices import Device
 from megtrim.devices.device import make_too_large_error
 from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, JobPurpose
-from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
+from megtrim.evidence.evidence import Evidence, EvidenceResult, parse_set
 from megtrim.functions import probes, qemu_log
 from megtrim.jobs.worker import DeviceJob, JobResult, run, take
 from megtrim.load_and_run.parity import EXACT, OutputResult, Tolerance
@@ -25,6 +25,7 @@ from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim.runs import tracing
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.strict_json import dump
 from unit.evidence.support import BUNDLE, bundle, device, scenario
 from unit.trim.stages.fake_device import GOOD, PROFILE, TRAPS, FakeDevice, FakeDirectory, Fickle
 from unit.trim.stages.support import keep_set, trace
@@ -74,7 +75,7 @@ class Place:
     def run(self, what: Bundle, open_device: Callable[[], Device] | None = None) -> JobResult:
         found = run(self.job(what), open_device or (lambda: self.device), Console(self.said))
         # What a job writes can always be read again.
-        assert parse_set(dump_set(found.evidence), source="x") == found.evidence
+        assert parse_set(dump(found.evidence), source="x") == found.evidence
         return found
 
 
@@ -269,7 +270,7 @@ def test_functions_that_cannot_be_used_are_evidence(
     reported = [only(found).results[0] for found in (failed, silent, large)]
 
     assert [each.status for each in reported] == [
-        *(ScenarioStatus.ENGINE_ERROR, ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.TRACE),
+        *(ScenarioStatus.ENGINE_ERROR, ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.TRACE)
     ]
     assert reported[0].log_tail == "what()"
     assert "left no functions.bin" in reported[1].text

@@ -12,7 +12,6 @@ from unit.trim.stages.built import CONFIG, built
 from unit.trim.stages.support import changed
 
 DIGEST = "e" * 64
-"""Of the engine."""
 PERF = (
     CONFIG
     + "perf: {experiments: [fast-run-cache], budget: {rounds: 12}, threshold: 2%, "

@@ -20,7 +20,6 @@ from support.timing_logs import Form, MadeLog
 from unit.trim.stages.support import floats
 
 HEALTHY = "--record-comp-seq"
-"""In the commands of the contest that meets no fault."""
 HOSTILE = "@torvalds closes #1 <img src=x> ![](https://x.example) ::error::no"
 
 _ITERATION_MS = 0.01

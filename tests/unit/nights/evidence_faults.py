@@ -10,8 +10,9 @@ from typing import Any
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.bundle import JobPurpose
-from megtrim.evidence.times import LARGEST_RECORD, ContestRecord, dump_record
+from megtrim.evidence.times import LARGEST_RECORD, ContestRecord
 from megtrim.experiments.contest import FEWEST_ROUNDS, PerformanceStatus
+from megtrim.util.strict_json import dump
 from unit.evidence.support import (
     BINDING,
     CONTEST,
@@ -73,7 +74,7 @@ def put_other(other: ContestRecord, **changes: Any) -> EvidenceFault:
     def fault(folder: Path) -> None:
         row = timed(other, **changes)
         text = written(evidence(row, purpose=JobPurpose.TIME))
-        write_evidence(folder, text, {str(row.times): dump_record(other).encode()})
+        write_evidence(folder, text, {str(row.times): dump(other).encode()})
 
     return fault
 

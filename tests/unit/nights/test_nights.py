@@ -1,5 +1,3 @@
-"""Faults of a night, in one list: no verdict is wrong, and every other row is delivered."""
-
 from __future__ import annotations
 
 import hashlib
@@ -15,7 +13,6 @@ import pytest
 from megtrim.checks.statuses import VerdictKind
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import Bundle, BundleContest, BundleInput
-from megtrim.evidence.evidence import dump_set
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.experiments.contest import Contestant, Criterion, PerformanceStatus
 from megtrim.github.api import Api
@@ -27,6 +24,7 @@ from megtrim.perf.nights.night import NightFacts, make_runs
 from megtrim.perf.rows import PerformanceRow
 from megtrim.report import comment
 from megtrim.util.console import Console
+from megtrim.util.strict_json import dump
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from support.history_entries import make_run
 from unit.cli.ci.github.test_regressions import FAST, SLOW, open_team
@@ -141,7 +139,7 @@ def hold_night(fault: DeviceFault, night: Night) -> Verdict:
         today=date.fromisoformat(DAY),
     )
     found = run(job, lambda: Machine(fault), Console(io.StringIO()))
-    write_evidence(night.folder / "times", dump_set(found.evidence), dict(found.files))
+    write_evidence(night.folder / "times", dump(found.evidence), dict(found.files))
     return join_night(night.folder / "times", bundle)
 
 

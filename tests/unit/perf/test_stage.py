@@ -12,10 +12,10 @@ from megtrim.chain.session import Session
 from megtrim.chain.stage_result import dump_result, parse_result
 from megtrim.checks.check import DeviceIdentity
 from megtrim.config.config_id import DEFAULT_CONFIG
-from megtrim.evidence.bundle import BundleContest
+from megtrim.evidence.bundle import BundleContest, JobPurpose
 from megtrim.evidence.times import ContestRecord, TimesJudge, read_times
 from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatus, Side
-from megtrim.jobs.pack import list_runners
+from megtrim.jobs.pack import list_devices
 from megtrim.perf import stage as perf
 from megtrim.perf.measuring.contest_plan import find_files, plan_contest, plan_for_runner
 from megtrim.perf.plan import BASE, PerfResult, perf_tasks
@@ -142,7 +142,7 @@ def asked(session: Session) -> BundleContest:
 def taking(session: Session, folder: Path) -> Session:
     judge = TimesJudge(
         brought=read_times([folder], config=DEFAULT_CONFIG)[0],
-        devices=list_runners(session.request),
+        devices=list_devices(session.request, JobPurpose.TIME),
         pending=None,
         today=date(2027, 1, 31),
     )

@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
 from megtrim.crashes.program import dump_left_out
-from megtrim.evidence.evidence import dump_set, parse_set
+from megtrim.evidence.evidence import parse_set
 from megtrim.release.check import add_proofs, check_release, clean_proofs, expect_whole
 from megtrim.release.contents import AAR_PATH, KEEP_SET_PATH, PROOFS_PATH, RELEASE_FILE
 from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, STATEMENT_FILE
@@ -278,7 +278,7 @@ def test_other_damage(name: str, release: Path) -> None:
 
 
 def test_devices_may_prove_it(tmp_path: Path) -> None:
-    texts = documents(described=DEVICE_PROVEN, more={PROOFS_PATH: dump_set(PROOFS)})
+    texts = documents(described=DEVICE_PROVEN, more={PROOFS_PATH: dump(PROOFS)})
 
     assert problems(write(tmp_path / "release", texts)) == ""
 

@@ -146,19 +146,6 @@ def test_merge_bases_are_found(repository: Repository) -> None:
         repository.merge_base("main", "alone")
 
 
-def test_files_are_put_and_got(github: GithubDouble) -> None:
-    path = f"{ROOT}/contents/dir/b.txt"
-    made = ask(github, "PUT", path, message="add", content="MQ==", branch="main")
-    sha = ask(github, "GET", path).json()["sha"]
-
-    assert (made.status_code, sha) == (201, made.json()["content"]["sha"])
-    assert ask(github, "PUT", path, message="x", content="Mg==").status_code == 422
-    assert ask(github, "PUT", path, message="x", content="Mg==", sha="0" * 40).status_code == 409
-    assert ask(github, "PUT", path, message="x", content="Mg==", sha=sha).status_code == 200
-    assert ask(github, "GET", path).json()["content"] == "Mg==\n"
-    assert ask(github, "GET", f"{ROOT}/contents/nothing").status_code == 404
-
-
 def test_only_a_workflow_with_these_inputs_is_started(github: GithubDouble) -> None:
     github.repository().workflows["check.yml"] = {"pull-request"}
     path = f"{ROOT}/actions/workflows/check.yml/dispatches"
@@ -185,5 +172,3 @@ def test_branches_move_only_forwards_unless_forced(github: GithubDouble) -> None
         ask(github, "POST", f"{ROOT}/git/refs", ref="refs/heads/main", sha=first).json()["message"]
         == "Reference already exists"
     )
-    assert ask(github, "DELETE", path).status_code == 204
-    assert ask(github, "GET", f"{ROOT}/git/ref/heads/main").status_code == 404

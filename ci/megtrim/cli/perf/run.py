@@ -28,10 +28,11 @@ from megtrim.config.model import Config
 from megtrim.config.performance import PerfConfig
 from megtrim.config.problems import closest
 from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS
 from megtrim.experiments.table import find_experiments
-from megtrim.jobs.pack import list_runners
+from megtrim.jobs.pack import list_devices
 from megtrim.perf.plan import TRIMMING, perf_tasks
 from megtrim.trim.runs.scenario_runs import scenario_of
 from megtrim.util.errors import InputError, worst_exit_code
@@ -141,7 +142,7 @@ def _take_times(session: Session, folders: tuple[Path, ...]) -> Session:
     brought, problems = read_times(folders, config=request.invocation.config)
     for problem in problems:
         session.services.console.warn(problem)
-    devices = list_runners(request)
+    devices = list_devices(request, JobPurpose.TIME)
     judge = TimesJudge(brought=brought, devices=devices, pending=None, today=request.today)
     return replace(session, request=replace(request, timed=judge))
 

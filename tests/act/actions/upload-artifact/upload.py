@@ -110,10 +110,7 @@ class Server:
         request = urllib.request.Request(
             f"{self._url}/{SERVICE}/{method}",
             data=json.dumps(body).encode(),
-            headers={
-                "Authorization": f"Bearer {self._token}",
-                "Content-Type": "application/json",
-            },
+            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=60) as answer:
             reported: dict[str, Any] = json.load(answer)

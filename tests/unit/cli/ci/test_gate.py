@@ -1,5 +1,3 @@
-"""``megtrim ci gate``: a job exits as the report says."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -7,14 +5,15 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.statuses import UnverifiedPolicy
-from megtrim.evidence.fields import EarlyExit, dump_ending
+from megtrim.evidence.fields import EarlyExit
+from megtrim.util.strict_json import dump
 from megtrim.verdict.model import Verdict, to_json
 from unit.cli.support import Shell
 from unit.verdict.examples import REDUCED_BYTES, failing, passing, unverified
 
 
 def leave(shell: Shell, left: Verdict | EarlyExit) -> None:
-    text = dump_ending(left) if isinstance(left, EarlyExit) else to_json(left)
+    text = dump(left) if isinstance(left, EarlyExit) else to_json(left)
     name = "ending.json" if isinstance(left, EarlyExit) else "verdict.json"
     (shell.folder / name).write_text(text, encoding="utf-8")
 
@@ -35,11 +34,7 @@ def end(status: int) -> EarlyExit:
     ],
 )
 def test_the_gate_ends_as_the_run_did_and_leaves_outputs(
-    shell: Shell,
-    monkeypatch: pytest.MonkeyPatch,
-    left: Verdict | EarlyExit,
-    status: int,
-    size: str,
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, left: Verdict | EarlyExit, status: int, size: str
 ) -> None:
     monkeypatch.setenv("GITHUB_OUTPUT", str(shell.folder / "outputs"))
     leave(shell, left)
@@ -55,9 +50,8 @@ def test_the_gate_ends_as_the_run_did_and_leaves_outputs(
 
 def test_a_team_may_want_to_know(shell: Shell) -> None:
     leave(shell, replace(unverified(), unverified=UnverifiedPolicy.FAIL))
-    answer = shell("ci", "gate", ".")
+    answer = shell("ci", "gate", ".").expect(3)
 
-    assert answer.status == 3
     assert answer.out.splitlines()[1] == (
         "  verify.unverified is fail, so each scenario needs a device that verified it: "
         "look at the device jobs, then run this job again"

@@ -1,5 +1,3 @@
-"""``megtrim ci schema``: the JSON Schemas of megtrim.yaml, and of what megtrim writes."""
-
 from __future__ import annotations
 
 import json

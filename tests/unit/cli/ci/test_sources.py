@@ -1,5 +1,3 @@
-"""`megtrim ci sources fetch`: an engine in a project, with what a build of it needs."""
-
 from __future__ import annotations
 
 import base64
@@ -69,9 +67,8 @@ def present(folder: Path) -> list[str]:
 
 def test_what_the_engine_needs_is_fetched(project: Project) -> None:
     folder = project.check_out("project", project.base)
-    done = project.fetch()
+    done = project.fetch().expect(0)
 
-    assert done.status == 0, done.err
     assert present(folder) == sorted(NEEDED)
     assert f"{ENGINE} at {project.engine[:12]} from " in done.out
     assert "llvm-project" not in {name for name, _ in project.forge.asked}
@@ -79,31 +76,25 @@ def test_what_the_engine_needs_is_fetched(project: Project) -> None:
 
 def test_all_toolchains_have_the_same_engine(project: Project) -> None:
     folder = project.check_out("project", project.base)
-    done = project.fetch(config="trim/megtrim.yaml#arm64")
+    project.fetch(config="trim/megtrim.yaml#arm64").expect(0)
 
-    assert done.status == 0, done.err
     assert present(folder) == sorted(NEEDED)
 
 
 def test_further_ones_are_named(project: Project) -> None:
     folder = project.check_out("project", project.base)
-    done = project.fetch("--submodules", f"{ENGINE}/third_party/llvm-project")
-    assert done.status == 0, done.err
+    project.fetch("--submodules", f"{ENGINE}/third_party/llvm-project").expect(0)
     assert present(folder) == sorted([*NEEDED, "third_party/llvm-project"])
 
-    refused = project.fetch("--submodules", "models")
-    assert refused.status == 2
-    assert "the input submodules: found models, expected the path of a submodule" in refused.err
+    project.fetch("--submodules", "models").expect(
+        2, "the input submodules: found models, expected the path of a submodule"
+    )
 
 
 @pytest.mark.parametrize("path", ["../x", "--upload-pack=x", "a/../b", "/etc", ".git/hooks"])
 def test_paths_of_further_ones_stay_in_the_tree(project: Project, path: str) -> None:
-    """They are the workflow's, which a change may have written."""
     project.check_out("project", project.base)
-    refused = project.fetch(f"--submodules={path}")
-
-    assert refused.status == 2
-    assert "the input submodules: found" in refused.err
+    project.fetch(f"--submodules={path}").expect(2, "the input submodules: found")
 
 
 @pytest.mark.parametrize("source", ["/etc", "../../x", "../../../third_party/MegEngine"])
@@ -111,10 +102,8 @@ def test_an_engine_elsewhere_is_refused(project: Project, source: str) -> None:
     text = CONFIG.replace(f"../{ENGINE}", source)
     links = {ENGINE: ("../MegEngine.git", project.engine)}
     project.check_out("project", project.forge.commit("app", {"trim/megtrim.yaml": text}, links))
-    refused = project.fetch("--out", "out")
+    project.fetch("--out", "out").expect(2, "project/trim/megtrim.yaml:2: engine.source: found")
 
-    assert refused.status == 2
-    assert "project/trim/megtrim.yaml:2: engine.source: found" in refused.err
     ending = json.loads((project.shell.folder / "out/final/ending.json").read_text())
     assert (ending["exit"], ending["config"]) == (2, "trim/megtrim.yaml")
 
@@ -128,8 +117,7 @@ def test_a_server_that_is_away_is_reported_as_that(project: Project) -> None:
 
     join = ("ci", "evidence", "join", "--config", config, "--verdict", "out/final/verdict.json")
     project.shell(*join, "--to", "report")
-    gate = project.shell("ci", "gate", "report")
-    assert gate.status == 3
+    gate = project.shell("ci", "gate", "report").expect(3)
     assert "MegEngine.git cannot be fetched at " in gate.out
 
 
@@ -167,10 +155,7 @@ def test_a_change_cannot_send_the_key_elsewhere(
     monkeypatch.setenv("MEGTRIM_ENGINE_KEY", KEY)
     with serve(shell, {"MegEngine": KEY}) as project:
         json_sha = project.forge.commit("other", {"a.h": "\n"})
-        links = {
-            ENGINE: ("../MegEngine.git", project.engine),
-            "other": ("../other.git", json_sha),
-        }
+        links = {ENGINE: ("../MegEngine.git", project.engine), "other": ("../other.git", json_sha)}
         project.base = project.forge.commit("app", {"trim/megtrim.yaml": CONFIG}, links)
         changed = links | {ENGINE: ("../other.git", json_sha)}
         head = project.forge.commit("app", {"trim/megtrim.yaml": CONFIG}, changed)
@@ -187,11 +172,8 @@ def test_a_change_cannot_send_the_key_elsewhere(
 def test_a_key_that_is_none_is_not_shown(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEGTRIM_ENGINE_KEY", "-----BEGIN KEY-----\nabcdefg\n-----END KEY-----")
     project.check_out("project", project.base)
-    refused = project.fetch()
-
-    assert refused.status == 2
-    assert (
-        "MEGTRIM_ENGINE_KEY: found something else, expected a token in one line, or an SSH key"
-        in refused.err
+    refused = project.fetch().expect(
+        2, "MEGTRIM_ENGINE_KEY: found something else, expected a token in one line, or an SSH key"
     )
+
     assert "abcdefg" not in refused.err + refused.out

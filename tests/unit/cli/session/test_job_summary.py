@@ -9,10 +9,11 @@ import pytest
 
 from megtrim.build_spec import Origin
 from megtrim.cli.session.job_summary import SummaryPage, read_page
-from megtrim.evidence.fields import EarlyExit, dump_ending
+from megtrim.evidence.fields import EarlyExit
 from megtrim.report.annotations import Level
 from megtrim.report.comment import Links, render
 from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
 from megtrim.verdict.model import to_json
 from unit.verdict.examples import failing
 
@@ -80,7 +81,7 @@ def test_a_page_without_a_verdict_says_what_it_is_of(
     each.
     """
     if ending is not None:
-        (tmp_path / "ending.json").write_text(dump_ending(ending), encoding="utf-8")
+        (tmp_path / "ending.json").write_text(dump(ending), encoding="utf-8")
     found = read_page(tmp_path, config=config, links=LINKS, known=known)
 
     assert found.text.startswith(f"## {title}")

@@ -19,13 +19,14 @@ from megtrim.config.load import BOARDS_VARIABLE, load_owned_devices
 from megtrim.devices import Device
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, read_bundle
-from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
+from megtrim.evidence.evidence import EVIDENCE_FILE
 from megtrim.jobs.worker import DeviceJob, JobResult, run
 from megtrim.util.console import Console
 from megtrim.util.environment import PASSED
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.files import cannot_write, write_atomically
 from megtrim.util.process import ProcessRunner
+from megtrim.util.strict_json import dump
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
 
@@ -193,4 +194,4 @@ def _write(result: JobResult, to: Path) -> None:
             path.write_bytes(data)
     except OSError as error:
         raise cannot_write(to, error) from None
-    write_atomically(to / EVIDENCE_FILE, dump_set(result.evidence))
+    write_atomically(to / EVIDENCE_FILE, dump(result.evidence))

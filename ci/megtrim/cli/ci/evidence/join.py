@@ -32,12 +32,11 @@ from megtrim.evidence.evidence import (
     Evidence,
     EvidenceSet,
     PendingReason,
-    dump_set,
     expect_configuration,
     read_evidence,
     read_folders,
 )
-from megtrim.evidence.fields import EarlyExit, dump_ending, parse_ending
+from megtrim.evidence.fields import EarlyExit, parse_ending
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.github.runner import describe_fork, parse_build_runner
 from megtrim.jobs.join import DeviceFindings, join, join_times
@@ -45,6 +44,7 @@ from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.files import cannot_write, sha256_file, write_atomically
+from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
 
@@ -195,7 +195,7 @@ def _join(order: _JoinRequest, path: Path) -> None:
     joined = confirm_origin(joined, order.origin)
     # The verdict comes last: if it is there, the others are, too.
     write_forms(joined, order.to, order.links)
-    write_atomically(order.to / EVIDENCE_FILE, dump_set(proofs))
+    write_atomically(order.to / EVIDENCE_FILE, dump(proofs))
     for name in (SIZES_FILE, BASELINE_FILE):
         _copy(path.parent / name, order.to / name)
     write_atomically(order.to / VERDICT_FILE, to_json(joined))
@@ -302,7 +302,7 @@ def _read_ending(left: Path, config: str) -> EarlyExit:
 
 def leave_ending(ending: EarlyExit, to: Path, origin: Origin = _UNKNOWN) -> None:
     write_atomically(to / _JUNIT_FILE, junit.render_ending(ending, origin))
-    write_atomically(to / limits.ENDING_FILE, dump_ending(ending))
+    write_atomically(to / limits.ENDING_FILE, dump(ending))
 
 
 def _write_ending(order: _JoinRequest, ending: EarlyExit) -> None:

@@ -91,9 +91,7 @@ Outputs of the step:
     help="Have the functions of all scenarios recorded.",
 )
 @click.option(
-    *("--times", "asked"),
-    flag_value="times",
-    help="Have times taken, as `perf` configures them.",
+    *("--times", "asked"), flag_value="times", help="Have times taken, as `perf` configures them."
 )
 @click.option(
     *("--evidence", "traces"),

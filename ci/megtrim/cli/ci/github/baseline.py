@@ -22,7 +22,7 @@ from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import common, config_path_option, out_option
 from megtrim.cli.session.setup import describe, open_session
-from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
+from megtrim.evidence.evidence import EVIDENCE_FILE
 from megtrim.github.baselines import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.runner import one_line, write_output
 from megtrim.size.baseline import dump_sizes, load_sizes
@@ -136,7 +136,7 @@ def rebuild_baseline(options: Options) -> int:
 
 def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
     _write_sizes(found.stored, folder, source=found.source, quick=quick, commit=found.commit)
-    write_atomically(folder / EVIDENCE_FILE, dump_set(found.evidence))
+    write_atomically(folder / EVIDENCE_FILE, dump(found.evidence))
     wanted = folder / WANTED_FILE
     if found.base is not None:
         write_atomically(wanted, dump(found.base))

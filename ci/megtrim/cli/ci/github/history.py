@@ -41,12 +41,7 @@ from megtrim.perf.nights.regressions import (
     list_bases,
     plan_actions,
 )
-from megtrim.perf.report.regression_issue import (
-    LABEL,
-    NightPlace,
-    read_record,
-    render_issue,
-)
+from megtrim.perf.report.regression_issue import LABEL, NightPlace, read_record, render_issue
 from megtrim.size.baseline import load_sizes
 from megtrim.size.history import expect_sizes_of, make_commit_sizes
 from megtrim.util.console import Console
@@ -299,12 +294,7 @@ which needs `permissions: issues: write`.
 @click.option("--artifact", default="", help="Artifact of this run that holds the report.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 def regression_issues(
-    report: Path,
-    config: str,
-    history: Path,
-    base_commit: str,
-    artifact: str,
-    dry_run: bool,
+    report: Path, config: str, history: Path, base_commit: str, artifact: str, dry_run: bool
 ) -> int:
     """Open, update and close an issue for each scenario that got slower, by REPORT.
 

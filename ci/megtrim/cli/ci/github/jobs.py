@@ -212,11 +212,7 @@ def propose(
         msg = f"there is no branch {one_line(base)!r}"
         raise InputError(msg, hint="name the branch to propose to with --base")
     change = FolderChange(
-        path=path,
-        texts=dump_folder(keep),
-        base=base,
-        branch=branch,
-        title=f"Refresh {path}",
+        path=path, texts=dump_folder(keep), base=base, branch=branch, title=f"Refresh {path}"
     )
     committed = _parse_committed(proposer.fetch_texts(change, base_commit), console)
     proposed = PullRequestState(outcome=ProposalResult.UNCHANGED)

@@ -143,8 +143,10 @@ def publish(
 def _annotate(found: Sequence[Annotation], before: Sequence[Annotation]) -> None:
     for each in found:
         if each not in before:
-            place = {"title": each.title, "file": each.file, "line": each.line}
-            show_command(runner.annotation(each.level, each.message, **place))
+            line = runner.annotation(
+                each.level, each.message, title=each.title, file=each.file, line=each.line
+            )
+            show_command(line)
 
 
 def _comment(

@@ -72,10 +72,7 @@ def release(archive: Path) -> int:
     notes = render_notes(now, before, archive=archive.name, sha256=found.sha256)
     assets = {Path(name).name: data for name, data in texts.items()}
     wanted = WantedRelease(
-        tag=tag,
-        commit=event.sha,
-        notes=notes,
-        assets=assets | {archive.name: archive.read_bytes()},
+        tag=tag, commit=event.sha, notes=notes, assets=assets | {archive.name: archive.read_bytes()}
     )
     _publish(publisher, wanted, env)
     write_output(env, "sha256", found.sha256)

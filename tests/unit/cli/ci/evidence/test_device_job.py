@@ -1,5 +1,3 @@
-"""``megtrim ci evidence run``: a device job on this machine."""
-
 from __future__ import annotations
 
 import hashlib
@@ -18,23 +16,15 @@ from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import DeviceSpec
 from megtrim.devices.local import Local
-from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, dump_bundle
-from megtrim.evidence.evidence import (
-    Evidence,
-    parse_set,
-)
+from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose
+from megtrim.evidence.evidence import Evidence, parse_set
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
+from megtrim.util.strict_json import dump
 from support.clock import clock_at
-from unit.cli.support import Shell
-from unit.evidence.support import (
-    DAY,
-    SCENARIO,
-    bundle,
-    device,
-    scenario,
-)
+from unit.cli.support import Answer, Shell
+from unit.evidence.support import DAY, SCENARIO, bundle, device, scenario
 from unit.trim.stages.support import keep_set
 
 SECRET = "MEGTRIM_TEST_TOKEN"
@@ -68,12 +58,12 @@ class Job:
             "scenarios": (scenario(model=self.put("model"), inputs=()),),
         }
         whole = bundle(**{**values, **changes})
-        text = dump_bundle(whole)
+        text = dump(whole)
         (self.folder / "bundle.json").write_text(text, encoding="utf-8")
         self.digest = hashlib.sha256(text.encode()).hexdigest()
         return whole
 
-    def __call__(self, *more: str, cpu_class: str = "any") -> Any:
+    def __call__(self, *more: str, cpu_class: str = "any") -> Answer:
         given = ("--sha256", self.digest, "--class", cpu_class, "--to", "out")
         with clock_at(DAY):
             return self.shell("ci", "evidence", "run", "bundle", *given, *more)
@@ -98,10 +88,7 @@ def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_job_runs_what_the_owner_of_the_host_allows(job: Job, allowed: None) -> None:
-    answer = job()
-
-    assert answer.status == 0
-    assert answer.out == "evidence: out/evidence.json\n"
+    assert job().expect(0).out == "evidence: out/evidence.json\n"
     assert job.evidence().device.name == "pixel-6"
     assert job.evidence().day == DAY
     (found,) = job.evidence().results
@@ -118,9 +105,8 @@ def test_a_host_runs_nothing_unless_it_is_allowed(
     """A pull request's program on the machine itself is for its owner to decide."""
     job.write(devices=(device(kind=kind),))
     monkeypatch.setenv("MEGTRIM_HOST_RUNS_PROGRAMS", value)
-    answer = job()
+    answer = job().expect(2)
 
-    assert answer.status == 2
     assert answer.err == (
         f"megtrim: device pixel-6 is of kind {kind}: the bundle's programs would run here\n"
         "  if this machine may run them, set MEGTRIM_HOST_RUNS_PROGRAMS=yes "
@@ -130,15 +116,13 @@ def test_a_host_runs_nothing_unless_it_is_allowed(
 
 
 def test_an_emulated_run_is_asked_for(job: Job) -> None:
-    answer = job("--emulated")
+    job("--emulated").expect(0)
 
-    assert answer.status == 0
     assert job.evidence().device.name == "emulated-any"
     assert job.evidence().device.kind == "local"
 
 
 def test_programs_see_no_token(job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the job's environment only what a program needs is passed on."""
     monkeypatch.setenv(SECRET, "ghp_x")
     job()
 
@@ -176,10 +160,8 @@ def test_what_cannot_be_run_is_refused_and_nothing_is_left(
     prepare(job)
     out = job.shell.folder / "out"
     before = [*out.glob("*")]
-    answer = job(*words.split())
+    job(*words.split()).expect(2, message)
 
-    assert answer.status == 2
-    assert message in answer.err
     assert [*out.glob("*")] == before
 
 
@@ -231,9 +213,8 @@ def phone(name: str, **changes: Any) -> BundleDevice:
 def test_phones_of_a_class_are_a_pool(job: Job, pools: list[tuple[str, Pool]]) -> None:
     job.write(devices=(phone("dead-1"), phone("pixel-7"), phone("away", runner=False)))
 
-    answer = job()
+    answer = job().expect(0)
 
-    assert answer.status == 0
     [(kind, pool)] = pools
     assert kind == "adb"
     assert [(request.name, request.settings.serial) for request in pool.requests] == [
@@ -272,19 +253,17 @@ def test_a_runner_logs_in_to_no_board_that_its_owner_did_not_name(
     """The host comes from a pull request, and the keys are the runner's."""
     own_boards(job, monkeypatch, *filter(None, [known]))
     job.write(devices=(device(name="board", kind="ssh", settings=DeviceSettings(host="b")),))
-    answer = job()
+    job().expect(
+        2, "device board: this machine's owner names no such board", "MEGTRIM_BOARDS names a file"
+    )
 
-    assert answer.status == 2
-    assert "device board: this machine's owner names no such board" in answer.err
-    assert "MEGTRIM_BOARDS names a file" in answer.err
     assert pools == []
 
 
 def test_what_every_phone_failed_at_is_shown(job: Job, pools: list[tuple[str, Pool]]) -> None:
     job.write(devices=(phone("dead-1"), phone("dead-2")))
-    answer = job()
+    job().expect(0)
 
-    assert answer.status == 0
     assert job.evidence().device.name == "dead-1"
     (found,) = job.evidence().results
     assert found.status is ScenarioStatus.INFRASTRUCTURE
@@ -307,7 +286,6 @@ def test_a_machine_of_github_is_not_named_in_facts(
 def test_the_way_to_a_phone_has_its_own_environment(
     job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Adb and ssh need a home; no token of the job is among what is passed on."""
     monkeypatch.setenv(SECRET, "ghp_x")
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setenv("MEGTRIM_ADB", "/opt/adb")
@@ -337,9 +315,8 @@ def test_a_part_that_no_evidence_can_hold_is_refused(
     model = job.put("model")
     ids = ("m/s@any", "m/t@any")
     job.write(scenarios=tuple(scenario(id=each, model=model, inputs=()) for each in ids))
-    answer = job()
+    answer = job().expect(2)
 
-    assert answer.status == 2
     assert answer.err == (
         "megtrim: --shard 1/1: found 2 scenarios in this part\n"
         "  make more parts: a job runs at most 1\n"
@@ -352,10 +329,8 @@ def test_a_dead_device_is_a_warning(
     job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("megtrim.devices.local.Local.open", full_disk)
-    answer = job()
+    job().expect(0, "warning: the device failed: nothing is known about 1 of 1 scenarios\n")
 
-    assert answer.status == 0
-    assert "warning: the device failed: nothing is known about 1 of 1 scenarios\n" in answer.err
     assert job.evidence().results[0].status is ScenarioStatus.INFRASTRUCTURE
 
 
@@ -376,7 +351,5 @@ def test_copies_of_the_bundle_are_private_and_ctrl_c_leaves_none(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("megtrim.proof.verification.run_on", look)
-    answer = job()
-
-    assert (answer.status, seen) == (130, [0o700])
+    assert (job().status, seen) == (130, [0o700])
     assert list((job.shell.folder / "out").iterdir()) == []

@@ -1,5 +1,3 @@
-"""``megtrim ci evidence join``: the final report, from what all jobs left."""
-
 from __future__ import annotations
 
 import hashlib
@@ -11,17 +9,14 @@ import pytest
 
 from megtrim.build_spec import Origin
 from megtrim.cli.ci.evidence import join
-from megtrim.evidence.bundle import JobPurpose, dump_bundle
-from megtrim.evidence.evidence import (
-    EvidenceSet,
-    dump_set,
-    parse_set,
-)
-from megtrim.evidence.fields import EarlyExit, dump_ending
+from megtrim.evidence.bundle import JobPurpose
+from megtrim.evidence.evidence import EvidenceSet, parse_set
+from megtrim.evidence.fields import EarlyExit
 from megtrim.report.comment import Links
+from megtrim.util.strict_json import dump
 from megtrim.verdict.model import parse_verdict, to_json
 from support.clock import clock_at
-from unit.cli.support import Shell
+from unit.cli.support import Answer, Shell
 from unit.evidence.support import (
     DAY,
     SCENARIO,
@@ -46,12 +41,12 @@ class Final:
     def bundle(self, **changes: Any) -> None:
         folder = self.shell.folder / "bundle"
         folder.mkdir()
-        (folder / "bundle.json").write_text(dump_bundle(bundle(**changes)), encoding="utf-8")
+        (folder / "bundle.json").write_text(dump(bundle(**changes)), encoding="utf-8")
 
     def verdict(self, text: str) -> None:
         (self.results / "verdict.json").write_text(text, encoding="utf-8")
 
-    def __call__(self, *more: str) -> Any:
+    def __call__(self, *more: str) -> Answer:
         given = ("--verdict", "results/verdict.json", "--bundle", "bundle", "--to", "report")
         with clock_at(DAY):
             return self.shell("ci", "evidence", "join", *given, *more)
@@ -79,9 +74,8 @@ def test_a_report_has_all_its_forms(final_: Final) -> None:
     final_.bundle()
     (final_.results / "sizes.json").write_text("sizes", encoding="utf-8")
     write_evidence(final_.shell.folder / "evidence" / "a", written(evidence()))
-    answer = final_("--evidence", "evidence", "--run-url", "https://ci.example/1")
+    answer = final_("--evidence", "evidence", "--run-url", "https://ci.example/1").expect(0)
 
-    assert answer.status == 0
     assert answer.out.startswith("unverified: load_and_run: ")
     assert answer.out.endswith(", 1 of 2 proven on devices\n")
     assert final_.left() == [
@@ -109,17 +103,14 @@ def test_every_page_has_the_name_of_the_project(
 
 
 def test_a_bundle_that_was_changed_is_refused(final_: Final) -> None:
-    """Its contests may have been weakened, or taken out; the error is left for the gate."""
     final_.verdict(to_json(passing()))
     final_.bundle()
     path = final_.shell.folder / "bundle" / "bundle.json"
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert final_("--sha256", digest).status == 0
     path.write_bytes(path.read_bytes().replace(b'"max_age_s"', b' "max_age_s"'))
-    answer = final_("--sha256", digest)
+    final_("--sha256", digest).expect(2, f"expected {digest}")
 
-    assert answer.status == 2
-    assert f"expected {digest}" in answer.err
     assert "verdict.json" not in final_.left()
     assert final_("--sha256", "").status == 0
 
@@ -152,17 +143,15 @@ def test_a_fork_alone_learns_where_it_was_built(
 
 def test_a_label_that_is_none_ends_the_report(final_: Final) -> None:
     final_.verdict(to_json(passing()))
-    answer = final_("--build-runner", "[big")
+    final_("--build-runner", "[big").expect(2, "the input build-runner: found '[big'")
 
-    assert answer.status == 2
-    assert "the input build-runner: found '[big'" in answer.err
     assert "ending.json" in final_.left()
 
 
 def test_earlier_proofs_are_used_and_handed_on(final_: Final) -> None:
     final_.verdict(to_json(passing()))
     final_.bundle(scenarios=(), proven=(proven(),))
-    before = dump_set(EvidenceSet(entries=(evidence(day="2027-01-28"),)))
+    before = dump(EvidenceSet(entries=(evidence(day="2027-01-28"),)))
     (final_.shell.folder / "proofs.json").write_text(before, encoding="utf-8")
 
     assert final_("--proofs", "proofs.json").status == 0
@@ -179,10 +168,7 @@ def test_proofs_that_no_one_kept_are_none(final_: Final) -> None:
     answer = final_("--proofs", "proofs.json")
     (final_.shell.folder / "proofs.json").write_text("{", encoding="utf-8")
 
-    assert (answer.status, answer.err) == (
-        0,
-        "no earlier proofs: there is no proofs.json\n",
-    )
+    assert (answer.status, answer.err) == (0, "no earlier proofs: there is no proofs.json\n")
     assert final_("--proofs", "proofs.json").status == 2
 
 
@@ -209,9 +195,8 @@ def test_evidence_that_contradicts_itself_ends_the_report(final_: Final) -> None
     path = ("entries", 0, "results", 0, "outputs", 0, "equal")
     text = changed(written(evidence()), put(*path, value=False))
     write_evidence(final_.shell.folder / "evidence" / "a", text)
-    answer = final_("--evidence", "evidence")
+    answer = final_("--evidence", "evidence").expect(2)
 
-    assert answer.status == 2
     said = f"{SCENARIO}: its status is pass, and output run0-var178 differs"
     assert answer.err.startswith(f"megtrim: evidence/a/evidence.json:1: {said}\n")
     assert final_.shell("ci", "gate", "report").status == 2
@@ -233,9 +218,8 @@ def test_what_a_build_did_not_leave_is_no_pass(
 ) -> None:
     if verdict is not None:
         final_.verdict(verdict)
-    answer = final_()
+    answer = final_().expect(status)
 
-    assert answer.status == status
     assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
     for text in (answer.err + answer.out, final_.read("comment.md")):
         assert said in text
@@ -256,7 +240,7 @@ def test_a_build_that_ended_early_is_shown(final_: Final) -> None:
     final_.bundle()
     final_()
     (final_.results / "verdict.json").unlink()
-    ending = dump_ending(EarlyExit(exit=2, message="megtrim.yaml:3: @all no", hint="fix"))
+    ending = dump(EarlyExit(exit=2, message="megtrim.yaml:3: @all no", hint="fix"))
     (final_.results / "ending.json").write_text(ending, encoding="utf-8")
     answer = final_("--run-url", "https://ci.example/1")
 
@@ -284,9 +268,8 @@ def test_a_run_without_a_verdict_says_what_it_is_of(
 def test_the_verdict_may_be_named_by_its_folder(final_: Final) -> None:
     final_.verdict(to_json(passing()))
     final_.bundle()
-    answer = final_.shell("ci", "evidence", "join", "--verdict", "results", "--to", "report")
+    final_.shell("ci", "evidence", "join", "--verdict", "results", "--to", "report").expect(0)
 
-    assert answer.status == 0
     assert "verdict.json" in final_.left()
 
 
@@ -300,9 +283,8 @@ def test_a_report_does_not_go_where_its_sources_lie(final_: Final, left: str) ->
     file.write_text(to_json(passing()), encoding="utf-8")
     given = {"proofs": "report/evidence.json", "evidence": "report", "verdict": "report"}[left]
     more = ("--to", "./report", f"--{left}", given)
-    answer = final_(*more)
+    answer = final_(*more).expect(2)
 
-    assert answer.status == 2
     assert answer.err.startswith("megtrim: --to report: found what the report is to be made from")
     assert file.read_text("utf-8") == to_json(passing())
 
@@ -362,23 +344,22 @@ def test_what_another_configuration_left_is_refused(
     folder = final_.shell.folder
     write_evidence(folder / "evidence" / "a", written(evidence(config=configs["evidence"])))
     (folder / "proofs.json").write_text(written(evidence(config=configs["proofs"])), "utf-8")
-    answer = final_("--config", ANDROID, "--evidence", "evidence", "--proofs", "proofs.json")
+    final_("--config", ANDROID, "--evidence", "evidence", "--proofs", "proofs.json").expect(
+        2, said, f"expected one of {ANDROID}"
+    )
 
-    assert answer.status == 2
-    assert said in answer.err
-    assert f"expected one of {ANDROID}" in answer.err
     assert said in final_.read("comment.md")
     assert 'name="megtrim.android"' in final_.read("junit.xml")
     assert final_.shell("ci", "gate", "report").status == 2
 
 
 def test_the_end_of_another_build_is_refused(final_: Final) -> None:
-    ending = dump_ending(EarlyExit(config=LINUX, exit=2, message="no models", hint=""))
+    ending = dump(EarlyExit(config=LINUX, exit=2, message="no models", hint=""))
     (final_.results / "ending.json").write_text(ending, encoding="utf-8")
-    answer = final_("--config", ANDROID)
+    final_("--config", ANDROID).expect(
+        2, "results/ending.json is of the configuration linux/megtrim.yaml"
+    )
 
-    assert answer.status == 2
-    assert "results/ending.json is of the configuration linux/megtrim.yaml" in answer.err
     assert "no models" not in final_.read("comment.md")
     assert (
         f"ended before a verdict (`{ANDROID}`): results/ending.json is of"
@@ -389,11 +370,10 @@ def test_the_end_of_another_build_is_refused(final_: Final) -> None:
 def test_times_of_another_configuration_are_refused(final_: Final) -> None:
     final_.verdict(of(ANDROID))
     (final_.shell.folder / "bundle").mkdir()
-    asked = dump_bundle(time_bundle(config=ANDROID))
+    asked = dump(time_bundle(config=ANDROID))
     (final_.shell.folder / "bundle" / "bundle.json").write_text(asked, encoding="utf-8")
     text = written(evidence(config=LINUX, purpose=JobPurpose.TIME, results=()))
     write_evidence(final_.shell.folder / "evidence" / "a", text)
-    answer = final_("--config", ANDROID, "--evidence", "evidence")
-
-    assert answer.status == 2
-    assert "evidence/a: the evidence by pixel-6 is of the configuration linux/" in answer.err
+    final_("--config", ANDROID, "--evidence", "evidence").expect(
+        2, "evidence/a: the evidence by pixel-6 is of the configuration linux/"
+    )

@@ -1,5 +1,3 @@
-"""``megtrim ci evidence pack``: what one bundle can be for."""
-
 from __future__ import annotations
 
 import json
@@ -38,10 +36,7 @@ NOTHING_KNOWN = EvidenceSet(entries=())
     ],
 )
 def test_purposes_do_not_mix(shell: Shell, asked: str, message: str) -> None:
-    answer = shell("ci", "evidence", "pack", *asked.split(), "--to", "b")
-
-    assert answer.status == 2
-    assert message in answer.err
+    shell("ci", "evidence", "pack", *asked.split(), "--to", "b").expect(2, message)
 
 
 NONE: dict[str, list[str]] = {"include": []}

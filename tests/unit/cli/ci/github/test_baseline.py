@@ -1,5 +1,3 @@
-"""``megtrim ci github baseline``: found, rebuilt, or left out with a reason."""
-
 from __future__ import annotations
 
 import json
@@ -8,12 +6,13 @@ from typing import Any
 import pytest
 
 from megtrim.cli.ci.github import baseline as github_baseline
-from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
+from megtrim.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.util.errors import InfrastructureFailure, Interrupted, ProductFailure
+from megtrim.util.strict_json import dump
 from unit.cli.ci.github.job import Job
 from unit.cli.support import Answer
 
@@ -37,7 +36,7 @@ def find(job: Job) -> Answer:
 
 def store(job: Job, *, sha: str = "") -> None:
     sizes = dump_sizes(Baseline(sizes=SIZES, parts=parts(100), made_from=MADE_FROM))
-    files = {"sizes.json": sizes, "evidence.json": dump_set(EMPTY)}
+    files = {"sizes.json": sizes, "evidence.json": dump(EMPTY)}
     run = job.repository.run(sha or job.base)
     job.repository.artifact(run, files)
 
@@ -49,9 +48,8 @@ def source(job: Job) -> str:
 def test_a_stored_baseline_is_written(job: Job) -> None:
     store(job)
 
-    answer = find(job)
+    answer = find(job).expect(0)
 
-    assert answer.status == 0
     assert job.outputs() == {"how": "merge-base", "rebuild": ""}
     left = load_sizes(job.baseline() / "sizes.json", shown="")
     assert (left.sizes, left.parts, left.made_from) == (SIZES, parts(100), MADE_FROM)
@@ -79,11 +77,10 @@ def test_github_that_does_not_answer_blocks_nothing(job: Job) -> None:
     find(job)
     job.github.permissions["contents"] = "none"
 
-    answer = find(job)
+    find(job).expect(
+        0, "warning: no baseline: GET /repos/acme/phone/compare/", "permissions: contents: read"
+    )
 
-    assert answer.status == 0
-    assert "warning: no baseline: GET /repos/acme/phone/compare/" in answer.err
-    assert "permissions: contents: read" in answer.err
     assert job.outputs() == {"how": "none", "rebuild": ""}
     assert source(job).startswith("none: GitHub did not answer (")
     assert not (job.baseline() / "wanted.json").exists()
@@ -93,10 +90,7 @@ def test_outside_of_a_job_find_says_what_is_missing(job: Job) -> None:
     """A workflow that passes no token is wrong, and would find nothing for ever."""
     job.env.setenv("GITHUB_TOKEN", "")
 
-    answer = find(job)
-
-    assert answer.status == 2
-    assert "env GITHUB_TOKEN" in answer.err
+    find(job).expect(2, "env GITHUB_TOKEN")
 
 
 @pytest.mark.parametrize(
@@ -147,8 +141,7 @@ def test_a_rebuilt_baseline_says_so(job: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    "failure",
-    [ProductFailure("it does not compile"), InfrastructureFailure("it does not compile")],
+    "failure", [ProductFailure("it does not compile"), InfrastructureFailure("it does not compile")]
 )
 def test_where_the_rebuild_fails_the_last_known_stays(job: Job, failure: Exception) -> None:
     other = job.repository.commit({"b": "1"}, parents=[job.base], branch="main")
@@ -160,9 +153,8 @@ def test_where_the_rebuild_fails_the_last_known_stays(job: Job, failure: Excepti
         raise failure
 
     job.env.setattr(github_baseline, "_measure_variants", fails)
-    answer = rebuild(job)
+    answer = rebuild(job).expect(0)
 
-    assert answer.status == 0
     assert job.outputs() == {"how": "last-known"}
     assert source(job) == f"{known}; the merge base cannot be rebuilt (it does not compile)"
     assert load_sizes(job.baseline() / "sizes.json", shown="").sizes == SIZES
@@ -205,7 +197,4 @@ def test_rebuild_needs_what_find_left(job: Job, text: str | None) -> None:
     if text is not None:
         wanted.write_text(text)
 
-    answer = rebuild(job)
-
-    assert answer.status == 2
-    assert "run `megtrim ci github baseline find` first" in answer.err
+    rebuild(job).expect(2, "run `megtrim ci github baseline find` first")

@@ -1,5 +1,3 @@
-"""What verbs of a job read: its event's API, reports and the history."""
-
 from __future__ import annotations
 
 import os
@@ -19,9 +17,7 @@ from unit.cli.ci.github.job import Job
 def test_the_api_is_asked_with_the_jobs_token(job: Job) -> None:
     event = read_event(os.environ)
     path = f"/repos/acme/phone/git/commits/{job.base}"
-    api = open_api({"GITHUB_TOKEN": f" {job.github.token}\n"}, event)
-
-    assert api.get(path)["sha"] == job.base
+    assert open_api({"GITHUB_TOKEN": f" {job.github.token}\n"}, event).get(path)["sha"] == job.base
     with pytest.raises(Forbidden):
         open_api({"GITHUB_TOKEN": "other"}, event).get(path)
 

@@ -1,5 +1,3 @@
-"""``megtrim ci github history`` as jobs of a night and of a size check call it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -88,8 +86,7 @@ def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
 
 def test_a_night_joins_the_history_and_its_report(team: Team) -> None:
     team.measure(day=1)
-    answer = team.add()
-    assert answer.status == 0, answer.err
+    answer = team.add().expect(0)
     (first,) = (team.report / "runs").glob("*.json")
     assert answer.out == f"{first.stem}\n"
     assert first.name.startswith("20270101T120000Z-")
@@ -123,18 +120,14 @@ def test_what_is_no_run_is_not_pushed(team: Team) -> None:
     (team.report / "runs").mkdir(parents=True)
     (team.report / "runs" / "x.json").write_text('{"version": 1}', encoding="utf-8")
 
-    answer = team.push()
-    assert answer.status == 2
-    assert "expected this key" in answer.err
+    team.push().expect(2, "expected this key")
 
 
 def test_a_token_is_needed_and_not_printed(team: Team) -> None:
     team.measure(day=1)
     team.add()
     team.bare.rename(team.bare.with_name("gone"))
-    answer = team.push()
-    assert answer.status == 3
-    assert "git ls-remote failed" in answer.err
+    answer = team.push().expect(3, "git ls-remote failed")
     assert team.github.token not in answer.err + answer.out
     team.env.delenv("GITHUB_TOKEN")
     assert "there is no GitHub token" in team.push().err
@@ -146,9 +139,7 @@ def test_a_damaged_history_costs_itself_alone(team: Team) -> None:
     next(history.rglob("*.json")).write_text("{", encoding="utf-8")
     team.measure(day=1)
 
-    answer = team.add()
-    assert answer.status == 0
-    assert "left out" in answer.err
+    team.add().expect(0, "left out")
 
 
 def store_sizes(team: Team, *, commit: str = "", config: str = "megtrim.yaml") -> None:
@@ -193,6 +184,4 @@ def test_sizes_without_a_place_leave_the_history_as_it_is(team: Team) -> None:
 def test_sizes_of_another_run_are_refused(team: Team, other: dict[str, str]) -> None:
     store_sizes(team, **other)
 
-    answer = push_sizes(team)
-    assert answer.status == 2
-    assert "of the run" in answer.err
+    push_sizes(team).expect(2, "of the run")

@@ -1,5 +1,3 @@
-"""The image of a job: brought by digest, made by a recipe, or not needed."""
-
 from __future__ import annotations
 
 import json
@@ -130,9 +128,8 @@ def test_an_image_is_brought_by_its_digest(job: Job, arguments: tuple[str, ...])
 
 @pytest.mark.parametrize("image", ["registry.lan/android:r21e", "android", "a@sha256:abc", "-x"])
 def test_a_tag_is_refused(job: Job, image: str) -> None:
-    answer = job.shell("ci", "github", "image", f"--image={image}")
+    answer = job.shell("ci", "github", "image", f"--image={image}").expect(2)
 
-    assert answer.status == 2
     assert answer.err == (
         f"megtrim: the input image: found {image!r}, expected NAME@sha256:DIGEST in a job of CI\n"
         "  `docker image inspect --format '{{.RepoDigests}}' NAME` prints it\n"
@@ -154,8 +151,7 @@ def test_what_is_wrong_with_the_configuration_the_trim_says(
 
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     job.configure("{kind: ndk, image: 'android:r21e'}")
-    trim = job.shell("plan")
-    assert trim.status == 2
+    trim = job.shell("plan").expect(2)
     assert trim.err.startswith(
         "megtrim: toolchain.image: found 'android:r21e', expected NAME@sha256"
     )
@@ -176,10 +172,9 @@ def test_a_tag_of_the_variable_is_refused_in_a_job(
 
 
 def test_a_registry_that_has_it_not(job: Job) -> None:
-    answer = job.shell("ci", "github", "image", "--image", f"gone/android@{DIGEST}")
-
-    assert answer.status == 3
-    assert "manifest unknown" in answer.err
+    job.shell("ci", "github", "image", "--image", f"gone/android@{DIGEST}").expect(
+        3, "manifest unknown"
+    )
 
 
 def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,9 +183,8 @@ def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> No
     for made, verbs in (("true", ["build", "save"]), ("false", ["build", "save", "load"])):
         job.images.write_text(json.dumps({}), encoding="utf-8")
         job.output.unlink(missing_ok=True)
-        answer = job.make()
+        job.make().expect(0)
 
-        assert answer.status == 0, answer.err
         assert job.outputs() == {"image": image, "made": made}
         assert job.verbs() == verbs
 
@@ -200,9 +194,8 @@ def test_a_damaged_archive_is_made_again(job: Job, monkeypatch: pytest.MonkeyPat
     Path("image").mkdir()
     Path("image", "image.tar").write_text("garbage", encoding="utf-8")
 
-    answer = job.make()
+    job.make().expect(0)
 
-    assert answer.status == 0, answer.err
     assert job.verbs() == ["load", "build", "save"]
     assert job.outputs()["made"] == "true"
     assert Path("image", "image.tar").read_text(encoding="utf-8").startswith("{")
@@ -222,10 +215,8 @@ def test_an_image_that_cannot_be_kept(
     job.reported.with_name("full").touch()
     Path("file").touch()
 
-    answer = job.make(folder)
+    job.make(folder).expect(0, f"the image is not kept for later jobs: {folder}/image.tar {reason}")
 
-    assert answer.status == 0, answer.err
-    assert f"the image is not kept for later jobs: {folder}/image.tar {reason}" in answer.err
     assert job.verbs() == verbs
     assert job.outputs() == {"image": f"sha256:{'d' * 64}", "made": "false"}
     assert not Path(folder, "image.tar").exists()
@@ -253,23 +244,19 @@ def test_an_image_that_cannot_be_kept(
     ],
 )
 def test_what_a_recipe_misses(
-    job: Job,
-    monkeypatch: pytest.MonkeyPatch,
-    recipe: str,
-    arguments: tuple[str, ...],
-    message: str,
+    job: Job, monkeypatch: pytest.MonkeyPatch, recipe: str, arguments: tuple[str, ...], message: str
 ) -> None:
     job.write_recipes(monkeypatch, *arguments)
 
-    answer = job.shell("ci", "github", "image", "--recipe", recipe)
+    answer = job.shell("ci", "github", "image", "--recipe", recipe).expect(2)
 
-    assert answer.status == 2
     assert answer.err.startswith(f"megtrim: {message}")
     assert job.verbs() == []
 
 
 def test_one_of_both(job: Job) -> None:
-    answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--image", NAMED)
+    answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--image", NAMED).expect(
+        2
+    )
 
-    assert answer.status == 2
     assert answer.err == "megtrim: an image and a recipe: found both, expected one of them\n"

@@ -1,5 +1,3 @@
-"""``megtrim ci github publish``: summary, annotations, one comment, and never another verdict."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -10,22 +8,15 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Origin
-from megtrim.evidence.fields import EarlyExit, dump_ending
+from megtrim.evidence.fields import EarlyExit
 from megtrim.report.comment import Links, render
 from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
 from megtrim.verdict.model import Verdict, to_json
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.cli.support import Answer, Shell
-from unit.github.events import (
-    BASE,
-    HEAD,
-    MERGE,
-    REPOSITORY,
-    environment,
-    payload,
-    pull_request,
-)
+from unit.github.events import BASE, HEAD, MERGE, REPOSITORY, environment, payload, pull_request
 from unit.verdict.examples import failing, hostile, passing
 
 MARK = "<!-- megtrim:report:v1:megtrim.yaml -->"
@@ -37,11 +28,7 @@ FORK = (
 
 
 def shown(
-    verdict: Verdict,
-    links: Links = LINKS,
-    *,
-    commit: str = HEAD,
-    config: str = "megtrim.yaml",
+    verdict: Verdict, links: Links = LINKS, *, commit: str = HEAD, config: str = "megtrim.yaml"
 ) -> str:
     origin = Origin(project="phone", config=config, commit=commit, pull_request=17)
     return render(replace(verdict, origin=verdict.origin.confirm(origin)), links=links)
@@ -164,7 +151,7 @@ def test_a_configuration_outside_places_nothing(job: Job, config: str) -> None:
 
 def test_an_early_ending_is_shown(job: Job) -> None:
     ending = EarlyExit(exit=2, message="no @compiler\n```\n<b>", hint="install: one")
-    job.leave("ending.json", dump_ending(ending))
+    job.leave("ending.json", dump(ending))
 
     answer = job("--config", "trim/megtrim.yaml")
 
@@ -211,9 +198,8 @@ def test_without_a_verdict_it_is_said_what_is_known(
     for name, text in files.items():
         job.leave(name, text)
 
-    answer = job()
+    answer = job().expect(0)
 
-    assert answer.status == 0
     assert answer.err.startswith(f"warning: {warning}" if warning else "")
     assert bool(answer.err) is bool(warning)
     assert job.summary.startswith(page)
@@ -281,10 +267,9 @@ def test_a_run_by_hand_may_name_the_pull_request(job: Job) -> None:
 
 @pytest.mark.parametrize("number", ["x", "0", "-1", "1.5", "²", "9" * 16, "1;reboot"])
 def test_a_number_that_is_none_is_refused(job: Job, number: str) -> None:
-    answer = job("--pull-request", number)
-
-    assert answer.status == InputError.exit_code
-    assert "expected the number of a pull request" in answer.err
+    job("--pull-request", number).expect(
+        InputError.exit_code, "expected the number of a pull request"
+    )
 
 
 # What fails
@@ -319,10 +304,7 @@ def test_a_job_without_something_has_the_summary(job: Job, variable: str, text: 
     job.env[variable] = ""
     job.leave("verdict.json", to_json(passing()))
 
-    answer = job()
-
-    assert answer.status == 0
-    assert answer.err.startswith(f"warning: {text}\n")
+    assert job().expect(0).err.startswith(f"warning: {text}\n")
     assert passing().headline.split(":")[0] in job.summary
     assert job.comments == []
 
@@ -331,8 +313,6 @@ def test_a_summary_that_cannot_be_written_is_a_warning(job: Job) -> None:
     job.env["GITHUB_STEP_SUMMARY"] = str(job.shell.folder)
     job.leave("verdict.json", to_json(passing()))
 
-    answer = job()
+    job().expect(0, "cannot be written: Is a directory")
 
-    assert answer.status == 0
-    assert "cannot be written: Is a directory" in answer.err
     assert len(job.comments) == 1

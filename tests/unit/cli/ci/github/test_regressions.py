@@ -1,5 +1,3 @@
-"""``megtrim ci github base`` and ``regression-issues`` as jobs of a night call them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -57,8 +55,7 @@ class Team:
     def base(self) -> str:
         output = self.shell.folder / "outputs"
         output.unlink(missing_ok=True)
-        answer = self.shell("ci", "github", "base", "--history", "history")
-        assert answer.status == 0, answer.err
+        self.shell("ci", "github", "base", "--history", "history").expect(0)
         return output.read_text(encoding="utf-8").splitlines()[1]
 
 
@@ -93,9 +90,7 @@ def test_a_job_that_is_repeated_changes_nothing(team: Team) -> None:
 def test_one_failure_of_the_server_costs_one_issue(team: Team) -> None:
     team.github.fail("POST", r"/issues$", status=500)
 
-    answer = team(SLOW, OTHER)
-    assert answer.status == 3
-    assert "an issue for other/default@any" in answer.err
+    team(SLOW, OTHER).expect(3, "an issue for other/default@any")
     assert len(team.repository.issues) == 1
     assert team(SLOW, OTHER).status == 0
     assert len(team.repository.issues) == 2

@@ -221,9 +221,7 @@ def test_someone_publishes_it_meanwhile(world: World) -> None:
         return data
 
     world.store(stores)
-    answer = world.publish()
-
-    assert (answer.status, world.see()[TAG]) == (3, ["app.apk"])
+    assert (world.publish().status, world.see()[TAG]) == (3, ["app.apk"])
     assert world.publish().status == 1
     world.remove()
     assert world.publish().status == 0

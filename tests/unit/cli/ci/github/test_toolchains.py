@@ -1,5 +1,3 @@
-"""``megtrim ci github toolchains``: one comment and one gate for all toolchains of a file."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -7,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.evidence.fields import EarlyExit, dump_ending
+from megtrim.evidence.fields import EarlyExit
+from megtrim.util.strict_json import dump
 from megtrim.verdict.model import Verdict, to_json
 from unit.cli.support import Answer, Shell
 from unit.github.events import environment
@@ -57,9 +56,8 @@ def test_a_path_may_begin_with_the_folder(shell: Shell) -> None:
 
 def test_what_is_missing_is_no_pass(shell: Shell) -> None:
     leave(shell, "arm64", passing())
-    answer = join(shell)
+    answer = join(shell).expect(3)
 
-    assert answer.status == 3
     assert "desk: reports/megtrim-report._desk: the build job left no result" in answer.out
     assert "| `desk` | ❌ no verdict |" in comment(shell.folder)
 
@@ -71,8 +69,7 @@ def test_a_single_report_needs_no_folder(shell: Shell) -> None:
     (shell.folder / "alone").rename(shell.folder / "reports")
 
     assert join(shell, "arm64").status == 0
-    both = join(shell)
-    assert both.status == 3
+    both = join(shell).expect(3)
     assert "arm64: pass: " in both.out
     assert "desk: reports/megtrim-report._desk: the build job left no result" in both.out
 
@@ -82,11 +79,8 @@ def test_a_run_that_ended_early_ends_it_as_it_did(shell: Shell) -> None:
     folder = shell.folder / "reports" / "megtrim-report._desk"
     folder.mkdir(parents=True)
     ending = EarlyExit(config="megtrim.yaml#desk", exit=2, message="no compiler", hint="")
-    (folder / "ending.json").write_text(dump_ending(ending), encoding="utf-8")
-    answer = join(shell)
-
-    assert answer.status == 2
-    assert answer.out.splitlines()[1] == "desk: no compiler"
+    (folder / "ending.json").write_text(dump(ending), encoding="utf-8")
+    assert join(shell).expect(2).out.splitlines()[1] == "desk: no compiler"
     assert "no compiler" in comment(shell.folder)
 
 
@@ -108,10 +102,9 @@ def test_an_ending_of_another_configuration_is_refused(shell: Shell) -> None:
     folder = shell.folder / "reports" / "megtrim-report._desk"
     folder.mkdir(parents=True)
     ending = EarlyExit(config="megtrim.yaml#arm64", exit=3, message="no phone", hint="")
-    (folder / "ending.json").write_text(dump_ending(ending), encoding="utf-8")
-    answer = join(shell, "desk")
+    (folder / "ending.json").write_text(dump(ending), encoding="utf-8")
+    answer = join(shell, "desk").expect(2)
 
-    assert answer.status == 2
     assert "the report is of the configuration megtrim.yaml#arm64, expected" in answer.out
     assert "no phone" not in comment(shell.folder)
 
@@ -138,7 +131,6 @@ def test_the_comment_is_published_and_one_alone_need_not_be(
     assert join(shell, "arm64").status == 0
     summary = shell.folder / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    answer = shell("ci", "github", "publish", "report", "--no-comment")
+    shell("ci", "github", "publish", "report", "--no-comment").expect(0)
 
-    assert answer.status == 0
     assert comment(shell.folder) in summary.read_text(encoding="utf-8")
