@@ -280,24 +280,21 @@ def _left_out_at(
     why: tuple[str, ...] = (_FOLDED,) if len(gone) + len(regions) > 1 else ()
     if len(gone) > 1 and not program.crash_ids:
         why = (_SHARED,)
-    found = [_function(name) for name in (*gone, *regions)]
+    found = [_candidate(name) for name in (*gone, *regions)]
     if found and not all(is_stub(each) or each in dropped or each in regions for each in here):
         why = (*why, _KEPT_ALIKE)
     if not found and program.trims_regions and not program.crash_ids:
-        found = [_within(name) for name in here]
+        within = CandidateKind.REGION_WITHIN
+        found = [_candidate(name, within) for name in here]
         why = (_NO_REGION,)
     return found, why
 
 
-def _function(name: str) -> CrashCandidate:
+def _candidate(name: str, kind: CandidateKind = CandidateKind.FUNCTION) -> CrashCandidate:
     region = _region_of(name)
     if region is not None:
         return CrashCandidate(kind=CandidateKind.REGION, name=str(region))
-    return CrashCandidate(kind=CandidateKind.FUNCTION, name=read_name(name), linkage_name=name)
-
-
-def _within(name: str) -> CrashCandidate:
-    return CrashCandidate(kind=CandidateKind.REGION_WITHIN, name=read_name(name), linkage_name=name)
+    return CrashCandidate(kind=kind, name=read_name(name), linkage_name=name)
 
 
 def _region_of(name: str) -> Region | None:
@@ -358,7 +355,12 @@ class CrashSite(Value):
 
 def find_site(frame: CrashFrame, report: CrashReport, program: TrimmedProgram) -> CrashSite:
     if not frame.absolute:
-        return _in_file(frame, program)
+        if not frame.offset or frame.build_id:
+            return CrashSite(addresses=(frame.pc,))
+        # Older reports count from the mapping, newer ones from the beginning of the ELF file.
+        other = program.address_of(frame.pc + frame.offset)
+        why = "an older report may count from the mapping, or from the file"
+        return _several((frame.pc, *(() if other is None else (other,))), why)
     mapping = _mapping_at(frame, report)
     if mapping is not None:
         return _locate(frame.pc, mapping, program)
@@ -368,15 +370,6 @@ def find_site(frame: CrashFrame, report: CrashReport, program: TrimmedProgram) -
         return CrashSite(addresses=(frame.pc,), why_several="" if sure else why)
     same = tuple(each for each in program.traps if not (each - frame.pc) % _PAGE_BYTES)
     return CrashSite(addresses=same, why_several=why)
-
-
-def _in_file(frame: CrashFrame, program: TrimmedProgram) -> CrashSite:
-    if not frame.offset or frame.build_id:
-        return CrashSite(addresses=(frame.pc,))
-    # Older reports count from the mapping, newer ones from the beginning of the ELF file.
-    other = program.address_of(frame.pc + frame.offset)
-    why = "an older report may count from the mapping, or from the file"
-    return _several((frame.pc, *(() if other is None else (other,))), why)
 
 
 def locate_file(frame: CrashFrame, report: CrashReport) -> tuple[str, frozenset[str]]:

@@ -15,14 +15,13 @@ from megtrim.chain.graph import (
     trace_task,
     verify_task,
 )
-from megtrim.chain.session import Session, TaskResults, TrimRequest
-from megtrim.chain.store import StageFolder
+from megtrim.chain.session import Session, TaskResults
 from megtrim.checks.check import Check
 from megtrim.checks.statuses import Contradiction, ScenarioStatus, expect_consistent
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.evidence import DAY_S
 from megtrim.proof.neighbours.model import NeighbourResult, NeighboursResult
-from megtrim.proof.results import ScenarioResult, VerificationOutcome, VerifyResult, scenario_checks
+from megtrim.proof.results import ScenarioResult, VerifyResult, scenario_checks
 from megtrim.regions.trace import TraceFailure
 from megtrim.trim.builds import programs
 from megtrim.trim.keepset_usage import traced_regions
@@ -71,7 +70,14 @@ def scenario_result(
     folder = session.results.done[task]
     result = folder.result_as(VerifyResult)
     outcome = result.outcome
-    _expect_consistent(each.id, folder, outcome)
+    try:
+        expect_consistent(each.id, outcome)
+        if outcome.status is ScenarioStatus.PASS and outcome.unexplained:
+            msg = f"{each.id}: its status is pass, and it is unexplained"
+            raise Contradiction(msg, hint="")
+    except Contradiction as error:
+        msg = f"{folder.path}: {error.message}"
+        raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY) from None
     return ScenarioResult(
         id=each.id,
         model=each.model.name,
@@ -86,29 +92,19 @@ def scenario_result(
     )
 
 
-def _expect_consistent(scenario: str, folder: StageFolder, outcome: VerificationOutcome) -> None:
-    """Refuse a verification whose result says two things at once."""
-    if outcome.status is ScenarioStatus.PASS and outcome.unexplained:
-        msg = f"{folder.path}: {scenario}: its status is pass, and it is unexplained"
-        raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY)
-    try:
-        expect_consistent(scenario, outcome)
-    except Contradiction as error:
-        msg = f"{folder.path}: {error.message}"
-        raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY) from None
-
-
 def _report_unverified(
     each: Scenario, session: Session, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
     """Say why a scenario has no result: what failed before it could be verified."""
-    failure = next(
-        (session.results.failed[task] for task in _before(each) if task in session.results.failed),
-        None,
-    )
+    before = (search_task(each), trace_task(each), functions_task(each), verify_task(each))
+    failed = session.results.failed
+    failure = next((failed[task] for task in before if task in failed), None)
     device = session.services.devices.get(each.cpu_class.name)
     status = _status(failure, each, session.results)
-    unknown = status in (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
+    text = failure.title if failure else "a stage before it did not succeed"
+    if proof and status in (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED):
+        age = proof.describe_age(session.request.config.verify.max_age_s)
+        text = f"unverified, {age}: {text}"
     return ScenarioResult(
         id=each.id,
         model=each.model.name,
@@ -119,22 +115,11 @@ def _report_unverified(
         status=status,
         regions=regions,
         time_s=0.0,
-        text=_why(failure, proof if unknown else None, session.request),
+        text=text,
         log_tail=str(failure) if failure else "",
         attempts=failure.attempts if isinstance(failure, InfrastructureFailure) else (),
         reproduce=session.request.invocation.verify(each.id),
     )
-
-
-def _why(failure: MegtrimError | None, proof: LastProof | None, request: TrimRequest) -> str:
-    why = failure.title if failure else "a stage before it did not succeed"
-    if proof is None:
-        return why
-    return f"unverified, {proof.describe_age(request.config.verify.max_age_s)}: {why}"
-
-
-def _before(each: Scenario) -> tuple[str, ...]:
-    return (search_task(each), trace_task(each), functions_task(each), verify_task(each))
 
 
 def _status(failure: MegtrimError | None, each: Scenario, results: TaskResults) -> ScenarioStatus:

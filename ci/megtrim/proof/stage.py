@@ -23,7 +23,7 @@ from megtrim.chain.graph import (
     search_task,
     trims_functions,
 )
-from megtrim.chain.session import Session, TrimRequest, scenario_inputs
+from megtrim.chain.session import Session, scenario_inputs
 from megtrim.chain.store import StageFolder, code_digest
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
@@ -74,7 +74,16 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
     expect_as_traced(scenario, session, keep)
 
     def note(build: str, seen: RunResult) -> None:
-        _keep(folder, build, seen)
+        log = f"{seen.run.stdout}{seen.run.stderr}exit status {seen.run.rc}\n"
+        (folder / f"{build}.log").write_text(log, encoding="utf-8")
+        outputs = folder / build
+        shutil.rmtree(outputs, ignore_errors=True)  # of an attempt whose machine failed
+        outputs.mkdir()
+        for output, data in seen.outputs.items():
+            (outputs / output).write_bytes(data)
+
+    def find_program(made: StageFolder | None) -> Path | None:
+        return programs.program(scenario, session.request, made) if made else None
 
     trimmed = trims_functions(session.request.config)
     trial = VerificationCase(
@@ -86,9 +95,7 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
         ),
         reduced=programs.program(scenario, session.request, session.results.done[REDUCED]),
         # Where functions are trimmed, what is missing is asked of the named link first.
-        profile=None
-        if trimmed
-        else _profile(scenario, session.results.done.get(PROFILE), session.request),
+        profile=None if trimmed else find_program(session.results.done.get(PROFILE)),
         keep=keep,
         tolerance=scenario.settings.allowed,
         committed=session.request.options.committed,
@@ -103,24 +110,23 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
                 seen.append((device, trap.outcome))
                 raise
 
-        again = partial(
-            run_with_retries,
-            session.services.device(scenario),
-            attempt,
-            say=session.services.console.say,
+        device, say = session.services.device(scenario), session.services.console.say
+        again = partial(run_with_retries, device, attempt, say=say)
+        return keep_first_failure(
+            seen, again, good=lambda ended: ended[1].status is ScenarioStatus.PASS
         )
-        return keep_first_failure(seen, again, good=_has_passed)
 
     device, outcome = prove_case(trial, [])
     # What explains is made while no phone waits for a compiler; then all of it runs once more on
     # one machine.
     if outcome.unexplained and trimmed:
-        at_hand = _profile(scenario, session.results.done.get(PROFILE), session.request)
-        trial = replace(trial, named=ensure_named_program(scenario, session), profile=at_hand)
+        trial = replace(
+            trial,
+            named=ensure_named_program(scenario, session),
+            profile=find_program(session.results.done.get(PROFILE)),
+        )
         device, outcome = prove_case(trial, [(device, outcome)])
-    if outcome.unexplained and (
-        profile := _profile(scenario, session.results.obtain(PROFILE), session.request)
-    ):
+    if outcome.unexplained and (profile := find_program(session.results.obtain(PROFILE))):
         device, outcome = prove_case(replace(trial, profile=profile), [(device, outcome)])
     return VerifyResult(
         scenario=scenario.id,
@@ -133,21 +139,3 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
 
 def _keep_set(session: Session) -> StageFolder:
     return session.results.done[keep_task(session.request.config)]
-
-
-def _has_passed(ended: _Ended) -> bool:
-    return ended[1].status is ScenarioStatus.PASS
-
-
-def _profile(scenario: Scenario, made: StageFolder | None, request: TrimRequest) -> Path | None:
-    return programs.program(scenario, request, made) if made else None
-
-
-def _keep(folder: Path, build: str, seen: RunResult) -> None:
-    log = f"{seen.run.stdout}{seen.run.stderr}exit status {seen.run.rc}\n"
-    (folder / f"{build}.log").write_text(log, encoding="utf-8")
-    outputs = folder / build
-    shutil.rmtree(outputs, ignore_errors=True)  # of an attempt whose machine failed
-    outputs.mkdir()
-    for output, data in seen.outputs.items():
-        (outputs / output).write_bytes(data)

@@ -5,7 +5,7 @@ The named link shows which function is not kept; else the profile build does, by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
@@ -112,8 +112,9 @@ def explain(
         return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=profile.run.stderr)
     lacking = _lacking(profile, keep)
     if lacking or lacking_operators:
-        counts = [_count(lacking, "region"), _count(lacking_operators, "operator")]
-        text = f"{how}: {' and '.join(c for c in counts if c)} it needs are not in the keep set"
+        needed = ((lacking, "region"), (lacking_operators, "operator"))
+        counts = " and ".join(count(len(things), noun) for things, noun in needed if things)
+        text = f"{how}: {counts} it needs are not in the keep set"
         return Diagnosis(
             status=ScenarioStatus.TRAP,
             text=text,
@@ -142,10 +143,6 @@ def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
         function = name  # a trap is reported, whatever the machine has to make names readable
     text = f"{_how(reduced)}: the function {function} is not kept, for {why}"
     return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
-
-
-def _count(things: Sequence[object], noun: str) -> str:
-    return "" if not things else count(len(things), noun)
 
 
 def _lacking(profile: RunResult, keep: KeepSet) -> tuple[Region, ...]:

@@ -171,15 +171,18 @@ def compare_outputs(
         except InputError as error:
             problems.append(error.message)
             continue
-        rows.append(_row(name, size_bytes, found))
+        difference = found.largest_difference if math.isfinite(found.largest_difference) else None
+        row = OutputResult(
+            name=name, size_bytes=size_bytes, equal=found.equal, largest_difference=difference
+        )
+        rows.append(row)
         if unfit:
             problems.append(f"{unfit}: that proves nothing")
         elif not found.equal:
             problems.append(f"output {name}: {found.text}")
     total = sum(row.size_bytes for row in rows)
     exact = "equal to the last bit" if tolerance.is_exact else f"equal within {tolerance}"
-    noun = "output" if application else "tensor"
-    counted = count(len(rows), noun)
+    counted = count(len(rows), "output" if application else "tensor")
     return OutputComparison(
         status=ScenarioStatus.PARITY if problems else ScenarioStatus.PASS,
         text="; ".join(problems) or f"outputs {exact} ({counted}, {total:,} bytes)",
@@ -204,13 +207,3 @@ def _judged_file(
     actual = parse(reduced.outputs[name], name=name, source=f"reduced output {name}")
     found = app_outputs.compare(expected, actual, tolerance)
     return len(expected.data), found, app_outputs.refusal(expected, tolerance)
-
-
-def _row(name: str, size_bytes: int, found: Comparison) -> OutputResult:
-    difference = found.largest_difference
-    return OutputResult(
-        name=name,
-        size_bytes=size_bytes,
-        equal=found.equal,
-        largest_difference=difference if math.isfinite(difference) else None,
-    )

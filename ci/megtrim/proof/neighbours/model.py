@@ -77,7 +77,6 @@ class Cell(Value):
 
 class Line(Value):
     name: str
-    kind: str
     what: str
     plain: str
     cells: tuple[Cell, ...]
@@ -95,10 +94,6 @@ class Matrix(Value):
 def count_working(rows: Sequence[NeighbourResult]) -> str:
     """Return how many work on the shipped build, of those that apply: ``21 of 30``."""
     return f"{sum(row.works for row in rows)} of {sum(bool(row.levels) for row in rows)}"
-
-
-def working(rows: Sequence[NeighbourResult]) -> str:
-    return f"{count_working(rows)} neighbours work"
 
 
 class NeighbourRunResult(StageResult):
@@ -161,7 +156,6 @@ def _row(row: NeighbourResult, levels: tuple[str, ...]) -> Line:
     )
     return Line(
         name=one_line(row.name),
-        kind=one_line(row.kind),
         what=one_line(row.what),
         plain=one_line(row.text),
         cells=tuple(map(_cell, row.levels)) or tuple(absent),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -96,10 +97,6 @@ def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
             yield each.name, made
 
 
-def complains(neighbour: Neighbour) -> bool:
-    return neighbour.kind is NeighbourKind.COMPLAINT
-
-
 class NeighbourKind(StrEnum):
     ITERATIONS = "iterations"
     WARM_UP = "warm-up"
@@ -187,10 +184,17 @@ def neighbours(
     candidates = _of_engine(scenario, own, dialect) if by_engine else _of_application(scenario, own)
     found: dict[tuple[object, ...], Neighbour] = {own.run: own}
     names: set[str] = set()
-    for each in (*candidates, *_of_inputs(own, changes)):
+    mutated = (
+        replace(own, name=name, kind=kind, what=what, change=change)
+        for change, (name, kind, what) in _OF_INPUTS.items()
+        if change in changes
+    )
+    for each in (*candidates, *mutated):
         if each.run not in found:
-            found[each.run] = replace(each, name=_unique(each.name, names))
-            names.add(found[each.run].name)
+            more = (f"{each.name}-{number}" for number in itertools.count(2))
+            name = next(name for name in itertools.chain([each.name], more) if name not in names)
+            found[each.run] = replace(each, name=name)
+            names.add(name)
     order = list(NeighbourKind)
     rest = [each for each in found.values() if each is not own]
     return tuple(sorted(rest, key=lambda each: order.index(each.kind)))
@@ -307,19 +311,5 @@ def _of_model(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
     yield replace(own, name="no-model", kind=NeighbourKind.COMPLAINT, what=what, model=None)
 
 
-def _of_inputs(own: Neighbour, changes: Collection[NpyMutation]) -> Iterator[Neighbour]:
-    for change, (name, kind, what) in _OF_INPUTS.items():
-        if change in changes:
-            yield replace(own, name=name, kind=kind, what=what, change=change)
-
-
 def _has_cache(scenario: Scenario) -> bool:
     return scenario.settings.fast_run or scenario.settings.algo_cache is not None
-
-
-def _unique(name: str, taken: Collection[str]) -> str:
-    number, unique = 1, name
-    while unique in taken:
-        number += 1
-        unique = f"{name}-{number}"
-    return unique

@@ -40,9 +40,9 @@ from megtrim.proof.neighbours.model import (
     NeighbourResult,
     NeighbourRunResult,
     NeighboursResult,
-    working,
+    count_working,
 )
-from megtrim.proof.neighbours.requests import Neighbour
+from megtrim.proof.neighbours.requests import Neighbour, NeighbourKind
 from megtrim.proof.trap_diagnosis import SymbolizingLink, diagnose, ensure_named_program
 from megtrim.proof.verification import compare_outputs
 from megtrim.regions.keepset_files import read_keep_set
@@ -74,7 +74,7 @@ def work(task: Task, session: Session, folder: Path) -> NeighboursResult:
         _evaluate_neighbour(each, scenario, session)
         for each in neighbour_plan.near(scenario, session)
     )
-    session.services.console.say(f"  {scenario.id}: {working(rows)}")
+    session.services.console.say(f"  {scenario.id}: {count_working(rows)} neighbours work")
     return NeighboursResult(scenario=scenario.id, neighbours=rows)
 
 
@@ -94,7 +94,11 @@ def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 def _evaluate_neighbour(
     neighbour: Neighbour, scenario: Scenario, session: Session
 ) -> NeighbourResult:
-    rests_on = _run_inputs(scenario, session) | _binding(neighbour, session.request)
+    model = session.request.path(neighbour.model) if neighbour.model else None
+    rests_on = _run_inputs(scenario, session) | {
+        "neighbour": repr(neighbour),
+        "neighbour model": sha256_file(model) if model else "",
+    }
 
     def produce(folder: Path) -> NeighbourRunResult:
         seen = _run(neighbour, scenario, session, folder)
@@ -106,7 +110,9 @@ def _evaluate_neighbour(
             text=seen.text,
             levels=seen.levels,
         )
-        session.services.console.say(f"    near  {neighbour.name}: {_line(row)}")
+        levels = ", ".join(f"{each.level} {each.outcome}" for each in row.levels)
+        ended = levels or f"does not apply, on plain: {row.text}"
+        session.services.console.say(f"    near  {neighbour.name}: {ended}")
         return NeighbourRunResult(neighbour=row)
 
     def ensure(named: dict[str, str]) -> tuple[NeighbourResult, bool]:
@@ -118,31 +124,17 @@ def _evaluate_neighbour(
 
     row, made = ensure(rests_on)
     profile = _profile_inputs(scenario, session)
-    if made or not profile or not _is_unexplained(row):
+    trapped = [each for each in row.levels if each.outcome is NeighbourOutcome.TRAPPED]
+    if made or not profile or all(each.needs for each in trapped):
         return row
     # It was tried where no profile build was at hand to show what was missing.
     return ensure(rests_on | profile)[0]
-
-
-def _is_unexplained(row: NeighbourResult) -> bool:
-    return any(each.outcome is NeighbourOutcome.TRAPPED and not each.needs for each in row.levels)
 
 
 def _profile_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     if PROFILE not in session.results.done:
         return {}
     return programs.digests(scenario, session, PROFILE, "profile")
-
-
-def _binding(neighbour: Neighbour, request: TrimRequest) -> dict[str, str]:
-    model = "" if neighbour.model is None else sha256_file(request.path(neighbour.model))
-    return {"neighbour": repr(neighbour), "neighbour model": model}
-
-
-def _line(row: NeighbourResult) -> str:
-    if not row.levels:
-        return f"does not apply, on plain: {row.text}"
-    return ", ".join(f"{each.level} {each.outcome}" for each in row.levels)
 
 
 def _run(
@@ -152,7 +144,7 @@ def _run(
     wanted = Attempt(
         spec=neighbour_plan.order_of(neighbour, scenario, session, plain, folder / "inputs"),
         builds=tuple(_builds(scenario, session)),
-        complains=neighbour_plan.complains(neighbour),
+        complains=neighbour.kind is NeighbourKind.COMPLAINT,
         searches=neighbour.searches,
         tolerance=scenario.settings.allowed,
     )
@@ -290,8 +282,7 @@ def judge_outcome(
         return outcome, f"{how}, not {plain.run.rc}: {said}"
     if not said:
         return NeighbourOutcome.DIFFERS, "it says nothing"
-    same = _plain_words(said) == _plain_words(_words(plain.run))
-    if same:
+    if _VARIES.sub("#", said) == _VARIES.sub("#", _words(plain.run)):
         return NeighbourOutcome.SAME, f"the same words: {said}"
     return NeighbourOutcome.REFUSED, f"in other words: {said}"
 
@@ -332,10 +323,6 @@ def _words(run: ProgramRun) -> str:
     if run.rc and not lines:
         lines = [line.strip() for line in run.stdout.split("\n") if line.strip()]
     return lines[0][:_LONGEST_WORDS] if lines else ""
-
-
-def _plain_words(text: str) -> str:
-    return _VARIES.sub("#", text)
 
 
 def needs_of(scenario: Scenario, session: Session, link: SymbolizingLink | None) -> Needs:
