@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.load_and_run.exit_status import ProgramRun
@@ -150,83 +151,47 @@ def _cut(run: ProgramRun) -> ProgramRun:
 _LOST, _FAILED = PerformanceStatus.INFRASTRUCTURE, PerformanceStatus.FAILED
 _WRONG, _OPEN = PerformanceStatus.WRONG_OUTPUTS, PerformanceStatus.INCONCLUSIVE
 _GONE = "pixel-6: adb: pixel-6 is gone"
-_NONE_COUNTS = "none of its samples count: "
-_EVERY = "in 36 of 36 processes"
+_CRASHED = "it ended with 139 (crashed)"
+
+
+def _ends(status: PerformanceStatus, change: Change, reason: str, **more: Any) -> DeviceFault:
+    return DeviceFault(change=change, status=status, reason=reason, **more)
+
+
+def _uncounted(change: Change, why: str, first: int = 0) -> DeviceFault:
+    reason = f"none of its samples count: {why} in 36 of 36 processes"
+    return _ends(_LOST, change, reason, first=first)
+
 
 DEVICE_FAULTS: dict[str, DeviceFault] = {
-    "the device is gone": DeviceFault(change=_lose, status=_LOST, reason=_GONE),
-    "the device is lost in the middle": DeviceFault(
-        change=_lose, status=_LOST, reason=_GONE, first=_PREPARATIONS + 9
-    ),
-    "the device is throttled": DeviceFault(
-        change=_has(thermal_status=3),
-        status=_LOST,
-        reason=f"{_NONE_COUNTS}the machine was throttled {_EVERY}",
-    ),
-    "the battery is low": DeviceFault(
-        change=_has(battery_percent=9),
-        status=_LOST,
-        reason=f"{_NONE_COUNTS}the battery was low {_EVERY}",
-    ),
-    "the machine is busy": DeviceFault(
-        change=_is(other_load=0.9),
-        status=_LOST,
-        reason=f"{_NONE_COUNTS}the machine was busy {_EVERY}",
-    ),
-    "the machine is busy most of the time": DeviceFault(
-        change=_is(other_load=0.9),
-        status=_OPEN,
-        reason="the machine was busy in 30 of 36 processes",
+    "the device is gone": _ends(_LOST, _lose, _GONE),
+    "the device is lost in the middle": _ends(_LOST, _lose, _GONE, first=_PREPARATIONS + 9),
+    "the device is throttled": _uncounted(_has(thermal_status=3), "the machine was throttled"),
+    "the battery is low": _uncounted(_has(battery_percent=9), "the battery was low"),
+    "the machine is busy": _uncounted(_is(other_load=0.9), "the machine was busy"),
+    "the machine is busy most of the time": _ends(
+        *(_OPEN, _is(other_load=0.9), "the machine was busy in 30 of 36 processes"),
         last=_PREPARATIONS + 29,
     ),
-    "a program crashes": DeviceFault(
-        change=_is(rc=139), status=_FAILED, reason="baseline: it ended with 139 (crashed)"
+    "a program crashes": _ends(_FAILED, _is(rc=139), f"baseline: {_CRASHED}"),
+    "a program crashes now and then": _ends(
+        *(_FAILED, _is(rc=139), _CRASHED), first=_PREPARATIONS + 7, last=_PREPARATIONS + 7
     ),
-    "a program crashes now and then": DeviceFault(
-        change=_is(rc=139),
-        status=_FAILED,
-        reason="it ended with 139 (crashed)",
-        first=_PREPARATIONS + 7,
-        last=_PREPARATIONS + 7,
+    "a program hangs": _ends(
+        _FAILED, _is(rc=137, timed_out=True), "baseline: it did not end within 600 s"
     ),
-    "a program hangs": DeviceFault(
-        change=_is(rc=137, timed_out=True),
-        status=_FAILED,
-        reason="baseline: it did not end within 600 s",
+    "a program is killed from outside": _ends(_LOST, _is(rc=137), "was ended by signal 9"),
+    "outputs are wrong": _ends(_WRONG, _is(), "largest difference", output=floats(1, 2, 9)),
+    "outputs are missing": _ends(_FAILED, _is(), "nchw88: it dumped no output", output=None),
+    "outputs prove nothing": _ends(_WRONG, _is(), "output 0", output=floats(float("nan"), 2, 3)),
+    "the first log is cut": _ends(_FAILED, _cut, "baseline"),
+    "all logs are cut": _uncounted(_cut, "the log was damaged", _PREPARATIONS),
+    "logs are mixed": _uncounted(_mix, "the log was damaged", _PREPARATIONS),
+    "a program says hostile things": _ends(
+        *(_FAILED, _is(rc=1, stderr=f"ERROR: {HOSTILE}\n")),
+        "baseline: it ended with 1 (failed): ",
     ),
-    "a program is killed from outside": DeviceFault(
-        change=_is(rc=137), status=_LOST, reason="was ended by signal 9"
-    ),
-    "outputs are wrong": DeviceFault(
-        change=_is(), status=_WRONG, reason="largest difference", output=floats(1, 2, 9)
-    ),
-    "outputs are missing": DeviceFault(
-        change=_is(), status=_FAILED, reason="nchw88: it dumped no output", output=None
-    ),
-    "outputs prove nothing": DeviceFault(
-        change=_is(), status=_WRONG, reason="output 0", output=floats(float("nan"), 2, 3)
-    ),
-    "the first log is cut": DeviceFault(change=_cut, status=_FAILED, reason="baseline"),
-    "all logs are cut": DeviceFault(
-        change=_cut,
-        status=_LOST,
-        reason=f"{_NONE_COUNTS}the log was damaged {_EVERY}",
-        first=_PREPARATIONS,
-    ),
-    "logs are mixed": DeviceFault(
-        change=_mix,
-        status=_LOST,
-        reason=f"{_NONE_COUNTS}the log was damaged {_EVERY}",
-        first=_PREPARATIONS,
-    ),
-    "a program says hostile things": DeviceFault(
-        change=_is(rc=1, stderr=f"ERROR: {HOSTILE}\n"),
-        status=_FAILED,
-        reason="baseline: it ended with 1 (failed): ",
-    ),
-    "the device says hostile things": DeviceFault(
-        change=_has(cooling=("cpu--torvalds",)),
-        status=_LOST,
-        reason=f"{_NONE_COUNTS}the machine was throttled {_EVERY}",
+    "the device says hostile things": _uncounted(
+        _has(cooling=("cpu--torvalds",)), "the machine was throttled"
     ),
 }

@@ -73,6 +73,7 @@ def session(tmp_path: Path) -> Session:
 def test_an_experiment_that_is_slower_is_a_finding_about_it(session: Session) -> None:
     found = summarize(session)
 
+    assert (found.threshold, found.floor_ms, found.inconclusive) == (0.03, 0.0, "fail")
     assert [row.experiment for row in found.rows] == ["baseline", "record-1"]
     assert {row.status for row in found.rows} == {PerformanceStatus.MEASURED}
     assert (found.rows[0].ratios, found.rows[1].ratios[0].against) == ((), Reference.BASELINE)
@@ -85,12 +86,6 @@ def test_an_experiment_that_is_slower_is_a_finding_about_it(session: Session) ->
     assert row.variants[0].time is not None
     assert row.variants[1].ratio is not None
     assert "--experiment trimming" in row.reproduce
-
-
-def test_settings_are_part_of_it(session: Session) -> None:
-    found = summarize(session)
-
-    assert (found.threshold, found.floor_ms, found.inconclusive) == (0.03, 0.0, "fail")
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,12 @@ from unit.trim.stages.fake_device import FakeDevice
 from unit.trim.stages.support import changed
 
 
-def test_a_contest_depends_on_program_files_and_settings(tmp_path: Path) -> None:
-    session = open_session(tmp_path)
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return open_session(tmp_path)
+
+
+def test_a_contest_depends_on_program_files_and_settings(session: Session) -> None:
     tuned = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
     trimmed = perf.inputs(find_task(session, "m/s@any#trimming-reduced"), session)
 
@@ -39,8 +43,7 @@ def test_a_contest_depends_on_program_files_and_settings(tmp_path: Path) -> None
     assert '"threshold": 0.03' in tuned["contest"]
 
 
-def test_a_comparison_with_a_base_rests_on_both_programs(tmp_path: Path) -> None:
-    session = open_session(tmp_path)
+def test_a_comparison_with_a_base_rests_on_both_programs(session: Session) -> None:
     session.results.done[BASE] = session.results.done[REDUCED]
     task = find_task(session, "m/s@any#since-fast-run", since_base=True)
     own = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
@@ -56,21 +59,18 @@ def test_a_comparison_with_a_base_rests_on_both_programs(tmp_path: Path) -> None
     assert programs[Side.REFERENCE] != programs[Side.RIVAL]
 
 
-def test_another_threshold_is_measured_again(tmp_path: Path) -> None:
+def test_another_threshold_is_measured_again(session: Session, tmp_path: Path) -> None:
     """It decides when the runs end; it does not for the baseline alone."""
     (tmp_path / "other").mkdir()
-    sessions = (
-        open_session(tmp_path),
-        open_session(tmp_path / "other", CONFIG.replace("3%", "4%")),
-    )
+    sessions = session, open_session(tmp_path / "other", CONFIG.replace("3%", "4%"))
     for name, same in (("m/s@any#fast-run", False), ("m/s@any#baseline", True)):
         first, second = (perf.inputs(find_task(each, name), each) for each in sessions)
         assert (first == second) is same
 
 
-def test_what_cannot_be_held_is_a_result_with_a_reason(tmp_path: Path) -> None:
+def test_what_cannot_be_held_is_a_result_with_a_reason(session: Session, tmp_path: Path) -> None:
     device = FakeDevice("here")
-    session = changed(open_session(tmp_path), devices={"any": device})
+    session = changed(session, devices={"any": device})
     found = perf.work(find_task(session, "m/s@any#nchw88"), session, tmp_path)
 
     assert found.skipped == "needs x86_64, and this is aarch64"
@@ -78,23 +78,25 @@ def test_what_cannot_be_held_is_a_result_with_a_reason(tmp_path: Path) -> None:
     assert device.runs == []
 
 
-def test_a_phone_without_a_feature_is_skipped_once_it_is_reached(tmp_path: Path) -> None:
-    old = FakeDevice("phone", kind="adb", reported={"CPU features": "fp asimd"})
-    session = changed(open_session(tmp_path), devices={"any": old})
+@pytest.mark.parametrize(
+    ("features", "skipped"),
+    [
+        ("fp asimd", "phone: needs a CPU with dotprod, which this one does not have"),
+        ("fp asimd asimddp", ""),
+    ],
+)
+def test_a_phone_without_a_feature_is_skipped_once_it_is_reached(
+    session: Session, tmp_path: Path, features: str, skipped: str
+) -> None:
+    phone = FakeDevice("phone", kind="adb", reported={"CPU features": features})
+    session = changed(session, devices={"any": phone})
     found = perf.work(find_task(session, "m/s@any#nchw44-dot"), session, tmp_path)
 
-    assert found.skipped == "phone: needs a CPU with dotprod, which this one does not have"
-    assert old.runs == []
-
-    new = FakeDevice("phone", kind="adb", reported={"CPU features": "fp asimd asimddp"})
-    session = changed(open_session(tmp_path), devices={"any": new})
-    found = perf.work(find_task(session, "m/s@any#nchw44-dot"), session, tmp_path)
-    assert found.measured is not None
-    assert new.runs
+    assert found.skipped == skipped
+    assert bool(phone.runs) == (found.measured is not None) == (not skipped)
 
 
-def test_a_comparison_says_its_place_and_what_is_left(tmp_path: Path) -> None:
-    session = open_session(tmp_path)
+def test_a_comparison_says_its_place_and_what_is_left(session: Session) -> None:
     tasks = [each for each in perf_tasks(session.request.config) if each.stage is Stage.PERF]
     took = ContestResult(status=PerformanceStatus.MEASURED, time_s=20.0)
     finish(session, tasks[0].id, {}, {"number": "0"}, measured=took)
@@ -107,10 +109,8 @@ def test_a_comparison_says_its_place_and_what_is_left(tmp_path: Path) -> None:
     )
 
 
-def test_a_program_that_fails_costs_its_own_row(tmp_path: Path) -> None:
-    session = changed(
-        open_session(tmp_path), devices={"any": FakeDevice("here", reported={"model": "P"})}
-    )
+def test_a_program_that_fails_costs_its_own_row(session: Session, tmp_path: Path) -> None:
+    session = changed(session, devices={"any": FakeDevice("here", reported={"model": "P"})})
     found = perf.work(find_task(session, "m/s@any#record-1"), session, tmp_path)
 
     assert found.measured is not None

@@ -47,6 +47,11 @@ def open_session(folder: Path, config: str = CONFIG) -> Session:
     return changed(made, engine=everything)
 
 
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return open_session(tmp_path)
+
+
 class _Everything:
     def __init__(self, engine: SampleEngine) -> None:
         self.identity = engine.identity
@@ -71,8 +76,7 @@ def last_words(contest: Contest, side: Side) -> tuple[str, ...]:
     return dict(contest.sides)[side].commands[-1].argv
 
 
-def test_an_experiment_meets_the_baseline_on_one_program(tmp_path: Path) -> None:
-    session = open_session(tmp_path)
+def test_an_experiment_meets_the_baseline_on_one_program(session: Session, tmp_path: Path) -> None:
     contest = plan(session, "m/s@any#record-1")
     files = find_files(find_task(session, "m/s@any#record-1"), session)
 
@@ -96,16 +100,16 @@ def test_an_experiment_meets_the_baseline_on_one_program(tmp_path: Path) -> None
     ],
 )
 def test_outputs_may_differ_as_experiment_or_scenario_allows(
-    tmp_path: Path, experiment: str, tolerance: Tolerance
+    session: Session, experiment: str, tolerance: Tolerance
 ) -> None:
-    assert plan(open_session(tmp_path), f"m/s@any#{experiment}").tolerance == tolerance
+    assert plan(session, f"m/s@any#{experiment}").tolerance == tolerance
 
 
-def test_the_baseline_is_timed_alone(tmp_path: Path) -> None:
+def test_the_baseline_is_timed_alone(session: Session, tmp_path: Path) -> None:
     """Nothing is decided by it, so no setting is a reason to time it again."""
     strict = CONFIG.replace("3%", "1%").replace("rounds: 16", "rounds: 40")
     (tmp_path / "other").mkdir()
-    contest = plan(open_session(tmp_path), "m/s@any#baseline")
+    contest = plan(session, "m/s@any#baseline")
 
     assert contest.rival is None
     assert contest.budget.rounds == FEWEST_ROUNDS
@@ -117,16 +121,15 @@ def test_the_baseline_is_timed_alone(tmp_path: Path) -> None:
     [("fast-run", SEARCH_ROUNDS), ("layout-online", SEARCH_ROUNDS), ("fast-run-cache", 16)],
 )
 def test_who_searches_in_each_process_takes_few_rounds(
-    tmp_path: Path, experiment: str, rounds: int
+    session: Session, experiment: str, rounds: int
 ) -> None:
-    budget = plan(open_session(tmp_path), f"m/s@any#{experiment}").budget
+    budget = plan(session, f"m/s@any#{experiment}").budget
 
     assert (budget.rounds, budget.limit_s) == (rounds, 300.0)
 
 
-def test_a_trimmed_program_runs_as_the_scenario_says(tmp_path: Path) -> None:
+def test_a_trimmed_program_runs_as_the_scenario_says(session: Session) -> None:
     """It misses the kernels of everything else; only the counts are those of a measured run."""
-    session = open_session(tmp_path)
     contest = plan(session, "m/s@any#trimming-reduced")
     files = find_files(find_task(session, "m/s@any#trimming-reduced"), session)
 
@@ -139,9 +142,7 @@ def test_a_trimmed_program_runs_as_the_scenario_says(tmp_path: Path) -> None:
     assert len(set(files.programs.values())) == 2
 
 
-def test_what_cannot_run_says_why(tmp_path: Path) -> None:
-    session = open_session(tmp_path)
-
+def test_what_cannot_run_says_why(session: Session) -> None:
     reasons = {
         name: plan_contest(find_task(session, name), session)
         for name in ("m/s@any#nchw88", "m/s@any#chwn4", "m/a@any#baseline")
@@ -155,8 +156,7 @@ def test_what_cannot_run_says_why(tmp_path: Path) -> None:
     }
 
 
-def test_each_contest_has_an_order_of_its_own(tmp_path: Path) -> None:
-    session = open_session(tmp_path)
+def test_each_contest_has_an_order_of_its_own(session: Session) -> None:
     names = ("m/s@any#fast-run", "m/s@any#full-run", "m/s@any#fast-run")
     first, second, again = (plan(session, name).seed for name in names)
 

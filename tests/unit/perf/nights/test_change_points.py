@@ -17,7 +17,7 @@ from megtrim.perf.nights.change_points import (
     make_series,
 )
 from megtrim.perf.nights.history import HistoryRun
-from support.history_entries import SCENARIO, make_lost_row, make_row, make_run
+from support.history_entries import make_lost_row, make_row, make_run
 
 NIGHTS = 120
 
@@ -175,13 +175,6 @@ def test_nights_without_times_are_no_points() -> None:
 
     assert len(series.points) == 28
     assert series.findings.pattern is Pattern.QUIET
-
-
-def test_one_scenario_can_be_asked_for() -> None:
-    run = make_run(0, [make_row(), make_row(scenario="other/one@x")])
-
-    assert [each.key.scenario for each in make_series([run], scenario=SCENARIO)] == [SCENARIO]
-    assert len(make_series([run])) == 2
 
 
 def test_too_few_nights_are_no_history() -> None:

@@ -28,7 +28,6 @@ from unit.verdict.performance_examples import (
     ratio,
     row,
     skipped,
-    time_of,
     times,
     variant,
 )
@@ -112,7 +111,6 @@ def test_the_times_of_a_stage_are_those_shown() -> None:
     (picture,) = time_pictures(performance(rows=(row(times=times(4.0, warm_up_ms=9_000)),)))
 
     assert picture.bars[0].time.startswith("4.000")
-    assert time_of(times(4.0)[0].stage, 1.6) == times(4.0)[0]
 
 
 def test_missing_nights_are_gaps() -> None:
