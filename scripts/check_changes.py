@@ -2,10 +2,7 @@
 """Check what a change can have broken, in about half a minute: `nox -s check`.
 
 It runs the walls (lint and types among them), and the unit tests that mirror or import a module
-that differs from a commit. Those that need compilers, phones or containers are left to
-`nox -s tests`.
-
-Exit status: 0 (all passed, or nothing changed), 1 (a check failed), 2 (no such commit).
+that differs from a commit. Exit status: 0 (all passed), 1 (a check failed), 2 (no such commit).
 """
 
 from __future__ import annotations
@@ -48,7 +45,11 @@ def main(arguments: list[str]) -> int:
         return 0
     tests = select_tests(changed, ROOT)
     click.echo(f"check: {len(changed)} changed files; tests: {' '.join(tests)}")
-    return run_tests(tests, processes)
+    argv = (sys.executable, "-m", "pytest", "-q", "-n", "2", *tests)
+    command = Command(
+        argv=argv, cwd=ROOT, timeout_s=LONGEST_S, merge_stderr=True, on_line=click.echo
+    )
+    return 0 if processes.run(command).ok else 1
 
 
 def find_changes(since: str, root: Path, processes: ProcessRunner) -> tuple[str, ...]:
@@ -88,14 +89,6 @@ def _list_imports(test: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def run_tests(tests: tuple[str, ...], processes: ProcessRunner) -> int:
-    argv = (sys.executable, "-m", "pytest", "-q", "-n", "2", *tests)
-    command = Command(
-        argv=argv, cwd=ROOT, timeout_s=LONGEST_S, merge_stderr=True, on_line=click.echo
-    )
-    return 0 if processes.run(command).ok else 1
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 usage: python3 scripts/fresh.py SESSION [ARGUMENT ...]
 
     python3 scripts/fresh.py demo       trim the sample engine
-    python3 scripts/fresh.py tests      run every test lane that this machine can run
 
 Creates `.venv` with nox from requirements/nox.txt (by hash), once, and runs it. Uses only the
 standard library, because it runs before anything is installed.

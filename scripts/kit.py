@@ -4,17 +4,15 @@
 usage: python3 scripts/kit.py [--apt "NAME NAME ..."]
 
 The workflows' first command. The libraries, pinned by version and hash in requirements/kit.txt,
-are installed once for each lock and Python, below $RUNNER_TOOL_CACHE or ~/.cache; on a self-hosted
-runner for each job, below $RUNNER_TEMP. megtrim itself runs from this checkout, so that its version
-is the commit's. `--apt` installs missing Debian packages, as root or by `sudo -n`. Uses only the
-standard library, because it runs before anything is installed. Exit status: 0, 2 (usage, Python,
-this checkout), 3 (network, disk, apt).
+are installed once for each lock and Python, on a self-hosted runner for each job. megtrim itself
+runs from this checkout, so that its version is the commit's. `--apt` installs missing Debian
+packages, as root or by `sudo -n`. Uses only the standard library, because it runs before anything
+is installed. Exit status: 0, 2 (usage, Python, this checkout), 3 (network, disk, apt).
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import fcntl
 import hashlib
 import importlib.util
@@ -25,7 +23,7 @@ import shutil
 import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,21 +84,14 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def lacking(packages: list[str], path: str) -> list[str]:
-    """Raise Refusal for what is no name of a package."""
+def bring(packages: list[str], env: Mapping[str, str]) -> None:
+    """Install what is missing; Refusal for what is no name of a package."""
     for package in packages:
         if not _PACKAGE.fullmatch(package):
             msg = f"--apt: found {package!r}, expected the name of a Debian package"
             raise Refusal(msg, rc=2)
-    return [
-        package
-        for package in packages
-        if shutil.which(PROGRAMS.get(package, package), path=path) is None
-    ]
-
-
-def bring(packages: list[str], env: Mapping[str, str]) -> None:
-    missing = lacking(packages, env.get("PATH", ""))
+    path = env.get("PATH", "")
+    missing = [name for name in packages if not shutil.which(PROGRAMS.get(name, name), path=path)]
     if not missing:
         return
     prefix = [] if os.geteuid() == 0 else ["sudo", "-n"]
@@ -132,7 +123,8 @@ def libraries(lock: Path, root: Path) -> Path:
     bound = (sys.version, base, str(root))
     key = hashlib.sha256(b"\0".join((lock.read_bytes(), *(text.encode() for text in bound))))
     folder = root / key.hexdigest()[:20]
-    with _lock(root / f"{folder.name}.lock"):
+    with (root / f"{folder.name}.lock").open("w", encoding="utf-8") as lock_file:
+        fcntl.flock(lock_file, fcntl.LOCK_EX)  # the kernel releases it, however its holder ends
         python = folder / "bin" / "python"
         if not (folder / READY).exists() or not _starts(python):
             install(lock, folder)
@@ -159,13 +151,6 @@ def _starts(python: Path) -> bool:
         return subprocess.run([python, "-I", "-S", "-c", ""], check=False).returncode == 0
     except OSError:
         return False
-
-
-@contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    with path.open("w", encoding="utf-8") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
 
 
 def place(root: Path, python: Path) -> None:

@@ -57,13 +57,9 @@ def main(arguments: list[str]) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage="%(prog)s"
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    arguments_of = {
-        "cut": ("version",),
-        "check": ("tag",),
-        "build": ("folder",),
-        "compare": ("folder", "again"),
-        "try": ("folder",),
-    }
+    one: tuple[str, ...] = ("folder",)
+    arguments_of = {"cut": ("version",), "check": ("tag",), "build": one, "try": one}
+    arguments_of["compare"] = ("folder", "again")
     for name, positional in arguments_of.items():
         command = commands.add_parser(name)
         for argument in positional:
@@ -179,8 +175,9 @@ def build(root: Path, folder: Path, python: str | None, env: Mapping[str, str]) 
         _run([*argv, "-d", str(made)], own, cwd=tree)
         version = read_version((tree / PROJECT).read_text(encoding="utf-8"))
         shutil.copyfile(tree / kit.LOCK, made / f"megtrim-{version}-requirements.txt")
-        sums = [f"{_digest(path)}  {path.name}\n" for path in sorted(made.iterdir())]
-        (made / CHECKSUMS).write_text("".join(sums), encoding="ascii")
+        listed = ((file.name, file.read_bytes()) for file in sorted(made.iterdir()))
+        sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in listed)
+        (made / CHECKSUMS).write_text(sums, encoding="ascii")
         text = sections((tree / CHANGELOG).read_text(encoding="utf-8")).get(version, ("", ""))[1]
         (made / NOTES).write_text(render_notes(version, commit, text, env), encoding="utf-8")
         shutil.copytree(made, folder)  # whole, or not at all
@@ -261,10 +258,6 @@ def _site(environment: Path) -> Path:
 
 def _has_entries(text: str) -> bool:
     return bool(re.search(r"^- ", text, re.MULTILINE))
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _ask(root: Path, *arguments: str) -> str:

@@ -188,7 +188,8 @@ def _sections(
     for key, value in section["properties"].items():
         inner = _target(value, known)
         if inner and "properties" in inner:
-            yield from _sections(_join(path, key, value), inner, known)
+            name = f"{key}[]" if _is_list(value) else key
+            yield from _sections(f"{path}.{name}" if path else name, inner, known)
 
 
 def _target(value: dict[str, Any], known: dict[str, Any]) -> dict[str, Any] | None:
@@ -201,11 +202,6 @@ def _target(value: dict[str, Any], known: dict[str, Any]) -> dict[str, Any] | No
 
 def _is_list(value: dict[str, Any]) -> bool:
     return any(each.get("type") == "array" for each in (value, *value.get("anyOf", ())))
-
-
-def _join(path: str, key: str, value: dict[str, Any]) -> str:
-    name = f"{key}[]" if _is_list(value) else key
-    return f"{path}.{name}" if path else name
 
 
 def _row(
@@ -239,11 +235,8 @@ def _kind(value: dict[str, Any]) -> str:
             return f"list of {_kind(value['items'])}"
         case "object":
             return "entries `name: value`"
-        case str() | [str(), *_]:
+        case _:
             return _scalar(value)
-        case other:
-            msg = f"a key of megtrim.yaml takes {other!r}, which has no description"
-            raise TypeError(msg)
 
 
 def _scalar(value: dict[str, Any]) -> str:

@@ -146,8 +146,8 @@ def expect_possible(spec: HostSpec, *, is_root: bool) -> None:
 
 
 def read_templates() -> dict[str, str]:
-    files = sorted((*(HERE / "templates").iterdir(), *(HERE / "installed").iterdir()))
-    return {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
+    files = (*(HERE / "templates").iterdir(), *(HERE / "installed").iterdir())
+    return {path.name: path.read_text(encoding="utf-8") for path in files if path.is_file()}
 
 
 def _say(text: str) -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from host.items import (
     Facts,
     Item,
-    adb_server,
     file,
     folder,
     kit,
@@ -83,14 +82,8 @@ _API = _matching(
     r"https://[A-Za-z0-9.-]+(:\d+)?(/[a-z0-9/]+)?|http://(127\.0\.0\.1|localhost)(:\d+)?",
     "https://HOST, with /api/v3 behind it for a server of your own",
 )
+_COUNT = _matching(r"[1-9]\d{0,8}", "a whole number from 1")
 _PATH = _matching(r"/[A-Za-z0-9._+/-]+", "an absolute path without spaces")
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[1-9]\d{0,8}", text):
-        msg = f"found {text!r}, expected a whole number from 1"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -110,8 +103,8 @@ def parser(description: str) -> argparse.ArgumentParser:
     where.add_argument("--organisation", type=_OWNER, help="the same for an organisation")
     add("--runner-archive", type=Path, required=True, help="actions-runner-linux-….tar.gz")
     add("--runner-sha256", type=_SHA256, required=True, help="its digest, from GitHub's own page")
-    add("--runner-group", type=_count, help="number of the runner group; with --organisation")
-    add("--runners", type=_count, default=1, help="jobs at the same time (default: 1)")
+    add("--runner-group", type=_COUNT, help="number of the runner group; with --organisation")
+    add("--runners", type=_COUNT, default=1, help="jobs at the same time (default: 1)")
     add("--adb", type=_PATH, default=str(ADB), help=f"the one adb (default: {ADB})")
     several = partial(add, action="append", default=[])
     several("--usb-vendor", dest="usb_vendors", type=_VENDOR, help="only phones of this USB vendor")
@@ -132,7 +125,8 @@ def read(parsed: argparse.Namespace, *, checkout: Path) -> HostSpec:
     repository, organisation = values.pop("repository"), values.pop("organisation")
     values["scope"] = f"repos/{repository}" if repository else f"orgs/{organisation}"
     # A repository has no runner groups except the one that GitHub numbers 1.
-    values["runner_group"] = parsed.runner_group or 1
+    values["runner_group"] = int(parsed.runner_group or 1)
+    values["runners"] = int(parsed.runners)
     values["usb_vendors"] = tuple(sorted({*parsed.usb_vendors}))
     hubs = (hub.split(":") for hub in parsed.power_hubs)
     values["power_hubs"] = tuple(sorted((vendor, product) for vendor, product in hubs))
@@ -251,8 +245,6 @@ def _list_files(texts: Mapping[str, str], values: Mapping[str, str]) -> Iterator
 
 def _list_units(spec: HostSpec, state: HostState) -> Iterator[Item]:
     yield unit("megtrim-adb.service", is_running=state.is_booted)
-    if state.is_booted:
-        yield adb_server(spec.adb)
     at_work = state.is_booted and not state.is_drained
     for number in range(1, spec.runners + 1):
         yield unit(f"megtrim-runner@{number}.service", is_running=at_work)

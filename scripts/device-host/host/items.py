@@ -11,14 +11,11 @@ import grp
 import hashlib
 import os
 import pwd
-import re
 import shlex
 import shutil
-import socket
 import stat
 import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -89,8 +86,6 @@ _POWER = frozenset(
 )
 """Groups of Debian and Ubuntu whose members can become root, or see what jobs must not see."""
 _NOLOGIN = "/usr/sbin/nologin"
-_ADB_PORT = 5037
-_ADB_UNIT = "megtrim-adb.service"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,12 +166,8 @@ def user(name: str, home: Path = Path("/nonexistent")) -> Item:
         for group in _list_strong_groups(name):
             make("gpasswd", "--delete", name, group)
 
-    desired = {
-        "home": str(home),
-        "shell": _NOLOGIN,
-        "password": "locked",
-        "groups with power": "none",
-    }
+    desired = {"home": str(home), "shell": _NOLOGIN}
+    desired |= {"password": "locked", "groups with power": "none"}
     return Item(name=f"user {name}", desired=desired, read=read, make=create)
 
 
@@ -248,12 +239,9 @@ def _write(path: Path, content: str, mode: str) -> None:
 
 
 def old_folder(path: Path) -> Item:
-    return Item(
-        name=f"old folder {path}",
-        desired=None,
-        read=lambda: {} if path.exists() else None,
-        make=partial(shutil.rmtree, path),
-    )
+    remove = partial(shutil.rmtree, path)
+    read = partial(read_owner, path, is_folder=True)
+    return Item(name=f"old folder {path}", desired=None, read=read, make=remove)
 
 
 def prerequisite(
@@ -343,41 +331,3 @@ def unit(name: str, *, is_running: bool, at_boot: bool = True) -> Item:
     now = {"now": "active"} if is_running else {}
     desired = {"at boot": "enabled" if at_boot else "disabled", **now}
     return Item(name=f"unit {name}", desired=desired, read=read, make=start, is_unit=True)
-
-
-def adb_server(adb: Path) -> Item:
-    """The server on adb's port has the version of the one adb."""
-    right = "the version of its client"
-
-    def read() -> Facts:
-        found = re.search(r"version \d+\.\d+\.(\d+)", look(str(adb), "version")[1])
-        server = ask_server_version()
-        for _ in range(6):
-            if server is None:
-                time.sleep(0.5)  # its unit may have been started a moment ago
-                server = ask_server_version()
-        if server is None:
-            return {"answers as": "nothing: no server listens there"}
-        client = found[1] if found else "none"
-        same = client == str(server)
-        return {"answers as": right if same else f"version {server}, the client is {client}"}
-
-    return Item(
-        name=f"adb server on port {_ADB_PORT}",
-        desired={"answers as": right},
-        read=read,
-        make=partial(make, "systemctl", "restart", _ADB_UNIT),
-        is_unit=True,
-    )
-
-
-def ask_server_version() -> int | None:
-    """Ask the server by its own protocol: a client would start a server, or kill it."""
-    try:
-        with socket.create_connection(("127.0.0.1", _ADB_PORT), timeout=5) as link:
-            link.sendall(b"000chost:version")
-            answer = b"".join(iter(lambda: link.recv(64), b""))
-    except OSError:
-        return None
-    found = re.fullmatch(rb"OKAY0004([0-9a-f]{4})", answer)
-    return int(found[1], 16) if found else None

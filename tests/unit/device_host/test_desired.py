@@ -44,7 +44,6 @@ def test_users_come_before_their_folders_and_units_last() -> None:
     assert names.index("user lab-adb") < names.index("folder /var/lib/megtrim-host/adb")
     assert [name for name, item in items().items() if item.is_unit] == [
         "unit megtrim-adb.service",
-        "adb server on port 5037",
         "unit megtrim-runner@1.service",
         "unit megtrim-runner@2.service",
     ]

@@ -262,6 +262,17 @@ def test_a_reconnection(spec: DeviceSpec, client: Path) -> None:
     ]
 
 
+def test_after_a_reboot_other_addresses_are_asked_again(
+    spec: DeviceSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {"old": ("S", "b1"), "other": ("T", "b2")}
+    known = {(1, at): {"ro.serialno": own[0], "boot id": own[1]} for at, own in before.items()}
+    monkeypatch.setattr(adb, "_KNOWN", known)
+    monkeypatch.setattr(adb, "_ask", lambda *_: {"ro.serialno": "S", "boot id": "b3"})
+    adb.find(named(spec, serial="Z"))[0].identify()
+    assert sorted(address for _, address in known) == ["A1", "Z", "other"]
+
+
 def test_a_reboot_that_cannot_be_asked_for(spec: DeviceSpec) -> None:
     (phone,) = adb.find(named(spec, serial="A1"))
     with pytest.raises(ConnectionLost, match="while asking for a reboot: error: closed"):
