@@ -270,8 +270,7 @@ ImageName = Annotated[
     ),
 ]
 OptionName = Annotated[
-    str,
-    Form(r"^[A-Za-z_][A-Za-z0-9_]*$", "the name of a CMake option, such as MGE_WITH_TEST"),
+    str, Form(r"^[A-Za-z_][A-Za-z0-9_]*$", "the name of a CMake option, such as MGE_WITH_TEST")
 ]
 OptionValue = Annotated[
     str | bool | int,
@@ -319,8 +318,7 @@ FilePaths = Annotated[
 ]
 Day = Annotated[date, _DATE]
 HostName = Annotated[
-    str,
-    Form(r"^[A-Za-z0-9:][A-Za-z0-9.:_-]*$", "a host's name or address, such as board-1.lab"),
+    str, Form(r"^[A-Za-z0-9:][A-Za-z0-9.:_-]*$", "a host's name or address, such as board-1.lab")
 ]
 UserName = Annotated[str, Form(r"^[A-Za-z_][A-Za-z0-9_.-]*$", "the name of a user")]
 Serial = Annotated[
@@ -378,8 +376,7 @@ Threads = Annotated[
 ]
 """A number; :mod:`megtrim.config.items` has made one scenario of each in a list."""
 SizeBytes = Annotated[
-    int,
-    Form(units.BYTES_PATTERN, units.BYTES_EXPECTED, read=units.parse_bytes, numbers=_SIZES),
+    int, Form(units.BYTES_PATTERN, units.BYTES_EXPECTED, read=units.parse_bytes, numbers=_SIZES)
 ]
 DurationS = Annotated[
     float,

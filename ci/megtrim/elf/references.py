@@ -150,10 +150,7 @@ def _find_values(layout: ElfLayout, symbols: NDArray[np.void]) -> Addresses:
 
 
 def _find_addends(
-    layout: ElfLayout,
-    table: PlacedSection,
-    entries: NDArray[np.void],
-    kinds: NDArray[np.int64],
+    layout: ElfLayout, table: PlacedSection, entries: NDArray[np.void], kinds: NDArray[np.int64]
 ) -> tuple[Addresses, NDArray[np.bool_]]:
     """Return the addends, and which of them are known.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from megtrim.models.operators import OperatorInfo
 from megtrim.util.errors import InputError
@@ -49,6 +48,15 @@ class ModelFacts(Value):
     """Of the file without the values of its weights; empty if it does not show where they are."""
     parameters: Parameters
 
+    @property
+    def known_needs(self) -> OperatorInfo:
+        return OperatorInfo(
+            hash=self.graph_hash,
+            dtypes=self.dtypes,
+            opr_types=tuple(name for name, _ in self.operators),
+            elemwise_modes=self.elemwise_modes,
+        )
+
 
 def digest_graph(data: bytes, weights: Iterable[tuple[int, int]], graph: Iterable[int]) -> str:
     """Return the digest of a file without its ``weights``, given by offset and size.
@@ -80,18 +88,7 @@ def operator_info(facts: ModelFacts, *, source: str) -> OperatorInfo:
         msg = f"{source}: has operators that megtrim does not know: {names}"
         hint = "add the operator JSON of this model (strip_info), written by the engine's dump"
         raise InputError(msg, hint=hint)
-    return OperatorInfo(
-        hash=facts.graph_hash,
-        dtypes=facts.dtypes,
-        opr_types=tuple(name for name, _ in facts.operators),
-        elemwise_modes=facts.elemwise_modes,
-    )
-
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from megtrim.models.facts import ModelFacts, Variable
+    return facts.known_needs
 
 
 def describe(facts: ModelFacts, *, sha256: str) -> str:
@@ -105,29 +102,18 @@ def describe(facts: ModelFacts, *, sha256: str) -> str:
         ("format", f"{facts.format}{version}"),
         ("sha256", sha256),
         ("graph hash", str(facts.graph_hash or "none in this format")),
-        *_variables("input", facts.inputs),
-        *_variables("output", facts.outputs),
+        *(("input", describe_variable(each)) for each in facts.inputs),
+        *(("output", describe_variable(each)) for each in facts.outputs),
         ("parameters", f"{parameters.tensors} tensors, {parameters.size_bytes:,} bytes"),
         ("data types", ", ".join(facts.dtypes) or "none"),
         ("elementwise", ", ".join(facts.elemwise_modes) or "none"),
-        *_operators("operator", facts.operators),
-        *_operators("unknown operator", facts.unknown_operators),
+        *(("operator", f"{name} x {count}") for name, count in facts.operators),
+        *(("unknown operator", f"{name} x {count}") for name, count in facts.unknown_operators),
     ]
     width = max(len(title) for title, _ in rows)
     return "\n".join(f"{title:<{width}}  {text}" for title, text in rows)
 
 
-def _variables(title: str, variables: Sequence[Variable]) -> list[tuple[str, str]]:
-    return [(title, describe_variable(variable)) for variable in variables]
-
-
 def describe_variable(variable: Variable) -> str:
-    return " ".join(part for part in (variable.name, variable.dtype, _shape(variable)) if part)
-
-
-def _shape(variable: Variable) -> str:
-    return "" if variable.shape is None else f"({', '.join(map(str, variable.shape))})"
-
-
-def _operators(title: str, operators: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
-    return [(title, f"{name} x {count}") for name, count in operators]
+    shape = "" if variable.shape is None else f"({', '.join(map(str, variable.shape))})"
+    return " ".join(part for part in (variable.name, variable.dtype, shape) if part)

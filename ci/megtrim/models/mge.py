@@ -18,13 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from megtrim.models.facts import (
-    ModelFacts,
-    Parameters,
-    UnknownFormat,
-    Variable,
-    digest_graph,
-)
+from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable, digest_graph
 from megtrim.models.registry import ELEMWISE_MODES, OperatorType, by_id, by_name
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
@@ -72,13 +66,7 @@ _U64 = struct.Struct("<Q")
 _PARAM_ELEMWISE = 17
 _PARAM_REDUCE = 23
 _PARAM_DTYPE = 67
-_REDUCE_DTYPES = {
-    1: "Float16",
-    2: "Float32",
-    3: "Float16",
-    4: "QuantizedS32",
-    5: "QuantizedS32",
-}
+_REDUCE_DTYPES = {1: "Float16", 2: "Float32", 3: "Float16", 4: "QuantizedS32", 5: "QuantizedS32"}
 """Data type of a reduction's output by its ``data_type``; 0 keeps the input's."""
 
 
@@ -95,22 +83,10 @@ class _Schema(Value):
 
 
 _V1 = _Schema(
-    format="mge v1",
-    type_name=-1,
-    type_id=0,
-    param=1,
-    output_name=5,
-    output_dtype=6,
-    tensors=7,
+    format="mge v1", type_name=-1, type_id=0, param=1, output_name=5, output_dtype=6, tensors=7
 )
 _V2 = _Schema(
-    format="mge v2",
-    type_name=0,
-    type_id=1,
-    param=3,
-    output_name=-1,
-    output_dtype=10,
-    tensors=11,
+    format="mge v2", type_name=0, type_id=1, param=3, output_name=-1, output_dtype=10, tensors=11
 )
 
 

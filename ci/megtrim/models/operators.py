@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NoReturn, TypeVar
 
 from megtrim.util.errors import InputError
@@ -124,20 +124,26 @@ def merge(models: Sequence[tuple[str, OperatorInfo]]) -> OperatorNeeds:
 
 def select_needs(needs: OperatorNeeds, model: str) -> OperatorNeeds:
     return OperatorNeeds(
-        hashes=_select(needs.hashes, model),
-        dtypes=_select(needs.dtypes, model),
-        operators=_select(needs.operators, model),
-        elemwise_modes=_select(needs.elemwise_modes, model),
+        **{
+            name: tuple((item, (model,)) for item, users in table if model in users)
+            for name, table in vars(needs).items()
+        }
     )
 
 
 def unite_needs(every: Iterable[OperatorNeeds]) -> OperatorNeeds:
-    parts = tuple(every)
+    """Return what all models need together, each given alone or with others."""
+    parts = [vars(needs) for needs in every]
     return OperatorNeeds(
-        hashes=_unite(needs.hashes for needs in parts),
-        dtypes=_unite(needs.dtypes for needs in parts),
-        operators=_unite(needs.operators for needs in parts),
-        elemwise_modes=_unite(needs.elemwise_modes for needs in parts),
+        **{
+            each.name: _collect_users(
+                (model, (item,))
+                for part in parts
+                for item, users in part[each.name]
+                for model in users
+            )
+            for each in fields(OperatorNeeds)
+        }
     )
 
 
@@ -184,20 +190,6 @@ def _collect_users(
         for item in items:
             users.setdefault(item, set()).add(model)
     return tuple((item, tuple(sorted(users[item]))) for item in sorted(users))
-
-
-def _select(
-    table: tuple[tuple[_Item, tuple[str, ...]], ...], model: str
-) -> tuple[tuple[_Item, tuple[str, ...]], ...]:
-    return tuple((item, (model,)) for item, users in table if model in users)
-
-
-def _unite(
-    tables: Iterable[tuple[tuple[_Item, tuple[str, ...]], ...]],
-) -> tuple[tuple[_Item, tuple[str, ...]], ...]:
-    return _collect_users(
-        (model, (item,)) for table in tables for item, users in table for model in users
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NoReturn, TypeVar
+from typing import IO, NoReturn, TypeVar
 
 from megtrim.models.facts import (
     ModelFacts,
@@ -21,16 +21,15 @@ from megtrim.models.facts import (
     operator_info,
 )
 from megtrim.models.mge import is_mge, least_bytes, parse_mge
-from megtrim.models.operators import (
-    MAX_JSON_BYTES,
-    OperatorInfo,
-    check_covers,
-    parse_operator_json,
-)
+from megtrim.models.operators import MAX_JSON_BYTES, OperatorInfo, check_covers, parse_operator_json
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import open_plain_file, read_bytes
 from megtrim.util.value import Value
 
+MAX_MODEL_BYTES = 4 * 1024**3
+_HEAD_BYTES = 64
+_EXPECTED = "a model"
+_AGAIN = "fetch or dump the model again"
 MAGIC = b"SAMPLENN"
 T = TypeVar("T")
 _VERSION = 1
@@ -123,11 +122,7 @@ class _Reader:
         if not all(_IDENTIFIER.fullmatch(name) for name in names):
             self.refuse("contains a name that is not an identifier")
         return _Operator(
-            type=kind,
-            mode=mode,
-            outputs=outputs,
-            weights_at=weights_at,
-            weight_bytes=weight_bytes,
+            type=kind, mode=mode, outputs=outputs, weights_at=weights_at, weight_bytes=weight_bytes
         )
 
     def end(self) -> None:
@@ -160,17 +155,6 @@ def _fnv1a(data: bytes) -> int:
     for byte in data:
         value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
     return value
-
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from megtrim.models.facts import ModelFacts
-
-MAX_MODEL_BYTES = 4 * 1024**3
-_HEAD_BYTES = 64
-_EXPECTED = "a model"
-_AGAIN = "fetch or dump the model again"
 
 
 def parse_model(data: bytes, *, source: str) -> ModelFacts:
@@ -250,28 +234,18 @@ def load_needs(
         for name, _ in facts.unknown_operators
     )
     covered = check_covers(
-        _merge_infos(declared), _convert_facts(facts), model=str(model), source=source
+        _merge_infos(declared), facts.known_needs, model=str(model), source=source
     )
     return declared, (*unchecked, *covered)
 
 
-def _convert_facts(facts: ModelFacts) -> OperatorInfo:
-    return OperatorInfo(
-        hash=facts.graph_hash,
-        dtypes=facts.dtypes,
-        opr_types=tuple(name for name, _ in facts.operators),
-        elemwise_modes=facts.elemwise_modes,
-    )
-
-
 def _merge_infos(infos: Sequence[OperatorInfo]) -> OperatorInfo:
-    return OperatorInfo(
-        # With several JSONs no single hash is the model's, so there is nothing to compare.
-        hash=infos[0].hash if len(infos) == 1 else None,
-        dtypes=tuple(sorted({name for info in infos for name in info.dtypes})),
-        opr_types=tuple(sorted({name for info in infos for name in info.opr_types})),
-        elemwise_modes=tuple(sorted({name for info in infos for name in info.elemwise_modes})),
-    )
+    lists = {
+        key: tuple(sorted({name for info in infos for name in getattr(info, key)}))
+        for key in ("dtypes", "opr_types", "elemwise_modes")
+    }
+    # With several JSONs no single hash is the model's, so there is nothing to compare.
+    return OperatorInfo(hash=infos[0].hash if len(infos) == 1 else None, **lists)
 
 
 def load_operator_json(path: Path, *, shown: str) -> tuple[OperatorInfo, ...]:

@@ -7,10 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from megtrim.util.errors import (
-    InfrastructureFailure,
-    room_hint,
-)
+from megtrim.util.errors import InfrastructureFailure, room_hint
 from megtrim.util.input_files import open_plain_file
 
 

@@ -104,10 +104,7 @@ def test_an_alias_counts_as_what_it_stands_for() -> None:
     [
         ("a: ! 5\n", "f:1: found the tag '!', expected values without tags"),
         ("a: &a {<<: *a}\n", "f:1: found lists or mappings nested too deep, expected fewer levels"),
-        (
-            "a: &x 1\nb: &x 2\n",
-            "f:2: found an anchor (&) with the name of another, ",
-        ),
+        ("a: &x 1\nb: &x 2\n", "f:2: found an anchor (&) with the name of another, "),
         ("a: - b\n", "f:1: found a '-' where no list can stand, expected '- ' at the start of its"),
         ("%YAML 9.9\n---\na: 1\n", "f:1: found something that is not YAML (found incompatible"),
         ("[" * 100_000, "f:1: found lists or mappings nested too deep, expected fewer levels"),

@@ -270,10 +270,7 @@ def problems(text: str) -> list[str]:
     ("line", "problem"),
     [
         ("jobs: 3", "jobs: found an unknown key, expected version, engine, "),
-        (
-            "trim: {levle: region}",
-            "trim.levle: found an unknown key, expected level, base, ",
-        ),
+        ("trim: {levle: region}", "trim.levle: found an unknown key, expected level, base, "),
         ("toolchain: {jobs: 1.5}", "toolchain.jobs: found the number 1.5, expected a whole number"),
         ("toolchain: {ndk: 21}", "toolchain.ndk: found the number 21, expected text (in quotes "),
         ("toolchain: {ndk: 21e}", "toolchain.ndk: found '21e', expected a release of the NDK"),

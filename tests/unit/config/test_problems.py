@@ -2,14 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.config.problems import (
-    MOST_SHOWN,
-    ConfigError,
-    Problem,
-    closest,
-    listing,
-    show,
-)
+from megtrim.config.problems import MOST_SHOWN, ConfigError, Problem, closest, listing, show
 
 
 def problem(line: int = 3, key: str = "a.b", suggestion: str = "") -> Problem:

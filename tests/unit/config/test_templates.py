@@ -58,7 +58,7 @@ def test_names_follow_the_configuration() -> None:
     ]
     jobs = [next(iter(document["jobs"].values())) for document in documents]
     assert [job["name"] for job in jobs] == [
-        *("size", "refresh", "night", "size android", "refresh android", "night android"),
+        *("size", "refresh", "night", "size android", "refresh android", "night android")
     ]
     assert name_check("megtrim.yaml") == "size / verdict"
     assert name_check("android/megtrim.yaml") == "size android / verdict"

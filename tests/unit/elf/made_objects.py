@@ -143,10 +143,7 @@ def unwind_table(*functions: tuple[str, str | None], machine: int = AARCH64) -> 
         if exceptions is not None:
             relocations.append((at + 17, POINTER[machine], exceptions, 0))
     return Part(
-        name=".eh_frame",
-        content=content + bytes(4),
-        flags=ALLOC,
-        relocations=tuple(relocations),
+        name=".eh_frame", content=content + bytes(4), flags=ALLOC, relocations=tuple(relocations)
     )
 
 

@@ -8,12 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from megtrim.elf.needed_libraries import (
-    Needs,
-    find_exported_runtime,
-    read_loader,
-    read_needs,
-)
+from megtrim.elf.needed_libraries import Needs, find_exported_runtime, read_loader, read_needs
 from megtrim.util.errors import InputError
 from unit.elf.made_objects import shared_library
 

@@ -19,15 +19,7 @@ from megtrim.elf.symbol_names import (
 )
 
 LONGEST = "a" * MAX_NAME
-FINE = (
-    "main",
-    "_ZN3mgb3fooEv",
-    "_ZZ4mainENK3$_0clEv",
-    "f.constprop.0",
-    ".Lx",
-    "$x",
-    LONGEST,
-)
+FINE = ("main", "_ZN3mgb3fooEv", "_ZZ4mainENK3$_0clEv", "f.constprop.0", ".Lx", "$x", LONGEST)
 BREAKS_OUT = (
     *("", "0f", 'f"', "f g", "f\n", "f;", "f=g", "f*", "f\\", "f\0", "f@V1", "fü", "é"),
     *("f{", "}f", "f(", "f,", "f#", "/*f*/", "-f", "f\r", LONGEST + "a"),
@@ -170,5 +162,5 @@ def test_names_that_follow_each_other(name: str, at: int, names: list[str]) -> N
 
 def test_words_that_names_are_made_of() -> None:
     assert identifiers(["_ZN3mgb7Session4loadERKSs", "main", "_ZN3mgb2T14helpEv"]) == {
-        *("mgb", "Session", "load", "main", "T1", "help"),
+        *("mgb", "Session", "load", "main", "T1", "help")
     }

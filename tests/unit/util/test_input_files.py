@@ -140,13 +140,7 @@ def test_text_is_utf_8(tmp_path: Path) -> None:
 CONFLICT = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> branch\nd\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        (CONFLICT, 2),
-        ("<<<<<<<\n=======\n>>>>>>>\n", 1),
-    ],
-)
+@pytest.mark.parametrize(("text", "line"), [(CONFLICT, 2), ("<<<<<<<\n=======\n>>>>>>>\n", 1)])
 def test_a_merge_that_no_one_resolved_is_named(text: str, line: int) -> None:
     with pytest.raises(InputError) as caught:
         expect_merged(text, shown="f", hint="keep both")

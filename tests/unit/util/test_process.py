@@ -87,10 +87,7 @@ def test_how_a_program_ended_and_what_it_printed(
 def test_environment_and_folder_are_given(processes: ProcessRunner, tmp_path: Path) -> None:
     base = ProcessRunner({**processes.env, "A": "base", "B": "base"})
     command = Command(
-        argv=("sh", "-c", "echo $A $B; pwd; cat"),
-        timeout_s=10,
-        cwd=tmp_path,
-        env={"A": "mine"},
+        argv=("sh", "-c", "echo $A $B; pwd; cat"), timeout_s=10, cwd=tmp_path, env={"A": "mine"}
     )
 
     # `cat` ends at once: no one types into a build.
@@ -144,12 +141,7 @@ def test_what_cannot_be_started_is_shown(
     ids=["hears the interrupt", "ignores it", "ignores everything"],
 )
 def test_a_late_program_is_ended(
-    processes: ProcessRunner,
-    hasty: float,
-    argv: tuple[str, ...],
-    rc: int,
-    stdout: str,
-    steps: int,
+    processes: ProcessRunner, hasty: float, argv: tuple[str, ...], rc: int, stdout: str, steps: int
 ) -> None:
     """The last step cannot be ignored, and comes only after the two others had their time."""
     outcome = processes.run(Command(argv=argv, timeout_s=0.4))
@@ -212,10 +204,7 @@ def test_lines_are_shown_as_they_come_and_logged(processes: ProcessRunner, tmp_p
     log.write_text("$ before\n", encoding="utf-8")
     lines: list[str] = []
     command = Command(
-        argv=("sh", "-c", "echo 1; echo 3 >&2; echo 2"),
-        timeout_s=10,
-        log=log,
-        on_line=lines.append,
+        argv=("sh", "-c", "echo 1; echo 3 >&2; echo 2"), timeout_s=10, log=log, on_line=lines.append
     )
 
     processes.run(command)

@@ -13,15 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from megtrim.util.errors import InputError
-from megtrim.util.strict_json import (
-    AnyMagnitude,
-    SignedInt,
-    decode,
-    dump,
-    encode,
-    load,
-    show_path,
-)
+from megtrim.util.strict_json import AnyMagnitude, SignedInt, decode, dump, encode, load, show_path
 
 
 class Colour(StrEnum):
