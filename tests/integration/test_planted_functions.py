@@ -184,11 +184,13 @@ Edits = list[tuple[int, bytes]]
 
 def _left_out(data: bytes) -> Edits:
     """Return the edits after which a linker leaves out what an object has called before main."""
-    sections = Object(memoryview(data)).sections
-    arrays = [each for each in sections if each.kind == _INIT_ARRAY]
+    unit = Object(data)
+    arrays = [(at, e.flags) for at, e in enumerate(unit.sections) if e.kind == _INIT_ARRAY]
     assert arrays
-    flags = ((each.header + _FLAGS_AT, each.flags | _EXCLUDED) for each in arrays)
-    return [(at, value.to_bytes(8, "little")) for at, value in flags]
+    return [
+        (unit.header_at(at) + _FLAGS_AT, (flags | _EXCLUDED).to_bytes(8, "little"))
+        for at, flags in arrays
+    ]
 
 
 def _losing(source: str) -> Callable[..., Edits]:

@@ -11,7 +11,7 @@ import re
 import struct
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import NamedTuple, NoReturn
+from typing import ClassVar, NamedTuple, NoReturn
 
 from megtrim.elf.symbol_names import MAX_NAME
 from megtrim.util.errors import InputError
@@ -36,8 +36,6 @@ _WIDE = 2
 _INDEX = struct.Struct("<I")
 _MOST_SECTIONS = 1_000_000
 _MOST_SYMBOLS = 8_000_000
-_MOST_NAMES = 4
-"""Names may share their ends; their total size is limited to this many times the file."""
 _FIRST_RESERVED, _EXTENDED = 0xFF00, 0xFFFF
 _FUNCTION = 2
 _NO_PLACES = frozenset({3, 4, 6})
@@ -146,6 +144,9 @@ class ElfHeader:
 
 
 class ElfLayout(ElfHeader):
+    most_names: ClassVar[int] = 4
+    """Names may share their ends; their total size is limited to this many times the file."""
+
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
         self.relocatable = self._kind == _RELOCATABLE
@@ -156,7 +157,7 @@ class ElfLayout(ElfHeader):
         if raw and names == _EXTENDED:
             names = raw[0][6]
         texts = self._part(raw[names][4], raw[names][5]) if raw else b""
-        named = _Names(texts, len(data))
+        named = _Names(texts, self.most_names * len(data))
         self.sections = tuple(self._place(each, named) for each in raw)
         self.section_names = self.sections[names] if raw else None
         table = self.find_table(SYMBOL_TABLE)
@@ -170,8 +171,17 @@ class ElfLayout(ElfHeader):
         """Name, start and end."""
 
     @property
+    def size_bytes(self) -> int:
+        return len(self._data)
+
+    @property
     def section_header_bytes(self) -> int:
         return self._words.section.size
+
+    def header_at(self, number: int) -> int:
+        """Return the offset of a section's header."""
+        at: int = self._table + number * self.section_header_bytes
+        return at
 
     def find_table(self, kind: int) -> PlacedSection | None:
         """Return the first section of a kind: a valid file has one table of symbols of each."""
@@ -200,7 +210,7 @@ class ElfLayout(ElfHeader):
         """Yield name, info, section, value and size of each symbol; section -1: in none."""
         if table.size_bytes > _MOST_SYMBOLS * self._words.symbol.size:
             refuse("too many symbols")
-        names = _Names(self.content(self.sections[table.link]), len(self._data))
+        names = _Names(self.content(self.sections[table.link]), self.most_names * self.size_bytes)
         indices = self.find_table(INDICES)
         extended = tuple(_INDEX.iter_unpack(self.content(indices))) if indices else ()
         unpacked = self._words.symbol.iter_unpack(self.content(table))
@@ -248,9 +258,9 @@ class ElfLayout(ElfHeader):
 
 
 class _Names:
-    def __init__(self, strings: bytes, file_bytes: int) -> None:
+    def __init__(self, strings: bytes, most_bytes: int) -> None:
         self._strings = strings
-        self._left_bytes = _MOST_NAMES * file_bytes
+        self._left_bytes = most_bytes
 
     def at(self, start: int) -> str:
         end = self._strings.index(b"\0", start, start + MAX_NAME + 1)

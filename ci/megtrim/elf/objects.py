@@ -12,8 +12,7 @@ from collections.abc import Container, Iterator, Mapping
 from enum import Enum, auto
 from typing import NamedTuple
 
-from megtrim.elf.layout import refuse
-from megtrim.elf.symbol_names import MAX_NAME
+from megtrim.elf.layout import ELF_MAGIC, SYMBOL_TABLE, ElfLayout, PlacedSection, refuse
 
 ARCHIVE_MAGIC = b"!<arch>\n"
 THIN_MAGIC = b"!<thin>\n"
@@ -74,41 +73,21 @@ def _number(digits: bytes) -> int:
     return int(text)
 
 
-ELF_MAGIC = b"\x7fELF"
 AARCH64, X86_64 = 183, 62
-ALLOCATED, EXECUTED = 0x2, 0x4
-CODE, SYMBOLS, ADDENDS, INDICES = 1, 2, 4, 18
-_EMPTY_IN_FILES = 8
 _FOREIGN_RELOCATIONS = (9, 0x40000014)
 """REL, without addends, and LLVM's compact CREL: no 64-bit compiler writes them by default."""
-_HEADER = struct.Struct("<4sBB10xHHI8x8xQ4xHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
+_KIND = struct.Struct("<4x2B10x2H")
+_ELF64, _LITTLE, _RELOCATABLE = 2, 1, 1
+_ADDENDS = 4
 _ADDEND = struct.Struct("<QIIq")
-_RELOCATABLE, _ELF64, _LITTLE = 1, 2, 1
-_MOST_NAMES = 64
-"""Names may share their ends; their total size is limited to this many times the object."""
-_FIRST_RESERVED, _EXTENDED = 0xFF00, 0xFFFF
+_SYMBOL_BYTES = 24
 
 
 # Named tuples, because an engine's archives have millions of these, and dataclasses are slower.
-class Section(NamedTuple):
-    """One section; offsets are from the object's first byte."""
-
-    name_at: int
-    """See ``Object.name``."""
-    header: int
-    kind: int
-    flags: int
-    start: int
-    size_bytes: int
-    link: int
-    info: int
-
-
 class Symbol(NamedTuple):
-    name: bytes
+    name: str
     entry: int
+    """Offset of its entry in the symbol table."""
     kind: int
     section: int
     address: int
@@ -124,76 +103,50 @@ class Relocation(NamedTuple):
     addend: int
 
 
-class Object:
-    def __init__(self, data: memoryview) -> None:
-        fields = _HEADER.unpack_from(data)
-        _, width, order, kind, self.machine, _, table, _, _, _, entry, count, names = fields
-        self._data = data
-        self.usable = (
-            (kind, width, order) == (_RELOCATABLE, _ELF64, _LITTLE)
-            and self.machine in {AARCH64, X86_64}
-            and entry == _SECTION.size
-        )
-        self.sections: list[Section] = []
-        self.relocated: dict[int, list[Section]] = {}
-        """The relocation sections of each section that has one, by its number."""
-        if not self.usable or not table:
-            self.usable = False
-            return
-        first = _SECTION.unpack_from(data, table)
-        # If there are too many sections for the header, the first section's header has the count.
-        count, names = count or first[5], names if names != _EXTENDED else first[6]
-        headers = _part(data, table, count * _SECTION.size)
-        texts = _SECTION.unpack_from(headers, names * _SECTION.size)
-        self.names = bytes(_part(data, texts[4], texts[5]))
-        claimed = 0
-        for at, raw in enumerate(_SECTION.iter_unpack(headers)):
-            name, kind, flags, _, start, size, link, info, _, _ = raw
-            place = table + at * _SECTION.size
-            each = Section(name, place, kind, flags, start, size, link, info)
-            if kind != _EMPTY_IN_FILES:
-                _part(data, start, size)
-            self.sections.append(each)
-            if kind == ADDENDS:
-                claimed += size
-                self.relocated.setdefault(info, []).append(each)
-            self.usable &= kind not in _FOREIGN_RELOCATIONS
-        # Hostile sections may overlap, and would be read again and again.
-        self.usable &= claimed <= len(data)
+class Object(ElfLayout):
+    """An object whose parts may be edited in place; offsets are from its first byte."""
 
-    def name(self, section: Section) -> bytes:
-        return _text(self.names, section.name_at)
+    most_names = 64
 
-    def content(self, section: Section) -> memoryview:
-        return _part(self._data, section.start, section.size_bytes)
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.relocated: dict[int, list[int]] = {}
+        """By the number of a section, the numbers of those with its relocations."""
+        for at, each in enumerate(self.sections):
+            if each.kind == _ADDENDS:
+                self.relocated.setdefault(each.info, []).append(at)
 
-    def symbols(self) -> dict[int, Symbol]:
-        table = next((each for each in self.sections if each.kind == SYMBOLS), None)
+    @property
+    def is_usable(self) -> bool:
+        """Whether its relocations are of one kind, and no hostile ones that overlap."""
+        claimed = sum(each.size_bytes for each in self.sections if each.kind == _ADDENDS)
+        foreign = any(each.kind in _FOREIGN_RELOCATIONS for each in self.sections)
+        return not foreign and claimed <= self.size_bytes
+
+    def find_symbols(self) -> dict[int, Symbol]:
+        """Return every symbol that is defined in a section, by its number."""
+        table = self.find_table(SYMBOL_TABLE)
         if table is None:
             return {}
-        strings = bytes(self.content(self.sections[table.link]))
-        indices = [each for each in self.sections if each.kind == INDICES]
-        extended = self.content(indices[0]).cast("I") if indices else None
-        found = {}
-        left_bytes = _MOST_NAMES * len(self._data)
-        for at, raw in enumerate(_SYMBOL.iter_unpack(self.content(table))):
-            name, info, _, section, address, size = raw
-            if section == _EXTENDED and extended is not None:
-                section = extended[at]
-            elif section == 0 or section >= _FIRST_RESERVED:
-                continue
-            text = _text(strings, name) if name else b""
-            left_bytes -= len(text)
-            if left_bytes < 0:
-                refuse("too long names")
-            entry = table.start + at * _SYMBOL.size
-            found[at] = Symbol(text, entry, info & 15, section, address, size)
-        return found
+        return {
+            at: Symbol(name, table.offset + at * _SYMBOL_BYTES, info & 15, section, address, size)
+            for at, (name, info, section, address, size) in enumerate(self.entries(table))
+            if section > 0
+        }
 
-    def relocations(self, section: Section) -> Iterator[Relocation]:
+    def relocations(self, section: PlacedSection) -> Iterator[Relocation]:
         for at, raw in enumerate(_ADDEND.iter_unpack(self.content(section))):
             address, kind, symbol, addend = raw
-            yield Relocation(section.start + at * _ADDEND.size, address, kind, symbol, addend)
+            yield Relocation(section.offset + at * _ADDEND.size, address, kind, symbol, addend)
+
+
+def open_object(data: bytes) -> Object | None:
+    """Return an object that can be edited; None for files of all other kinds."""
+    width, order, kind, machine = _KIND.unpack_from(data)
+    if (width, order, kind) != (_ELF64, _LITTLE, _RELOCATABLE) or machine not in {AARCH64, X86_64}:
+        return None
+    unit = Object(data)
+    return unit if unit.is_usable else None
 
 
 def members(data: memoryview) -> Iterator[tuple[int, int]]:
@@ -207,17 +160,7 @@ def members(data: memoryview) -> Iterator[tuple[int, int]]:
             yield each.start, each.end
 
 
-def _part(data: memoryview, start: int, size_bytes: int) -> memoryview:
-    if start + size_bytes > len(data):
-        refuse("a part is outside of the file")
-    return data[start : start + size_bytes]
-
-
-def _text(strings: bytes, start: int) -> bytes:
-    return strings[start : strings.index(b"\0", start, start + MAX_NAME + 1)]
-
-
-_TABLE = b".eh_frame"
+_TABLE = ".eh_frame"
 _INFO_AT = 8
 _NOTHING = bytes(16)
 _LENGTH_AT = 4
@@ -232,10 +175,10 @@ def remove_functions(
     """Yield edits, offset and bytes, that remove the functions in these sections; None: all."""
     for at, filling in unit.relocated.items():
         table = unit.sections[at]
-        if unit.name(table) != _TABLE:
+        if table.name != _TABLE:
             continue
         ends = dict(_entries(unit, table))
-        found = (each for section in filling for each in unit.relocations(section))
+        found = (each for number in filling for each in unit.relocations(unit.sections[number]))
         end = 0
         for each in sorted(found, key=lambda each: each.address):
             if each.address in ends:
@@ -243,12 +186,12 @@ def remove_functions(
                 removed = sections is None or (target is not None and target.section in sections)
                 end = ends[each.address] if removed else 0
                 if removed:
-                    yield table.start + each.address + _LENGTH_AT, _NO_LENGTH
+                    yield table.offset + each.address + _LENGTH_AT, _NO_LENGTH
             if each.address < end:
                 yield each.entry + _INFO_AT, _NOTHING
 
 
-def _entries(unit: Object, table: Section) -> Iterator[tuple[int, int]]:
+def _entries(unit: Object, table: PlacedSection) -> Iterator[tuple[int, int]]:
     """Yield the offset of each entry's function field, and the offset of the entry's end."""
     content = unit.content(table)
     at = 0

@@ -14,16 +14,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.build_spec import StubForm
+from megtrim.elf.layout import ALLOCATED, EXECUTED, PROGBITS, PlacedSection
 from megtrim.elf.objects import (
     AARCH64,
-    ALLOCATED,
-    CODE,
-    EXECUTED,
     X86_64,
     Object,
-    Section,
     Symbol,
     members,
+    open_object,
     remove_functions,
 )
 from megtrim.util.errors import InputError
@@ -82,7 +80,7 @@ def lay_out_sections(
     """
     sections = sorted(emptied)
     room = _CodeBuffer(
-        [each for at in sections for each in (unit.sections[at], *unit.relocated.get(at, ()))]
+        [unit.sections[number] for at in sections for number in (at, *unit.relocated.get(at, ()))]
     )
     shortest = trap(unit.machine)
     shared: int | None = None
@@ -94,12 +92,12 @@ def lay_out_sections(
                 yield at, start, code
                 continue
         # This function's own bytes may contain other code by now.
-        yield at, unit.sections[at].start if shared is None else shared, shortest
+        yield at, unit.sections[at].offset if shared is None else shared, shortest
 
 
 class _CodeBuffer:
-    def __init__(self, free: Iterable[Section]) -> None:
-        self._free = [(each.start, each.start + each.size_bytes) for each in free]
+    def __init__(self, free: Iterable[PlacedSection]) -> None:
+        self._free = [(each.offset, each.offset + each.size_bytes) for each in free]
 
     def take(self, size_bytes: int) -> int | None:
         while self._free:
@@ -117,18 +115,18 @@ _SIZE = struct.Struct("<Q")
 _PLACE = struct.Struct("<QQ")
 _START_AT, _SIZE_AT, _ALIGNMENT_AT = 24, 32, 48
 _SYMBOL_SIZE_AT = 16
-_COLD = b".cold"
+_COLD = ".cold"
 _BEHIND_THE_PLACE = frozenset({2, 4, 9, 41, 42})
 """x86-64's relocations that are relative to the end of the 4 bytes that they fill in."""
 
 
-def number_names(names: Iterable[str]) -> dict[bytes, int]:
-    return {name.encode("utf-8", "backslashreplace"): at for at, name in enumerate(names)}
+def number_names(names: Iterable[str]) -> dict[str, int]:
+    return {name: at for at, name in enumerate(names)}
 
 
 def edits(
     data: bytes,
-    names: Mapping[bytes, int],
+    names: Mapping[str, int],
     *,
     source: str,
     form: StubForm = StubForm.SHARED,
@@ -146,7 +144,8 @@ def edits(
         return [
             (start + at, content)
             for start, end in members(view)
-            for at, content in _edits(Object(view[start:end]), names, form, unwind_tables)
+            if (unit := open_object(bytes(view[start:end])))
+            for at, content in _edits(unit, names, form, unwind_tables)
         ]
     except (ValueError, LookupError, struct.error, OverflowError, MemoryError, TypeError):
         msg = f"{source}: a damaged object or archive"
@@ -154,32 +153,32 @@ def edits(
 
 
 def _edits(
-    unit: Object, names: Mapping[bytes, int], form: StubForm, unwind_tables: bool
+    unit: Object, names: Mapping[str, int], form: StubForm, unwind_tables: bool
 ) -> Iterator[tuple[int, bytes]]:
     # GCC may compile an object again at the link, from its intermediate code.
-    if not unit.usable or b"\0.gnu.lto_" in unit.names:
+    if any(each.name.startswith(".gnu.lto_") for each in unit.sections):
         return
-    symbols = unit.symbols()
+    symbols = unit.find_symbols()
     emptied = _own_sections(unit, symbols, names)
     _spare_entered(unit, symbols, emptied)
     numbers = {at: names[each[0].name] for at, each in emptied.items()}
     if form is StubForm.NUMBERED:
         places = [
-            (at, unit.sections[at].start, _fit_trap(unit, at, numbers[at]))
+            (at, unit.sections[at].offset, _fit_trap(unit, at, numbers[at]))
             for at in sorted(numbers)
         ]
     else:
         reporting = numbers if form is StubForm.REPORTING else {}
         places = [*lay_out_sections(unit, emptied, reporting)]
     for at, start, code in places:
-        header = unit.sections[at].header
+        header = unit.header_at(at)
         yield start, code
         yield header + _START_AT, _PLACE.pack(start, len(code))
         yield header + _ALIGNMENT_AT, _SIZE.pack(4 if unit.machine == AARCH64 else 1)
         for symbol in emptied[at]:
             yield symbol.entry + _SYMBOL_SIZE_AT, _SIZE.pack(len(code))
-        for section in unit.relocated.get(at, ()):
-            yield section.header + _SIZE_AT, _SIZE.pack(0)
+        for number in unit.relocated.get(at, ()):
+            yield unit.header_at(number) + _SIZE_AT, _SIZE.pack(0)
     yield from remove_functions(unit, symbols, emptied if unwind_tables else None)
 
 
@@ -189,12 +188,12 @@ def _fit_trap(unit: Object, at: int, number: int) -> bytes:
 
 
 def _own_sections(
-    unit: Object, symbols: Mapping[int, Symbol], names: Mapping[bytes, int]
+    unit: Object, symbols: Mapping[int, Symbol], names: Mapping[str, int]
 ) -> dict[int, list[Symbol]]:
     found = defaultdict(list)
     others = set()
     for each in symbols.values():
-        if each.kind == _SECTION or (each.kind == _NO_TYPE and each.name.startswith(b"$")):
+        if each.kind == _SECTION or (each.kind == _NO_TYPE and each.name.startswith("$")):
             continue
         if _goes(each.name, names) and _fills(each, unit):
             found[each.section].append(each)
@@ -203,7 +202,7 @@ def _own_sections(
     return {at: functions for at, functions in found.items() if at not in others}
 
 
-def _goes(name: bytes, names: Mapping[bytes, int]) -> bool:
+def _goes(name: str, names: Mapping[str, int]) -> bool:
     """GCC's cold part is entered at any place, so it is removed with its function only."""
     whole, cold, _ = name.partition(_COLD)
     return name in names and (not cold or whole in names)
@@ -215,10 +214,10 @@ def _fills(function: Symbol, unit: Object) -> bool:
     code = ALLOCATED | EXECUTED
     return (
         (function.kind, function.address) == (_FUNCTION, 0)
-        and (section.kind, section.flags & code) == (CODE, code)
+        and (section.kind, section.flags & code) == (PROGBITS, code)
         and 0 < function.size_bytes <= section.size_bytes < function.size_bytes + _PADDING_BYTES
         and section.size_bytes >= len(trap(unit.machine))
-        and (unit.name(section) + b".").startswith(b".text.")
+        and f"{section.name}.".startswith(".text.")
     )
 
 
@@ -233,8 +232,8 @@ def _spare_entered(
         at for at in unit.relocated if unit.sections[at].flags & EXECUTED and at not in emptied
     ]
     while emptied and waiting:
-        for section in unit.relocated.get(waiting.pop(), ()):
-            for each in unit.relocations(section):
+        for number in unit.relocated.get(waiting.pop(), ()):
+            for each in unit.relocations(unit.sections[number]):
                 target = symbols.get(each.symbol)
                 behind = unit.machine == X86_64 and each.kind in _BEHIND_THE_PLACE
                 offset = target.address + each.addend + (4 if behind else 0) if target else 0

@@ -66,10 +66,10 @@ def made(machine: int = AARCH64) -> bytes:
 
 
 def edited(data: bytes, *removed: str, everything: bool = False) -> bytes:
-    unit = Object(memoryview(data))
-    sections = {at for at, each in enumerate(unit.sections) if unit.name(each).decode() in removed}
+    unit = Object(data)
+    sections = {at for at, each in enumerate(unit.sections) if each.name in removed}
     changed = bytearray(data)
-    symbols = unit.symbols()
+    symbols = unit.find_symbols()
     for at, new in remove_functions(unit, symbols, None if everything else sections):
         changed[at : at + len(new)] = new
     assert len(changed) == len(data)
@@ -116,9 +116,9 @@ def test_nothing_is_edited_without_need() -> None:
 def test_a_damaged_entry_ends_the_table() -> None:
     """A size beyond the table: what follows cannot be distinguished, and is left as it is."""
     data = made()
-    unit = Object(memoryview(data))
-    (table,) = (each for each in unit.sections if unit.name(each) == b".eh_frame")
-    second = table.start + 12 + 24
+    unit = Object(data)
+    (table,) = (each for each in unit.sections if each.name == ".eh_frame")
+    second = table.offset + 12 + 24
     damaged = bytearray(data)
     damaged[second : second + 4] = (1000).to_bytes(4, "little")
 

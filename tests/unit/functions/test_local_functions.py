@@ -396,8 +396,8 @@ def test_code_that_reports_its_number(machine: int) -> None:
 def places(*sizes: int, numbers: dict[int, int]) -> list[tuple[int, int, bytes]]:
     parts = [Part(name=f".text.f{size}", content=bytes(size)) for size in sizes]
     symbols = [Named(name=f"f{size}", part=f".text.f{size}", size=size) for size in sizes]
-    unit = Object(memoryview(object_file(parts, symbols)))
-    assert [unit.sections[at].start for at in (1, 2)] == [64, 64 + sizes[0] + -sizes[0] % 8]
+    unit = Object(object_file(parts, symbols))
+    assert [unit.sections[at].offset for at in (1, 2)] == [64, 64 + sizes[0] + -sizes[0] % 8]
     return list(local_functions.lay_out_sections(unit, range(1, len(sizes) + 1), numbers))
 
 

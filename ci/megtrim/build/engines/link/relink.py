@@ -288,7 +288,7 @@ def copy_inputs(argv: Sequence[str], link_env: LinkEnvironment, spec: LinkSpec) 
     return tuple(words)
 
 
-def _copy_edited(path: Path, copy: Path, names: dict[bytes, int], spec: LinkSpec) -> bool:
+def _copy_edited(path: Path, copy: Path, names: dict[str, int], spec: LinkSpec) -> bool:
     """Return whether there was anything to edit."""
     edits = local_functions.edits(
         path.read_bytes(),
