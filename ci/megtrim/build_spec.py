@@ -91,9 +91,7 @@ class EngineLibrary(Value):
     copies: tuple[tuple[str, str], ...] = ()
     """Headers that others include as if they were next to them: path there, and in the tree."""
     whole: bool = False
-    """Link unreferenced objects too: parts of the archive register themselves."""
     needs: tuple[str, ...] = ()
-    """Such as ``-ldl``."""
     link_options: tuple[str, ...] = ()
 
     @property
@@ -114,7 +112,6 @@ class Toolchain(Value):
     strip: tuple[str, ...] | None = None
     """In place; None if the link strips already."""
     compiler_check: str = "content"
-    """ccache's setting."""
     archiver: str | None = None
     ranlib: str | None = None
     archive: tuple[str, ...] = ()
@@ -139,7 +136,6 @@ class Toolchain(Value):
     """Digest or ID of the image that contains it; empty: on this machine."""
 
     def identity(self) -> dict[str, str]:
-        """What enters the key of a build."""
         return {
             "kind": self.kind,
             "target": self.target,
@@ -150,7 +146,6 @@ class Toolchain(Value):
         }
 
     def _if_any(self) -> dict[str, str]:
-        """Empty values are left out."""
         settings = " ".join(f"{name}={value}" for name, value in self.settings)
         fp16 = "on" if self.fp16 else ""
         return {"settings": settings, "fp16": fp16, "files": self.files, "image": self.image}
@@ -213,7 +208,6 @@ class BuildScript(Value):
     """Relative to the tree."""
     arguments: tuple[str, ...]
     build: str
-    """Relative to the tree."""
     why: str
 
 
@@ -227,7 +221,6 @@ class SourceOptions(Value):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What enters the key of a build."""
         return (*self.options, "behind -Ofast", *self.fast, "outside", *self.outside)
 
 
@@ -235,12 +228,10 @@ class BuildSpec(Value):
     variant: Variant
     targets: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
-    """CMake cache entries."""
     places: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     """Entries that a person asks for, and where, ``FILE:LINE: KEY``: CMake must use them."""
     link_flags: tuple[str, ...] = ()
     compile_flags: tuple[str, ...] = ()
-    """Follow the engine's own."""
     own_link_flags: tuple[str, ...] = ()
     """For the engine's own links only; applications are linked without them."""
     source_options: SourceOptions | None = None

@@ -89,7 +89,6 @@ def regions_use(task: Task, session: Session) -> RegionsUse:
 
 
 def traced_regions(session: Session) -> dict[str, int]:
-    """By the scenario's id."""
     keep = _keep_set(session.results)
     if session.request.options.committed and keep is not None:
         return {record.id: len(record.regions) for record in keep.scenarios}
@@ -102,7 +101,6 @@ def traced_regions(session: Session) -> dict[str, int]:
 
 
 def functions_use(results: TaskResults) -> tuple[FunctionsUse, ...]:
-    """Nothing where none are trimmed."""
     if REDUCED not in results.done:
         return ()
     functions = results.done[REDUCED].result_as(ReduceResult).functions
@@ -113,7 +111,6 @@ def functions_use(results: TaskResults) -> tuple[FunctionsUse, ...]:
 
 
 def rebuild(results: TaskResults) -> Rebuild | None:
-    """Of the build by regions; None where there is none."""
     made = [task for task in (REGION, REDUCED) if task in results.done]
     if HEADER not in results.done or not made:
         return None
@@ -147,7 +144,6 @@ def _uses(needed: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[OperatorUse,
 
 
 def list_held_regions(results: TaskResults) -> tuple[Region, ...]:
-    """None if there is no profile build."""
     if PROFILE not in results.done:
         return ()
     text = results.done[PROFILE].file(REGIONS_FILE).read_text(encoding="utf-8")

@@ -33,7 +33,6 @@ class HeaderResult(StageResult):
 
 class FunctionCount(Value):
     held: int
-    """By the unfolded link."""
     dropped: int
 
 
@@ -50,12 +49,10 @@ class SymbolizingLinkResult(StageResult):
 
 class UnfoldedLinksResult(StageResult):
     links: Mapping[str, str]
-    """Identity, by program."""
 
 
 class RecordResult(StageResult):
     functions: int
-    """0 where its program is not linked again."""
     time_s: float
 
 
@@ -67,7 +64,6 @@ class SizeFlagResult(Value):
     name: str
     value: str
     why_not: str
-    """Empty if it was."""
 
 
 class TrimChoice(Value):
@@ -76,7 +72,6 @@ class TrimChoice(Value):
     minimum_size: bool
     optimize: str
     switched_off: tuple[str, ...] = ()
-    """Besides those of the minimum size."""
     means: tuple[SizeFlagResult, ...] = ()
     quick: bool = False
     """By functions from the plain build, whatever level is configured."""
@@ -94,7 +89,6 @@ class TrimChoice(Value):
 class FunctionsUse(Value):
     artifact: str
     held: int
-    """In the build that it was linked from."""
     kept: int
 
 
@@ -116,7 +110,6 @@ class TagUse(Value):
     tag: str
     kept: int
     held: int
-    """By the profile binary."""
     regions: tuple[RegionUse, ...]
 
 

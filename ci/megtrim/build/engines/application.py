@@ -40,9 +40,7 @@ class BuildEnvironment(Value):
     jobs: int
     env: Mapping[str, str]
     launcher: tuple[tuple[str, str], ...]
-    """CMake cache entries that enable a compiler cache."""
     link_flags: tuple[str, ...]
-    """Link flags of the engine's variant, after the toolchain's."""
     log: Path
     progress: Callable[[int, int, str], None]
 
@@ -112,7 +110,6 @@ def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) 
 
 
 def entries(spec: ApplicationSpec, engine: WorkTree) -> tuple[tuple[str, str], ...]:
-    """CMake's lists have ``;`` between their entries."""
     library = spec.library
     file = _library(spec, engine)
     whole = ("-Wl,--whole-archive", str(file), "-Wl,--no-whole-archive")

@@ -146,7 +146,6 @@ class Builder:
     def _is_made(
         self, spec: BuildSpec, tree: WorkTree, applications: tuple[ApplicationSpec, ...]
     ) -> bool:
-        """A new list of functions then takes seconds."""
         trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
         built = {tree.build: spec.targets, **trees}
         return driver.is_up_to_date(tree, self._token(spec, applications), built, self._processes)
@@ -282,7 +281,6 @@ class Builder:
         )
 
     def _copy_stripped(self, built: Path, copy: Path, variant: Variant) -> int:
-        """Copy a file of the build, for what ships also with its symbols; return the bytes."""
         copies = [copy]
         if variant in (Variant.PLAIN, Variant.REDUCED):
             copies.append(copy.parents[1] / UNSTRIPPED / copy.name)
@@ -327,7 +325,6 @@ def _is_elf(path: Path) -> bool:
 
 
 def build_flatc(tree: WorkTree, build_env: BuildEnvironment) -> None:
-    """The engine looks for it there in a cross build."""
     flatbuffers = tree.source / _FLATBUFFERS
     if not flatbuffers.is_dir():
         return

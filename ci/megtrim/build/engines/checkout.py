@@ -130,7 +130,6 @@ class _Git:
         return found
 
     def find_top(self) -> str:
-        """Empty outside a repository."""
         return (self._ask("rev-parse", "--show-toplevel") or "").removesuffix("\n")
 
     def list_links(self) -> dict[str, str]:
@@ -200,8 +199,6 @@ def digest_of(path: Path) -> str | None:
 
 
 class SourceTexts:
-    """Read once, when first needed."""
-
     def __init__(self, checkout: Checkout) -> None:
         self._checkout = checkout
 

@@ -38,7 +38,6 @@ _SOURCES = ("CMakeLists.txt", "cmake/", "src/")
 
 
 def find_embedded_source() -> Path:
-    """In the installed package or the repository."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "sample_engine"
     return installed if installed.is_dir() else package.parent.parent / "examples/sample-engine"
@@ -102,7 +101,6 @@ class SampleEngine:
         )
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        """One ``NAME VALUE`` a line."""
         path = self.checkout.root / _MODES
         lines = path.read_text(encoding="utf-8").splitlines()
         pairs = (line.split() for line in lines if line.strip() and not line.startswith("#"))

@@ -109,7 +109,6 @@ def update(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
 
 
 def expect_unchanged(spec: BuildSpec, tree: WorkTree) -> None:
-    """Else something else was compiled."""
     for base, files in ((tree.source, spec.overrides), (tree.include, spec.include)):
         for name, text in files:
             if (base / name).read_bytes() != text.encode():

@@ -50,8 +50,6 @@ _numbers = count(1)
 
 
 class Mounts(Value):
-    """What of this machine a container sees."""
-
     writable: tuple[Path, ...]
     readable: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -137,7 +135,6 @@ class ContainerRunner(ProcessRunner):
             folder.mkdir(parents=True, exist_ok=True)
 
     def for_builds(self) -> ContainerRunner:
-        """Its programs never see this machine's variables."""
         return self
 
     def which(self, name: str) -> str | None:
@@ -148,7 +145,6 @@ class ContainerRunner(ProcessRunner):
         return self._programs.get(name)
 
     def _programs_on_path(self) -> dict[str, str]:
-        """The first folder of PATH wins."""
         path = self.env.get("PATH", _DEFAULT_PATH).split(":")
         folders = list(dict.fromkeys(str(Path(each)) for each in path if each.startswith("/")))
         if not folders:
@@ -218,7 +214,6 @@ class ContainerRunner(ProcessRunner):
         raise InputError(msg, hint="run it without the image: --no-docker")
 
     def bring_out(self, path: Path, folder: Path) -> None:
-        """For use on machines without Docker."""
         name = _new_name()
         label = ("--label", f"{LABEL}={self._holder}", "--pull", "never")
         self._docker.check_output("create", "--name", name, *label, self.image.id, "true")
@@ -295,7 +290,6 @@ def _new_name() -> str:
 
 
 def _mount(path: Path, *options: str) -> str:
-    """As CSV, under its own path."""
     fields = ("type=bind", f"source={path}", f"target={path}", *options)
     quoted = (each.replace('"', '""') for each in fields)
     return ",".join(f'"{each}"' if set(each) & {",", '"', "\n"} else each for each in quoted)

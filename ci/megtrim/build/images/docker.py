@@ -72,7 +72,6 @@ _ARCHIVE_TIMEOUT_S = 1800.0
 
 
 def is_fixed(reference: str) -> bool:
-    """NAME@sha256:DIGEST, or the ID of an image."""
     return _FIXED.fullmatch(reference) is not None
 
 
@@ -166,7 +165,6 @@ class DockerClient:
 
 
 def expect_reference(reference: str) -> None:
-    """Not an option, for example."""
     if not _REFERENCE.fullmatch(reference):
         msg = f"found {reference[:80]!r}, expected the name, digest or ID of an image"
         raise InputError(msg)
@@ -232,7 +230,6 @@ def default_tag(name: str) -> str:
 
 
 def recipes() -> Path:
-    """In the installed package or the repository."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "recipes"
     return installed if installed.is_dir() else package.parent.parent / "docker"

@@ -78,7 +78,6 @@ class SourceFetch:
         return self._top().tree
 
     def fetch(self, paths: Iterable[PurePosixPath]) -> None:
-        """Fetch the submodules at or around paths of the project. Raises InputError."""
         wanted = sorted({path for path in paths if path != TOP})
         if wanted:
             self._descend(self._top(), wanted)
@@ -176,7 +175,6 @@ class SourceFetch:
 
 
 def trusted_url(request: FetchRequest, tree: Tree, path: PurePosixPath) -> RepositoryUrl | None:
-    """The repository that a tree records for a path, or for what is around it."""
     for module in _list_modules(tree, TOP).values():
         if path.is_relative_to(module.path):
             return parse_repository_url(module.url, place=module.place, near=request.url)

@@ -23,10 +23,8 @@ from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
 KEEP_SET = "keep set"
-"""In the inputs of the link that ships."""
 
 BASE = "base"
-"""In the inputs of the link that ships: the build whose objects it links."""
 
 
 class UnfoldedLink(Value):
@@ -43,23 +41,17 @@ class UnfoldedLink(Value):
 class RelinkedProgram(Value):
     target: str
     before: FunctionTable
-    """Of its unfolded link."""
     kept: frozenset[str]
     dropped: tuple[str, ...]
     code: Disassembly
-    """Of its unfolded link."""
 
 
 class UntrimmedProgram(Value):
-    """One is good for many keep sets."""
-
     target: str
     identity: str
-    """The link that lists of its functions are of."""
     unfolded: UnfoldedLink
     origins: LinkMap
     patterns: tuple[KeepPattern, ...]
-    """What stays whatever ran."""
 
     def trim(self, keep: KeepSet) -> RelinkedProgram:
         """Raises InputError if the keep set needs nothing of it."""
@@ -80,7 +72,6 @@ class UntrimmedProgram(Value):
         )
 
     def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
-        """Sorted."""
         always = keep_always(
             self.patterns,
             ran=ran,

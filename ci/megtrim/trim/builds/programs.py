@@ -20,7 +20,6 @@ def name_of(scenario: Scenario, request: TrimRequest) -> str:
 
 
 def companion_files(name: str, session: Session) -> tuple[str, ...]:
-    """Shared objects that must be next to a program."""
     application = session.request.config.application(name)
     if application is None or not application.is_shared:
         return ()
@@ -107,7 +106,6 @@ def expect_buildable(session: Session) -> None:
 
 
 def expect_trimmable(request: TrimRequest) -> None:
-    """A scenario of which nothing would be recorded is refused."""
     loaded = request.loaded
     if not trims_plain_build(loaded.config):
         return
@@ -133,6 +131,5 @@ def _with_source(request: TrimRequest) -> Iterator[Application]:
 
 
 def _engines_own(request: TrimRequest) -> tuple[str, ...]:
-    """Nothing where no scenario runs it."""
     config = request.config
     return (config.engine.target,) if config.runs_engine else ()

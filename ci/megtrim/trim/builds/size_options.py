@@ -115,12 +115,10 @@ def apply_flags(session: Session, spec: BuildSpec) -> BuildSpec:
 
 
 def relink_flags(session: Session) -> tuple[str, ...]:
-    """The plain build was linked without them."""
     return of_links(choices(session)) if trims_plain_build(session.request.config) else ()
 
 
 def unfolded_flags(session: Session) -> tuple[str, ...]:
-    """Beyond what unfolds them."""
     used = {each.means for each in choices(session) if not each.why_not}
     return EVERY_CALL if SizeFlag.VIRTUAL_FUNCTIONS in used else ()
 
@@ -134,7 +132,6 @@ def keeps_unwind_tables(target: str, session: Session) -> bool:
 
 
 def inlines_at_link(session: Session) -> bool:
-    """What is inlined has no name any more."""
     if trims_plain_build(session.request.config):
         return bool(programs.lto_flags(session.request, Variant.PLAIN))
     used = {each.means for each in choices(session) if not each.why_not}

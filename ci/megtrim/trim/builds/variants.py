@@ -101,7 +101,6 @@ def way_of(wanted: BuildSpec) -> str:
 
 
 def header_files(results: TaskResults) -> dict[str, str]:
-    """Name and text."""
     folder = results.done[HEADER]
     return {
         name.removeprefix(_INCLUDE): folder.file(name).read_text(encoding="utf-8")
@@ -166,7 +165,6 @@ def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
 
 @contextmanager
 def _tree(services: Services, what: str) -> Iterator[Path]:
-    """The next build in a tree compiles what changed."""
     kind, toolchain = services.engine.identity().kind, services.toolchain
     name = f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"
     with services.store.lock(f"work-{name}"):

@@ -36,7 +36,6 @@ class RunSpec(Value):
     application: bool = False
     """The program is a team's own: ``arguments`` is its whole command line, with placeholders."""
     companions: tuple[str, ...] = ()
-    """From the folder that the program lies in."""
     recorded: str = ""
     """File that the program leaves and that is brought back; empty: none."""
     without_model: bool = False
@@ -119,7 +118,6 @@ def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[st
 
 
 def _outputs(spec: RunSpec, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:
-    """An application that is given no folder prints its outputs."""
     if spec.application and application.OUTPUTS not in application.names_in(spec.arguments):
         return {PRINTED: run.stdout.encode()}
     dump = spec.prefix + DUMP

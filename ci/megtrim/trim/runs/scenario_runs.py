@@ -32,7 +32,6 @@ def scenario_of(task: Task) -> Scenario:
 
 
 def cache_of(scenario: Scenario, session: Session) -> Path | None:
-    """Recorded by the team, or searched."""
     if scenario.settings.algo_cache is not None:
         return session.request.path(scenario.settings.algo_cache)
     if scenario.searches:
@@ -77,7 +76,6 @@ def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRec
 
 
 def bind(scenario: Scenario, loaded: LoadedConfig, cache: Path | None) -> ScenarioRecord:
-    """All but the program."""
     settings = scenario.settings
     digests = ((name, sha256_file(loaded.resolve(path))) for name, path in settings.inputs.items())
     model = loaded.resolve(scenario.model.file)

@@ -94,7 +94,6 @@ def work(task: Task, session: Session, folder: Path) -> _Result:
 
 
 def _needs_probes(session: Session) -> bool:
-    """On some devices no emulator shows functions."""
     if session.request.options.committed or session.request.recorded:
         return False
     here = (device.kind for device in session.services.devices.values())
@@ -169,12 +168,10 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    """All but the device."""
     return deviceless(_run_inputs(scenario, session)) | {"link": _link_of(scenario, session)}
 
 
 def _link_of(scenario: Scenario, session: Session) -> str:
-    """Empty where there is none."""
     return linking.identities(session.results).get(programs.name_of(scenario, session.request), "")
 
 

@@ -114,6 +114,5 @@ def files(keep: KeepSet, session: Session) -> dict[str, str]:
 
 
 def scopes(session: Session) -> Scopes:
-    """Nothing in the upstream layout."""
     layout = Layout(session.request.config.trim.layout)
     return session.services.engine.scopes() if layout is Layout.SCOPED else Scopes()

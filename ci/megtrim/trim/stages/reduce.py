@@ -72,7 +72,6 @@ def _is_link(task: Task, request: TrimRequest) -> bool:
 
 
 def _link(session: Session, folder: Path) -> ReduceResult:
-    """What ships as it was built is taken from the base."""
     programs = linking.find_programs(session)
     base = session.results.done[base_task(session.request.config)]
     built = (
@@ -131,7 +130,6 @@ def _list(program: RelinkedProgram, folder: Path) -> None:
 def _collect(
     base: StageFolder, names: Iterable[str], linked: Collection[str], folder: Path
 ) -> dict[str, int]:
-    """In bytes."""
     (folder / "bin").mkdir()
     sizes = {}
     for name in names:

@@ -56,7 +56,6 @@ def list_compiled(build: Path, before: Mapping[Path, str], *, source: Path) -> t
 
 
 def parse_units(compile_commands: str, build: Path) -> Mapping[Path, TranslationUnit]:
-    """By object file."""
     return {
         _resolve(_output(entry), build): TranslationUnit(
             source=_resolve(entry["file"], build), command=entry["command"]
@@ -66,7 +65,6 @@ def parse_units(compile_commands: str, build: Path) -> Mapping[Path, Translation
 
 
 def parse_dependencies(dependencies: str, build: Path) -> Mapping[Path, frozenset[Path]]:
-    """By object file."""
     found: dict[Path, frozenset[Path]] = {}
     output: Path | None = None
     files: list[Path] = []

@@ -53,8 +53,6 @@ _SCRIPT = re.compile(r"[A-Za-z0-9_./+@-]")
 
 
 class WorkTree(Value):
-    """``root/src`` is the shadow of the engine's tree."""
-
     root: Path
     inside: str = ""
     """Folder of the shadow in which the engine's own script builds; empty: ``root/build``."""
@@ -106,7 +104,6 @@ class _Output:
         self._listing = False
         self._unused: list[str] = []
         self.refused = threading.Event()
-        """CMake has listed an option that it must use."""
 
     def read(self, line: str) -> None:
         step = _NINJA_STEP.match(line)
@@ -159,7 +156,6 @@ def run_script(
     processes: ProcessRunner,
     progress: Callable[[int, int, str], None],
 ) -> None:
-    """With our CMake and Ninja first on PATH."""
     tools = Path(processes.build_tool("cmake")).parent
     # A PATH that ends with a colon would include the current folder.
     path = processes.env.get("PATH") or _DEFAULT_PATH

@@ -123,7 +123,6 @@ def _find_engine(engine_tree: str) -> tuple[str, ...]:
 
 
 def _render_include(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
-    """The included file sets the link flags itself; ours follow."""
     return [
         *(f'set({name} "{value}")' for name, value in toolchain.settings),
         f'include("{toolchain.includes}")',

@@ -135,7 +135,6 @@ def _compile_source(named: tuple[str, str], command: LinkCommand, link_env: Link
 
 
 def _last(spec: LinkSpec, call: LinkCall, link_env: LinkEnvironment) -> tuple[str, ...]:
-    """Later options override earlier ones."""
     unfolded = invocation.UNFOLDED[call.linker] if spec.unfolded else ()
     flags = call.adapt_flags((*unfolded, *spec.flags))
     if not spec.script:
@@ -289,7 +288,6 @@ def copy_inputs(argv: Sequence[str], link_env: LinkEnvironment, spec: LinkSpec) 
 
 
 def _copy_edited(path: Path, copy: Path, names: dict[str, int], spec: LinkSpec) -> bool:
-    """Return whether there was anything to edit."""
     edits = local_functions.edits(
         path.read_bytes(),
         names,

@@ -248,7 +248,6 @@ class MegEngine:
         return describe_library(targets, linkage, toolchain, root=str(self.checkout.root))
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        """The engine's own script writes one ``NAME = VALUE`` a line."""
         with tempfile.TemporaryDirectory(prefix="megtrim-modes-") as folder:
             written = Path(folder) / "modes"
             script, source = self._path(_MODES_SCRIPT), self._path(_MODES_SOURCE)

@@ -43,7 +43,6 @@ class Generation(Value):
     """A build type with run-time type information, which profiling needs: regions are types."""
     submodules: tuple[str, ...]
     sources: tuple[str, ...]
-    """Folders whose sources mark regions."""
     dialect: Dialect
 
     @property
