@@ -59,11 +59,7 @@ class Bench:
             (source / "src" / f"part_{number}.cpp").write_text(text, encoding="utf-8")
 
     def build(
-        self,
-        remote: str = "",
-        *,
-        writes: bool = True,
-        meanwhile: Callable[[], None] = lambda: None,
+        self, remote: str = "", *, writes: bool = True, meanwhile: Callable[[], None] = lambda: None
     ) -> Built:
         self.number += 1
         home = self.root / f"build-{self.number}"

@@ -80,10 +80,7 @@ def test_an_ndk_in_its_place(
 
 
 def test_an_ndk_from_an_archive(
-    docker: DockerClient,
-    android_image: str,
-    standin: Path,
-    archives: tuple[Path, str],
+    docker: DockerClient, android_image: str, standin: Path, archives: tuple[Path, str]
 ) -> None:
     """It is loaded and held to its checksum; neither stays in the image."""
     folder, url = archives

@@ -41,10 +41,7 @@ class Lease:
         return self.root / "work" / "build"
 
     def link(
-        self,
-        *links: LinkSpec,
-        name: str = "folder",
-        applications: tuple[ApplicationSpec, ...] = (),
+        self, *links: LinkSpec, name: str = "folder", applications: tuple[ApplicationSpec, ...] = ()
     ) -> Path:
         folder = self.root / name
         folder.mkdir(exist_ok=True)

@@ -88,11 +88,7 @@ def test_three_ways_in(team: MakeTeam) -> None:
     assert {
         each["scenario"]: [output["name"] for output in each["outputs"]]
         for each in verdict["scenarios"]
-    } == {
-        "tree": ["standard output"],
-        "static": ["softmax29.npy"],
-        "shared": ["softmax29.npy"],
-    }
+    } == {"tree": ["standard output"], "static": ["softmax29.npy"], "shared": ["softmax29.npy"]}
     for name in ("in-tree", "sample-classify", "libsample_engine.so"):
         assert found[name]["reduced"] < 0.6 * found[name]["plain"], name
     # The program that loads the shared object holds nothing of the engine: it gains a build id.

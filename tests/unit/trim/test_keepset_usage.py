@@ -5,15 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.chain.graph import (
-    FUNCTIONS,
-    HEADER,
-    PROFILE,
-    REDUCED,
-    VERDICT,
-    tasks,
-    trace_task,
-)
+from megtrim.chain.graph import FUNCTIONS, HEADER, PROFILE, REDUCED, VERDICT, tasks, trace_task
 from megtrim.chain.session import Session
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim import keepset_usage

@@ -11,11 +11,7 @@ from pathlib import Path
 from megtrim.build.engines import application, source_copy
 from megtrim.build.engines.application import ApplicationSpec, BuildEnvironment
 from megtrim.build.engines.checkout import Checkout
-from megtrim.build.engines.cmake import (
-    build_records,
-    driver,
-    toolchain_file,
-)
+from megtrim.build.engines.cmake import build_records, driver, toolchain_file
 from megtrim.build.engines.cmake.compiler_cache import CompilerCache
 from megtrim.build.engines.cmake.driver import Job, WorkTree
 from megtrim.build.engines.link import relink

@@ -129,12 +129,7 @@ class SourceRepository:
         raise _make_failure(url, commit, said, timed_out=outcome.timed_out, keyed=bool(key))
 
     def _fetch(
-        self,
-        place: str,
-        commit: str,
-        *,
-        env: Mapping[str, str],
-        settings: tuple[str, ...] = (),
+        self, place: str, commit: str, *, env: Mapping[str, str], settings: tuple[str, ...] = ()
     ) -> CompletedCommand:
         quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1")
         words = ("fetch", *quiet, "--", place, commit)
@@ -310,10 +305,7 @@ def hold(key: str, host_keys: str, processes: ProcessRunner) -> Iterator[Mapping
                     raise InfrastructureFailure(msg, hint="run it again")
                 time.sleep(_PAUSE_S)
             _add(key, agent, processes)
-            yield {
-                "GIT_SSH_COMMAND": shlex.join(_ssh(agent, known)),
-                "GIT_SSH_VARIANT": "ssh",
-            }
+            yield {"GIT_SSH_COMMAND": shlex.join(_ssh(agent, known)), "GIT_SSH_VARIANT": "ssh"}
 
 
 def _add(key: str, agent: Path, processes: ProcessRunner) -> None:

@@ -12,13 +12,7 @@ import re
 from pathlib import Path
 
 from megtrim.build.toolchains import tools
-from megtrim.build_spec import (
-    LOADED_FROM,
-    LOWEST_API,
-    PACKED,
-    Relocations,
-    Toolchain,
-)
+from megtrim.build_spec import LOADED_FROM, LOWEST_API, PACKED, Relocations, Toolchain
 from megtrim.config.model import ToolchainConfig
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner

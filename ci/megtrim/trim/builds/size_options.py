@@ -74,7 +74,7 @@ _LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
     **{(SizeFlag.RELOCATIONS, packing): flags for packing, flags in PACKED.items()},
 }
 _OWN_LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
-    (SizeFlag.UNWIND_TABLES, "false"): ("-Wl,--no-eh-frame-hdr",),
+    (SizeFlag.UNWIND_TABLES, "false"): ("-Wl,--no-eh-frame-hdr",)
 }
 
 

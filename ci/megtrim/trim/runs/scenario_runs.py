@@ -40,12 +40,7 @@ def cache_of(scenario: Scenario, session: Session) -> Path | None:
 
 
 def make_run_spec(
-    scenario: Scenario,
-    session: Session,
-    program: Path,
-    *,
-    cache: Path | None,
-    search: bool = False,
+    scenario: Scenario, session: Session, program: Path, *, cache: Path | None, search: bool = False
 ) -> RunSpec:
     settings = scenario.settings
     return RunSpec(

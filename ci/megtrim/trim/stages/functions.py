@@ -53,13 +53,7 @@ from megtrim.trim.builds import programs, size_options, variants
 from megtrim.trim.committed_keepset import read_committed
 from megtrim.trim.results import FunctionsKeepSetResult, RecordResult, UnfoldedLinksResult
 from megtrim.trim.runs import tracing
-from megtrim.trim.runs.scenario_runs import (
-    binding_of,
-    cache_of,
-    make_run_spec,
-    record_of,
-    unfit,
-)
+from megtrim.trim.runs.scenario_runs import binding_of, cache_of, make_run_spec, record_of, unfit
 from megtrim.util.errors import ACCEPT, InputError
 from megtrim.util.files import sha256_file
 

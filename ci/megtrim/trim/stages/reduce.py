@@ -31,12 +31,7 @@ from megtrim.size.byte_tables import leave_symbols
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import size_options, variants
 from megtrim.trim.builds.links import RelinkedProgram
-from megtrim.trim.results import (
-    BuildResult,
-    FunctionCount,
-    ReduceResult,
-    SymbolizingLinkResult,
-)
+from megtrim.trim.results import BuildResult, FunctionCount, ReduceResult, SymbolizingLinkResult
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:

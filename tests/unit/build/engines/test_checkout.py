@@ -47,8 +47,7 @@ def test_changed_new_and_removed_files_are_dirty(processes: ProcessRunner, tmp_p
     """New ones enter the build, for its patterns find them; ignored ones and lost ones do not."""
     root = repository(processes, tmp_path, FILES | {".gitignore": "*.o\nout/\n"})
     write(
-        root,
-        {"src/a.cpp": "changed\n", "src/ä new.cpp": "new\n", "src/a.o": "x", "out/big": "x"},
+        root, {"src/a.cpp": "changed\n", "src/ä new.cpp": "new\n", "src/a.o": "x", "out/big": "x"}
     )
     (root / "README").unlink()
 
@@ -277,10 +276,7 @@ def test_only_sources_that_name_a_generated_file_differ(sources: SourceTexts) ->
         (FORCED, "forced\n"),
         ("dnn/src/kern.cpp", '#include "megtrim/tags/kern.h"\n'),
     )
-    assert sources.include(HEADER) == (
-        ("midout.h", "regions\n"),
-        ("megtrim/tags/kern.h", "kern\n"),
-    )
+    assert sources.include(HEADER) == (("midout.h", "regions\n"), ("megtrim/tags/kern.h", "kern\n"))
 
 
 def test_without_files_of_their_own_sources_stay_as_they_are(sources: SourceTexts) -> None:

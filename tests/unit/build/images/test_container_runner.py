@@ -190,7 +190,7 @@ def test_programs_are_found_in_the_order_of_the_path(stub: Stub, inside: Contain
     looked = stub.calls("run")
     assert len(looked) == 1
     assert looked[0][looked[0].index(ID) + 1 :] == [
-        *("find", "-L", "/opt/bin", "/usr/bin", "-maxdepth", "1", "-type", "f", "-perm", "/111"),
+        *("find", "-L", "/opt/bin", "/usr/bin", "-maxdepth", "1", "-type", "f", "-perm", "/111")
     ]
     with pytest.raises(InputError, match=r"^image team/android:r21 has no zig\n  build an image"):
         inside.build_tool("zig")

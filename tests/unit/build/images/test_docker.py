@@ -338,8 +338,7 @@ def test_a_digest_and_an_id_are_fixed(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["", "debian", "debian:12", "debian@sha256:0a", f"@{DIGEST}", f"debian@{DIGEST}0"],
+    "name", ["", "debian", "debian:12", "debian@sha256:0a", f"@{DIGEST}", f"debian@{DIGEST}0"]
 )
 def test_a_tag_is_refused_with_its_place(name: str) -> None:
     assert not is_fixed(name)

@@ -108,10 +108,7 @@ def test_there_is_an_end() -> None:
 
 
 _LINES = st.sampled_from(
-    [
-        *PLAIN.splitlines(),
-        *(line for text, _ in HOSTILE.values() for line in text.splitlines()),
-    ]
+    [*PLAIN.splitlines(), *(line for text, _ in HOSTILE.values() for line in text.splitlines())]
 )
 
 

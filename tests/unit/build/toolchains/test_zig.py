@@ -36,8 +36,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProcessRunner:
 
 
 @pytest.mark.parametrize(
-    ("here", "target"),
-    [("x86_64", "x86_64-linux-musl"), ("arm64", "aarch64-linux-musl")],
+    ("here", "target"), [("x86_64", "x86_64-linux-musl"), ("arm64", "aarch64-linux-musl")]
 )
 def test_native_programs_are_for_this_architecture(
     wheel: ProcessRunner, monkeypatch: pytest.MonkeyPatch, here: str, target: str

@@ -88,9 +88,7 @@ def make_program(*patterns: str) -> UntrimmedProgram:
         target="load_and_run",
         identity=LINK,
         unfolded=UnfoldedLink(
-            table=code.table,
-            code=code,
-            observables=Observables(link_sha256=LINK, groups=groups),
+            table=code.table, code=code, observables=Observables(link_sha256=LINK, groups=groups)
         ),
         origins=ORIGINS,
         patterns=tuple(KeepPattern(text=each) for each in patterns),

@@ -183,11 +183,7 @@ def ndk(api: int) -> Toolchain:
 
 
 def chosen(
-    toolchain: Toolchain,
-    *,
-    off: tuple[Switch, ...] = MINIMUM_SIZE,
-    alone: bool = True,
-    **trim: Any,
+    toolchain: Toolchain, *, off: tuple[Switch, ...] = MINIMUM_SIZE, alone: bool = True, **trim: Any
 ) -> dict[str, str]:
     """Return each of the means with its value, or with ``no:`` and the reason."""
     made = size_options.choose(TrimConfig.model_validate(trim), toolchain, off=off, alone=alone)

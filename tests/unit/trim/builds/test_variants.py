@@ -208,10 +208,7 @@ def test_a_model_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     assert len(warned) == 1
     assert "m.mge is in a format that megtrim cannot read" in warned[0]
     on = made(
-        tmp_path / "on",
-        "{switches: {flatbuffers: true}}",
-        kind="megengine",
-        model="resnet18-s.mge",
+        tmp_path / "on", "{switches: {flatbuffers: true}}", kind="megengine", model="resnet18-s.mge"
     )
     variants.expect_switchable(on)
 

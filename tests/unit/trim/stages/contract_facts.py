@@ -46,6 +46,7 @@ WAIVED = tuple(name for name in ALL if name != "unverified")
 COMMITTED = ("committed", "committed functions")
 TRACED = tuple(name for name in ALL if name not in COMMITTED)
 JUDGED = tuple(name for name in TRACED if name != "quick")
+_WITH_PROFILE = tuple(name for name in ALL if name not in (*PLAIN, *COMMITTED))
 HERE = tuple(name for name in TRACED if not name.startswith("brought"))
 BUILDS = "build/* reduce/* functions/linked"
 TRIMS = "reduce/* functions/linked"
@@ -88,6 +89,10 @@ def key(
     )
 
 
+_KEYS_OF_A_DEVICE = (
+    *("name", "kind", "sysroot", "runner", "serial", "match", "host", "port", "user", "key"),
+    *("known_hosts", "power", "cool_down", "governor", "cpus"),
+)
 _S = "models.0.scenarios.0"
 _RUNS_OF_S = runs("m/s@*").replace(times("*", "m/s@*"), "")
 _APP = "models.0.scenarios.2"
@@ -99,16 +104,10 @@ CONFIG: tuple[Fact, ...] = (
     key("engine.cmake", {"MGE_WITH_EXAMPLE": False}, BUILDS),
     *(
         key(f"toolchain.{name}", value)
-        for name, value in {
-            "kind": "ndk",
-            "ndk": "r21e",
-            "abi": "arm64-v8a",
-            "api": 30,
-            "fp16": True,
-            "clang": 16,
-            "image": "other",
-            "jobs": 3,
-        }.items()
+        for name, value in (
+            *(("kind", "ndk"), ("ndk", "r21e"), ("abi", "arm64-v8a"), ("api", 30), ("fp16", True)),
+            *(("clang", 16), ("image", "other"), ("jobs", 3)),
+        )
     ),
     key(
         "trim.level",
@@ -128,12 +127,7 @@ CONFIG: tuple[Fact, ...] = (
     key("trim.crash_ids", True, LINKS, PLAIN),
     key("trim.layout", "upstream", "header/keepset"),
     key("trim.minimum_size", False, "reduce/reduced", ("region",)),
-    key(
-        "trim.minimum_size",
-        False,
-        "reduce/* functions/linked functions/*/*",
-        ("function",),
-    ),
+    key("trim.minimum_size", False, "reduce/* functions/linked functions/*/*", ("function",)),
     *(
         key(f"trim.switches.{switch}", value, "reduce/reduced", ("unverified",))
         for switch in Switch
@@ -149,26 +143,7 @@ CONFIG: tuple[Fact, ...] = (
     key("trim.means.fold", "all", LINKS, PLAIN),
     key("trim.relocations", Relocations.RELR),
     key("classes.1.qemu_cpu", "cortex-a53"),
-    *(
-        key(f"devices.0.{name}", "another")
-        for name in (
-            "name",
-            "kind",
-            "sysroot",
-            "runner",
-            "serial",
-            "match",
-            "host",
-            "port",
-            "user",
-            "key",
-            "known_hosts",
-            "power",
-            "cool_down",
-            "governor",
-            "cpus",
-        )
-    ),
+    *(key(f"devices.0.{name}", "another") for name in _KEYS_OF_A_DEVICE),
     key("applications.0.source", None, BUILDS),
     key("applications.1.library", Linkage.STATIC, f"{BUILDS} {VIEWS}"),
     key("applications.0.cmake", {"WITH_CAMERA": False}, BUILDS),
@@ -213,20 +188,11 @@ CONFIG: tuple[Fact, ...] = (
     key("verify.max_age_s", 86_400.0),
     key("verify.unverified", "fail"),
     key("artifacts", ("load_and_run",), "size/artifacts"),
-    key(
-        "artifacts",
-        ("load_and_run", "classify", "other"),
-        f"{BUILDS} size/artifacts",
-    ),
+    key("artifacts", ("load_and_run", "classify", "other"), f"{BUILDS} size/artifacts"),
     key("budgets.1.artifact", "viewer", "size/artifacts"),
     # It has the profile build made where nothing else needs it: that explains neighbours' traps.
     key("budgets.1.variant", Variant.PLAIN, "size/artifacts neighbours/*", (*PLAIN, *COMMITTED)),
-    key(
-        "budgets.1.variant",
-        Variant.PLAIN,
-        "size/artifacts",
-        tuple(name for name in ALL if name not in (*PLAIN, *COMMITTED)),
-    ),
+    key("budgets.1.variant", Variant.PLAIN, "size/artifacts", _WITH_PROFILE),
     *(
         key(f"budgets.0.{name}", value, "size/artifacts")
         for name, value in {
@@ -271,10 +237,7 @@ CONFIG: tuple[Fact, ...] = (
 TIES: Mapping[str, str] = {
     **dict.fromkeys(
         (
-            "classes.name",
-            "devices.class_",
-            "applications.name",
-            "models.name",
+            *("classes.name", "devices.class_", "applications.name", "models.name"),
             "models.scenarios.name",
         ),
         "a name by which parts of the file refer to each other: another is another plan",
@@ -291,6 +254,15 @@ def having(
     name: str, rest: str, change: Callable[[World], World], where: tuple[str, ...] = ALL
 ) -> Fact:
     return Fact(name=name, change=change, rest=rest, where=where)
+
+
+def around(rest: str, where: tuple[str, ...] = ALL, **change: Any) -> Fact:
+    [name] = change
+    return having(name, rest, lambda world: world.having(**change), where)
+
+
+def _baseline(name: str) -> Callable[[World], World]:
+    return lambda world: world.having(baseline=world.session.request.path(Path(name)))
 
 
 def _loaded(**changes: Any) -> Callable[[World], World]:
@@ -326,7 +298,7 @@ class Other(FakeDevice):
         return {"kind": self._identity}
 
 
-def _given(field_: str, **changes: Any) -> Callable[[World], World]:
+def _brought(field_: str, rest: str, where: tuple[str, ...], **changes: Any) -> Fact:
     def change(world: World) -> World:
         every = getattr(world.session.request, field_)
         given = every["m/tuned@any"]
@@ -335,7 +307,7 @@ def _given(field_: str, **changes: Any) -> Callable[[World], World]:
         changed = replace(given, evidence=evidence, result=replace(given.result, **row))
         return world.having(**{field_: {**every, "m/tuned@any": changed}})
 
-    return change
+    return having(field_, rest, change, where)
 
 
 def _failed(message: str, *attempts: str) -> Callable[[World], World]:
@@ -381,45 +353,31 @@ EDITED: tuple[Fact, ...] = (
     edited("megtrim/keepset/m/s@any.json", KEPT, where=COMMITTED),
     edited("megtrim/keepset/m/s@any.json", VERDICT, where=JUDGED),
 )
+
+
+def _patched(name: str, value: Any, rest: str, where: tuple[str, ...] = ALL) -> Fact:
+    return having(name, rest, lambda world: world.patched(**{f"megtrim.{name}": value}), where)
+
+
 VERSIONS: tuple[Fact, ...] = (
-    Fact(
-        name="recording.FORM",
-        change=lambda world: world.patched(**{"megtrim.trim.runs.tracing.FORM": "0"}),
-        rest="functions/*/*",
-    ),
-    Fact(
-        name="verify.code_digest",
-        change=lambda world: world.patched(**{"megtrim.proof.stage.code_digest": lambda: "0"}),
-        rest="verify/*",
-    ),
-    Fact(
-        name="verdict.list_retrained",
-        change=lambda world: world.patched(
-            **{"megtrim.verdict.stage.list_retrained": lambda _: ("with other weights",)}
-        ),
-        rest=VERDICT,
-        where=TRIMS_ALONE,
-    ),
-    Fact(
-        name="perf.METHOD",
-        change=lambda world: world.patched(**{"megtrim.perf.stage.METHOD": "0"}),
-        rest="perf/*",
-    ),
+    _patched("trim.runs.tracing.FORM", "0", "functions/*/*"),
+    _patched("proof.stage.code_digest", lambda: "0", "verify/*"),
+    _patched("verdict.stage.list_retrained", lambda _: ("other weights",), VERDICT, TRIMS_ALONE),
+    _patched("perf.stage.METHOD", "0", "perf/*"),
 )
 """What two versions of megtrim tell each other, beyond the digest of their code in every key."""
-_FORK = Origin(project="fork")
+_SHOWN = "verify/*@big neighbours/*@big"
+_PROVEN = f"profile/*@big {_SHOWN}"
+_RECORDED = "functions/m/tuned@any"
+_TRACED = "profile/m/tuned@any"
+_LATER = date(2027, 2, 3)
 _OTHER_BOARD = DeviceIdentity(name="other", kind="adb", facts={})
 AROUND: tuple[Fact, ...] = (
-    having(
-        "recorded",
-        "functions/m/tuned@any",
-        _given("recorded", device=_OTHER_BOARD),
-        ("brought functions",),
-    ),
+    _brought("recorded", _RECORDED, ("brought functions",), device=_OTHER_BOARD),
     having("loaded.document", VERDICT, _written_otherwise),
     having("loaded.path", VERDICT, _loaded(path=Path("other.yaml"))),
     having("loaded.folder", "", _moved),
-    having("origin", f"size/artifacts {VERDICT}", lambda world: world.having(origin=_FORK)),
+    around(f"size/artifacts {VERDICT}", origin=Origin(project="fork")),
     _engine(BUILDS + VERDICT, digest="another"),
     _engine(VERDICT, commit="another"),
     _engine(VERDICT, dirty=("a.cpp",)),
@@ -441,15 +399,8 @@ AROUND: tuple[Fact, ...] = (
     ),
     _engine(BUILDS, (*REGION, *PLAIN), spec={"source_options": _SMALL}),
     having("devices.identity", runs("*@big"), _device(identity="other"), (*HERE, *COMMITTED)),
-    having(
-        "devices.identity", "verify/*@big neighbours/*@big", _device(identity="other"), ("brought",)
-    ),
-    having(
-        "devices.identity",
-        "profile/*@big verify/*@big neighbours/*@big",
-        _device(identity="other"),
-        ("brought functions",),
-    ),
+    having("devices.identity", _SHOWN, _device(identity="other"), ("brought",)),
+    having("devices.identity", _PROVEN, _device(identity="other"), ("brought functions",)),
     having("devices.facts", VERDICT, _device(reported={"model": "Pixel 7"})),
     having("devices.facts", VERDICT, _device("any", name="here", reported={"model": "Pixel 7"})),
     having("devices.name", VERDICT, _device(name="other")),
@@ -462,63 +413,21 @@ AROUND: tuple[Fact, ...] = (
         ),
         (*PLAIN, "function"),
     ),
-    having("taken", VERDICT, lambda world: world.having(taken={"reduce/reduced"})),
-    having(
-        "today",
-        "size/artifacts" + VERDICT,
-        lambda world: world.having(today=date(2027, 2, 3)),
-        ("region", "function", "committed"),
-    ),
-    having(
-        "today",
-        VERDICT,
-        lambda world: world.having(today=date(2027, 2, 3)),
-        ("unverified",),
-    ),
-    having(
-        "committed",
-        "header/keepset verify/*" + VERDICT,
-        lambda world: world.having(committed=False),
-        ("committed",),
-    ),
-    having(
-        "quick", "size/artifacts" + VERDICT, lambda world: world.having(quick=False), ("quick",)
-    ),
-    having(
-        "baseline",
-        "size/artifacts",
-        lambda world: world.having(baseline=world.session.request.path(Path("another-sizes.json"))),
-    ),
-    having(
-        "baseline",
-        "size/artifacts",
-        lambda world: world.having(baseline=world.session.request.path(Path("gone.json"))),
-    ),
-    having(
-        "invocation", VERDICT, lambda world: world.having(invocation=Invocation(device="other"))
-    ),
-    having("trends", VERDICT, lambda world: world.having(trends=(_TREND,))),
-    having("base", VERDICT, lambda world: world.having(base="main at 1a2b3c4d5e6f")),
+    around(VERDICT, taken={"reduce/reduced"}),
+    around("size/artifacts" + VERDICT, ("region", "function", "committed"), today=_LATER),
+    around(VERDICT, ("unverified",), today=_LATER),
+    around("header/keepset verify/*" + VERDICT, ("committed",), committed=False),
+    around("size/artifacts" + VERDICT, ("quick",), quick=False),
+    having("baseline", "size/artifacts", _baseline("another-sizes.json")),
+    having("baseline", "size/artifacts", _baseline("gone.json")),
+    around(VERDICT, invocation=Invocation(device="other")),
+    around(VERDICT, trends=(_TREND,)),
+    around(VERDICT, base="main at 1a2b3c4d5e6f"),
     *(having("applications", BUILDS, _application(name)) for name in ("classify", "viewer")),
-    having("traced", "profile/m/tuned@any", _given("traced", trace="9" * 64), ("brought",)),
-    having(
-        "traced",
-        "profile/m/tuned@any#search",
-        _given("traced", cache="9" * 64),
-        ("brought",),
-    ),
-    having(
-        "traced",
-        "profile/m/tuned@any profile/m/tuned@any#search",
-        _given("traced", device=_OTHER_BOARD),
-        ("brought",),
-    ),
-    having(
-        "recorded",
-        "functions/m/tuned@any",
-        _given("recorded", functions="9" * 64),
-        ("brought functions",),
-    ),
+    _brought("traced", _TRACED, ("brought",), trace="9" * 64),
+    _brought("traced", f"{_TRACED}#search", ("brought",), cache="9" * 64),
+    _brought("traced", f"{_TRACED} {_TRACED}#search", ("brought",), device=_OTHER_BOARD),
+    _brought("recorded", _RECORDED, ("brought functions",), functions="9" * 64),
     having("failed", VERDICT, _failed("another"), ("unverified",)),
     having("failed", VERDICT, _failed("no phone", "another"), ("unverified",)),
 )
@@ -560,16 +469,8 @@ _TOOLCHAIN: Mapping[str, Any] = {
 }
 PLACES: Mapping[str, str] = dict.fromkeys(
     (
-        "c_compiler",
-        "cxx_compiler",
-        "strip",
-        "archiver",
-        "ranlib",
-        "archive",
-        "host_cxx",
-        "sysroot",
-        "ndk",
-        "includes",
+        *("c_compiler", "cxx_compiler", "strip", "archiver", "ranlib", "archive", "host_cxx"),
+        *("sysroot", "ndk", "includes"),
     ),
     "says where programs and files are; version, target, files and image say which",
 ) | {

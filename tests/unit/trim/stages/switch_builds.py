@@ -79,9 +79,7 @@ class Builder:
         data = bytes(1000 - sum(SIZES.get(each, 0) for each in said))
         (folder / "bin/load_and_run").write_bytes(data)
         return BuildRecord(
-            artifacts={"load_and_run": len(data)},
-            translation_units=1,
-            rebuilt=("log.cpp",),
+            artifacts={"load_and_run": len(data)}, translation_units=1, rebuilt=("log.cpp",)
         )
 
 

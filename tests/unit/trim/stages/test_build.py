@@ -23,9 +23,7 @@ class Builder:
         (folder / "bin").mkdir()
         (folder / "bin/load_and_run").write_bytes(self.data)
         return BuildRecord(
-            artifacts={"load_and_run": len(self.data)},
-            translation_units=1,
-            rebuilt=(),
+            artifacts={"load_and_run": len(self.data)}, translation_units=1, rebuilt=()
         )
 
     def link(

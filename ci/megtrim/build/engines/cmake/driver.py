@@ -197,11 +197,7 @@ def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], 
 
 
 def _run_logged(
-    argv: tuple[str, ...],
-    job: Job,
-    processes: ProcessRunner,
-    timeout_s: float,
-    output: _Output,
+    argv: tuple[str, ...], job: Job, processes: ProcessRunner, timeout_s: float, output: _Output
 ) -> CompletedCommand:
     command = Command(
         argv=argv,

@@ -84,11 +84,7 @@ LITE = Generation(
     dialect=dialects.LITE,
 )
 LITE_TRACED = replace(
-    LITE,
-    name="lite-traced",
-    releases="1.10 and newer",
-    number=20220507,
-    traces_modes=True,
+    LITE, name="lite-traced", releases="1.10 and newer", number=20220507, traces_modes=True
 )
 GENERATIONS = (SDK, LITE, LITE_TRACED)
 

@@ -98,8 +98,7 @@ def test_a_storage_that_does_not_answer_is_not_used(tmp_path: Path, machine: Mac
 
 
 @pytest.mark.parametrize(
-    ("counted", "writes", "warned"),
-    [(MISS + ERROR, True, [True]), (MISS, False, [])],
+    ("counted", "writes", "warned"), [(MISS + ERROR, True, [True]), (MISS, False, [])]
 )
 def test_a_storage_that_takes_nothing_is_only_read(
     tmp_path: Path, counted: str, writes: bool, warned: list[bool]
@@ -139,10 +138,7 @@ def reported(text: str) -> str:
     [
         ("", ""),
         ("  ", ""),
-        (
-            "redis://cache.lan",
-            "redis://cache.lan|connect-timeout=250|operation-timeout=1000",
-        ),
+        ("redis://cache.lan", "redis://cache.lan|connect-timeout=250|operation-timeout=1000"),
         (
             " http://u:p@cache.lan:8080/x|layout=bazel|operation-timeout=50\n",
             "http://u:p@cache.lan:8080/x|layout=bazel|operation-timeout=50|connect-timeout=250",
@@ -217,10 +213,7 @@ def test_a_url_is_shown_without_its_password() -> None:
         ("file:/a|operation-timeout=5", UNKNOWN.format("file")),
         ("redis://cache.lan|operation-timeout=1s", NO_TIME.format("operation")),
         ("redis://cache.lan|connect-timeout", NO_TIME.format("connect")),
-        (
-            "redis://cache.lan|read-only=yes",
-            "read-only: found something other than true or false",
-        ),
+        ("redis://cache.lan|read-only=yes", "read-only: found something other than true or false"),
         (f"redis://{SECRET}\x00@cache.lan", NO_URLS),
         ("redis://a  redis://b", NO_URLS),
         ("redis://" + "a" * 2000, NO_URLS),

@@ -199,11 +199,7 @@ def test_a_build_is_configured_and_then_built(
     [({}, "/usr/bin:/bin"), ({"PATH": ""}, "/usr/bin:/bin"), ({"PATH": "/a"}, "/a")],
 )
 def test_the_engines_own_script_finds_our_tools_first(
-    job: Job,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    env: dict[str, str],
-    path: str,
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], path: str
 ) -> None:
     ran: list[Command] = []
 

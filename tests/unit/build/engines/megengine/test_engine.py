@@ -252,7 +252,7 @@ def test_options_win_over_its_own_and_come_as_words() -> None:
 
     assert reported["NDK_ROOT"] == "/ndk"
     assert shlex.split(reported["EXTRA_CMAKE_ARGS"]) == [
-        *("-DMGE_WITH_JIT=OFF", f"-DX={hostile}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"),
+        *("-DMGE_WITH_JIT=OFF", f"-DX={hostile}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
     ]
 
 

@@ -138,10 +138,7 @@ def test_a_submodule_that_the_release_does_not_have_is_not_asked_for(
 
 @pytest.mark.parametrize(
     ("files", "header", "option"),
-    [
-        (OLDEST, "megtrim/bin_reduce.h", "MGE_BIN_REDUCE"),
-        (NEWEST, "src/bin_reduce_cmake.h", ""),
-    ],
+    [(OLDEST, "megtrim/bin_reduce.h", "MGE_BIN_REDUCE"), (NEWEST, "src/bin_reduce_cmake.h", "")],
 )
 def test_how_the_header_enters(
     processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], header: str, option: str
