@@ -136,19 +136,18 @@ class Toolchain(Value):
     """Digest or ID of the image that contains it; empty: on this machine."""
 
     def identity(self) -> dict[str, str]:
+        """What enters the key of a build; empty values of what few toolchains have are left out."""
+        settings = " ".join(f"{name}={value}" for name, value in self.settings)
+        fp16 = "on" if self.fp16 else ""
+        rare = {"settings": settings, "fp16": fp16, "files": self.files, "image": self.image}
         return {
             "kind": self.kind,
             "target": self.target,
             "version": self.version,
             "compile flags": " ".join(self.compile_flags),
             "link flags": " ".join(self.link_flags),
-            **{label: value for label, value in self._if_any().items() if value},
+            **{label: value for label, value in rare.items() if value},
         }
-
-    def _if_any(self) -> dict[str, str]:
-        settings = " ".join(f"{name}={value}" for name, value in self.settings)
-        fp16 = "on" if self.fp16 else ""
-        return {"settings": settings, "fp16": fp16, "files": self.files, "image": self.image}
 
 
 class EngineIdentity(Value):

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from megtrim.build.engines.checkout import Checkout, digest_of
@@ -100,8 +100,10 @@ def update(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
     sync(checkout, tree.source, dict(spec.overrides))
     try:
         tree.include.mkdir(parents=True, exist_ok=True)
-        for stale in _iter_stale(spec, tree):
-            stale.unlink()
+        expected = {tree.include / name for name, _ in spec.include}
+        for path in sorted(tree.include.rglob("*")):
+            if path not in expected and not path.is_dir():
+                path.unlink()
     except OSError as error:
         raise cannot_write(tree.include, error) from None
     for name, text in spec.include:
@@ -114,9 +116,3 @@ def expect_unchanged(spec: BuildSpec, tree: WorkTree) -> None:
             if (base / name).read_bytes() != text.encode():
                 msg = f"{base / name} changed during the build"
                 raise ProductFailure(msg, hint="does the engine's build write that file itself?")
-
-
-def _iter_stale(spec: BuildSpec, tree: WorkTree) -> Iterator[Path]:
-    expected = {tree.include / name for name, _ in spec.include}
-    found = sorted(tree.include.rglob("*")) if tree.include.is_dir() else ()
-    return (path for path in found if path not in expected and not path.is_dir())

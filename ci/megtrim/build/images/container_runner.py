@@ -93,7 +93,7 @@ def _is_gone(holder: str) -> bool:
 
 
 def _here() -> str:
-    return f"{_read(_BOOT)}/{_link(Path('/proc/self/ns/pid'))}"
+    return f"{_read(_BOOT)}/{_read(Path('/proc/self/ns/pid'))}"
 
 
 def _read_start_time(pid: int) -> str | None:
@@ -107,17 +107,11 @@ def _read_start_time(pid: int) -> str | None:
 
 
 def _read(path: Path) -> str:
-    try:
+    with suppress(OSError):
+        if path.is_symlink():
+            return str(path.readlink())
         return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def _link(path: Path) -> str:
-    try:
-        return str(path.readlink())
-    except OSError:
-        return ""
+    return ""
 
 
 class ContainerRunner(ProcessRunner):

@@ -105,26 +105,20 @@ class DockerClient:
         return found
 
     def find(self, reference: str) -> Image | None:
-        inspected = self._inspect_image(reference)
-        if inspected is None:
-            return None
-        facts = _first(inspected)
+        expect_reference(reference)
+        outcome = self.call("image", "inspect", reference)
+        if not outcome.ok:
+            if any(sign in outcome.stderr.lower() for sign in _ABSENT):
+                return None
+            msg = f"docker image inspect {reference}: {last_line(outcome.stderr)}"
+            raise InfrastructureFailure(msg)
+        facts = _first(outcome.stdout)
         digest = _DIGEST.search(reference)
         listed = facts.get("Config") or {}
         variables = dict(each.partition("=")[::2] for each in listed.get("Env") or ())
         image_id = str(facts["Id"])
         identity = digest[1] if digest else image_id
         return Image(reference=reference, id=image_id, identity=identity, env=variables)
-
-    def _inspect_image(self, reference: str) -> str | None:
-        expect_reference(reference)
-        outcome = self.call("image", "inspect", reference)
-        if outcome.ok:
-            return outcome.stdout
-        if any(sign in outcome.stderr.lower() for sign in _ABSENT):
-            return None
-        msg = f"docker image inspect {reference}: {last_line(outcome.stderr)}"
-        raise InfrastructureFailure(msg)
 
     def pull(self, reference: str) -> Image:
         expect_reference(reference)

@@ -100,7 +100,7 @@ class SourceFetch:
 
     def _descend(self, level: _Level, wanted: list[PurePosixPath]) -> None:
         modules = _list_modules(level.tree, level.path)
-        trust = self._trust(level)
+        trust = make_trust(_trusted_urls(level).values(), self._request.patterns)
         for text, commit in sorted(level.tree.links.items()):
             link = PurePosixPath(text)
             path = level.path / link
@@ -114,9 +114,6 @@ class SourceFetch:
             deeper = [each for each in inside if each != path]
             if deeper:
                 self._descend(self._levels[path], deeper)
-
-    def _trust(self, level: _Level) -> Trust:
-        return make_trust(_trusted_urls(level).values(), self._request.patterns)
 
     def _take(self, level: _Level, path: PurePosixPath, url: RepositoryUrl, commit: str) -> _Level:
         request = self._request

@@ -152,7 +152,10 @@ class SourceRepository:
             if mode == _LINK_MODE:
                 links[path] = blob.rpartition(" ")[2]
             elif path == FILE:
-                modules = self._modules(sha, mode)
+                if mode not in _FILE_MODES:
+                    msg = f"{FILE}: found an entry of mode {mode}, expected a plain file"
+                    raise InputError(msg)
+                modules = self.text(sha, FILE, most_bytes=LARGEST_BYTES)
             elif path:
                 files.append(path)
         return Tree(commit=sha, files=tuple(files), links=links, modules=modules)
@@ -165,12 +168,6 @@ class SourceRepository:
             msg = f"{path}: found {size} bytes, expected at most {most_bytes:,}"
             raise InputError(msg)
         return self._ask("cat-file", "blob", name)
-
-    def _modules(self, commit: str, mode: str) -> str:
-        if mode not in _FILE_MODES:
-            msg = f"{FILE}: found an entry of mode {mode}, expected a plain file"
-            raise InputError(msg)
-        return self.text(commit, FILE, most_bytes=LARGEST_BYTES)
 
     def _ask(self, *arguments: str) -> str:
         outcome = self._run(*arguments)
@@ -195,17 +192,23 @@ class SourceRepository:
 def _make_failure(
     url: RepositoryUrl, commit: str, said: str, *, timed_out: bool, keyed: bool
 ) -> InputError | InfrastructureFailure:
-    lines = [line for line in said.splitlines() if line.strip() and line not in _ADVICE]
-    refused = (line for line in lines if any(word in line for word in REFUSALS))
-    last = lines[-1] if lines else "no message"
-    reason = "no answer in time" if timed_out else next(refused, last)
-    msg = f"{url} cannot be fetched at {commit[:12]}: {reason[:300]}"
-    if timed_out or not any(word in said for word in REFUSALS):
+    reason, refused = _read_reason(said, timed_out=timed_out)
+    msg = f"{url} cannot be fetched at {commit[:12]}: {reason}"
+    if not refused:
         return InfrastructureFailure(msg, hint="run the job again")
     if _UNKNOWN_HOST in said:
         return InputError(msg, hint="name the server's key in the input engine-host-keys")
     hint = "may the key read it?" if keyed else "is it private? The secret engine-key reads one"
     return InputError(msg, hint=f"{hint}; and is the commit pushed?")
+
+
+def _read_reason(said: str, *, timed_out: bool) -> tuple[str, bool]:
+    """Return what git said of a failure, and whether a server refused."""
+    if timed_out:
+        return "no answer in time", False
+    lines = [line for line in said.splitlines() if line.strip() and line not in _ADVICE]
+    refused = [line for line in lines if any(word in line for word in REFUSALS)]
+    return (refused or lines[-1:] or ["no message"])[0].strip()[:300], bool(refused)
 
 
 def find_default_branch(top: Path, processes: ProcessRunner) -> str:
@@ -228,14 +231,21 @@ def list_versions(url: str, processes: ProcessRunner) -> dict[str, str]:
     argv = ("git", "ls-remote", "--tags", "--", url, "refs/tags/v*")
     answer = processes.run(Command(argv=argv, timeout_s=_KIT_TIMEOUT_S, env=_KIT_ENV))
     if not answer.ok:
-        raise _make_kit_failure(url, answer.stderr, timed_out=answer.timed_out)
+        reason, refused = _read_reason(answer.stderr, timed_out=answer.timed_out)
+        msg = f"the versions of the kit cannot be read from {url}: {reason}"
+        if refused:
+            hint = "is --kit right? A private kit needs git to have its key"
+            raise InputError(msg, hint=hint)
+        hint = "is it reachable from this machine? then run this again"
+        raise InfrastructureFailure(msg, hint=hint)
     found: dict[str, str] = {}
     for line in answer.stdout.splitlines():
         match = _TAG.fullmatch(line)
         # The tag's own object comes first where it has a text; the commit is what it leads to.
         if match and (match[3] or match[2] not in found):
             found[match[2]] = match[1]
-    return {version: found[version] for version in sorted(found, key=_order, reverse=True)}
+    newest = sorted(found, key=lambda each: [*map(int, each[1:].split("."))], reverse=True)
+    return {version: found[version] for version in newest}
 
 
 def expect_version(repository: str, version: str, sha: str, known: Mapping[str, str]) -> None:
@@ -249,22 +259,6 @@ def expect_version(repository: str, version: str, sha: str, known: Mapping[str, 
         raise InputError(
             msg, hint="which of the two did you review? Name that one's tag and commit"
         )
-
-
-def _order(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.removeprefix("v").split("."))
-
-
-def _make_kit_failure(
-    url: str, said: str, *, timed_out: bool
-) -> InputError | InfrastructureFailure:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    refused = [line for line in lines if any(word in line for word in REFUSALS)]
-    reason = "no answer in time" if timed_out else (refused or lines or ["no message"])[0]
-    msg = f"the versions of the kit cannot be read from {url}: {reason[:300]}"
-    if refused and not timed_out:
-        return InputError(msg, hint="is --kit right? A private kit needs git to have its key")
-    return InfrastructureFailure(msg, hint="is it reachable from this machine? then run this again")
 
 
 def is_deploy_key(text: str) -> bool:

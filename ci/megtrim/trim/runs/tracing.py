@@ -6,7 +6,7 @@ which has nothing but a bundle, share it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from megtrim.build_spec import Link, Variant
@@ -27,6 +27,8 @@ EMULATED = "qemu"
 _LOGGED = (qemu_log.LOG_FILE, qemu_log.ENVIRONMENT)
 _PROBED = (probes.RECORD_FILE, probes.ENVIRONMENT)
 _UNKNOWN_FLAG = "--no-such-flag"
+_UNTRIMMED = "the model, its arguments or its inputs do not work untrimmed"
+_ON_PLAIN = "does the scenario run on the plain build?"
 _LONG = "a-name-that-no-short-string-holds-"
 FORM = "3"
 """What a list depends on besides its inputs: how links are made and what else runs."""
@@ -34,9 +36,7 @@ FORM = "3"
 
 def search(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> tuple[bytes, ProgramRun]:
     """Raises ProductFailure where the run fails or leaves none."""
-    found = execution.run_on(lease, spec)
-    note(found)
-    _expect_success(scenario, found.run, Variant.PLAIN)
+    found = _run_checked(scenario, spec, lease, note, f"the {Variant.PLAIN} build", _UNTRIMMED)
     if not found.cache:
         msg = f"{scenario}: the search ended well and left no algorithm cache"
         raise ProductFailure(msg, hint="does the model hold an operator with several algorithms?")
@@ -47,21 +47,10 @@ def trace(
     scenario: str, spec: RunSpec, lease: Lease, note: Note
 ) -> tuple[Trace, bytes, ProgramRun]:
     """Raises ProductFailure where the run fails, TraceFailure where the trace cannot be used."""
-    found = execution.run_on(lease, spec)
-    note(found)
-    _expect_success(scenario, found.run, Variant.PROFILE)
+    found = _run_checked(scenario, spec, lease, note, f"the {Variant.PROFILE} build", _UNTRIMMED)
     announced = parse_announced_count(found.run.stderr)
     parsed = check_trace(found.trace, announced=announced, source=f"trace of {scenario}")
     return parsed, found.trace or b"", found.run
-
-
-def _expect_success(scenario: str, run: ProgramRun, variant: Variant) -> None:
-    how = ending(run)
-    if how is RunOutcome.PASSED:
-        return
-    said = error_message(run.stderr) or "it said nothing"
-    msg = f"{scenario}: the {variant} build ended with {run.rc} ({how}): {said}"
-    raise ProductFailure(msg, hint="the model, its arguments or its inputs do not work untrimmed")
 
 
 def link_for(lease: Lease) -> Link:
@@ -89,10 +78,15 @@ def ran(
     wanted = replace(spec, recorded=record, environment={**spec.environment, **variables})
     read = qemu_log.ran_in_log if emulated else probes.parse_record
     table = read_table(spec.program)
-    asked = _run_checked(scenario, wanted, lease, note)
-    found = [asked, _run_checked(scenario, _long_names(wanted), lease, note)]
-    complaints = _complaints(wanted) if speaks else ()
-    found += [_run(scenario, each, lease, note) for each in complaints]
+    # A string copies long names, as users have them, by other functions than those that fit in it.
+    found = [
+        _run_checked(scenario, each, lease, note, "the link that shows its functions", _ON_PLAIN)
+        for each in (wanted, replace(wanted, prefix=_LONG))
+    ]
+    if speaks and not spec.application:  # an application's words are those of its own scenarios
+        unknown = replace(wanted, arguments=(*spec.arguments, _UNKNOWN_FLAG))
+        complaints = (replace(wanted, without_model=True), unknown)
+        found += [_run(scenario, each, lease, note) for each in complaints]
     names: set[str] = set()
     for each in found:
         if not each.recorded:
@@ -100,33 +94,18 @@ def ran(
             msg = f"{scenario}: {lease.name} {lost}"
             raise InfrastructureFailure(msg, hint="run it again, or on another device")
         names.update(read(each.recorded, table, source=f"{wanted.recorded} of {scenario}"))
-    return function_list(observables, names), asked.run
+    return function_list(observables, names), found[0].run
 
 
-def _long_names(spec: RunSpec) -> RunSpec:
-    """Return the same run with longer names, as users have them.
-
-    A string copies those by other functions than names that fit into the string itself.
-    """
-    return replace(spec, prefix=_LONG)
-
-
-def _complaints(spec: RunSpec) -> Iterator[RunSpec]:
-    """What goes wrong most often: a trimmed program still says it in words."""
-    if spec.application:
-        return  # its words are its own: a scenario of its own keeps them
-    yield replace(spec, without_model=True)
-    yield replace(spec, arguments=(*spec.arguments, _UNKNOWN_FLAG))
-
-
-def _run_checked(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> RunResult:
+def _run_checked(
+    scenario: str, spec: RunSpec, lease: Lease, note: Note, what: str, hint: str
+) -> RunResult:
     found = _run(scenario, spec, lease, note)
     how = ending(found.run)
     if how is not RunOutcome.PASSED:
         said = error_message(found.run.stderr) or "it said nothing"
-        ended = f"ended with {found.run.rc} ({how}): {said}"
-        msg = f"{scenario}: the link that shows its functions {ended}"
-        raise ProductFailure(msg, hint="does the scenario run on the plain build?")
+        msg = f"{scenario}: {what} ended with {found.run.rc} ({how}): {said}"
+        raise ProductFailure(msg, hint=hint)
     return found
 
 
