@@ -90,13 +90,13 @@ def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
         infos, odd = load_needs(model.file, model.strip_info, folder=session.request.loaded.folder)
         models += [(model.name, info) for info in infos]
         warnings += odd
-    traces = {
-        each: read_trace(session.results.done[trace_task(each)].file(TRACE_FILE))
+    traces = [
+        (each, read_trace(session.results.done[trace_task(each)].file(TRACE_FILE)))
         for each in all_scenarios(session.request.config)
-    }
+    ]
     keep = build_keep_set(
         generation=session.services.engine.identity().generation,
-        scenarios=tuple(record_of(each, session, trace) for each, trace in traces.items()),
+        scenarios=tuple(record_of(each, session, trace) for each, trace in traces),
         operators=merge(models),
     )
     return keep, tuple(warnings)
