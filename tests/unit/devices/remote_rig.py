@@ -7,25 +7,41 @@ from pathlib import Path
 
 from megtrim.devices.device import Timeouts
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.util.process import ProcessRunner
 from unit.devices.folder_link import FolderLink
 from unit.devices.machines import make_spec
 
 TIMEOUTS = Timeouts().scale(0.5)
 
 
-def opened(
-    link: FolderLink,
-    root: Path,
-    timeouts: Timeouts = TIMEOUTS,
-    said: list[str] | None = None,
-) -> AbstractContextManager[RemoteDirectory]:
-    """Give out a run directory; ``said`` collects what is reported."""
-    spec = make_spec(root.parent, timeouts=timeouts, said=said)
-    return open_directory(link, spec, root=str(root))
+class FolderMachine:
+    """A machine that is a folder, and programs for it."""
 
+    def __init__(self, processes: ProcessRunner, tmp_path: Path) -> None:
+        self.link = FolderLink(processes)
+        self.root = tmp_path / "machine" / "megtrim"
+        self._tmp_path = tmp_path
 
-def left(root: Path) -> list[str]:
-    return [path.name for path in (root / "runs").iterdir()]
+    def open(
+        self, timeouts: Timeouts = TIMEOUTS, said: list[str] | None = None
+    ) -> AbstractContextManager[RemoteDirectory]:
+        """Give out a run directory; ``said`` collects what is reported."""
+        spec = make_spec(self.root.parent, timeouts=timeouts, said=said)
+        return open_directory(self.link, spec, root=str(self.root))
+
+    def left(self) -> list[str]:
+        return [path.name for path in (self.root / "runs").iterdir()]
+
+    def program(self, text: str) -> Path:
+        path = self._tmp_path / "program"
+        path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        return path
+
+    def run(self, text: str, timeout_s: float = 20) -> ProgramRun:
+        with self.open() as directory:
+            directory.put(self.program(text), "p")
+            return directory.run(("p",), timeout_s=timeout_s)
 
 
 def digest(data: bytes) -> str:

@@ -12,9 +12,8 @@ from megtrim.devices import DeviceSpec, local
 from megtrim.devices.local import Local
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.environment import PASSED
-from megtrim.util.errors import InfrastructureFailure, Interrupted
+from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Command, ProcessRunner
-from support.clock import alive, until
 
 
 @pytest.fixture
@@ -26,10 +25,6 @@ def script(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "program"
     path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
     return path
-
-
-def left(tmp_path: Path) -> list[Path]:
-    return list((tmp_path / "runs").iterdir())
 
 
 def test_a_program_does_not_see_the_variables_of_a_shell(
@@ -100,69 +95,6 @@ def test_other_programs_are_noticed(
     assert run.other_load > 0.9
 
 
-def test_a_trap_and_a_hang_are_values(device: Local, tmp_path: Path) -> None:
-    with device.open() as directory:
-        directory.put(script(tmp_path, "kill -TRAP $$"), "program")
-        trapped = directory.run(("program",), timeout_s=5)
-        directory.put(script(tmp_path, "sleep 20"), "program")
-        late = directory.run(("program",), timeout_s=0.2)
-
-    assert (trapped.rc, trapped.timed_out) == (133, False)
-    assert (late.rc, late.timed_out) == (130, True)
-
-
-def test_every_job_has_its_own_folder(device: Local, tmp_path: Path) -> None:
-    with device.open() as one, device.open() as two:
-        one.make("same")
-        two.make("same")
-        assert len(left(tmp_path)) == 2
-
-    assert left(tmp_path) == []
-
-
-@pytest.mark.parametrize("error", [Interrupted("x"), KeyboardInterrupt(), ZeroDivisionError()])
-def test_nothing_is_left_after_an_error(
-    device: Local, tmp_path: Path, error: BaseException
-) -> None:
-    program = script(tmp_path, "mkdir -p a/b; touch a/b/c; ln -s /etc a/etc; chmod 0 a/b")
-    with pytest.raises(type(error)), device.open() as directory:
-        directory.put(program, "program")
-        directory.run(("program",), timeout_s=5)
-        raise error
-
-    assert left(tmp_path) == []
-    assert Path("/etc/passwd").exists()
-
-
-def test_a_link_that_a_program_wrote_is_not_followed(device: Local, tmp_path: Path) -> None:
-    """It could point at anything on this machine: a file, a folder, a folder on the way."""
-    (tmp_path / "secret").write_text("secret", encoding="utf-8")
-    program = script(
-        tmp_path,
-        f"echo fine > dump/real; ln -s {tmp_path}/secret dump/file; ln -s real dump/near\n"
-        f"ln -s {tmp_path} way; ln -s {tmp_path} dump/folder",
-    )
-
-    with device.open() as directory:
-        directory.make("dump")
-        directory.put(program, "program")
-        directory.run(("program",), timeout_s=5)
-
-        assert directory.names("dump") == ("file", "folder", "near", "real")
-        fetched = {name: directory.get(f"dump/{name}") for name in directory.names("dump")}
-        assert fetched == {"file": None, "folder": None, "near": None, "real": b"fine\n"}
-        assert directory.get("way/secret") is None
-        assert directory.names("way") == ()
-
-
-def test_a_pipe_is_not_waited_for(device: Local, tmp_path: Path) -> None:
-    with device.open() as directory:
-        directory.put(script(tmp_path, "mkfifo pipe"), "program")
-        directory.run(("program",), timeout_s=5)
-
-        assert directory.get("pipe") is None
-
-
 def test_a_scratch_folder_that_cannot_be_made_is_infrastructure(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
@@ -173,49 +105,9 @@ def test_a_scratch_folder_that_cannot_be_made_is_infrastructure(
         pass
 
 
-def test_it_says_what_it_is(device: Local) -> None:
-    assert device.name == "here"
-    assert set(device.identity()) == {"kind", "machine"}
-    assert device.identity()["kind"] == "local"
-    assert {"machine", "system"} <= {*device.facts()}
-
-
-def test_a_file_that_cannot_be_copied_is_named(device: Local, tmp_path: Path) -> None:
-    with device.open() as directory, pytest.raises(InfrastructureFailure) as caught:
-        directory.put(tmp_path / "gone", "model.mge")
-
-    assert caught.value.message.startswith(f"{tmp_path / 'gone'} cannot be copied to ")
-    assert caught.value.message.endswith(": No such file or directory")
-
-
 def test_it_gives_out_itself(device: Local) -> None:
     with device.reserve() as first, device.reserve() as second:
         assert (first.name, second.name, device.retries) == ("here", "here", 0)
-
-
-def test_a_link_is_not_written_through(device: Local, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.write_text("precious", encoding="utf-8")
-    program = script(tmp_path, f"rm model.mge; ln -s {outside} model.mge")
-
-    with device.open() as directory:
-        directory.put(program, "run")
-        directory.put(program, "model.mge")
-        assert directory.run(("run",), timeout_s=5).rc == 0
-        directory.put(program, "model.mge")
-
-    assert outside.read_text("utf-8") == "precious"
-
-
-def test_a_daemon_does_not_outlive_the_job(device: Local, tmp_path: Path) -> None:
-    program = script(tmp_path, "setsid sh -c 'echo $$ > pid; exec sleep 60' &\nsleep 0.3")
-    with device.open() as directory:
-        directory.put(program, "run")
-        directory.run(("run",), timeout_s=5)
-        pid = int(directory.get("pid") or b"0")
-        assert alive(pid)
-
-    until(lambda: not alive(pid), "the daemon's end")
 
 
 X86 = "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Platinum\nprocessor\t: 1\n"

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,31 +8,12 @@ import pytest
 
 from megtrim.devices.device import LARGEST_FETCHED_BYTES
 from megtrim.devices.local import Local
-from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.errors import InfrastructureFailure, ProductFailure
 from megtrim.util.process import ProcessRunner
-from unit.devices.folder_link import FolderLink
-from unit.devices.remote_rig import opened
+from unit.devices.remote_rig import FolderMachine, digest
 
-FINE = "#!/bin/sh\necho fine\n"
-KEPT = hashlib.sha256(FINE.encode()).hexdigest()
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "machine" / "megtrim"
-
-
-@pytest.fixture
-def ran(processes: ProcessRunner, root: Path, tmp_path: Path) -> Callable[[str], ProgramRun]:
-    def run(text: str) -> ProgramRun:
-        program = tmp_path / "program"
-        program.write_text(text, encoding="utf-8")
-        with opened(FolderLink(processes), root) as directory:
-            directory.put(program, "program")
-            return directory.run(("program",), timeout_s=20)
-
-    return run
+FINE = "echo fine"
+KEPT = digest(f"#!/bin/sh\n{FINE}\n".encode())
 
 
 @pytest.mark.parametrize(
@@ -57,41 +36,34 @@ def ran(processes: ProcessRunner, root: Path, tmp_path: Path) -> Callable[[str],
         "cd ..; mkdir tuned",
     ],
 )
-def test_what_a_program_leaves_stops_no_other(
-    ran: Callable[[str], ProgramRun], root: Path, deed: str
-) -> None:
+def test_what_a_program_leaves_stops_no_other(machine: FolderMachine, deed: str) -> None:
     with suppress(InfrastructureFailure):  # it may tear down its own run directory
-        ran(f"#!/bin/sh\ncd ../../../files\n{deed}\n")
-    run = ran(FINE)
+        machine.run(f"cd ../../../files\n{deed}")
+    run = machine.run(FINE)
 
     assert (run.rc, run.stdout) == (0, "fine\n")
-    assert [path.name for path in (root / "files").iterdir() if path.name == KEPT] == [KEPT]
-    assert not (root / "tuned").exists()
-    assert list((root / "runs").iterdir()) == []
+    assert [path.name for path in (machine.root / "files").iterdir() if path.name == KEPT] == [KEPT]
+    assert not (machine.root / "tuned").exists()
+    assert machine.left() == []
 
 
-def test_nothing_is_removed_behind_a_link(ran: Callable[[str], ProgramRun], tmp_path: Path) -> None:
+def test_nothing_is_removed_behind_a_link(machine: FolderMachine, tmp_path: Path) -> None:
     """A program may have put one in the place of our folder of runs."""
     mine = tmp_path / "else" / "mine"
     mine.parent.mkdir()
     mine.write_bytes(b"precious")
     with suppress(InfrastructureFailure):
-        ran(f"#!/bin/sh\ncd ../../..\nrm -r runs\nln -s {mine.parent} runs\n")
-    ran(FINE)
+        machine.run(f"cd ../../..\nrm -r runs\nln -s {mine.parent} runs")
+    machine.run(FINE)
 
     assert mine.read_bytes() == b"precious"
 
 
-def test_a_file_without_an_end_is_the_programs_fault(
-    processes: ProcessRunner, root: Path, tmp_path: Path
-) -> None:
-    program = tmp_path / "program"
+def test_a_file_without_an_end_is_the_programs_fault(machine: FolderMachine) -> None:
     size_bytes = LARGEST_FETCHED_BYTES + 1
-    program.write_text(
-        f"#!/bin/sh\ntruncate -s 8T trace\ntruncate -s {size_bytes} more\necho 1 >o\n"
-    )
+    program = machine.program(f"truncate -s 8T trace\ntruncate -s {size_bytes} more\necho 1 >o")
     began_s = time.monotonic()
-    with opened(FolderLink(processes), root) as directory:
+    with machine.open() as directory:
         directory.put(program, "program")
         directory.run(("program",), timeout_s=20)
         for name, found in (("trace", f"{8 * 1024**4:,}"), ("more", f"{size_bytes:,}")):
@@ -103,10 +75,9 @@ def test_a_file_without_an_end_is_the_programs_fault(
 
 
 def test_nor_is_it_read_where_programs_run_on_this_machine(
-    processes: ProcessRunner, tmp_path: Path
+    machine: FolderMachine, processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    program = tmp_path / "program"
-    program.write_text("#!/bin/sh\ntruncate -s 8T trace\n")
+    program = machine.program("truncate -s 8T trace")
     with Local("here", processes, tmp_path / "runs").open() as directory:
         directory.put(program, "program")
         directory.run(("program",), timeout_s=20)
@@ -116,13 +87,11 @@ def test_nor_is_it_read_where_programs_run_on_this_machine(
 
 @pytest.mark.parametrize("name", [r"o\377", r"o\033[31m", r"o\r"])
 def test_a_name_that_is_no_text_is_the_programs_fault(
-    processes: ProcessRunner, root: Path, tmp_path: Path, name: str
+    machine: FolderMachine, processes: ProcessRunner, tmp_path: Path, name: str
 ) -> None:
     """On every kind of device: no report can show it, and adb cannot fetch it."""
-    program = tmp_path / "program"
-    program.write_text(f"#!/bin/sh\n: >\"dump/$(printf '{name}')x\"\n")
-    remote = opened(FolderLink(processes), root)
-    for place in (remote, Local("here", processes, tmp_path / "runs").open()):
+    program = machine.program(f": >\"dump/$(printf '{name}')x\"")
+    for place in (machine.open(), Local("here", processes, tmp_path / "runs").open()):
         with place as directory:
             directory.put(program, "program")
             directory.make("dump")
@@ -133,8 +102,7 @@ def test_a_name_that_is_no_text_is_the_programs_fault(
 
 @pytest.mark.parametrize("written", ["1", "0", "-1", "01", "", "x y"])
 def test_what_a_program_writes_in_place_of_its_pid_ends_no_others(
-    ran: Callable[[str], ProgramRun], written: str
+    machine: FolderMachine, written: str
 ) -> None:
     """``kill -9 -1`` would end all that this user has, adb's daemon among it."""
-    run = ran(f"#!/bin/sh\necho '{written}' >../pid\nexit 4\n")
-    assert run.rc == 4
+    assert machine.run(f"echo '{written}' >../pid\nexit 4").rc == 4

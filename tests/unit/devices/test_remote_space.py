@@ -1,51 +1,47 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from megtrim.devices.remote.run_directory import wipe
 from megtrim.devices.remote.transport import NoSpace
-from unit.devices.folder_link import FolderLink
-from unit.devices.remote_rig import TIMEOUTS, left, opened
+from unit.devices.remote_rig import TIMEOUTS, FolderMachine
 
 
 def test_too_little_space_is_reported_before_anything_is_brought(
-    link: FolderLink, root: Path, tmp_path: Path, program: Callable[[str], Path]
+    machine: FolderMachine, tmp_path: Path
 ) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "df").write_text("#!/bin/sh\necho Filesystem\necho d 900 1 $(cat $0.free) 9 /\n")
     (tools / "df").chmod(0o755)
     free = tools / "df.free"
-    link.path = f"{tools}:{link.path}"
+    machine.link.path = f"{tools}:{machine.link.path}"
     model = tmp_path / "m"
     model.write_bytes(os.urandom(100 * 1024))
     free.write_text("10000")
-    with opened(link, root) as directory:
+    with machine.open() as directory:
         directory.put(model, "m")
-        directory.put(program(f"echo 9000 >{free}"), "p")
+        directory.put(machine.program(f"echo 9000 >{free}"), "p")
         directory.run(("p",), timeout_s=9)
-    assert len(list((root / "files").iterdir())) == 2
+    assert len(list((machine.root / "files").iterdir())) == 2
     free.write_text("207")
     model.write_bytes(os.urandom(100 * 1024))
-    with opened(link, root) as directory:
-        link.calls.clear()
+    with machine.open() as directory:
+        machine.link.calls.clear()
         with pytest.raises(NoSpace, match=r"0\.2 MiB are free, 0\.2 MiB are needed for m"):
             directory.put(model, "m")
-        assert link.calls == ["put"]
-        assert list((root / "files").iterdir()) == []
+        assert machine.link.calls == ["put"]
+        assert list((machine.root / "files").iterdir()) == []
     free.write_text("208")
-    with opened(link, root) as directory:
+    with machine.open() as directory:
         directory.put(model, "m")
         assert directory.get("m") == model.read_bytes()
 
 
-def test_a_run_that_filled_the_disk_is_no_run(
-    link: FolderLink, root: Path, tmp_path: Path, program: Callable[[str], Path]
-) -> None:
+def test_a_run_that_filled_the_disk_is_no_run(machine: FolderMachine, tmp_path: Path) -> None:
     """What it wrote may be cut short, whatever it ended with."""
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -53,22 +49,22 @@ def test_a_run_that_filled_the_disk_is_no_run(
     (tools / "df").chmod(0o755)
     free = tools / "df.free"
     free.write_text("10000")
-    link.path = f"{tools}:{link.path}"
+    machine.link.path = f"{tools}:{machine.link.path}"
     with (
         pytest.raises(NoSpace, match="no space left while running p"),
-        opened(link, root) as directory,
+        machine.open() as directory,
     ):
-        directory.put(program(f"echo 63 >{free}"), "p")
+        directory.put(machine.program(f"echo 63 >{free}"), "p")
         directory.run(("p",), timeout_s=9)
-    assert left(root) == []
+    assert machine.left() == []
 
 
-def test_a_wipe_leaves_nothing_of_ours(link: FolderLink, root: Path, tmp_path: Path) -> None:
-    wipe(link, root=str(root), timeouts=TIMEOUTS)
+def test_a_wipe_leaves_nothing_of_ours(machine: FolderMachine, tmp_path: Path) -> None:
+    wipe(machine.link, root=str(machine.root), timeouts=TIMEOUTS)
     (tmp_path / "m").write_bytes(b"")
-    with opened(link, root) as directory:
+    with machine.open() as directory:
         directory.put(tmp_path / "m", "m")
         directory.get("m")
-    (root / "runs" / "run-x").mkdir()
-    wipe(link, root=str(root), timeouts=TIMEOUTS)
-    assert list(root.iterdir()) == []
+    (machine.root / "runs" / "run-x").mkdir()
+    wipe(machine.link, root=str(machine.root), timeouts=TIMEOUTS)
+    assert list(machine.root.iterdir()) == []
