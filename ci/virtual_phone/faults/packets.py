@@ -11,7 +11,6 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 
 from virtual_phone.faults.request import FaultTrigger
 
@@ -54,21 +53,18 @@ def packet(command: bytes, first: int, second: int, payload: bytes = b"") -> byt
     return head + payload
 
 
-class PacketStep(Enum):
-    BEFORE = "before"
-    """The packet begins it and is still held back."""
-    AFTER = "after"
-    """The packet ended something: it is passed on first."""
-
-
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """With the bytes that a transfer has moved so far."""
+    """A moment of one stream.
+
+    The packet that shows it begins it, and is still held back; what comes between two steps begins
+    after the packet that ended the first.
+    """
 
     moment: FaultTrigger
-    begins: bool
-    bytes_moved: int
-    step: PacketStep
+    bytes_moved: int = 0
+    """By a transfer, so far."""
+    begins: bool = True
 
 
 @dataclass(slots=True)
@@ -100,29 +96,29 @@ class Watcher:
         elif head.command == b"WRTE" and stream is not None and stream.transfers:
             if stream.moment is FaultTrigger.PUSH and payload[:4] in _STATUS:
                 stream.moment = None
-                yield StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
+                yield StreamEvent(FaultTrigger.BETWEEN)
             elif stream.moment is FaultTrigger.PULL:
                 stream.moved += len(payload)
-                yield StreamEvent(FaultTrigger.PULL, False, stream.moved, PacketStep.BEFORE)
+                yield StreamEvent(FaultTrigger.PULL, stream.moved, begins=False)
 
     def _open_stream(self, number: int, payload: bytes) -> Iterator[StreamEvent]:
         word = _WORD.search(payload)
         moment = _WORDS.get(word[1]) if word else None
         self._streams[number] = _Stream(moment, payload.startswith(b"sync:"))
         if moment is not None:
-            yield StreamEvent(moment, True, 0, PacketStep.BEFORE)
+            yield StreamEvent(moment)
 
     def _close_stream(self, number: int) -> Iterator[StreamEvent]:
         stream = self._streams.pop(number, None)
         if stream is not None and stream.moment in (FaultTrigger.RUN, FaultTrigger.PULL):
-            yield StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
+            yield StreamEvent(FaultTrigger.BETWEEN)
 
     def _track_transfer(self, stream: _Stream, payload: bytes) -> Iterator[StreamEvent]:
         request = payload[:4]
         if stream.moment is not FaultTrigger.PUSH and request in (*_SENDS, *_RECEIVES):
             stream.moment = FaultTrigger.PUSH if request in _SENDS else FaultTrigger.PULL
             stream.moved = 0
-            yield StreamEvent(stream.moment, True, 0, PacketStep.BEFORE)
+            yield StreamEvent(stream.moment)
         if stream.moment is FaultTrigger.PUSH:
             stream.moved += len(payload)
-            yield StreamEvent(FaultTrigger.PUSH, False, stream.moved, PacketStep.BEFORE)
+            yield StreamEvent(FaultTrigger.PUSH, stream.moved, begins=False)

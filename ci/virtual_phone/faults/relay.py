@@ -16,12 +16,12 @@ from functools import partial
 from virtual_phone.faults.packets import (
     HEAD_BYTES,
     PacketHeader,
-    PacketStep,
     StreamEvent,
     Watcher,
     packet,
     parse_head,
 )
+from virtual_phone.faults.request import FaultTrigger
 from virtual_phone.system.boot import ADBD_PORT
 
 _BUFFER_BYTES = 256 * 1024
@@ -109,14 +109,14 @@ class Relay:
                 await self.on_reboot()
                 return
             seen: list[StreamEvent] = list(watch(head, payload))  # type: ignore[call-overload]
-            for each in seen:
-                if each.step is PacketStep.BEFORE:
-                    await self.on_seen(each)
+            for event in seen:
+                if event.moment is not FaultTrigger.BETWEEN:
+                    await self.on_seen(event)
             writer.write(raw + payload)
             await writer.drain()
-            for each in seen:
-                if each.step is PacketStep.AFTER:
-                    await self.on_seen(each)
+            for event in seen:
+                if event.moment is FaultTrigger.BETWEEN:
+                    await self.on_seen(event)
 
 
 async def _first_to_end(*works: Awaitable[None]) -> None:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from virtual_phone.faults.packets import (
     HEAD_BYTES,
     PacketHeader,
-    PacketStep,
     StreamEvent,
     Watcher,
     packet,
@@ -16,6 +15,7 @@ from virtual_phone.faults.packets import (
 from virtual_phone.faults.request import FaultTrigger
 
 SHELL, SYNC = 1, 2
+ENDED = [StreamEvent(FaultTrigger.BETWEEN)]
 
 
 def host(watcher: Watcher, command: bytes, number: int, payload: bytes = b"") -> list[StreamEvent]:
@@ -64,7 +64,7 @@ def test_a_huge_payload_is_refused() -> None:
 def test_a_script_says_what_it_is_for(word: bytes, moment: FaultTrigger) -> None:
     watcher = Watcher()
     text = b"shell,v2,raw:# megtrim:" + word + b"\nls\x00"
-    assert host(watcher, b"OPEN", SHELL, text) == [StreamEvent(moment, True, 0, PacketStep.BEFORE)]
+    assert host(watcher, b"OPEN", SHELL, text) == [StreamEvent(moment)]
 
 
 def test_other_scripts_are_no_moment() -> None:
@@ -81,17 +81,15 @@ def test_a_push_is_followed_to_its_end(request_word: bytes) -> None:
     assert host(watcher, b"WRTE", SYNC, b"STAT\x01\x00\x00\x00/") == []
     assert phone(watcher, b"WRTE", SYNC, b"STAT") == []
     assert host(watcher, b"WRTE", SYNC, request_word + bytes(6)) == [
-        StreamEvent(FaultTrigger.PUSH, True, 0, PacketStep.BEFORE),
-        StreamEvent(FaultTrigger.PUSH, False, 10, PacketStep.BEFORE),
+        StreamEvent(FaultTrigger.PUSH),
+        StreamEvent(FaultTrigger.PUSH, 10, begins=False),
     ]
     # Data may begin with anything.
     assert host(watcher, b"WRTE", SYNC, b"RECV" + bytes(96)) == [
-        StreamEvent(FaultTrigger.PUSH, False, 110, PacketStep.BEFORE)
+        StreamEvent(FaultTrigger.PUSH, 110, begins=False)
     ]
     assert phone(watcher, b"OKAY", SYNC) == []
-    assert phone(watcher, b"WRTE", SYNC, b"OKAY\x00\x00\x00\x00") == [
-        StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
-    ]
+    assert phone(watcher, b"WRTE", SYNC, b"OKAY\x00\x00\x00\x00") == ENDED
     assert host(watcher, b"WRTE", SYNC, b"QUIT\x00\x00\x00\x00") == []
     assert host(watcher, b"CLSE", SYNC) == []
 
@@ -100,18 +98,14 @@ def test_a_push_is_followed_to_its_end(request_word: bytes) -> None:
 def test_a_pull_counts_what_the_phone_sends(request_word: bytes) -> None:
     watcher = Watcher()
     host(watcher, b"OPEN", SYNC, b"sync:\x00")
-    assert host(watcher, b"WRTE", SYNC, request_word + bytes(5)) == [
-        StreamEvent(FaultTrigger.PULL, True, 0, PacketStep.BEFORE)
-    ]
+    assert host(watcher, b"WRTE", SYNC, request_word + bytes(5)) == [StreamEvent(FaultTrigger.PULL)]
     assert phone(watcher, b"WRTE", SYNC, b"DATA" + bytes(60)) == [
-        StreamEvent(FaultTrigger.PULL, False, 64, PacketStep.BEFORE)
+        StreamEvent(FaultTrigger.PULL, 64, begins=False)
     ]
     assert phone(watcher, b"WRTE", SYNC, bytes(36)) == [
-        StreamEvent(FaultTrigger.PULL, False, 100, PacketStep.BEFORE)
+        StreamEvent(FaultTrigger.PULL, 100, begins=False)
     ]
-    assert host(watcher, b"CLSE", SYNC) == [
-        StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
-    ]
+    assert host(watcher, b"CLSE", SYNC) == ENDED
     assert phone(watcher, b"CLSE", SYNC) == []
 
 
@@ -119,9 +113,7 @@ def test_a_run_ends_with_its_stream() -> None:
     watcher = Watcher()
     host(watcher, b"OPEN", SHELL, b"shell:# megtrim:run\n./a")
     assert phone(watcher, b"WRTE", SHELL, b"OKAY, it says") == []
-    assert phone(watcher, b"CLSE", SHELL) == [
-        StreamEvent(FaultTrigger.BETWEEN, True, 0, PacketStep.AFTER)
-    ]
+    assert phone(watcher, b"CLSE", SHELL) == ENDED
     host(watcher, b"OPEN", SHELL, b"shell:# megtrim:probe\necho")
     assert phone(watcher, b"CLSE", SHELL) == []
 
@@ -133,5 +125,5 @@ def test_streams_are_distinguished() -> None:
     host(watcher, b"WRTE", SYNC, b"SEND")
     assert host(watcher, b"WRTE", SHELL, b"SEND input for the program") == []
     assert host(watcher, b"WRTE", SYNC, b"DATA") == [
-        StreamEvent(FaultTrigger.PUSH, False, 8, PacketStep.BEFORE)
+        StreamEvent(FaultTrigger.PUSH, 8, begins=False)
     ]

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from virtual_phone.faults.packets import PacketStep, StreamEvent
+from virtual_phone.faults.packets import StreamEvent
 from virtual_phone.faults.relay import RelayReply
 from virtual_phone.faults.request import FaultTrigger, make_request
 from virtual_phone.faults.scheduler import FaultScheduler
@@ -50,7 +50,7 @@ def scene(act: Callable[[FaultScheduler, Body], Awaitable[None]]) -> None:
 async def see(
     faults: FaultScheduler, moment: FaultTrigger, moved: int = 0, *, begins: bool = True
 ) -> None:
-    event = StreamEvent(moment, begins, moved, PacketStep.BEFORE)
+    event = StreamEvent(moment, moved, begins)
     await faults.relay.on_seen(event)
 
 
