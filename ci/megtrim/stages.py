@@ -74,11 +74,9 @@ class PlanStep(Value):
     state: TaskState
     why: str
     folder: str
-    """Result folder relative to the output folder if the task is done; else empty."""
 
 
 def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:
-    """Run what is not up to date; return how many tasks that were, and the exit statuses."""
     ran = 0
     codes = []
     can = able(session)
@@ -91,7 +89,6 @@ def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:
 
 
 def able(session: Session) -> Session:
-    """Return the same session, which makes a task that only some runs need when it is asked for."""
     results = replace(session.results, make=lambda task_id: obtain(task_id, session))
     return replace(session, results=results)
 
@@ -118,7 +115,6 @@ def _is_ready(task: Task, session: Session) -> bool:
 
 
 def _attempt(task: Task, session: Session) -> tuple[bool, int]:
-    """Do a task; return whether anything was done, and its exit status."""
     stale = EXIT_PASS
     try:
         folder, fresh = _ensure(task, session)
@@ -201,7 +197,6 @@ def _step(task: Task, session: Session) -> PlanStep:
 
 
 def reason(now: Mapping[str, str], before: Mapping[str, str] | None) -> str:
-    """Return in one line how the current inputs differ from those of the last result, if any."""
     if before is None:
         return "there is no result yet"
     changed = [

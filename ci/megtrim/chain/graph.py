@@ -33,7 +33,6 @@ class Stage(StrEnum):
 
     @property
     def verb(self) -> str:
-        """The words after ``megtrim`` that run it, such as ``verify`` or ``stage build``."""
         if self is Stage.NEIGHBOURS:
             return f"{Stage.VERIFY} --neighbours"
         if self is Stage.PERF:
@@ -138,12 +137,10 @@ def trims_functions(config: Config) -> bool:
 
 
 def trims_plain_build(config: Config) -> bool:
-    """Tell whether only functions are trimmed, so that there is no profile build and no header."""
     return trims_functions(config) and config.trim.base == "plain"
 
 
 def base_task(config: Config) -> str:
-    """Return the id of the task whose objects are linked again to trim functions."""
     return PLAIN if trims_plain_build(config) else REGION
 
 

@@ -34,7 +34,6 @@ class Shard(Value):
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """Parse ``I/N``. Raises InputError."""
         match = _SHARD.fullmatch(text)
         numbers = (int(match[1]), int(match[2])) if match else (1, 0)
         if not numbers[0] <= numbers[1] <= MOST_JOBS:
@@ -43,7 +42,6 @@ class Shard(Value):
         return cls(index=numbers[0], count=numbers[1])
 
     def of(self, items: Sequence[T]) -> tuple[T, ...]:
-        """Return this shard's part of ``items``; all shards have nearly equal parts."""
         return tuple(items[self.index - 1 :: self.count])
 
 
@@ -65,7 +63,6 @@ class MatrixEntry(Value):
 def entries(
     counts: Mapping[str, int], *, per_job: int, artifact: str, config: str = DEFAULT_CONFIG
 ) -> tuple[MatrixEntry, ...]:
-    """Return the jobs of the classes, sorted; one without scenarios has none."""
     for name in counts:
         if len(name) > 200 or _NAME.fullmatch(name) is None:
             msg = f"CPU class {name[:60]!r} cannot be part of a job's name"

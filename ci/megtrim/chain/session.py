@@ -72,7 +72,6 @@ class DurationLog:
 
 
 def open_durations(env: Mapping[str, str], setting: str) -> DurationLog | None:
-    """Return the durations of this user on this machine; None where there is no home for them."""
     try:
         return DurationLog(state_folder(env) / _FILE, setting)
     except InputError:
@@ -151,7 +150,6 @@ class TaskResults(Value):
         return self.make(task_id)
 
     def expect(self, task_id: str) -> StageFolder:
-        """Return a task's finished folder, made now if need be. Raises what ended it."""
         made = self.obtain(task_id)
         if made is None:
             raise self.failed.get(task_id) or InfrastructureFailure(

@@ -19,7 +19,6 @@ class StageResult(Value):
 
     @property
     def exit_code(self) -> int:
-        """The exit status that this result asks for; a product failure may be a result."""
         return EXIT_PASS
 
 

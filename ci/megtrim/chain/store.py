@@ -182,7 +182,6 @@ class Store:
     ) -> None:
         self.root = root
         self.taken: set[str] = set()
-        """Keys of results that were taken from ``earlier``."""
         self._earlier = earlier
         self._say = say
         self._warn = warn
@@ -217,7 +216,6 @@ class Store:
         return _load(newest[1], kind)[0] if newest else None
 
     def holds_foreign(self, stage: str, name: str = "") -> bool:
-        """Return whether another version of megtrim finished a result, of ``name`` or of any."""
         found = (self.root / stage).glob(f"*/{MANIFEST}")
         return any(_is_foreign(each.parent, name) for each in found)
 

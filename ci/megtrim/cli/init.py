@@ -149,7 +149,6 @@ def _show_next(config: Path) -> None:
 
 
 def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
-    """Return which kit the workflows call; there is no default that could be cited."""
     if kit and sha and version:
         return Kit(repository=kit, sha=sha, version=version)
     msg = "--github: --kit, --kit-sha and --kit-version are needed, all three"
@@ -236,13 +235,11 @@ def _expect_own_keep_set(callers: Callers, top: Path, own: Sequence[Path]) -> No
 
 
 def _as_leg(config: str) -> str:
-    """Return a pattern for how a caller of all toolchains of a file names one; of others none."""
     file, toolchain = split(config)
     return rf'"{re.escape(choose(file, ""))}\$' if toolchain else "(?!)"
 
 
 def _find_caller(config: str, folder: Path, own: Sequence[Path]) -> Path | None:
-    """Return a workflow, not one of our own, that calls the kit for what fits the pattern."""
     given = re.compile(rf"\bconfig: {config}")
     found = (path for path, text in _list_other_callers(folder, own) if given.search(text))
     return next(found, None)
@@ -256,7 +253,6 @@ def _list_other_callers(folder: Path, own: Sequence[Path]) -> Iterator[tuple[Pat
 
 
 def _top(folder: Path) -> Path:
-    """Return the top folder of the repository that a folder lies in, as git would find it."""
     ceilings = read_git_ceilings()
     for candidate in (folder, *folder.parents):
         if candidate != folder and candidate in ceilings:

@@ -245,7 +245,6 @@ def _status(arguments: list[str]) -> int:
 
 
 def _describe_file_name(error: Exception) -> str:
-    """Return what is wrong with a name that no system has a file by; empty for other errors."""
     if isinstance(error, OSError) and error.errno in NO_NAMES:
         shown = ascii(str(error.filename or ""))[:_LONGEST_NAME]
         return f"{shown}: {error.strerror}, expected the name of a file or folder"

@@ -39,7 +39,6 @@ class _Folder(click.Path):
 
 
 def config_path_option(note: str = "") -> Callable[[Command], Command]:
-    """Return ``--config``, a path alone; the file need not be there. ``note`` ends its help."""
     text = "; ".join(filter(None, ("The configuration, from the top of the repository", note)))
     return click.option(
         *("--config", "-c"), default=DEFAULT_CONFIG, show_default=True, help=f"{text}."

@@ -91,7 +91,6 @@ def export(options: Options, folder: Path) -> int:
 
 
 def trim_for_release(options: Options, folder: Path) -> tuple[Session, int]:
-    """Run the chain; return it with its exit status: anything but 0, and nothing is written."""
     expect_new(folder)
     session, codes = run_chain(options, Stage.REPORT)
     status = worst_exit_code(codes)

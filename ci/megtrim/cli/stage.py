@@ -70,7 +70,6 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
 
 
 FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": "index.html"}
-"""Files of the stage `report`, by the name of their form."""
 
 
 def execute(options: Options, stage: Stage) -> int:
@@ -186,7 +185,6 @@ def render_results(results: TaskResults) -> str:
 
 
 def make_results_schema() -> dict[str, Any]:
-    """Return the schema, with a form of result for each stage, whose name begins a task's id."""
     kinds = {stage: tuple(list_kinds(stage)) for stage in Stage}
     schemas, known = make_schemas(kind for each in kinds.values() for kind in each)
     done = {

@@ -109,7 +109,6 @@ class DataBranch:
         )
 
     def _fetch(self) -> str:
-        """Bring the branch's objects here, and return its commit; empty if there is none."""
         answer = self._ask("ls-remote", "--", self._remote, self._ref)
         # git also lists refs that merely end so.
         lines = [line.split("\t") for line in answer.splitlines()]
@@ -125,7 +124,6 @@ class DataBranch:
         return sha
 
     def _commit(self, entries: Sequence[HistoryEntry], tip: str) -> str:
-        """Return a commit with the entries on top of ``tip``, or ``tip`` if it has them all."""
         with tempfile.TemporaryDirectory(prefix="megtrim-history-") as scratch:
             env = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
             self._ask("read-tree", *([tip] if tip else ["--empty"]), env=env)
@@ -215,7 +213,6 @@ class _Blob(Value):
 
 
 def is_branch_name(text: str) -> bool:
-    """Return whether git takes a text for a branch, of the plain ones that we allow."""
     parts = text.split("/")
     odd = ".." in text or any(part.endswith((".", ".lock")) for part in parts)
     return _BRANCH.fullmatch(text) is not None and not odd and text != "HEAD"

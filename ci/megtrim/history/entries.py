@@ -88,10 +88,8 @@ class EntryKind(Value, Generic[Entry]):
     parse: EntryParser[Entry]
     largest_bytes: int
     most: int
-    """Entries that are read at once."""
 
     def is_path(self, path: str) -> bool:
-        """Return whether a path has the form of an entry's; none such leads out of its folder."""
         found = _PATH.fullmatch(path)
         return (
             found is not None
@@ -128,7 +126,6 @@ class EntryKind(Value, Generic[Entry]):
         return entry
 
     def collect(self, files: Iterable[tuple[str, bytes]]) -> History[Entry]:
-        """Parse files of the history; one that is broken costs itself alone."""
         entries: dict[str, Entry] = {}
         unreadable: list[UnreadableFile] = []
         for path, data in files:

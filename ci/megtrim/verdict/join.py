@@ -22,11 +22,9 @@ from megtrim.verdict.model import Verdict, VerdictFacts
 
 class VerdictInputs(VerdictFacts):
     places: Mapping[str, Place]
-    """Where a scenario id or the subject of a budget is configured."""
     expired: frozenset[str] = frozenset()
     """Ids of unverified scenarios whose last proof is older than allowed."""
     checks: tuple[Check, ...] = ()
-    """Checks besides those of scenarios, budgets and times: build, trace, header, reduce."""
 
 
 def join(facts: VerdictInputs) -> Verdict:

@@ -54,7 +54,6 @@ class VerdictFacts(Value):
     """None: nothing was built by regions."""
     neighbours: tuple[NeighbourResult, ...] = ()
     performance: Performance | None = None
-    """None: no times were measured."""
     unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
     warnings: tuple[str, ...] = ()
 

@@ -177,7 +177,6 @@ def _last_proofs(task: Task, session: Session) -> dict[str, LastProof | None]:
 
 
 def _devices(task: Task, session: Session) -> tuple[DeviceIdentity, ...]:
-    """Return the machines that ran something, and for a class without any what stands for it."""
     found = {each.name: each for each in list_measuring_devices(task.wants, session)}
     if found:
         return tuple(found[name] for name in sorted(found))

@@ -81,8 +81,6 @@ class DeviceSelector(Value):
 
 
 def asking(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that select devices, and pass them on as one :class:`DeviceSelector`."""
-
     @wraps(command)
     def call_with_selector(**values: Any) -> Any:
         keys = ("names", "config", "out", "cpu_class", "quiet")
@@ -194,7 +192,6 @@ def _with_toolchain(around: DeviceDefaults, loaded: LoadedConfig) -> DeviceDefau
 
 
 def _list_serials(processes: ProcessRunner) -> tuple[list[str], str]:
-    """Return the serials that adb shows, or why it cannot be asked. No phone is touched."""
     try:
         return sorted(find_adb(processes).states()), ""
     except (InputError, InfrastructureFailure) as failure:
@@ -228,7 +225,6 @@ def _is_called(row: InventoryRow, name: str) -> bool:
 
 
 def sought(listed: InventoryRow) -> str:
-    """Return what a phone that is not found was searched by; empty for all others."""
     standing, settings = listed.standing, listed.entry.spec.settings
     if standing.presence is not ConnectionState.ABSENT or standing.detail:
         return ""

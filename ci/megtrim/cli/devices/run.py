@@ -52,7 +52,6 @@ def read_variables(given: Sequence[str]) -> dict[str, str]:
 
 
 def _list_files(request: RunRequest) -> tuple[Path, ...]:
-    """Return the program and what goes with it. Raises InputError for what cannot be copied."""
     if not request.argv:
         msg = "found no program, expected [NAME] -- PROGRAM [ARG]..."
         raise InputError(msg, hint="for example megtrim devices run pixel-6 -- ./benchmark")

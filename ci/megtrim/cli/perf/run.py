@@ -45,7 +45,6 @@ emulated_option = click.option(
 
 
 def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emulated: bool) -> None:
-    """Refuse to time what an emulator runs, or warn if that is wanted. Raises InputError."""
     devices = {each.cpu_class.name: session.services.device(each) for each in scenarios}
     for name, device in sorted(devices.items()):
         if device.kind in EMULATED:

@@ -67,7 +67,6 @@ def attach_image(toolchain: Toolchain, place: ProcessRunner) -> Toolchain:
 
 
 def sysroot_here(toolchain: Toolchain, place: ProcessRunner, results: Path) -> Path | None:
-    """Return the sysroot as this machine can read it, for devices without its libraries."""
     if toolchain.sysroot is None or not isinstance(place, ContainerRunner):
         return toolchain.sysroot
     folder = results / "sysroots" / place.image.id.removeprefix("sha256:")[:20]

@@ -98,7 +98,6 @@ def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -
 def _make_spec(
     around: DeviceDefaults, names: tuple[str, str, str], settings: DeviceSettings
 ) -> DeviceSpec:
-    """Return a spec; ``names``: of the device, its class, and the CPU that stands in for it."""
     name, cpu_class, qemu_cpu = names
     return DeviceSpec(
         name=name,
@@ -119,7 +118,6 @@ def make(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
 
 
 def _by_class(entries: Iterable[DeviceConfig]) -> dict[str, tuple[DeviceConfig, ...]]:
-    """Return of each class its first device, and those that share a pool with it."""
     found: dict[str, tuple[DeviceConfig, ...]] = {}
     for each in entries:
         before = found.get(each.class_, ())
@@ -131,7 +129,6 @@ def _by_class(entries: Iterable[DeviceConfig]) -> dict[str, tuple[DeviceConfig, 
 def _before(
     asked: Mapping[str, tuple[DeviceConfig, ...]], chosen: Mapping[str, tuple[DeviceConfig, ...]]
 ) -> dict[str, tuple[DeviceConfig, ...]]:
-    """Return the requested devices first: a probe runs on the first device."""
     return {**asked, **{name: chosen[name] for name in chosen if name not in asked}}
 
 

@@ -32,12 +32,10 @@ _SET_BY_MEGTRIM: Mapping[str, str] = {
     "MGE_WITH_MIDOUT_PROFILE": "no such key: megtrim switches it on in the profile build",
     "MGE_WITH_MINIMUM_SIZE": "the key trim.minimum_size in its place",
 }
-"""Options that distinguish the variants, and what to write in their place."""
 _Read = Callable[[Path, str], None]
 
 
 def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
-    """Refuse options that are megtrim's own, and flags that this engine would end on."""
     problems = tuple(
         _problem(
             loaded, ("engine", "cmake", name), "an option that megtrim sets", _SET_BY_MEGTRIM[name]
@@ -142,7 +140,6 @@ def _is_path(text: str) -> bool:
 
 
 def _wrong_folder(text: str, folders: Collection[str], trees: Collection[Checkout]) -> str:
-    """Return what is wrong with a path, nothing if a build may have such objects."""
     if not text.endswith("/"):
         return "no name of a function"
     wanted = f"/{text.removeprefix('./')}"
@@ -151,7 +148,6 @@ def _wrong_folder(text: str, folders: Collection[str], trees: Collection[Checkou
 
 
 def _speaks_of(folder: str, tree: Checkout) -> bool:
-    """Return whether CMake files of a tree name the folder: a build may make it."""
     word = re.compile(rf"(?<![\w-]){re.escape(PurePosixPath(folder).name)}(?![\w-])")
     files = (name for name in tree.files if name.endswith((".cmake", "CMakeLists.txt")))
     return any(word.search(tree.text(name)) for name in files)

@@ -162,7 +162,6 @@ def _make_request(
 
 
 def _find_base(options: Options, console: Console) -> StageFolder | None:
-    """Return the plain build of an earlier commit; a night goes on without one."""
     if options.base is None:
         return None
     store, name = Store(options.base.resolve()), task_name(PLAIN)
@@ -243,7 +242,6 @@ def _devices(
     options: Options,
     console: Console,
 ) -> dict[str, Device]:
-    """Return the device of each CPU class here; ``places``: this machine, the toolchain's."""
     processes, place = places
     standing = standing_for(loaded, options.device)
     far = any(each.kind in POOLED for entries in standing.values() for each in entries)

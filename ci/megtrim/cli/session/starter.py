@@ -142,7 +142,6 @@ def _find_source(kind: str, config: Path, engine: Path | None) -> Path | None:
 
 
 def _plan_inputs(model: Path, facts: ModelFacts) -> Iterator[_Input]:
-    """Yield the inputs that a file can be given for; one that is there is used as it is."""
     taken: set[str] = set()
     for variable in facts.inputs:
         content = npy.generate_input(variable.dtype, variable.shape or (0,))

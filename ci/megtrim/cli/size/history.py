@@ -144,7 +144,6 @@ def _sum_up(trend: SizeTrend) -> Iterator[str]:
 
 
 def _draw_bars(sizes: Sequence[int]) -> str:
-    """Return a bar for each of the newest sizes, scaled from the smallest to the largest."""
     shown = sizes[-_MOST_BARS:]
     low, high = min(shown), max(shown)
     highest, span = len(_BARS) - 1, high - low or 1

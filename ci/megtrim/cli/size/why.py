@@ -69,7 +69,6 @@ class TrimResults(Value):
         return chosen, references.read_program(chosen, made)
 
     def open_priced(self, program: str | None) -> PricedArtifact:
-        """Raises InputError for a program that is not one of them."""
         results = self.session.results
         results.expect(SHIPPED_REFERENCES)
         if PROFILE in results.done:
@@ -443,5 +442,4 @@ def _draw_prices(kind: PriceKind, rows: Sequence[Price], top: int) -> str:
 
 
 def _label(price: Price) -> str:
-    """Return a name as a terminal shows it: names are from files of others."""
     return one_line(fold(price.name) if price.kind is PriceKind.FUNCTION else price.name)
