@@ -42,7 +42,7 @@ from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
 from megtrim.release.archive import open_release
 from megtrim.release.prove import read_release
-from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_bytes
 from megtrim.verdict.model import Verdict, VerdictResult, parse_verdict
 
@@ -88,7 +88,7 @@ def explain(
     crash: Path | None,
     address: str | None,
     release: Path | None,
-) -> int:
+) -> None:
     """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
     THING is `verdict`, the code of an error, or a model, scenario, tag, region or function of the
@@ -112,7 +112,6 @@ def explain(
         show_json(facts)
     else:
         show("\n".join(_lines(facts)))
-    return EXIT_PASS
 
 
 def _explain_thing(thing: str, options: Options) -> dict[str, Any]:

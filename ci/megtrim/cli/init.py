@@ -38,7 +38,7 @@ from megtrim.config.templates import (
     name_keep_set,
     workflows,
 )
-from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_text
 
 _SERVER = "https://github.com"
@@ -99,7 +99,7 @@ def init(
     kit_version: str | None,
     branch: str | None,
     add: bool,
-) -> int:
+) -> None:
     """Write a commented starter configuration for MODELS, and inputs next to them.
 
     The inputs have the names, types and shapes that a model's file states, and numbers that differ:
@@ -121,7 +121,7 @@ def init(
         for line in new.lines:
             show(line)
         _show_next(config)
-        return EXIT_PASS
+        return
     processes = open_processes()
     top = _top(config.absolute().parent)
     check_kit(reviewed)
@@ -141,7 +141,6 @@ def init(
     show(f"the default branch is {branch}: --branch names another")
     _show_next(config)
     show(f'then commit, and require the check "{name_check(checked)}"')
-    return EXIT_PASS
 
 
 def _show_next(config: Path) -> None:

@@ -10,7 +10,6 @@ from megtrim.cli.echo import show, show_json
 from megtrim.cli.options import PATH, json_option
 from megtrim.models.facts import describe
 from megtrim.models.reader import read_model
-from megtrim.util.errors import EXIT_PASS
 from megtrim.util.files import sha256_file
 from megtrim.util.strict_json import encode
 
@@ -29,7 +28,7 @@ Example:
 )
 @click.argument("file", type=PATH)
 @json_option
-def show_model(file: Path, as_json: bool) -> int:
+def show_model(file: Path, as_json: bool) -> None:
     """Print a model's hashes, inputs, outputs, data types and operators."""
     facts = read_model(file)
     digest = sha256_file(file)
@@ -37,4 +36,3 @@ def show_model(file: Path, as_json: bool) -> int:
         show_json({"sha256": digest, **encode(facts)})
     else:
         show(describe(facts, sha256=digest))
-    return EXIT_PASS

@@ -175,7 +175,7 @@ Examples:
 )
 @click.argument("file", type=PATH)
 @click.argument("releases", type=PATH, nargs=-1, required=True)
-def aar(file: Path, releases: tuple[Path, ...]) -> int:
+def aar(file: Path, releases: tuple[Path, ...]) -> None:
     """Write one AAR with the libraries of several RELEASES, each of another ABI.
 
     The releases, folders or .tar.gz, are verified first, and must be of one engine. Equal releases
@@ -186,7 +186,6 @@ def aar(file: Path, releases: tuple[Path, ...]) -> int:
     write_file(make_aar(parts), file)
     abis = ", ".join(sorted(each.library.target.abi for each in parts))
     show(f"{file}: {parts[0].library.file} for {abis}")
-    return EXIT_PASS
 
 
 def _read_part(release: Path) -> AarPart:

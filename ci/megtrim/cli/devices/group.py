@@ -115,7 +115,7 @@ Example:
 @_required_names_argument
 @click.option("--reason", required=True, help="Reason, which `devices list` shows.")
 @asking
-def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> int:
+def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> None:
     """Give devices no more jobs until a person restores them. A running job is not interrupted."""
     if not reason.strip():
         msg = "--reason: found nothing, expected the reason why the device gets no jobs"
@@ -127,7 +127,7 @@ def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> int:
         put = [records.quarantine(key, name, reason, Author.PERSON) for key in _known_keys(row)]
         text = f"quarantined because {put[0].reason}"
         rows.append({"name": name, "key": row.standing.key, "text": text})
-    return _tell(rows, as_json=as_json)
+    _tell(rows, as_json=as_json)
 
 
 @devices.command(
@@ -138,7 +138,7 @@ Example:
 )
 @_required_names_argument
 @asking
-def restore(asked: DeviceSelector, as_json: bool) -> int:
+def restore(asked: DeviceSelector, as_json: bool) -> None:
     """Lift a quarantine, whoever set it.
 
     If the record of a device is damaged, it is moved aside, and a new one is begun.
@@ -163,7 +163,7 @@ def restore(asked: DeviceSelector, as_json: bool) -> int:
             chosen = replace(asked, names=(name,)).select(stock)
             keys = {key: row.standing.name for row in chosen for key in _known_keys(row)}
         rows += [_lift_quarantine(stock.room, key, keys[key] or name) for key in sorted(keys)]
-    return _tell(rows, as_json=as_json)
+    _tell(rows, as_json=as_json)
 
 
 def _lift_quarantine(room: PoolState, key: str, name: str) -> dict[str, Any]:
@@ -189,12 +189,11 @@ def _known_keys(row: InventoryRow) -> tuple[str, ...]:
     raise InputError(msg, hint="attach it, or name it by its serial in the configuration")
 
 
-def _tell(rows: Sequence[dict[str, Any]], *, as_json: bool) -> int:
+def _tell(rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
         show_json({"devices": rows})
     else:
         show("\n".join("{name}: {text}".format_map(row) for row in rows))
-    return EXIT_PASS
 
 
 @devices.command(
@@ -212,7 +211,7 @@ Examples:
     help="Also ask each machine for its facts, such as model and temperature.",
 )
 @asking
-def list_devices(asked: DeviceSelector, with_facts: bool, as_json: bool) -> int:
+def list_devices(asked: DeviceSelector, with_facts: bool, as_json: bool) -> None:
     """Print every device with its state, and the reason for it.
 
     Devices are those of the configuration and all phones that adb shows. A phone under several
@@ -226,11 +225,10 @@ def list_devices(asked: DeviceSelector, with_facts: bool, as_json: bool) -> int:
         pairs = zip(listed, known, strict=True)
         rows = [_describe(row, stock.room) | {"facts": found} for row, found in pairs]
         show_json({"devices": rows, "note": stock.note})
-        return EXIT_PASS
+        return
     show("\n".join(_draw_table(listed, stock, known)) or "no devices")
     if stock.note:
         open_console(quiet=asked.quiet).say(f"phones outside the configuration: {stock.note}")
-    return EXIT_PASS
 
 
 def _describe(row: InventoryRow, room: PoolState) -> dict[str, Any]:

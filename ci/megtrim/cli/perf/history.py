@@ -23,7 +23,7 @@ from megtrim.perf.nights.history import (
     parse_run,
 )
 from megtrim.render.formatting import align_columns
-from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.errors import InputError
 from megtrim.util.input_files import decode
 from megtrim.util.wording import count
 
@@ -43,7 +43,7 @@ Examples:
 )
 @click.option("--scenario", default="", metavar="ID", help="Only this scenario.")
 @json_option
-def history(selector: HistorySelector, since: date | None, scenario: str, as_json: bool) -> int:
+def history(selector: HistorySelector, since: date | None, scenario: str, as_json: bool) -> None:
     """Print each series of nights: its last time, and its changes, or whether it drifts.
 
     A change is dated between two commits. Another device, or another version of the way megtrim
@@ -56,7 +56,6 @@ def history(selector: HistorySelector, since: date | None, scenario: str, as_jso
         show_json({"runs": runs, "unreadable": found.unreadable, "series": series})
     else:
         show(_text(found, series))
-    return EXIT_PASS
 
 
 def _text(found: History[HistoryRun], series: tuple[Series, ...]) -> str:
@@ -140,7 +139,7 @@ Examples:
 )
 @click.argument("files", nargs=-1, metavar="FILE...", required=True, type=PATH)
 @history_options
-def append(selector: HistorySelector, files: tuple[Path, ...]) -> int:
+def append(selector: HistorySelector, files: tuple[Path, ...]) -> None:
     """Add runs to the history, each as a file of its own. Runs that it has are left as they are.
 
     A branch may be appended to by many jobs at once, and is made if there is none. Nothing of the
@@ -149,7 +148,6 @@ def append(selector: HistorySelector, files: tuple[Path, ...]) -> int:
     runs = [load_run(path) for path in files]
     where = selector.append(runs)
     show("\n".join(f"{run.path} in {where}" for run in runs))
-    return EXIT_PASS
 
 
 _METHOD = "Ratios of medians; each interval combines those of both runs, which keep no samples."
@@ -166,7 +164,7 @@ Examples:
 @click.argument("second", metavar="B")
 @history_options
 @json_option
-def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -> int:
+def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -> None:
     """Print times of B over those of A, with intervals.
 
     A and B are each a run's id, a commit, a file, or a folder, whose newest commit counts. Rows
@@ -178,7 +176,6 @@ def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -
         show_json(found)
     else:
         show(_show_ratios(found))
-    return EXIT_PASS
 
 
 def _show_ratios(found: RunComparison) -> str:

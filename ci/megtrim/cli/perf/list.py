@@ -29,7 +29,7 @@ from megtrim.experiments.listing import describe_effects, describe_step, show_co
 from megtrim.experiments.table import BASELINE, find_experiments
 from megtrim.load_and_run.dialects import LITE
 from megtrim.models.reader import read_model
-from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.strict_json import encode
 from megtrim.util.value import Value
 
@@ -58,7 +58,7 @@ Examples:
 @json_option
 def list_experiments(
     config: Path | None, engine: Path | None, names: tuple[str, ...], as_json: bool
-) -> int:
+) -> None:
     """Print the experiments, with what each needs, runs, makes and changes.
 
     With a configuration it also prints, for each model, whether an experiment can run with this
@@ -70,13 +70,12 @@ def list_experiments(
     found = look_around(config, engine)
     if as_json:
         show_json({"experiments": [_row(each, found) for each in experiments]})
-        return EXIT_PASS
+        return
     width = max(len(each.name) for each in experiments)
     for each in experiments:
         show("\n".join(_lines(each, found, width)))
     for note in found.notes:
         complain(note)
-    return EXIT_PASS
 
 
 def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]:

@@ -24,7 +24,7 @@ from megtrim.size.history import (
     SizeTrend,
     make_trends,
 )
-from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.errors import InputError
 from megtrim.util.wording import count
 
 _COMMIT_DIGITS = 12
@@ -73,7 +73,7 @@ def history(
     measure: str,
     last: int,
     as_json: bool,
-) -> int:
+) -> None:
     """Print the size of each artifact at each commit, and what changed it most.
 
     The sizes are those of the history, a folder or a branch. Each configuration has a table of its
@@ -85,11 +85,10 @@ def history(
     trends = make_trends(stored.entries, variant=variant, measure=measure, budgets=budgets)
     if as_json:
         show_json(SizeHistory(trends=trends, unreadable=stored.unreadable))
-        return EXIT_PASS
+        return
     what = f"{variant} {measure}".strip()
     shown = ("\n".join(_draw(each, last)) for each in trends)
     show("\n\n".join(shown) or f"found no size of {what} in {count(len(stored.entries), 'commit')}")
-    return EXIT_PASS
 
 
 def _read_budgets(repository: Path, config: str) -> tuple[Budget, ...]:

@@ -17,7 +17,6 @@ from megtrim.render.markup import one_line
 from megtrim.size.attribution import NameSources
 from megtrim.size.breakdown import Breakdown, FileSizes, View, break_down, compare_breakdowns
 from megtrim.size.byte_table import ByteChange
-from megtrim.util.errors import EXIT_PASS
 from megtrim.util.input_files import read_bytes
 
 Row = TypeVar("Row")
@@ -129,7 +128,7 @@ def show_file(
     top: int,
     deflate: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Show what each byte of a program, library or archive is.
 
     Every table adds up to the file: headers, padding, relocations, unwind tables and what nothing
@@ -143,7 +142,6 @@ def show_file(
         show_json({"version": 1, "sizes": _as_data(found.sizes), "bytes_by": tables})
     else:
         show(_text(found, views or _BRIEFLY, top))
-    return EXIT_PASS
 
 
 def _text(found: Breakdown, views: Sequence[View], top: int) -> str:
@@ -203,7 +201,7 @@ def diff(
     top: int,
     deflate: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Show what grew and what shrank from file A to file B.
 
     The changes add up exactly. Instances of a template count together, so one that moved to
@@ -218,7 +216,6 @@ def diff(
         show_json({"version": 1, "sizes": sizes, "changes_by": changes})
     else:
         show(_draw_changes(before, after, top))
-    return EXIT_PASS
 
 
 def _draw_changes(before: Breakdown, after: Breakdown, top: int) -> str:

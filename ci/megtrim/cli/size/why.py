@@ -43,7 +43,7 @@ from megtrim.size.references.linked_file import LinkedFile, read_graph
 from megtrim.size.references.search import Match
 from megtrim.size.references.stage import ReferencesResult
 from megtrim.trim.keepset_usage import list_held_regions
-from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
 _GUESSED = "the file holds no relocations of its link: some references are missed, some are none"
@@ -133,7 +133,7 @@ def why(
     program: str | None,
     file: Path | None,
     link_map: Path | None,
-) -> int:
+) -> None:
     """Show why THING is in the trimmed program, what it costs, and what would go with it.
 
     THING is a function or variable, by its linkage name or as in the source; all overloads or
@@ -153,7 +153,8 @@ def why(
         trim = open_trim(options, (PLAIN, REDUCED))
         kept = explain_kept(thing, program, trim)
         if kept is not None:
-            return _show_facts(kept, iter_kept_lines(kept, top), options)
+            _show_facts(kept, iter_kept_lines(kept, top), options)
+            return
         name, found = trim.read(SHIPPED_REFERENCES, program)
     matches = search.find_matches(thing, found.graph)
     if not matches:
@@ -167,17 +168,16 @@ def why(
         facts = {"asked": thing, "matches": rows}
     else:
         facts = _explain(name, matches[0], found, trim)
-    return _show_facts(facts, _lines(facts, top), options)
+    _show_facts(facts, _lines(facts, top), options)
 
 
-def _show_facts(facts: dict[str, Any], lines: Iterator[str], options: Options) -> int:
+def _show_facts(facts: dict[str, Any], lines: Iterator[str], options: Options) -> None:
     if options.as_json:
         show_json({"version": 2} | facts)
     else:
         for line in lines:  # as a terminal can show it, with its indentation
             text = line.lstrip(" ")
             show(" " * (len(line) - len(text)) + one_line(text))
-    return EXIT_PASS
 
 
 def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
@@ -396,7 +396,7 @@ Examples:
 )
 @program_option
 @json_option
-def prices(options: Options, top: int, by: tuple[str, ...], program: str | None) -> int:
+def prices(options: Options, top: int, by: tuple[str, ...], program: str | None) -> None:
     """Show what each model, scenario, operator and function costs.
 
     A price is what would go from the trimmed program if the thing left and all others stayed. What
@@ -417,12 +417,11 @@ def prices(options: Options, top: int, by: tuple[str, ...], program: str | None)
                 "prices": {kind: found.of_kind(kind) for kind in PriceKind},
             }
         )
-        return EXIT_PASS
+        return
     show(f"{found.artifact}: {group_digits(found.size_bytes)} bytes")
     for kind in tuple(map(PriceKind, by)) or _BRIEFLY:
         if rows := found.of_kind(kind):
             show(f"\n{_draw_prices(kind, rows, top)}")
-    return EXIT_PASS
 
 
 def _draw_prices(kind: PriceKind, rows: Sequence[Price], top: int) -> str:
