@@ -1,7 +1,5 @@
 """``python -m megtrim`` is ``megtrim``: both begin here, so that Ctrl-C is quiet from the start."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

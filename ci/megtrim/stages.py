@@ -9,8 +9,6 @@ Bad input and Ctrl-C end a chain at once. A product or infrastructure failure en
 depends on it: the verdict speaks of it, and the chain exits as its worst stage.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Attempts by the order and the options of commands, and by what git does not tell."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Names in foreign files, printed: neither a terminal nor a log obeys them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

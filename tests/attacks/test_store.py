@@ -3,8 +3,6 @@
 What is made again is as good as what is refused, if the program that is handed out is the good one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

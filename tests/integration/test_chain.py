@@ -1,7 +1,5 @@
 """The chain on the sample engine, with real compilers and qemu, as a user runs it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Trimming by the committed keep set: nothing is traced, and the verdict is the same."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

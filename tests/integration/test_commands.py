@@ -4,8 +4,6 @@ Each failure is met in a project whose configuration, results and mode are not t
 a command leaves out is then missed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """The first hour: a model that no one configured, and what is added to it, by what is printed."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

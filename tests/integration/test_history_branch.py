@@ -1,7 +1,5 @@
 """The history on a branch, with a real git and a bare repository as its remote."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date

@@ -1,7 +1,5 @@
 """A run that is cut off leaves nothing behind that the next one trips over."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -4,8 +4,6 @@ Many hosts, GitHub among them, merge without asking for drivers in .gitattribute
 none here.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

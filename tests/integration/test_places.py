@@ -1,7 +1,5 @@
 """A folder of results that is taken away, or that no build can have: the right category."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

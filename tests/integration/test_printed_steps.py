@@ -1,7 +1,5 @@
 """Hints with a command are typed where they stand, with the options that they repeat."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

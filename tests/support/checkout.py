@@ -1,7 +1,5 @@
 """A run of the tests leaves the checkout as it was: it looks before and after, and fails if not."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Another present for megtrim, for waivers and proofs; and waiting until something is true."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ One trim has crash ids, the other has none and is otherwise equal. What a trap o
 for is known from the first: the same call leads to a trap with a number there.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Images are made by mmdebstrap from the machine's own package sources, once; ever
 needs one begins with the same.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import tempfile

@@ -1,7 +1,5 @@
 """Entries of the history, made up for tests: runs with their times, and sizes of commits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 

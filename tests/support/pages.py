@@ -11,8 +11,6 @@ A comment before a block, which no reader sees, says one of two things:
 A paragraph that begins with a command is a block of one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

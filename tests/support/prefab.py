@@ -4,8 +4,6 @@ https://google.github.io/prefab/ documents the second schema; what is refused be
 in the sources of Prefab 2.1.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

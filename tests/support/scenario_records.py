@@ -1,7 +1,5 @@
 """What one scenario brings to a keep set, where a test minds its regions alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from megtrim.regions.keepset import ScenarioRecord

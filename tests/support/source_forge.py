@@ -4,8 +4,6 @@
 repository is private.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import re

@@ -4,8 +4,6 @@ It plays a board. A session's home is a folder of the test, so that nothing is l
 whoever runs the tests.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -6,8 +6,6 @@ The folder holds links to Debian's programs and no path of its own, so equal arg
 equal folders, and one that was copied into an image works there.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -4,8 +4,6 @@ tests/walls/weight.toml holds what a lane starts where it runs alone; a run of s
 builds, and needs fewer. Machines differ by twice and more: seconds are not held.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import tempfile

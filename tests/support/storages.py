@@ -1,7 +1,5 @@
 """Storages for ccache: a real redis-server, and a web server that keeps what is put into it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

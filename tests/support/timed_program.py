@@ -1,7 +1,5 @@
 """A shell script in the role of a build, whose iterations take as long as it is asked to."""
 
-from __future__ import annotations
-
 import struct
 
 _FLOAT32 = 0

@@ -1,7 +1,5 @@
 """Logs as each release of ``load_and_run`` writes them, made from times that were not rounded."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum

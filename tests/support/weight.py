@@ -4,8 +4,6 @@ Run as a program (``PYTHONPATH=ci:tests python -m support.weight``) it prints ea
 the number that tests/walls/weight.toml holds.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

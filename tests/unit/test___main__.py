@@ -1,7 +1,5 @@
 """How the program begins and is interrupted, as processes of their own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

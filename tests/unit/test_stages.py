@@ -1,7 +1,5 @@
 """Running a plan: once for equal inputs, what a failure ends and what goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

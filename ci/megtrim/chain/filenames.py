@@ -1,7 +1,5 @@
 """Names of the files that one stage leaves and others read."""
 
-from __future__ import annotations
-
 TRACE_FILE = "trace.txt"
 CACHE_FILE = "algo.cache"
 REGIONS_FILE = "regions.txt"

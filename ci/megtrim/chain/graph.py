@@ -4,8 +4,6 @@ A stage is one verb of the command line and one kind of result folder; most stag
 task, some one for each variant or scenario.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum

@@ -4,8 +4,6 @@ A stage that joins others names this of each, so that a result that is made agai
 something else replaces whatever was reported before it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Each stage has a type of its own for what it finds: a frozen dataclass below :cl
 Whoever reads a result gets that type or an error, never a value of another form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 

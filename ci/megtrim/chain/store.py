@@ -7,8 +7,6 @@ manifest states. Two processes never work in one folder: the second waits for th
 finds its result.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """``megtrim check``: what is wrong with a configuration and all that it names, without a build."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``megtrim doctor``: what this machine has, what is missing, and how to get it."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

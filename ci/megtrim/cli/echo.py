@@ -3,8 +3,6 @@
 All of it is made printable here, since names in it may come from anyone.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

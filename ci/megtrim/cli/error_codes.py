@@ -3,8 +3,6 @@
 A row has words of messages (``…`` stands for a name or number) and what to do about them.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

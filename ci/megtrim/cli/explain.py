@@ -1,7 +1,5 @@
 """``megtrim explain``: who needs a region, what a scenario needs, the verdict, a crash."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which history a command reads or appends to: a folder, or a branch of a repository."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 from functools import wraps

@@ -1,7 +1,5 @@
 """``megtrim init``: a starter configuration with inputs, and the workflows that call the kit."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

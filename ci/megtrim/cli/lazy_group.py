@@ -3,8 +3,6 @@
 Importing all verbs takes seconds, which ``megtrim --help`` and ``megtrim ci gate`` do without.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Mapping
 from typing import Any

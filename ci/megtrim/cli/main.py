@@ -1,7 +1,5 @@
 """The entry point, and the one place that turns errors into exit statuses."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``megtrim model show``: what a model file holds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """Options that several verbs take, each declared once; most of them travel as one value."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable
 from dataclasses import fields

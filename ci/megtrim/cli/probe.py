@@ -1,7 +1,5 @@
 """``megtrim probe``: any run on the reduced build, and an explanation if it fails."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

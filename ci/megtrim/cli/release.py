@@ -1,7 +1,5 @@
 """``megtrim export`` and ``megtrim release``: what writes releases and verifies them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 The commands of stages are alike, but that two of them write the committed keep set.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@
 this run only: the next run removes it, and so does running a stage again.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A history in a folder: each entry is one file, which is created once and never written again."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

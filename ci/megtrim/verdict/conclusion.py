@@ -4,8 +4,6 @@ Pure. A verdict may contradict itself no more than for :func:`~.model.parse_verd
 the gate does not need may be anything.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from types import SimpleNamespace

@@ -4,8 +4,6 @@ Pure: facts in, verdict out; nothing is measured or run here. :func:`~.statuses.
 the verdict from the checks; the exit status follows from the verdict alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 

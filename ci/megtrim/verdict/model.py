@@ -5,8 +5,6 @@ Sizes are bytes, times are seconds, shares are fractions of plain. A value's fie
 keys of its JSON object, in this order.
 """
 
-from __future__ import annotations
-
 from megtrim.build_spec import EngineIdentity, Origin
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity

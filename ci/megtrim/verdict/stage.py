@@ -4,8 +4,6 @@ Failures enter as well as results: a scenario that a dead device could not run i
 the reason.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Where a miniature's sources differ from the sample engine's: texts and what replaces them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Putting a miniature tree together and committing it, the same bytes every time."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping

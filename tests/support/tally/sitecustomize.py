@@ -5,8 +5,6 @@ to the file that ``TALLY_OF_STARTS`` names for each of these that it starts. meg
 is counted by steps.sh; what those build is not.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

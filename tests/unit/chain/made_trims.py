@@ -1,7 +1,5 @@
 """Folders of results that hold a trim of made programs."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A configuration in a few words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from megtrim.config.model import Config

@@ -1,7 +1,5 @@
 """The tasks of a trim: which there are, what each needs, and in which order they can run."""
 
-from __future__ import annotations
-
 import pytest
 
 from megtrim.chain.graph import Stage, Task, tasks, tasks_up_to, with_dependencies

@@ -1,7 +1,5 @@
 """Manifests: what was written is read back, and nothing else is."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

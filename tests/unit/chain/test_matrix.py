@@ -1,7 +1,5 @@
 """The matrix of device jobs: so many scenarios to a job, and never more jobs than GitHub takes."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What of a result other stages rest on: what was found, and not how long it took."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the results of stages exit with, and that each is read back as it was written."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

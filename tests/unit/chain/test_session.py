@@ -1,7 +1,5 @@
 """What a stage works with: the request, the services, and results as they come."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What stages find: equal data for equal values, read back whole or not at all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

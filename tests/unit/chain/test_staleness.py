@@ -1,7 +1,5 @@
 """Why a task would run, in one line."""
 
-from __future__ import annotations
-
 import pytest
 
 from megtrim.stages import reason

@@ -1,7 +1,5 @@
 """Stage folders: made once for equal inputs, redone where they are torn, one producer at a time."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

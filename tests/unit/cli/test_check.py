@@ -1,7 +1,5 @@
 """``megtrim check``: a configuration and all that it names, without a compiler."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

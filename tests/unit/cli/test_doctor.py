@@ -1,7 +1,5 @@
 """``megtrim doctor``: what is said of the ways to devices."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import dataclass

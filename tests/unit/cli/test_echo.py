@@ -1,7 +1,5 @@
 """What is printed as a result, also where no one reads it to its end."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """What is read of the environment, and of the clock."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from pathlib import Path
 

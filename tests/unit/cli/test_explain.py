@@ -1,7 +1,5 @@
 """``megtrim explain``: who needs a region, a model's or scenario's regions, the verdict."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``megtrim export`` and ``release``: when they write, and when they do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names of files that no system has, for every verb: one error, and never a bug."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

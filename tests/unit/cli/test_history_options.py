@@ -1,7 +1,5 @@
 """Which history a command means."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

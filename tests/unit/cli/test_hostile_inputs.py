@@ -1,7 +1,5 @@
 """What lies in an input's place, whatever it is: one error with its line, before any build."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

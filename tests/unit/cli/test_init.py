@@ -1,7 +1,5 @@
 """``megtrim init``: a configuration that loads, inputs for it, and nothing overwritten."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

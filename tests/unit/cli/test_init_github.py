@@ -1,7 +1,5 @@
 """``megtrim init --github``: what a team's repository misses is written, nothing is overwritten."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Groups of verbs: what is imported when."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

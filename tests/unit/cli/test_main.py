@@ -1,7 +1,5 @@
 """How the command line ends: exit statuses, help, a bug, an interruption."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """``megtrim model show``: what a model file holds, and how a damaged one is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """``--out``: which folders are refused before anything is built."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

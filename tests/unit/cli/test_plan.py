@@ -1,7 +1,5 @@
 """``megtrim plan``: what would run, without running anything."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

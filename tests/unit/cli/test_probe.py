@@ -1,7 +1,5 @@
 """``megtrim probe``: which run is asked for, and what is said of one that fails."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``megtrim release verify``: its words and its exit status."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

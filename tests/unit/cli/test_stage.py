@@ -1,7 +1,5 @@
 """Running the stages up to one: what is refused, and what is shown of the results."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

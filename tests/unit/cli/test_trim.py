@@ -1,7 +1,5 @@
 """What ``trim`` leaves for the steps after it, and how it ends."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names of branches; the branch itself is tested with a real git in tests/integration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

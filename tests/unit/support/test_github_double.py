@@ -1,7 +1,5 @@
 """The GitHub double behaves where a client could notice, and can be broken on purpose."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

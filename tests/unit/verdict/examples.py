@@ -3,8 +3,6 @@
 Each is joined from facts, as the chain does it; the numbers are of the size that a real engine has.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from megtrim.build_spec import EngineIdentity, Origin

@@ -1,7 +1,5 @@
 """Times for tests: rows of every status, a trimmed program, a history with gaps and a change."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date, timedelta
 

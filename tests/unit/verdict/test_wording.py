@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds

@@ -1,7 +1,5 @@
 """``megtrim devices``: list devices, check and use them, and look after them."""
 
-from __future__ import annotations
-
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """``megtrim devices run``: a local program on a device."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

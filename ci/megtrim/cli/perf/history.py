@@ -1,7 +1,5 @@
 """The history of times: ``megtrim perf history``, ``append`` and ``compare``."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from pathlib import Path

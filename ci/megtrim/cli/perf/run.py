@@ -1,7 +1,5 @@
 """``megtrim perf run``: measure experiments, and what trimming does to speed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path

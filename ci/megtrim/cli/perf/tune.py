@@ -1,7 +1,5 @@
 """``megtrim perf tune``: find the fastest experiment of a scenario, and keep its flags."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path

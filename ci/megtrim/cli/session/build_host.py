@@ -4,8 +4,6 @@ Compilers and programs under qemu run in the image; what talks to a phone or a b
 outside.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping

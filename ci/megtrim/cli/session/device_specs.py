@@ -4,8 +4,6 @@ They come from the configuration, or from a bundle if there is no configuration;
 entries of one class and kind are one pool.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

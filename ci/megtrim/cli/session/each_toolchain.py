@@ -4,8 +4,6 @@ Without a choice, ``megtrim trim`` and its like do for every toolchain what they
 with a folder of its own in the folder of results.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps

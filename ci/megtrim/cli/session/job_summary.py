@@ -4,8 +4,6 @@ An incomplete folder gives a page, too: people have to read about a job that end
 nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ A commit that does not hold the configuration says nothing about it, such as tha
 around a folder of someone's own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime

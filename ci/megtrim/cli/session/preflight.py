@@ -1,7 +1,5 @@
 """Checks of the configuration against trees and models, before a build."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping

@@ -1,7 +1,5 @@
 """From options to a :class:`~megtrim.chain.session.Session` with its services."""
 
-from __future__ import annotations
-
 import os
 import platform
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """``megtrim size history``: how sizes changed over the commits of a history."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``megtrim size show``: what each byte of a file is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """``megtrim size why`` and ``prices``: why something is in a program, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A configuration with this machine and one phone, which a test plays."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from megtrim.devices.device import ConnectionState, DeviceSpec

@@ -1,7 +1,5 @@
 """This machine and one phone, for the tests of the verbs for devices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """``megtrim devices check``: everything is tried, and what fails is recovered or put aside."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``megtrim devices`` where no phone is: this machine, and phones that a test plays."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

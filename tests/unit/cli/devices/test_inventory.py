@@ -1,7 +1,5 @@
 """Which devices there are, and how they are chosen."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``megtrim devices run``: a program of one's own on a device."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A history where the verbs look for it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Forty nights of one scenario, which is slower by a tenth from the 21st on."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from support.history_entries import make_row, make_run

@@ -1,7 +1,5 @@
 """``megtrim perf list`` with a configuration and without one."""
 
-from __future__ import annotations
-
 import json
 import platform
 from pathlib import Path

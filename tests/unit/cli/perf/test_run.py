@@ -1,7 +1,5 @@
 """``megtrim perf run``: what is asked, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 from click.testing import CliRunner
 

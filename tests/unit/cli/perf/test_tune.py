@@ -1,7 +1,5 @@
 """What the verb refuses, and how it keeps a winner."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 

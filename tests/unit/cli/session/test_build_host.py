@@ -1,7 +1,5 @@
 """Where the programs of a trim run: this machine, or an image."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which devices stand for a CPU class, by configuration, by ``--device`` and by a bundle."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A command for each toolchain of a file, one after another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What people see of a report folder, however little a job left there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

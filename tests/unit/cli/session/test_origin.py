@@ -1,7 +1,5 @@
 """What git and a job know of the project that a run is about."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """What the configuration asks of the engine, refused before a build where the tree misses it."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From options to a context: what committed mode refuses, and what devices do not take."""
 
-from __future__ import annotations
-
 import io
 import os
 import shlex

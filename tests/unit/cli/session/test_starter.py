@@ -1,7 +1,5 @@
 """From model files to a configuration: what cannot be generated is said, and nothing is lost."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

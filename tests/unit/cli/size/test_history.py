@@ -1,7 +1,5 @@
 """``megtrim size history``: a table of commits, from a history or from files that runs stored."""
 
-from __future__ import annotations
-
 import json
 
 from jsonschema import Draft202012Validator

@@ -1,7 +1,5 @@
 """``megtrim size show``: tables that add up, for people and as JSON."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

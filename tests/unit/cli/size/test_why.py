@@ -1,7 +1,5 @@
 """``megtrim size why``: for people and as JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace
