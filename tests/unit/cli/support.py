@@ -1,5 +1,7 @@
 """Calling the command line in this process, in a folder of the test's own."""
 
+from __future__ import annotations
+
 import re
 import shutil
 from dataclasses import dataclass
