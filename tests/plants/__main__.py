@@ -15,8 +15,7 @@ from typing import TextIO
 from megtrim.util.errors import Interrupted
 from megtrim.util.process import ProcessRunner
 from plants.plant import Plant, load_plants, select
-from plants.result import describe, encode, passes, summarize
-from plants.trial import Settings, try_plants
+from plants.trial import Settings, describe, encode, passes, summarize, try_plants
 
 _TIMEOUT_S = 600.0
 _INTERRUPTED = 130

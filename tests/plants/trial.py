@@ -12,14 +12,19 @@ import shutil
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from plants.plant import ROOT, Misfit, Plant, planted
-from plants.result import Fate, Result
+
+WANTED = 0.97
+"""The share of plants that tests must kill."""
+
 
 _NOT_COPIED = (".git", ".nox", ".venv", "out", "__pycache__", ".*_cache", ".hypothesis")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
@@ -27,6 +32,22 @@ _PASSED, _SOME_FAILED = 0, 1
 """What pytest ends with."""
 _LONGEST_SOUND_S = 3600.0
 """How long all tests of a lane may take on the copy as it is."""
+
+
+class Fate(StrEnum):
+    KILLED = "killed"
+    SURVIVED = "survived"
+    MISFIT = "does not apply"
+    VOID = "void"
+    """Nothing can be said: its tests fail without it, do not end, or do not even start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    name: str
+    fate: Fate
+    text: str
+    """The test that killed it; the defect that survived; else what is wrong with the plant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,3 +162,29 @@ def _run_tests(
             abort=stop,
         )
     )
+
+
+def passes(results: Sequence[Result]) -> bool:
+    counts = Counter(each.fate for each in results)
+    tried = counts[Fate.KILLED] + counts[Fate.SURVIVED]
+    return tried == len(results) and counts[Fate.KILLED] >= WANTED * len(results)
+
+
+def summarize(results: Sequence[Result]) -> Iterator[str]:
+    for each in results:
+        if each.fate is not Fate.KILLED:
+            yield describe(each)
+    counts = Counter(each.fate for each in results)
+    share = counts[Fate.KILLED] / len(results) if results else 0.0
+    sums = ", ".join(f"{fate}: {counts[fate]}" for fate in Fate if counts[fate])
+    yield f"plants: {len(results)}, {sums}; {share:.1%} killed, expected {WANTED:.0%}"
+
+
+def describe(result: Result) -> str:
+    joint = " by " if result.fate is Fate.KILLED else ": "
+    return f"{result.name}: {result.fate}{joint}{result.text}"
+
+
+def encode(results: Sequence[Result]) -> dict[str, object]:
+    rows = [{"name": each.name, "fate": each.fate.value, "text": each.text} for each in results]
+    return {"version": 1, "passes": passes(results), "plants": rows}

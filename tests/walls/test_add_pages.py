@@ -21,7 +21,7 @@ from megtrim.build import engines, toolchains
 from megtrim.config.device import DeviceConfig
 from megtrim.config.model import EngineConfig, ToolchainConfig
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
-from walls.test_import_walls import lint_imports
+from walls.test_architecture import lint_imports
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "how-to").glob("add-*.md"))

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from conftest import LANES, LONGEST, TOGETHER
 from megtrim.util.errors import InputError
 from megtrim.util.process import Command, ProcessRunner
 from support.megtrim_cli import ROOT
+from support.starts import find_excess, read_held
+from support.tally.sitecustomize import STARTS, classify
 from workflows.loaded import script
 
 check_changes = script("check_changes")
@@ -65,3 +70,65 @@ def test_changes_are_edits_and_new_files(tmp_path: Path, processes: ProcessRunne
     assert check_changes.find_changes("HEAD", tmp_path, processes) == ("edited", "new")
     with pytest.raises(InputError, match="elsewhere is not a commit of"):
         check_changes.find_changes("elsewhere", tmp_path, processes)
+
+
+def test_the_longest_files_are_there() -> None:
+    missing = [n for n in (*LONGEST, *TOGETHER) if not (ROOT / "tests" / n).exists()]
+
+    assert missing == []
+    assert len(set(LONGEST)) == len(LONGEST)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("megtrim trim", "megtrim"),
+        ("/a/.venv/bin/megtrim ci gate", "megtrim"),
+        ("/usr/bin/python3.11 -X importtime -m megtrim --version", "megtrim"),
+        ("/usr/bin/python3 -m megtrim_other", None),
+        ("/tools/act push --json", "act"),
+        ("/a/bin/cmake -G Ninja -S src -B build", "engine"),
+        ("docker exec x /a/bin/cmake -G Ninja -S src -B build", "engine"),
+        ("bash /src/scripts/cmake-build/cross_build_android_arm_inference.sh -r", "engine"),
+        ("/a/bin/cmake --version", None),
+        ("/usr/bin/docker build --tag x .", "image"),
+        ("mmdebstrap --variant=apt bookworm root.tar", "image"),
+        ("docker run x", None),
+    ],
+)
+def test_what_counts_as_a_start(line: str, expected: str | None) -> None:
+    assert classify(line.split()) == expected
+
+
+def test_a_lane_that_starts_more_than_is_held_is_named() -> None:
+    held = {"act": {"megtrim": 2}}
+
+    assert find_excess({"act": Counter(megtrim=2, image=9), "unit": Counter(act=9)}, held) == []
+    (message,) = find_excess({"act": Counter(megtrim=3)}, held)
+    assert message.startswith("act starts megtrim 3 times, 1 more than tests/walls/weight.toml")
+
+
+def test_what_is_held_is_counted() -> None:
+    """A number of a lane or a start of another name would hold nothing."""
+    assert read_held().keys() <= LANES.keys()
+    assert {what for counts in read_held().values() for what in counts} <= STARTS.keys()
+
+
+BIN = Path(sys.executable).parent
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("ruff", "check"),
+        ("ruff", "format", "--check"),
+        ("mypy", "benchmarks", "ci", "noxfile.py", "scripts", "tests"),
+        ("lint-imports",),
+    ],
+    ids=" ".join,
+)
+def test_checker_is_clean(argv: tuple[str, ...], processes: ProcessRunner) -> None:
+    command = Command(argv=(str(BIN / argv[0]), *argv[1:]), cwd=ROOT, timeout_s=600)
+    outcome = processes.run(command)
+
+    assert outcome.rc == 0, outcome.stdout + outcome.stderr

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -70,3 +72,141 @@ def test_commands_that_do_not_exist_are_seen() -> None:
     page = "<!-- x -->\n```console\n$ A=1 megtrim fly\n```\n```sh\n. x && megtrim \\\n  swim\n```\n"
     assert [*_typed("page.md", page)] == ["megtrim fly", "megtrim swim"]
     assert len(QUOTED) > 20
+
+
+FOLDERS = ("docs", "benchmarks", "examples", "tests", "scripts")
+LINKED_PAGES = sorted((*ROOT.glob("*.md"), *(p for f in FOLDERS for p in (ROOT / f).rglob("*.md"))))
+
+_CODE = re.compile(r"`[^`\n]*`")
+_LINK = re.compile(r"\]\(([^()\s]+)\)|\b(?:src|href)=\"([^\"]+)\"")
+_ELSEWHERE = re.compile(r"[a-z]+:")
+
+
+def _links(text: str) -> Iterator[str]:
+    prose = _CODE.sub("", _FENCE.sub("", text))
+    targets = (match[1] or match[2] for match in _LINK.finditer(prose))
+    return (target for target in targets if not _ELSEWHERE.match(target))
+
+
+def _anchors(page: Path) -> set[str]:
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    titles = re.findall(r"^#+ +(.+?) *$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def _broken(page: Path, text: str) -> list[str]:
+    broken = []
+    for link in _links(text):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        inside = target.resolve().is_relative_to(ROOT)
+        if not inside or not target.exists() or (anchor and anchor not in _anchors(target)):
+            broken.append(link)
+    return broken
+
+
+@pytest.mark.parametrize("page", LINKED_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page: Path) -> None:
+    assert _broken(page, page.read_text(encoding="utf-8")) == []
+
+
+def test_every_page_of_the_docs_can_be_reached() -> None:
+    found = {ROOT / "docs" / "index.md"}
+    ahead = list(found)
+    while ahead:
+        page = ahead.pop()
+        links = (link.partition("#")[0] for link in _links(page.read_text(encoding="utf-8")))
+        pages = {(page.parent / link).resolve() for link in links if link.endswith(".md")}
+        ahead += sorted(pages - found)
+        found |= pages
+
+    assert set((ROOT / "docs").rglob("*.md")) - found == set()
+
+
+def test_broken_links_are_seen() -> None:
+    text = (
+        "[a](nowhere.md) ![b](images/none.png) [c](#no-such-heading) [d](../../outside.md)\n"
+        '[e](README.md) `[f](code.md)` [g](https://example.org/x.md) <img src="none.svg">\n'
+        "```\n[h](fenced.md)\n```\n"
+    )
+    expected = ["nowhere.md", "images/none.png", "#no-such-heading", "../../outside.md", "none.svg"]
+
+    assert expected == _broken(ROOT / "README.md", text)
+
+
+ENGLISH = (ROOT / "README.md").read_text(encoding="utf-8")
+CHINESE = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
+NOTE = "以下页面均为英文。\n\n"
+"""What only a reader of Chinese must know: the pages that follow are in English."""
+
+_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_TARGET = re.compile(r"\]\(([^)\s]+)\)")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_NAME = re.compile(r"`([^`\n]+)`")
+_FIGURE = re.compile(r"\d[\d.,]*\d(?: [KMG]i?B)?")
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def without_blocks(page: str) -> str:
+    return _BLOCK.sub("", page)
+
+
+def list_parts(page: str) -> list[tuple[str, ...]]:
+    parts = []
+    for line in _BLOCK.sub("```", page).splitlines():
+        kind = re.match(r"#+ |- |\| *|!|<!--|```|$", line)
+        shape = kind[0].strip() if kind else "text"
+        if shape == "|":
+            shape += str(line.count("|"))
+        names = Counter([*_NAME.findall(line), *_targets(line)])
+        parts.append((shape, *sorted(f"{name} {count}" for name, count in names.items())))
+    return parts
+
+
+def _targets(line: str) -> list[str]:
+    """Return the links of a line but those between the two pages."""
+    return [each for each in _TARGET.findall(line) if not re.fullmatch(r"README.*\.md", each)]
+
+
+def test_both_have_the_same_parts_in_the_same_order() -> None:
+    assert CHINESE.count(NOTE) == 1
+    assert list_parts(CHINESE.replace(NOTE, "")) == list_parts(ENGLISH)
+
+
+def test_commands_and_output_are_the_same() -> None:
+    assert _BLOCK.findall(CHINESE) == _BLOCK.findall(ENGLISH)
+    assert _COMMENT.findall(CHINESE) == _COMMENT.findall(ENGLISH)
+
+
+def test_figures_are_the_same() -> None:
+    """A size that was measured again is changed in both."""
+    assert sorted(_FIGURE.findall(without_blocks(CHINESE))) == sorted(
+        _FIGURE.findall(without_blocks(ENGLISH))
+    )
+
+
+def test_each_leads_to_the_other() -> None:
+    assert "[简体中文](README.zh-CN.md)" in ENGLISH.split("##")[0]
+    assert "[English](README.md)" in CHINESE.split("##")[0]
+
+
+def test_it_is_chinese() -> None:
+    for line in without_blocks(CHINESE).splitlines():
+        words = re.sub(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->|\[English\]", "", line)
+        if len(re.findall(r"[A-Za-z]{3,}", words)) > 3:
+            assert _HAN.search(line), line
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("## 许可证\n", ""),
+        ("`megtrim doctor`", "megtrim doctor"),
+        ("(docs/index.md)", "(docs/concepts.md)"),
+        ("- **设备", "**设备"),
+        ("| `demo` |", "| `demo` | |"),
+    ],
+)
+def test_another_structure_is_seen(old: str, new: str) -> None:
+    assert old in CHINESE
+    assert list_parts(CHINESE.replace(old, new)) != list_parts(CHINESE)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,8 +9,9 @@ from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import parse_table
 from megtrim.functions.calls import Disassembly, parse_code
+from megtrim.functions.link_map import is_platform, parse_map, platform_names, read_map
 from megtrim.util.errors import InputError
-from unit.functions.made_links import X86_64, Symbol, linked
+from unit.functions.made_links import GNU, LLD, X86_64, Symbol, functions, linked
 
 STEP = 16
 """Each made function has room for four instructions of four bytes."""
@@ -99,3 +101,106 @@ def test_any_code_is_read(content: bytes, machine: int) -> None:
     made = parse_code(data, parse_table(data, source="x"), source="x")
 
     assert {"a"} <= {*made.find_reachable(["a"], ran=())} <= {*"abcd"}
+
+
+PROGRAM = functions(
+    ("_start", 0x1000, 16), ("_ZN3mgb3runEv", 0x1030, 64), ("memcpy", 0x1080, 8), ("x", 0x5000, 4)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "file"),
+    [
+        (LLD, 0xFFF, ""),
+        (LLD, 0x1000, "/ndk/usr/lib/crtbegin_dynamic.o"),
+        (LLD, 0x101F, "/ndk/usr/lib/crtbegin_dynamic.o"),
+        (LLD, 0x1020, "a.dir/src/main.cpp.o"),
+        (LLD, 0x1030, "lite/liblite.a(run.cpp.o)"),
+        (LLD, 0x106F, "lite/liblite.a(run.cpp.o)"),
+        (LLD, 0x1070, ""),
+        (LLD, 0x1080, "/sys root/libc.a(memcpy.o)"),
+        (LLD, 0x1090, ""),
+        # A long name takes a line of its own; what was discarded is nowhere.
+        (GNU, 0, ""),
+        (GNU, 0x1000, "/usr/lib/Scrt1.o"),
+        (GNU, 0x1020, ""),
+        (GNU, 0x1040, "lite/liblite.a(run.cpp.o)"),
+        (GNU, 0x1075, ""),
+        (GNU, 0x1080, "/usr/lib/libc.a(memcpy.o)"),
+    ],
+)
+def test_an_address_has_the_file_that_it_came_from(text: bytes, address: int, file: str) -> None:
+    assert parse_map(text, source="x").of(address) == file
+
+
+LLD_OUTSIDE = b"""\
+            1080             1080       10     8 .tbss
+            1080             1080       10     8         threads.o:(.tbss)
+               0                0     2000     1 .debug_info
+               0                0       40     1         a.dir/src/main.cpp.o:(.debug_info)
+              40               40     1fc0     1         large.o:(.debug_info)
+"""
+GNU_OUTSIDE = b"""\
+.tbss           0x0000000000001080       0x10
+ .tbss          0x0000000000001080       0x10 threads.o
+
+.debug_info     0x0000000000000000     0x2000
+ .debug_info    0x0000000000000000       0x40 main.o
+ .debug_info    0x0000000000000040     0x1fc0 large.o
+"""
+
+
+@pytest.mark.parametrize("text", [LLD + LLD_OUTSIDE, GNU + GNU_OUTSIDE])
+def test_what_is_not_in_memory_is_nowhere(text: bytes) -> None:
+    """Of a program that is loaded anywhere, places in debug information look like addresses."""
+    origins = parse_map(text, source="x")
+
+    assert origins.of(0x1000).endswith(".o")
+    assert origins.of(0x1084).endswith("libc.a(memcpy.o)")
+    assert not {"large.o", "threads.o"} & {*origins.files}
+
+
+@pytest.mark.parametrize("text", [LLD, GNU])
+def test_functions_of_the_platform(text: bytes) -> None:
+    assert platform_names(parse_map(text, source="x"), PROGRAM) == {"_start", "memcpy"}
+
+
+PLATFORM = (
+    *("/usr/lib/libc.a(memcpy.o)", "libm.a(sin.o)", "/cache/libcompiler_rt.a(rt.o)"),
+    *("/ndk/libclang_rt.builtins-aarch64-android.a(udivti3.o)", "/usr/lib/gcc/libgcc.a(x.o)"),
+    *("/usr/lib/crt1.o", "/usr/lib/rcrt1.o", "/usr/lib/crtbeginS.o"),
+)
+OTHERS = (
+    *("/usr/lib/libgcc_eh.a(unwind-dw2.o)", "/ndk/libgcc_real.a(unwind-dw2.o)"),
+    *("/ndk/libc++_static.a(string.o)", "/usr/lib/libstdc++.a(string.o)"),
+    *("lite/liblite.a(libc.a)", "src/libc.a/main.o", "src/crt_names.cpp.o", "<internal>", ""),
+)
+
+
+@pytest.mark.parametrize("file", PLATFORM + OTHERS)
+def test_which_files_are_the_platform(file: str) -> None:
+    assert is_platform(file) is (file in PLATFORM)
+
+
+@pytest.mark.parametrize("data", [b"", b"hello\n", LLD.splitlines()[0], bytes(50)])
+def test_what_reports_no_origin_is_refused(data: bytes) -> None:
+    with pytest.raises(InputError, match=r"p\.map: contains no file that a part of the program"):
+        parse_map(data, source="p.map")
+
+
+@given(st.sampled_from([LLD, GNU]), st.integers(0, 800), st.binary(max_size=8))
+def test_a_damaged_map_is_read_or_refused(text: bytes, at: int, noise: bytes) -> None:
+    try:
+        origins = parse_map(text[:at] + noise + text[at + len(noise) :], source="x")
+    except InputError:
+        return
+
+    assert origins.of(0x1030) is not None
+
+
+def test_a_map_is_read_by_its_path(tmp_path: Path) -> None:
+    (tmp_path / "p.map").write_bytes(LLD)
+
+    assert read_map(tmp_path / "p.map") == parse_map(LLD, source="x")
+    with pytest.raises(InputError, match="none: cannot be read"):
+        read_map(tmp_path / "none")

@@ -169,7 +169,7 @@ def test_who_explains_knows_whose_keep_set_it_is(
     assert [trial.committed for trial in trials] == [committed]
 
 
-LOSE = "lose the phone\n"
+LOSE, KILLED = "lose the phone\n", "exit 137\n"
 
 
 @pytest.mark.parametrize(
@@ -198,23 +198,36 @@ def test_an_end_that_was_seen_is_not_run_away(
 
 
 @pytest.mark.parametrize(
-    ("plays", "status"),
+    ("retries", "plays", "status", "text"),
     [
-        ([GOOD, TRAPS, LOSE, GOOD, GOOD], "trap"),
-        ([GOOD, TRAPS, LOSE, LOSE], "trap"),
+        # A trap stays seen where the device fails while it is explained.
+        (1, [GOOD, TRAPS, LOSE, GOOD, GOOD], "trap", ""),
+        (1, [GOOD, TRAPS, LOSE, LOSE], "trap", ""),
         # Another bad end than a trap may have been the machine's.
-        ([GOOD, "exit 139\n", LOSE, GOOD, GOOD], "pass"),
+        (1, [GOOD, "exit 139\n", LOSE, GOOD, GOOD], "pass", ""),
+        # A program that was killed is run again.
+        (0, [KILLED, GOOD, GOOD], "pass", ""),
+        (0, [GOOD, KILLED, GOOD, GOOD], "pass", ""),
+        (0, ["exit 143\n", GOOD, GOOD], "pass", ""),
+        # A reduced program that alone is always killed fails.
+        *(
+            (0, [GOOD, *[ends, GOOD] * 3], "engine-error", "did not send, in each of 3 runs; the")
+            for ends in (KILLED, "exit 143\n")
+        ),
+        # The profile build is the largest, and the first that a low-memory killer takes.
+        (0, [GOOD, TRAPS, KILLED], "trap", "what it needs is not known: pixel-6: load_and_run was"),
     ],
 )
-def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
-    tmp_path: Path, plays: list[str], status: str
+def test_a_device_may_fail_on_the_way(
+    tmp_path: Path, retries: int, plays: list[str], status: str, text: str
 ) -> None:
     session, task = opened(tmp_path, TRAPS, profile=True)
-    device = Fickle(retries=1, plays=plays)
+    device = Fickle(retries=retries, plays=plays) if retries else Fickle(plays=plays)
     found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
 
-    assert (found.outcome.status, device.plays) == (status, [])
-    assert found.device.name == "pixel-6"
+    assert (found.outcome.status, found.exit_code) == (status, int(status != "pass"))
+    assert text in found.outcome.text
+    assert (found.device.name, device.plays) == ("pixel-6", [])
 
 
 def test_a_device_that_fails_before_anything_bad_was_seen_is_a_failure(tmp_path: Path) -> None:
@@ -224,22 +237,6 @@ def test_a_device_that_fails_before_anything_bad_was_seen_is_a_failure(tmp_path:
     with pytest.raises(InfrastructureFailure) as caught:
         work(changed(session, devices={"any": device}), task, tmp_path)
     assert len(caught.value.attempts) == 2
-
-
-KILLED = "exit 137\n"
-
-
-@pytest.mark.parametrize(
-    "plays",
-    [[KILLED, GOOD, GOOD], [GOOD, KILLED, GOOD, GOOD], ["exit 143\n", GOOD, GOOD]],
-    ids=["plain", "reduced", "terminated"],
-)
-def test_a_program_that_was_killed_is_run_again(tmp_path: Path, plays: list[str]) -> None:
-    session, task = opened(tmp_path, GOOD, profile=True)
-    device = Fickle(plays=plays)
-    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
-
-    assert (found.outcome.status, device.plays) == ("pass", [])
 
 
 @pytest.mark.parametrize(
@@ -261,23 +258,3 @@ def test_a_machine_that_kills_the_plain_program_says_nothing_of_trimming(
         work(changed(session, devices={"any": device}), task, tmp_path)
     assert len(caught.value.attempts) == 2
     assert device.plays == []
-
-
-@pytest.mark.parametrize("ends", [KILLED, "exit 143\n"])
-def test_a_reduced_program_that_alone_is_always_killed_fails(tmp_path: Path, ends: str) -> None:
-    session, task = opened(tmp_path, GOOD, profile=True)
-    device = Fickle(plays=[GOOD, *[ends, GOOD] * 3])
-    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
-
-    assert (found.outcome.status, found.exit_code, device.plays) == ("engine-error", 1, [])
-    assert "which megtrim did not send, in each of 3 runs; the plain build" in found.outcome.text
-
-
-def test_a_trap_stays_seen_where_what_explains_it_is_killed(tmp_path: Path) -> None:
-    """The profile build is the largest, and the first that a low-memory killer takes."""
-    session, task = opened(tmp_path, TRAPS, profile=True)
-    device = Fickle(plays=[GOOD, TRAPS, KILLED])
-    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
-
-    assert (found.outcome.status, found.exit_code) == ("trap", 1)
-    assert "what it needs is not known: pixel-6: load_and_run was ended" in found.outcome.text
