@@ -123,6 +123,7 @@ def _environment() -> Environment:
         "compiled": describe_rebuild,
         "size": format_bytes,
         "grouped": group_digits,
+        "growth": growth_of,
         "in_repository": path_in_repository,
         "milliseconds": milliseconds,
         "origin": describe_origin,
@@ -131,7 +132,6 @@ def _environment() -> Environment:
     }
     environment.globals |= {
         "describe_lower": budgets.describe_lower,
-        "describe_use": budgets.describe_use,
         "place_marks": budgets.place_marks,
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,
@@ -182,20 +182,16 @@ def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
     if verdict.neighbours:
         working, _, applying = count_working(verdict.neighbours).partition(" ")
         tiles.append(("Neighbours that work", working, applying))
-    return tiles + _tightest_budget(verdict)
-
-
-def _tightest_budget(verdict: Verdict) -> list[tuple[str, str, str]]:
     limited = [
-        (row.max_bytes, row.left_bytes)
+        (row.left_bytes / row.max_bytes, row.left_bytes, row.max_bytes)
         for row in verdict.budgets
         if row.kind is LimitKind.SIZE and row.max_bytes and row.left_bytes is not None
     ]
-    if not limited:
-        return []
-    limit, left = min(limited, key=lambda pair: pair[1] / pair[0])
-    word = "left" if left >= 0 else "too many"
-    return [("Tightest budget", format_bytes(abs(left)), f"{word} of {format_bytes(limit)}")]
+    if limited:
+        _, left, limit = min(limited)
+        of = f"{'left' if left >= 0 else 'too many'} of {format_bytes(limit)}"
+        tiles.append(("Tightest budget", format_bytes(abs(left)), of))
+    return tiles
 
 
 _COLOURS = 8
@@ -216,12 +212,7 @@ class ChartSegment(Value):
 class Bar(Value):
     """The bytes of one variant, to the scale of its artifact, and again to its own."""
 
-    variant: str
-    text: str
-    exact: str
-    share: str
-    growth: str
-    """Empty if there is no baseline."""
+    size: VariantSize
     width: str
     segments: tuple[ChartSegment, ...]
     enlarged: tuple[ChartSegment, ...]
@@ -243,11 +234,7 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
     scale = max(totals.values(), default=0)
     bars = tuple(
         Bar(
-            variant=size.variant,
-            text=format_bytes(size.size_bytes),
-            exact=group_digits(size.size_bytes),
-            share=percent(size.share),
-            growth=growth_of(size),
+            size=size,
             width=width_of(totals[size.variant], scale),
             segments=_segments(parts[size.variant], colours, scale),
             enlarged=_segments(parts[size.variant], colours, totals[size.variant]),
@@ -274,6 +261,8 @@ def _segments(
     segments = []
     before = 0
     for name, size in parts:
+        share = 100 * size / scale if scale else 0.0
+        label = "any" if share >= _FITS_ANY else "wide" if share >= _FITS_WIDE else "none"
         segments.append(
             ChartSegment(
                 name=name,
@@ -281,14 +270,8 @@ def _segments(
                 x=width_of(before, scale),
                 width=width_of(size, scale),
                 colour=colours[name],
-                label=_screens(100 * size / scale if scale else 0.0),
+                label=label,
             )
         )
         before += size
     return tuple(segments)
-
-
-def _screens(width: float) -> str:
-    if width >= _FITS_ANY:
-        return "any"
-    return "wide" if width >= _FITS_WIDE else "none"

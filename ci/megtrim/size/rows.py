@@ -109,9 +109,10 @@ class BudgetRow(Value):
     def text(self) -> str:
         waived = f", waived: {self.waiver}" if self.waiver else ""
         lapsed = f"; {self.lapsed}" if self.lapsed and self.status is BudgetStatus.FAIL else ""
-        return f"{self._limit_text()}{waived}{lapsed}"
+        return f"{self.limit_text}{waived}{lapsed}"
 
-    def _limit_text(self) -> str:
+    @property
+    def limit_text(self) -> str:
         left = self.left_bytes
         since = f" since {self.baseline}" if self.baseline else ""
         if self.used_bytes is None:

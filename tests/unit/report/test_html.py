@@ -198,9 +198,8 @@ SHOWN: Mapping[Callable[[], Verdict], str] = {
 load_and_run 2.5 MiB 6.7% of plain Scenarios verified 3 of 3 Regions kept 149 of 900
 text 27,588,611 26.3 MiB 28,430,975 27.1 MiB 1,553,448 1.5 MiB
 file 39,300,016 37.5 MiB 41,204,312 39.3 MiB 2,641,920 2.5 MiB
-pass load_and_run reduced size 2.5 MiB of 2.8 MiB, 236 KiB (8.4%) left
-growth +1 KiB of 16 KiB allowed, 15 KiB (93.8%) left
-compared with main at 2981d11
+pass load_and_run reduced size 2.5 MiB of 2.8 MiB, 236 KiB left
+growth +1 KiB since main at 2981d11, 16 KiB allowed
 Regions 149 of 900
 megdnn_fp32_sgemv 2 of 2 region meaning for
 megdnn_fp32_sgemv<0> AlgoF32Gemv::get_workspace mobilenet-s/default@any,

@@ -52,23 +52,6 @@ def describe_lower(row: BudgetRow, verdict: Verdict) -> str:
     return f"max could be {format_bytes(row.lower_bytes)} ({row.lower_bytes:,} bytes){where}"
 
 
-def describe_use(row: BudgetRow) -> str:
-    """Say it of the hard limit and of the soft one."""
-    if row.used_bytes is None:
-        return row.used_text
-    parts = [row.used_text]
-    if row.max_bytes is not None:
-        allowed = " allowed" if row.kind is LimitKind.GROWTH else ""
-        room = _describe_room(row.max_bytes, row.used_bytes)
-        parts = [f"{row.used_text} of {format_bytes(row.max_bytes)}{allowed}, {room}"]
-    if row.warn_bytes is not None:
-        above = row.used_bytes - row.warn_bytes
-        room = _describe_room(row.warn_bytes, row.used_bytes)
-        room = f"{format_bytes(above)} above" if above >= 0 else room
-        parts.append(f"warning from {format_bytes(row.warn_bytes)} on, {room}")
-    return "; ".join(parts)
-
-
 def place_marks(row: BudgetRow) -> tuple[str, str, str]:
     """Return the width of what is used and the places of both limits, in percent; empty: none."""
     limits = (row.max_bytes, row.warn_bytes)
@@ -78,13 +61,6 @@ def place_marks(row: BudgetRow) -> tuple[str, str, str]:
     scale = max(used, highest * 26 // 25, 1)
     hard, soft = ("" if limit is None else width_of(limit, scale) for limit in limits)
     return width_of(used, scale), hard, soft
-
-
-def _describe_room(limit_bytes: int, used_bytes: int) -> str:
-    """``12 KiB (4.1%) left``."""
-    left = limit_bytes - used_bytes
-    share = f" ({percent(left / limit_bytes)})" if limit_bytes else ""
-    return f"{format_bytes(left)}{share} left" if left >= 0 else f"{format_bytes(-left)} too many"
 
 
 def _list_cells(row: BudgetRow) -> tuple[str, str, str, str, str]:

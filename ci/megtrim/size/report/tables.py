@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.render.formatting import group_digits, percent
 from megtrim.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
-from megtrim.size.byte_table import ByteChange, list_largest
+from megtrim.size.byte_table import list_largest
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.size.growth.inputs import Cause, count_kinds, name_kind
-from megtrim.size.prices import PriceChange
 from megtrim.size.rows import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind, VariantSize
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import growth_of, list_trimmed
@@ -26,7 +25,9 @@ def glance(verdict: Verdict) -> str:
     """With several artifacts, the baseline has a line of its own."""
     reduced = list_trimmed(verdict)
     alone = len(reduced) == 1 and bool(verdict.baseline) and reduced[0][1].growth_bytes is not None
-    against = f" against {_bracket_details(verdict.baseline)}" if alone else ""
+    which, _, more = one_line(verdict.baseline).partition(", ")
+    details = f" ({prose(more)})" if more else ""
+    against = f" against {prose(which)}{details}" if alone else ""
     lines = [
         line
         for artifact, size in reduced[:_MOST_ARTIFACTS]
@@ -44,15 +45,10 @@ def glance(verdict: Verdict) -> str:
     return "\\\n".join(lines)
 
 
-def _bracket_details(baseline: str) -> str:
-    """Return ``A (B, C)`` for a baseline named ``A, B, C``."""
-    which, _, more = one_line(baseline).partition(", ")
-    return f"{prose(which)} ({prose(more)})" if more else prose(which)
-
-
 def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> str:
     rows = [row for row in verdict.budgets if row.artifact == artifact]
-    parts = [f"{_find_sign(rows)} **{code(artifact)} {format_bytes(size.size_bytes)}**"]
+    sign = BUDGET_SIGNS[_find_worst(rows)].partition(" ")[0]
+    parts = [f"{sign} **{code(artifact)} {format_bytes(size.size_bytes)}**"]
     if size.growth_bytes is not None:
         parts.append((growth_of(size) if size.growth_bytes else "no change") + against)
     parts += _held_against(_find_limits(verdict, artifact, size.variant))
@@ -63,10 +59,6 @@ def _find_limits(verdict: Verdict, artifact: str, variant: str) -> dict[LimitKin
     key = (artifact, variant, "")
     rows = (row for row in verdict.budgets if (row.artifact, row.variant, row.measure) == key)
     return {row.kind: row for row in rows}
-
-
-def _find_sign(rows: Iterable[BudgetRow]) -> str:
-    return BUDGET_SIGNS[_find_worst(rows)].partition(" ")[0]
 
 
 def _find_worst(rows: Iterable[BudgetRow]) -> BudgetStatus:
@@ -91,18 +83,16 @@ def changes(verdict: Verdict) -> Iterator[str]:
             if size.symbols:
                 name = f"{code_in_title(artifact.name)} {code_in_title(size.variant)}"
                 head = ("component", "what", "before>", "now>", "change>")
-                rows = bounded_table(head, size.symbols, _change)
+                rows = bounded_table(
+                    head,
+                    size.symbols,
+                    lambda change: (
+                        *(code(change.component), code(change.label)),
+                        *(group_digits(change.before_bytes), group_digits(change.after_bytes)),
+                        f"{change.growth_bytes:+,}",
+                    ),
+                )
                 yield fold(f"What changed in {name}: {growth_of(size)}", rows)
-
-
-def _change(change: ByteChange) -> tuple[str, ...]:
-    return (
-        code(change.component),
-        code(change.label),
-        group_digits(change.before_bytes),
-        group_digits(change.after_bytes),
-        f"{change.growth_bytes:+,}",
-    )
 
 
 def _held_against(limits: Mapping[LimitKind, BudgetRow]) -> Iterator[str]:
@@ -171,8 +161,9 @@ def name_causes(size: VariantSize, causes: Sequence[Cause]) -> str:
     """Empty if nothing grew or nothing is known to differ."""
     if not size.growth_bytes or not causes:
         return ""
-    together = " together" if len(causes) > 1 else ""
-    return f"{_join(causes)} {format_growth(size.growth_bytes)}{together}"
+    *others, last = causes
+    together = f"{', '.join(others)} and {last}" if others else last
+    return f"{together} {format_growth(size.growth_bytes)}{' together' if others else ''}"
 
 
 def advise_on_growth(verdict: Verdict) -> str:
@@ -188,11 +179,6 @@ def advise_on_growth(verdict: Verdict) -> str:
         for note in verdict.notes
     )
     return "\n".join(("### Why sizes changed", "", *lines))
-
-
-def _join(causes: Sequence[Cause]) -> str:
-    *others, last = causes
-    return f"{', '.join(others)} and {last}" if others else str(last)
 
 
 _MOST_USES = 20
@@ -274,12 +260,13 @@ def _draw_part(part: NewPart) -> Sequence[str]:
 
 
 def _fold_changes(artifact: str, size: VariantSize) -> str:
-    head = ("model", "before>", "now>", "change>")
-    rows = bounded_table(head, size.price_changes, _draw_change)
+    rows = bounded_table(
+        ("model", "before>", "now>", "change>"),
+        size.price_changes,
+        lambda change: (
+            *(code(change.model), group_digits(change.before_bytes)),
+            *(group_digits(change.after_bytes), f"{change.growth_bytes:+,}"),
+        ),
+    )
     count = count_kinds({"model": len(size.price_changes)})
     return fold(f"{count} cost another price in {code_in_title(artifact)}", rows)
-
-
-def _draw_change(change: PriceChange) -> Sequence[str]:
-    before, after = group_digits(change.before_bytes), group_digits(change.after_bytes)
-    return code(change.model), before, after, f"{change.growth_bytes:+,}"

@@ -65,17 +65,19 @@ class TrendPicture(Value):
 
 def draw_trends(verdict: Verdict) -> tuple[TrendPicture, ...]:
     """What ships comes first."""
-    known = [each for each in verdict.trends if each.points]
-    ordered = sorted(known, key=lambda each: (each.variant != "reduced", each.artifact))
-    return tuple(_draw(each, _find_budget(each, verdict)) for each in ordered[:MOST_PICTURES])
-
-
-def _find_budget(trend: SizeTrend, verdict: Verdict) -> BudgetRow | None:
-    key = (LimitKind.SIZE, trend.artifact, trend.variant, trend.measure)
-    rows = (
-        row for row in verdict.budgets if (row.kind, row.artifact, row.variant, row.measure) == key
+    known = sorted(
+        (trend for trend in verdict.trends if trend.points),
+        key=lambda trend: (trend.variant != "reduced", trend.artifact),
     )
-    return next(rows, None)
+    limits = {
+        (row.artifact, row.variant, row.measure): row
+        for row in reversed(verdict.budgets)
+        if row.kind is LimitKind.SIZE
+    }
+    return tuple(
+        _draw(trend, limits.get((trend.artifact, trend.variant, trend.measure)))
+        for trend in known[:MOST_PICTURES]
+    )
 
 
 def _draw(trend: SizeTrend, budget: BudgetRow | None) -> TrendPicture:
@@ -83,7 +85,8 @@ def _draw(trend: SizeTrend, budget: BudgetRow | None) -> TrendPicture:
     every = [each.size_bytes for each in points]
     limits = tuple(_iter_limits(budget))
     near = [each for each in limits if each[1] <= max(every) * _NEAR]
-    sizes = around(*_bounds([*every, *(size_bytes for _, size_bytes in near)]))
+    drawn = [*every, *(size_bytes for _, size_bytes in near)]
+    sizes = around(min(drawn), max(drawn))
     places = Scale(low=-_EDGE, high=len(points) - 1 + _EDGE)
     marks = tuple(
         CommitMark(
@@ -112,10 +115,6 @@ def _draw(trend: SizeTrend, budget: BudgetRow | None) -> TrendPicture:
     )
 
 
-def _bounds(sizes: Sequence[int]) -> tuple[int, int]:
-    return min(sizes), max(sizes)
-
-
 def _iter_limits(budget: BudgetRow | None) -> Iterator[tuple[str, int]]:
     if budget is not None and budget.max_bytes is not None:
         yield "limit", budget.max_bytes
@@ -141,7 +140,8 @@ def _iter_ticks(sizes: Scale) -> Iterator[Tick]:
 def _describe(points: Sequence[SizePoint]) -> str:
     commits = count(len(points), "commit")
     growth = points[-1].size_bytes - points[0].size_bytes
-    lowest, highest = _bounds([each.size_bytes for each in points])
+    sizes = [point.size_bytes for point in points]
+    lowest, highest = min(sizes), max(sizes)
     return (
         f"{commits}, from {_format_size(lowest)} to {_format_size(highest)}, "
         f"{format_growth(growth)} altogether"

@@ -74,64 +74,29 @@ def test_a_limit_without_a_baseline_or_of_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "tone", "marks", "use"),
+    ("row", "exceeded", "near", "marks"),
     [
+        (budget(used_bytes=1024, max_bytes=2048), False, False, ("48.098%", "96.195%", "")),
+        (budget(used_bytes=4096, max_bytes=2048), True, False, ("100.000%", "50.000%", "")),
+        (budget(used_bytes=1, max_bytes=1), False, False, ("100.000%", "100.000%", "")),
         (
-            budget(used_bytes=1024, max_bytes=2048),
-            (False, False),
-            ("48.098%", "96.195%", ""),
-            "1 KiB of 2 KiB, 1 KiB (50.0%) left",
-        ),
-        (
-            budget(used_bytes=4096, max_bytes=2048),
-            (True, False),
-            ("100.000%", "50.000%", ""),
-            "4 KiB of 2 KiB, 2 KiB too many",
-        ),
-        (
-            budget(used_bytes=1, max_bytes=1),
-            (False, False),
-            ("100.000%", "100.000%", ""),
-            "1 B of 1 B, 0 B (0.0%) left",
-        ),
-        (
-            budget(used_bytes=1536, max_bytes=2048, warn_bytes=1536),
-            (False, True),
+            *(budget(used_bytes=1536, max_bytes=2048, warn_bytes=1536), False, True),
             ("72.147%", "96.195%", "72.147%"),
-            "1.5 KiB of 2 KiB, 512 B (25.0%) left; warning from 1.5 KiB on, 0 B above",
         ),
         (
-            budget(used_bytes=3072, max_bytes=None, warn_bytes=1024),
-            (False, True),
+            *(budget(used_bytes=3072, max_bytes=None, warn_bytes=1024), False, True),
             ("100.000%", "", "33.333%"),
-            "3 KiB; warning from 1 KiB on, 2 KiB above",
         ),
-        (
-            growth(used_bytes=32_768),
-            (True, False),
-            ("100.000%", "50.000%", ""),
-            "+32 KiB of 16 KiB allowed, 16 KiB too many",
-        ),
-        (
-            growth(used_bytes=-1024),
-            (False, False),
-            ("0.000%", "96.156%", ""),
-            "-1 KiB of 16 KiB allowed, 17 KiB (106.2%) left",
-        ),
-        (
-            growth(used_bytes=None),
-            (False, False),
-            ("0.000%", "96.156%", ""),
-            "no baseline to compare with",
-        ),
+        (growth(used_bytes=32_768), True, False, ("100.000%", "50.000%", "")),
+        (growth(used_bytes=-1024), False, False, ("0.000%", "96.156%", "")),
+        (growth(used_bytes=None), False, False, ("0.000%", "96.156%", "")),
     ],
 )
 def test_the_page_draws_what_is_used(
-    row: BudgetRow, tone: tuple[bool, bool], marks: tuple[str, str, str], use: str
+    row: BudgetRow, exceeded: bool, near: bool, marks: tuple[str, str, str]
 ) -> None:
-    assert (row.is_exceeded, row.is_near) == tone
+    assert (row.is_exceeded, row.is_near) == (exceeded, near)
     assert budgets.place_marks(row) == marks
-    assert budgets.describe_use(row) == use
 
 
 def test_what_others_wrote_stays_text() -> None:
