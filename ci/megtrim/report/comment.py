@@ -116,14 +116,12 @@ def _weight(part: str) -> int:
 def close(origin: Origin, links: Links) -> str:
     """Say what the text is of, and where the rest is."""
     of = prose(describe_origin(origin))
-    return " ".join(part for part in (of and f"{of}.", _where(links)) if part)
-
-
-def _where(links: Links) -> str:
     run = link("This run", links.run)
+    where = f"{run} has the rest." if run else ""
     if links.artifact:
-        return f"{run or 'This run'} keeps the whole report as its artifact {code(links.artifact)}."
-    return f"{run} has the rest." if run else ""
+        keeps = f"keeps the whole report as its artifact {code(links.artifact)}."
+        where = f"{run or 'This run'} {keeps}"
+    return " ".join(part for part in (of and f"{of}.", where) if part)
 
 
 def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
@@ -132,21 +130,22 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     if verdict.artifacts:
         yield from _sizes(verdict)
     attention = [check for check in list_urgent(verdict) if not _is_quiet(check)]
-    for check in attention[:_MOST_CHECKS]:
-        yield "check", _check(check, verdict)
+    yield from (("check", _check(check, verdict)) for check in attention[:_MOST_CHECKS])
     if attention[_MOST_CHECKS:]:
         yield "further checks", _further(attention[_MOST_CHECKS:])
-    for part in budgets.markdown(verdict):
-        yield "budgets", part
+    yield from (("budgets", part) for part in budgets.markdown(verdict))
     if verdict.performance is not None:
         yield "times in short", performance_tables.markdown_summary(verdict.performance)
-    if any(map(_is_quiet, verdict.checks)):
-        yield "devices", _devices(verdict)
+    if devices := _devices(verdict):
+        yield "devices", devices
     if verdict.warnings:
         yield "warnings", _list("Warnings", verdict.warnings, prose)
     if verdict.scenarios:
         yield "scenarios", scenarios(verdict)
-    yield from _list_measurements(verdict, everything=measured)
+    if verdict.performance is not None:
+        yield from (("times", part) for part in performance_tables.markdown(verdict.performance))
+    if measured and verdict.neighbours:
+        yield "neighbours", neighbours.markdown(verdict.neighbours)
     yield "what was kept", render_keep_set(verdict)
     yield "engine, toolchain and devices", identity(verdict)
 
@@ -155,19 +154,8 @@ def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "table of sizes", sizes.table(verdict)
     if advice := sizes.advise_on_growth(verdict):
         yield "why sizes changed", advice
-    for part in sizes.list_prices(verdict):
-        yield "price of what came in", part
-    for part in sizes.changes(verdict):
-        yield "what changed", part
-
-
-def _list_measurements(verdict: Verdict, *, everything: bool) -> Iterator[tuple[str, str]]:
-    """A pull request changes times, but not the rest."""
-    if verdict.performance is not None:
-        for part in performance_tables.markdown(verdict.performance):
-            yield "times", part
-    if everything and verdict.neighbours:
-        yield "neighbours", neighbours.markdown(verdict.neighbours)
+    yield from (("price of what came in", part) for part in sizes.list_prices(verdict))
+    yield from (("what changed", part) for part in sizes.changes(verdict))
 
 
 def _opening(verdict: Verdict) -> str:
@@ -203,7 +191,8 @@ def _check(check: Check, verdict: Verdict) -> str:
         lines.append(f"What to do: {prose(check.hint)}")
     if check.reproduce:
         lines.append(f"To see it again:\n\n{block(command(check.reproduce), limit=_MOST_COMMAND)}")
-    trapped = _find_trapped_scenario(check, verdict)
+    mine = (s for s in verdict.scenarios if s.id == check.subject and s.missing_regions)
+    trapped = next(mine, None) if check.kind is CheckKind.TRAP else None
     if trapped is not None:
         lines.append(_missing_fold(trapped.missing_regions))
         for title, text in (("Crash", trapped.crash), ("End of the log", trapped.log_tail)):
@@ -212,13 +201,6 @@ def _check(check: Check, verdict: Verdict) -> str:
     elif check.detail:
         lines.append(fold("Details", block(check.detail, limit=_MOST_DETAIL)))
     return "\n\n".join(lines)
-
-
-def _find_trapped_scenario(check: Check, verdict: Verdict) -> ScenarioResult | None:
-    if check.kind is not CheckKind.TRAP:
-        return None
-    mine = (s for s in verdict.scenarios if s.id == check.subject and s.missing_regions)
-    return next(mine, None)
 
 
 def _missing_fold(missing: Sequence[str]) -> str:
@@ -256,7 +238,7 @@ def _devices(verdict: Verdict) -> str:
         scenarios = code(of[0]) if len(of) == 1 else f"{group_digits(len(of))} scenarios"
         return f"{CHECK_SIGNS[status]}: {prose(text)} ({scenarios})"
 
-    return _list("Devices", list(by_text.items()), line)
+    return _list("Devices", list(by_text.items()), line) if by_text else ""
 
 
 def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:

@@ -73,9 +73,9 @@ class _Case(Value):
     kind: str
     message: str
     output: str
-    file: str
-    line: int
-    time_s: float
+    file: str = ""
+    line: int = 0
+    time_s: float = _LEAST_TIME_S
 
     @property
     def weight(self) -> int:
@@ -102,9 +102,6 @@ def render_ending(ending: EarlyExit, origin: Origin = _UNKNOWN) -> str:
         kind=_NO_VERDICT if product else f"exit status {ending.exit}",
         message=message,
         output=clean(str(ending), limit=_OUTPUT_LIMIT).strip("\n") or message,
-        file="",
-        line=0,
-        time_s=_LEAST_TIME_S,
     )
     return _document([case], ending.config, _origin_properties(origin))
 
@@ -218,7 +215,6 @@ def _others(checks: list[Check], verdict: Verdict) -> _Case:
         output=message,
         file=path_in_repository(verdict.config, verdict.invocation.config),
         line=1,
-        time_s=_LEAST_TIME_S,
     )
 
 

@@ -107,20 +107,16 @@ def _change(
     has = kind.listed(new) if new else ()
     links = {kind.link(old), kind.link(new)} - {None} if old and new else set()
     other = len(links) > 1
+    known, listed = {*had}, {*has}
     return ScenarioChange(
         id=name,
         before=len(had) if old else None,
         after=len(has) if new else None,
-        added=() if other else _beyond(has, had),
-        lost=() if other else _beyond(had, has),
+        added=() if other else tuple(each for each in has if each not in known),
+        lost=() if other else tuple(each for each in had if each not in listed),
         shrunken=shrank,
         other_link=other,
     )
-
-
-def _beyond(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    known = {*others}
-    return tuple(name for name in names if name not in known)
 
 
 def body(proposal: Proposal) -> str:

@@ -103,11 +103,12 @@ def check(
 
 def ending(waivers: Sequence[Waiver], today: date) -> tuple[str, ...]:
     """Return a line for each that still counts and lapses within :data:`NOTICE`."""
+    days = {0: "today", 1: "in 1 day"}
     return tuple(
         f"the waiver of {each.owner} for {each.budget} lapses after {each.expires}, "
-        f"{_within(each.expires - today)}: {each.reason}"
+        f"{days.get(left.days, f'in {left.days} days')}: {each.reason}"
         for each in sorted(waivers, key=lambda each: (each.expires, each.budget, each.owner))
-        if timedelta(0) <= each.expires - today <= NOTICE
+        if timedelta(0) <= (left := each.expires - today) <= NOTICE
     )
 
 
@@ -129,16 +130,6 @@ def _warn(row: BudgetRow) -> str:
         return f"{size} above {soft}, from which its budget warns"
     below = f"{format_bytes(row.left_bytes)} below its limit of {format_bytes(row.max_bytes)}"
     return f"{size} {below}; its budget warns from {soft}"
-
-
-def _within(left: timedelta) -> str:
-    match left.days:
-        case 0:
-            return "today"
-        case 1:
-            return "in 1 day"
-        case days:
-            return f"in {days} days"
 
 
 def _judge(

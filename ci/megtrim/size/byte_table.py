@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
@@ -166,38 +166,28 @@ def make_map(artifact: str, variant: str, shipped: ByteTable, plain: ByteTable |
     """``plain``: None if it is not known what that one's bytes are."""
     if plain is not None and are_unnamed(plain.components):
         plain = None
-    listed = _choose_components(shipped, plain)
-    others = _list_names(shipped, plain).difference(listed)
-    least_kept = _least_of(shipped)
-    least_left_out = max(_least_of(plain), shipped.least_bytes) if plain else 0
+    kept, before = _total(shipped), _total(plain) if plain else Counter[str]()
+    left_out = {name: before[name] - kept[name] if plain else 0 for name in {*kept, *before}}
+    chosen = {*_take(kept, MOST_COMPONENTS), *_take(left_out, MOST_COMPONENTS)}
+    least_kept = max(1, kept.total() // _LEAST_SHARE)
+    least_left_out = max(1, before.total() // _LEAST_SHARE, shipped.least_bytes)
     components = [
-        _map_component(name, shipped, plain, least_kept, least_left_out) for name in listed
+        _map_component(name, shipped, plain, least_kept, least_left_out)
+        for name in sorted(chosen, key=lambda name: (-kept[name], -left_out[name], name))
     ]
-    if others:
+    if others := left_out.keys() - chosen:
         components.append(
             MappedComponent(
                 name=f"[{len(others):,} others]",
-                plain_bytes=None if plain is None else _count_bytes(plain, others),
-                kept_bytes=_count_bytes(shipped, others),
+                plain_bytes=sum(before[name] for name in others) if plain else None,
+                kept_bytes=sum(kept[name] for name in others),
             )
         )
     return ByteMap(artifact=artifact, variant=variant, components=tuple(components))
 
 
-def _list_names(shipped: ByteTable, plain: ByteTable | None) -> set[str]:
-    return {*shipped.components, *(plain.components if plain else ())}
-
-
-def _count_bytes(table: ByteTable, names: Iterable[str]) -> int:
-    return sum(sum(table.components.get(name, {}).values()) for name in names)
-
-
-def _choose_components(shipped: ByteTable, plain: ByteTable | None) -> list[str]:
-    names = _list_names(shipped, plain)
-    kept = {name: _count_bytes(shipped, [name]) for name in names}
-    left_out = {name: _count_bytes(plain, [name]) - kept[name] if plain else 0 for name in names}
-    chosen = {*_take(kept, MOST_COMPONENTS), *_take(left_out, MOST_COMPONENTS)}
-    return sorted(chosen, key=lambda name: (-kept[name], -left_out[name], name))
+def _total(table: ByteTable) -> Counter[str]:
+    return Counter({name: sum(labels.values()) for name, labels in table.components.items()})
 
 
 def _take(sizes: Mapping[str, int], most: int, least_bytes: int = 1) -> list[str]:
@@ -210,39 +200,25 @@ def _map_component(
 ) -> MappedComponent:
     kept = Counter(shipped.components.get(name, {}))
     before = Counter(plain.components.get(name, {})) if plain else Counter[str]()
-    listed = _take(_list_named(kept), _MOST_KEPT, least_kept)
-    if plain is not None:
-        # A symbol may be among the smaller ones of one table and have a row in the other.
-        left_out = Counter(_list_named(before)) - kept
-        listed += _take(left_out, _MOST_LEFT_OUT, least_left_out)
+    named, left_out = kept.copy(), before - kept
+    del named[SMALLER], left_out[SMALLER]
+    listed = _take(named, _MOST_KEPT, least_kept)
+    # A symbol may be among the smaller ones of one table and have a row in the other.
+    listed += _take(left_out, _MOST_LEFT_OUT, least_left_out)
+    # Not of what is too small for the table.
+    known = plain is not None and SMALLER not in before
     symbols = [
         MappedSymbol(
             label=label,
-            plain_bytes=before[label] if _is_known(label, before, plain) else None,
+            plain_bytes=before[label] if known or label in before else None,
             kept_bytes=kept[label],
         )
         for label in dict.fromkeys(listed)
     ]
+    symbols.sort(key=lambda each: (-each.kept_bytes, -(each.plain_bytes or 0), each.label))
     return MappedComponent(
         name=name,
         plain_bytes=None if plain is None else before.total(),
         kept_bytes=kept.total(),
-        symbols=tuple(sorted(symbols, key=_rank)),
+        symbols=tuple(symbols),
     )
-
-
-def _list_named(sizes: Mapping[str, int]) -> dict[str, int]:
-    return {label: size_bytes for label, size_bytes in sizes.items() if label != SMALLER}
-
-
-def _least_of(table: ByteTable) -> int:
-    return max(1, _count_bytes(table, table.components) // _LEAST_SHARE)
-
-
-def _is_known(label: str, before: Counter[str], plain: ByteTable | None) -> bool:
-    """Not of what is too small for the table."""
-    return plain is not None and (label in before or SMALLER not in before)
-
-
-def _rank(symbol: MappedSymbol) -> tuple[int, int, str]:
-    return -symbol.kept_bytes, -(symbol.plain_bytes or 0), symbol.label

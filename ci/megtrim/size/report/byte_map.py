@@ -7,9 +7,8 @@ not stretched. Each picture is laid out twice, for wide screens and for phones. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from megtrim.config.units import format_bytes
 from megtrim.elf.symbol_names import without_arguments
@@ -19,7 +18,7 @@ from megtrim.size.byte_table import ByteMap, MappedComponent
 from megtrim.util.value import Value
 
 
-class Tile(Value):
+class Tile(NamedTuple):
     x: float
     y: float
     width: float
@@ -32,7 +31,7 @@ def layout(values: Sequence[int], *, width: float, height: float) -> tuple[Tile,
         return ()
     scale = width * height / sum(values)
     areas = [value * scale for value in values]
-    free = Tile(x=0.0, y=0.0, width=width, height=height)
+    free = Tile(0.0, 0.0, width, height)
     tiles: list[Tile] = []
     while len(tiles) < len(areas):
         row = _find_row(areas[len(tiles) :], min(free.width, free.height))
@@ -58,23 +57,17 @@ def _worst(row: Sequence[float], side: float) -> float:
 
 def _place_row(row: Sequence[float], free: Tile) -> tuple[list[Tile], Tile]:
     """Put ``row`` along the shorter side of ``free``; return its tiles and what is left."""
-    total = sum(row)
+    wide = free.width >= free.height
+    depth = sum(row) / (free.height if wide else free.width)
     tiles = []
-    if free.width >= free.height:
-        depth = total / free.height
-        at = free.y
-        for area in row:
-            tiles.append(Tile(x=free.x, y=at, width=depth, height=area / depth))
-            at += area / depth
-        rest = Tile(x=free.x + depth, y=free.y, width=free.width - depth, height=free.height)
-    else:
-        depth = total / free.width
-        at = free.x
-        for area in row:
-            tiles.append(Tile(x=at, y=free.y, width=area / depth, height=depth))
-            at += area / depth
-        rest = Tile(x=free.x, y=free.y + depth, width=free.width, height=free.height - depth)
-    return tiles, rest
+    at = free.y if wide else free.x
+    for area in row:
+        side = area / depth
+        tiles.append(Tile(free.x, at, depth, side) if wide else Tile(at, free.y, side, depth))
+        at += side
+    if wide:
+        return tiles, Tile(free.x + depth, free.y, free.width - depth, free.height)
+    return tiles, Tile(free.x, free.y + depth, free.width, free.height - depth)
 
 
 Part = TypeVar("Part")
@@ -136,32 +129,36 @@ def draw_map(found: ByteMap) -> tuple[BytePicture, ...]:
 
 
 def _iter_components(found: ByteMap, screen: Screen) -> Iterator[ByteCell]:
-    colours = _choose_colours(found.components)
-    sizes = [(each, each.kept_bytes) for each in found.components]
-    for parts, kept_bytes, tile in _place_components(sizes, screen):
-        name, text = _name([each.name for each in parts]), format_bytes(kept_bytes)
-        inside = Tile(
-            x=tile.x, y=tile.y + _HEAD, width=tile.width, height=max(tile.height - _HEAD, 0.0)
-        )
+    tops = dict.fromkeys(_top(component) for component in found.components)
+    colours = {top: number % _COLOURS for number, top in enumerate(tops)}
+    single, several = (
+        [(each, each.kept_bytes) for each in found.components if each.stands_for_several is rest]
+        for rest in (False, True)
+    )
+    frame = Tile(0.0, 0.0, screen.width, screen.height)
+    for parts, kept_bytes, tile in _place(single, several, frame, screen.least_share):
+        name = one_line(parts[0].name) if len(parts) == 1 else "smaller ones"
+        text = format_bytes(kept_bytes)
+        inside = Tile(tile.x, tile.y + _HEAD, tile.width, max(tile.height - _HEAD, 0.0))
         divided = len(parts) == 1 and min(inside.width, inside.height) >= _LEAST_INSIDE
         colour = colours[_top(parts[0])]
+        plain_bytes = sum(part.plain_bytes or 0 for part in parts)
+        of = f" of {format_bytes(plain_bytes)}" if plain_bytes else ""
         yield _cell(
             tile,
             screen,
             name=name,
             head=text if divided else "",
             detail="" if divided else text,
-            title=f"{name}: {_describe(parts, kept_bytes, found)}",
+            title=f"{name}: {text}{of} ({percent(kept_bytes / found.kept_bytes)} of the file)",
             colour=colour,
         )
         if divided:
             yield from _iter_symbols(parts[0], inside, screen, colour)
 
 
-def _describe(parts: Sequence[MappedComponent], kept_bytes: int, found: ByteMap) -> str:
-    plain_bytes = sum(part.plain_bytes or 0 for part in parts)
-    of = f" of {format_bytes(plain_bytes)}" if plain_bytes else ""
-    return f"{format_bytes(kept_bytes)}{of} ({percent(kept_bytes / found.kept_bytes)} of the file)"
+def _top(component: MappedComponent) -> str:
+    return component.name.partition("/")[0]
 
 
 def _iter_symbols(
@@ -186,15 +183,6 @@ def _iter_symbols(
         )
 
 
-def _place_components(
-    sizes: Sequence[tuple[MappedComponent, int]], screen: Screen
-) -> Iterator[tuple[list[MappedComponent], int, Tile]]:
-    frame = Tile(x=0.0, y=0.0, width=screen.width, height=screen.height)
-    single = [each for each in sizes if not each[0].stands_for_several]
-    several = [each for each in sizes if each[0].stands_for_several]
-    return _place(single, several, frame, screen.least_share)
-
-
 def _place(
     sizes: Sequence[tuple[Part, int]], rest: Sequence[tuple[Part, int]], frame: Tile, least: float
 ) -> Iterator[tuple[list[Part], int, Tile]]:
@@ -207,20 +195,7 @@ def _place(
         large.append(([part for part, _ in small], sum(size for _, size in small)))
     tiles = layout([size for _, size in large], width=frame.width, height=frame.height)
     for (parts, size), tile in zip(large, tiles, strict=True):
-        yield parts, size, replace(tile, x=frame.x + tile.x, y=frame.y + tile.y)
-
-
-def _choose_colours(components: Sequence[MappedComponent]) -> Mapping[str, int]:
-    tops = dict.fromkeys(map(_top, components))
-    return {top: number % _COLOURS for number, top in enumerate(tops)}
-
-
-def _top(component: MappedComponent) -> str:
-    return component.name.partition("/")[0]
-
-
-def _name(names: Sequence[str]) -> str:
-    return one_line(names[0]) if len(names) == 1 else "smaller ones"
+        yield parts, size, tile._replace(x=frame.x + tile.x, y=frame.y + tile.y)
 
 
 def _shorten_symbol(name: str) -> str:
