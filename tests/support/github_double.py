@@ -19,7 +19,7 @@ import re
 import socket
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_httpserver.httpserver import HTTPServerBase
@@ -42,16 +42,22 @@ class Call:
         return f"{self.method} {self.path}"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Fault:
+    """What happens to the next ``times`` requests whose path fits the pattern ``path``.
+
+    ``status`` 0 cuts the connection without an answer; one below 300 is only late. ``acts``: what
+    was asked is done all the same. ``delay_s``: the answer comes that much later.
+    """
+
     method: str
-    path: re.Pattern[str]
-    status: int
-    times: int
-    headers: Mapping[str, str]
-    message: str
-    acts: bool
-    delay_s: float
+    path: str
+    status: int = 500
+    times: int = 1
+    headers: Mapping[str, str] = field(default_factory=dict)
+    message: str = "Something is wrong"
+    acts: bool = False
+    delay_s: float = 0.0
 
 
 class GithubDouble(HTTPServerBase):
@@ -81,35 +87,8 @@ class GithubDouble(HTTPServerBase):
             known[name] = Repository(name, id=len(known) + 1, **fields)
         return known[name]
 
-    def fail(
-        self,
-        method: str,
-        path: str,
-        *,
-        status: int = 500,
-        times: int = 1,
-        headers: Mapping[str, str] | None = None,
-        message: str = "Something is wrong",
-        acts: bool = False,
-        delay_s: float = 0.0,
-    ) -> None:
-        """Let the next ``times`` requests whose path fits the pattern ``path`` fail.
-
-        ``status`` 0 cuts the connection without an answer; one below 300 is only late. ``acts``:
-        what was asked is done all the same. ``delay_s``: the answer comes that much later.
-        """
-        self._faults.append(
-            Fault(
-                method=method,
-                path=re.compile(path),
-                status=status,
-                times=times,
-                headers=headers or {},
-                message=message,
-                acts=acts,
-                delay_s=delay_s,
-            )
-        )
+    def fail(self, method: str, path: str, **changes: Any) -> None:
+        self._faults.append(Fault(method, path, **changes))
 
     def recover(self) -> None:
         self._faults.clear()
@@ -150,7 +129,11 @@ class GithubDouble(HTTPServerBase):
 
     def _fault(self, request: Request) -> Fault | None:
         for fault in self._faults:
-            if fault.times and fault.method == request.method and fault.path.search(request.path):
+            if (
+                fault.times
+                and fault.method == request.method
+                and re.search(fault.path, request.path)
+            ):
                 fault.times -= 1
                 return fault
         return None

@@ -46,8 +46,6 @@ class DeviceIdentity(Value):
 
 
 class ScenarioOutcome(Value):
-    """How a scenario ended on the reduced build, on one machine."""
-
     status: ScenarioStatus
     text: str
     time_s: float

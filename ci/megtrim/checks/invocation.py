@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, assert_never
+from typing import Literal
 
 from megtrim.checks.statuses import CheckKind
 from megtrim.config.config_id import DEFAULT_CONFIG, suffix_of
@@ -14,12 +15,9 @@ DEFAULT_OUT = "megtrim-out"
 REPORT_ARTIFACT = "megtrim-report"
 BASELINE_FILE = "baseline.json"
 _WEIGH = ("size", "trim", "stage verdict")
-"""Verbs that compare sizes with a baseline."""
 
 
 class Options(Value):
-    """The options of a verb that reads a configuration, from the command line to the stages."""
-
     config: Path = Path(DEFAULT_CONFIG)
     out: Path = Path(DEFAULT_OUT)
     engine: Path | None = None
@@ -31,7 +29,6 @@ class Options(Value):
     accept: bool = False
     again: bool = False
     form: str = ""
-    """Form of the report to print in place of a table."""
     scenario: str | None = None
     baseline: Path | None = None
     """Sizes that growth is measured against, in place of those that the configuration names."""
@@ -138,6 +135,19 @@ APPROVE_JOB = "approve the device job in its run"
 BRING_DEVICE_BACK = "bring a device of this class back, and run the check again"
 CHECK_CLOCK = "look at the clock of the machine that ran it, and run the device job again"
 LOOK_AT_DEVICE = "nothing is known about the product: look at the device, then try again"
+_SUGGESTIONS: Mapping[ScenarioKind, str] = {
+    # It was traced by this chain, so its runs differ from each other.
+    CheckKind.TRAP: "it was traced just now and ran otherwise here: name its CPU in classes, "
+    "record its algo_cache, or name the functions in trim.keep",
+    CheckKind.PARITY: "compare the same scenario on plain and profile; "
+    "verify.tolerance allows a difference that you accept",
+    CheckKind.ENGINE: "no region is missing, so trimming is not at fault: "
+    "look at the model, its input and the engine's message",
+    CheckKind.TRACE: "the run that was to be traced failed: mend what its log shows, "
+    "and trim again",
+    CheckKind.DEVICE: LOOK_AT_DEVICE,
+    CheckKind.COVERAGE: "bring a device of its class back, and verify it there",
+}
 
 
 def suggest_accepting(invocation: Invocation) -> str:
@@ -148,39 +158,11 @@ def suggest_accepting(invocation: Invocation) -> str:
 
 
 def suggest_for_scenario(kind: ScenarioKind, invocation: Invocation) -> str:
-    match kind:
-        case CheckKind.TRAP:
-            return _after_trap(invocation)
-        case CheckKind.PARITY:
-            return (
-                "compare the same scenario on plain and profile; "
-                "verify.tolerance allows a difference that you accept"
-            )
-        case CheckKind.ENGINE:
-            return (
-                "no region is missing, so trimming is not at fault: "
-                "look at the model, its input and the engine's message"
-            )
-        case CheckKind.TRACE if invocation.committed:
-            return f"if the change is meant, {suggest_accepting(invocation)}"
-        case CheckKind.TRACE:
-            return "the run that was to be traced failed: mend what its log shows, and trim again"
-        case CheckKind.DEVICE:
-            return LOOK_AT_DEVICE
-        case CheckKind.COVERAGE:
-            return "bring a device of its class back, and verify it there"
-        case _:
-            assert_never(kind)
-
-
-def _after_trap(invocation: Invocation) -> str:
-    if invocation.committed:
+    if kind is CheckKind.TRAP and invocation.committed:
         return f"if it is meant to run these, {suggest_accepting(invocation)}"
-    # It was traced by this chain, so its runs differ from each other.
-    return (
-        "it was traced just now and ran otherwise here: name its CPU in classes, record its "
-        "algo_cache, or name the functions in trim.keep"
-    )
+    if kind is CheckKind.TRACE and invocation.committed:
+        return suggest_for_keep_set(invocation)
+    return _SUGGESTIONS[kind]
 
 
 def suggest_for_probe(invocation: Invocation) -> str:

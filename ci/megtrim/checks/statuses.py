@@ -1,7 +1,4 @@
-"""The statuses in a verdict: how checks and scenarios end. Pure.
-
-And the verdict that follows from the statuses of all checks.
-"""
+"""The statuses in a verdict: how checks and scenarios end, and what they add up to. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from megtrim.util.wording import count
 if TYPE_CHECKING:
     pass
 Outcome: TypeAlias = Any
-"""A :class:`~.outcome.ScenarioOutcome`, or its document with keys as attributes."""
+"""A :class:`~.check.ScenarioOutcome`, or its document with keys as attributes."""
 
 
 class VerdictKind(StrEnum):
@@ -103,7 +100,6 @@ MEANINGS = {
     VerdictKind.INCONCLUSIVE: "Nothing failed, but what was seen does not prove that it works.",
 }
 
-
 # An icon never appears without its word.
 VERDICT_SIGNS = {
     VerdictKind.PASS: "✅",
@@ -111,7 +107,6 @@ VERDICT_SIGNS = {
     VerdictKind.UNVERIFIED: "⚠️",
     VerdictKind.INCONCLUSIVE: "❔",
 }
-
 
 CHECK_SIGNS = {
     CheckStatus.PASS: "✅ pass",
@@ -121,7 +116,6 @@ CHECK_SIGNS = {
     CheckStatus.INCONCLUSIVE: "❔ inconclusive",
     CheckStatus.SKIPPED: "◽ skipped",
 }
-
 
 SCENARIO_STATUSES = {
     ScenarioStatus.PASS: CheckStatus.PASS,

@@ -1,9 +1,8 @@
 """The bundle: what a hosted build gives to device jobs, so that they need nothing else.
 
 ``bundle.json`` next to ``files/<sha256>``: programs, models, inputs, algorithm caches and the keep
-set; if functions are trimmed, also the *named* link of each program. The runs and contests that it
-requests are values of a fixed shape; nothing in it is executed on the machine that reads it. Pure:
-text in, values out.
+set; if functions are trimmed, also the *named* link of each program. Nothing in it is executed on
+the machine that reads it, and command lines name only files of the run directory. Pure.
 """
 
 from __future__ import annotations
@@ -152,8 +151,6 @@ class BundleInput(Value):
 
 
 class BundleScenario(Value):
-    """One scenario and all that a run of it needs; files are given by sha256."""
-
     id: str
     cpu_class: Annotated[Name, Field(alias="class")]
     model: Digest
@@ -172,7 +169,6 @@ class BundleScenario(Value):
     """Name of the application that runs; empty: the engine's own program."""
     environment: Environment = ()
     link: Digest | None = None
-    """Identity of the link whose functions are recorded, None where none are."""
 
     def __post_init__(self) -> None:
         require_scenario("scenario", self.id, cpu_class=self.cpu_class)
@@ -204,8 +200,6 @@ class BundleApplication(Value):
 
 
 class ProvenScenario(Value):
-    """A scenario that no device needs to run, because its proof is recent enough."""
-
     id: str
     cpu_class: Annotated[Name, Field(alias="class")]
     binding: Digest
@@ -391,7 +385,6 @@ class BundleContest(Value):
 
     @property
     def held(self) -> Contest:
-        """The contest of one that devices are asked for."""
         if self.contest is None:
             msg = f"{self.id} is not held"
             raise TypeError(msg)

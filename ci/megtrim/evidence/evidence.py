@@ -1,13 +1,9 @@
 """Evidence: what a device job brings back, and the set of proofs that a report hands on.
 
-Both have one form: a set with an entry for each machine that ran something.
-``evidence.json`` next to ``files/<sha256>``, which holds traces, algorithm caches, lists of
-functions and records of contests. It comes from another machine, where a pull request's program
-ran, so every text in it is checked for its form and size.
-
-A proof is a verification that passed. It counts for exactly what it is bound to: the same
-programs, model, arguments, inputs, keep set and tolerance. The newest one of each scenario is
-handed on. Pure.
+``evidence.json`` has an entry for each machine that ran something; next to it are traces, algorithm
+caches, lists of functions and records of contests, ``files/<sha256>``. It comes from another
+machine, where a pull request's program ran, so every text in it is checked for form and size.
+A proof is a verification that passed, and counts for exactly what it is bound to. Pure.
 """
 
 from __future__ import annotations
@@ -98,8 +94,6 @@ class EvidenceResult(ScenarioOutcome):
 
 
 class Evidence(Value):
-    """The results of one device job, on one machine, on one day."""
-
     version: int = VERSION
     config: Line
     purpose: JobPurpose
@@ -177,7 +171,6 @@ def expect_configuration(what: str, found: str, expected: str) -> None:
 
 
 def expect_evidence_of(expected: str, what: str, entries: Iterable[Evidence]) -> None:
-    """Raise InputError if an entry is of another configuration; ``what`` is it called."""
     for each in entries:
         expect_configuration(f"{what} by {each.device.name}", each.config, expected)
 
@@ -286,7 +279,6 @@ def list_results(evidence: Evidence, folder: Path = Path()) -> list[DeviceResult
 
 
 def newest(entries: Iterable[Evidence]) -> Mapping[str, DeviceResult]:
-    """Return the newest proof of each scenario, by its id, sorted."""
     found: dict[str, DeviceResult] = {}
     for evidence in entries:
         if evidence.purpose is not JobPurpose.VERIFY:

@@ -80,7 +80,6 @@ def are_variables(variables: Variables) -> bool:
 
 
 def is_bounded(tolerance: Tolerance) -> bool:
-    """Tell whether some difference exceeds a tolerance."""
     return tolerance.absolute <= _LARGEST_TOLERANCE and tolerance.relative < 1
 
 

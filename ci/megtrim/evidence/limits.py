@@ -19,9 +19,7 @@ FILES = "files"
 ENDING_FILE = "ending.json"
 
 MOST_RESULTS = 1000
-"""Results of one device job."""
 MOST_ITEMS = 10_000
-"""Entries of any other list."""
 LONGEST_LINE = 4096
 LONGEST_LOG = 65_536
 

@@ -1,9 +1,7 @@
 """Times that devices took: the record of each contest, and which of all results counts.
 
-A record is a file of the evidence. The judge gets samples, never a judgement, and samples that
-contradict their contest prove nothing. A contest for which nothing counts is lost, as it would be
-if the device had failed here: an InfrastructureFailure, never a pass, and no other contest is lost
-with it. Pure.
+The judge gets samples, never a judgement, and samples that contradict their contest prove nothing.
+A contest for which nothing counts is an InfrastructureFailure, never a pass. Pure.
 """
 
 from __future__ import annotations
@@ -109,7 +107,6 @@ class TimedContest(Value):
     entry: str
     """Name of the configured device that the machine is."""
     result: ContestResult | None
-    """None: the machine cannot hold the contest."""
     skipped: str = ""
 
     @property
@@ -180,7 +177,9 @@ class TimesJudge(Value):
                 return TimedContest(device=device, entry=entry.name, result=None, skipped=text)
             raise InfrastructureFailure(text, hint=_HINT, attempts=result.attempts)
         try:
-            record = _load_record(brought)
+            source = str(brought.file(result.times))
+            data = brought.load(result.times, most=LARGEST_RECORD) or b""
+            record = parse_record(decode(data, shown=source), source=source)
             expect_of(record, asked)
             status = record.result.status
             if STATUSES[status] is not result.status:
@@ -222,13 +221,6 @@ def read_times(
     return found, tuple(unusable)
 
 
-def _load_record(brought: DeviceResult) -> ContestRecord:
-    digest = brought.result.times
-    data = brought.load(digest, most=LARGEST_RECORD) or b""
-    source = str(brought.file(digest))
-    return parse_record(decode(data, shown=source), source=source)
-
-
 def expect_of(record: ContestRecord, asked: BundleContest) -> None:
     """Raise Contradiction for a record that no run of this contest leaves."""
     if (record.contest, record.binding) != (asked.id, asked.binding):
@@ -262,7 +254,6 @@ def _list_objections(result: ContestResult, contest: Contest) -> Iterator[str]:
 
 
 def _list_places(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
-    """Object to samples that no turn of the contest is for."""
     names = {each.name for _, each in contest.sides}
     contestants: set[tuple[int, str]] = set()
     positions: set[tuple[int, int]] = set()
@@ -289,7 +280,6 @@ def _list_gaps(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
 
 
 def _list_lengths(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
-    """Object to processes of one contest that did not make equally many iterations."""
     whole = [each for each in samples if Mark.DAMAGED_LOG not in each.marks]
     counts = sorted({len(each.iterations_ms) for each in whole})
     least = max(each.commands[-1].iterations for _, each in contest.sides)

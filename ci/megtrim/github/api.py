@@ -1,8 +1,7 @@
 """GitHub's REST API, as far as megtrim needs it: JSON, pages, downloads.
 
-Every call has a deadline, a bounded response and bounded retries, and returns a value or raises a
-failure that says what to do. The token goes to the API's own host and nowhere else, and never into
-a message; what a server wrote is reduced to one printable line.
+Every call has a deadline, a bounded response and bounded retries. The token goes to the API's own
+host alone, and never into a message; what a server wrote is reduced to one printable line.
 """
 
 from __future__ import annotations
@@ -231,7 +230,6 @@ class Api:
     def _try(
         self, call: _Call, *, backoff_s: float
     ) -> tuple[_Answer | InfrastructureFailure, float | None]:
-        """Send it once; return the response, or the failure and the pause before a retry."""
         try:
             answer = self._exchange(call)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
@@ -330,7 +328,6 @@ def text_at(answer: Any, *keys: str) -> str:
 
 
 def number_at(answer: Any, key: str) -> int:
-    """Return a number that names something. Raises InfrastructureFailure if there is none."""
     number = find_at(answer, key)
     if type(number) is not int or number < 1:
         refuse_answer(f"holds no {key}")

@@ -76,8 +76,6 @@ class Base(Value):
 
 
 class FoundBaseline(Value):
-    """A baseline, or none; ``source`` describes it in one line."""
-
     how: BaselineSource
     source: str
     base: Base | None
@@ -95,8 +93,6 @@ class FoundBaseline(Value):
 
 
 class StoredBaseline(Value):
-    """An artifact, as the list of artifacts describes it."""
-
     id: Annotated[int, Field(strict=True)]
     run_id: Annotated[int, Field(strict=True), at("workflow_run", "id")]
     sha: Annotated[Commit, at("workflow_run", "head_sha")]
@@ -181,8 +177,6 @@ def _base(sha: str, branch: str, what: str) -> Base:
 
 
 class _Search:
-    """Lists artifacts, checks their runs, opens them, and collects warnings."""
-
     def __init__(self, api: Api, event: Event, *, config: str, quick: bool) -> None:
         self._api = api
         self._event = event
@@ -193,7 +187,6 @@ class _Search:
         self.warnings: list[str] = []
 
     def list_artifacts(self, name: str) -> tuple[StoredBaseline, ...]:
-        """Return this repository's own artifacts of that name that can be read, newest first."""
         path = f"{self._root}/actions/artifacts"
         pages = self._api.pages(path, key="artifacts", params={"name": name}, most=_MOST_ARTIFACTS)
         found: list[StoredBaseline] = []

@@ -41,7 +41,6 @@ _PARTS = {
     "push": "before",
     "merge_group": "merge_group",
 }
-"""What is read of an event's file, besides the repository."""
 
 T = TypeVar("T")
 
@@ -143,7 +142,6 @@ class Event(Value):
 
     @property
     def of_default_branch(self) -> bool:
-        """Whether it is about the default branch itself, not about a proposed change."""
         if self.name == "schedule":
             return True
         own = self.default_branch and f"refs/heads/{self.default_branch}"

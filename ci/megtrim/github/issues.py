@@ -34,8 +34,6 @@ class TrackedIssue(Value):
 
 
 class IssueTracker:
-    """The issues with one label in one repository (OWNER/NAME)."""
-
     def __init__(self, api: Api, repository: str, *, label: str) -> None:
         self._api = api
         self._path = f"/repos/{repository}/issues"
@@ -138,7 +136,6 @@ def _is_own_comment(item: dict[str, Any], mark: str) -> bool:
 
 
 def _fit_body(body: str, mark: str) -> str:
-    """Return the body with its marker, cut at the end of a line if it is too long."""
     text = normalize_body(body.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd"))
     room = LONGEST_COMMENT - len(mark) - 2
     units = text.encode("utf-16-le")

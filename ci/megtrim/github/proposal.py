@@ -1,8 +1,7 @@
 """Proposes a new keep set: one commit on a branch of its own, a pull request, and its checks.
 
-Repeating it with the same keep set changes nothing; a run that was
-interrupted or overtaken is completed by the next one. The branch moves in one step: if it were
-reset to its base first, GitHub would close its pull request.
+Repeating it changes nothing; a run that was interrupted or overtaken is completed by the next one.
+The branch moves in one step: if it were reset to its base, GitHub would close its pull request.
 """
 
 from __future__ import annotations
@@ -123,7 +122,6 @@ class PullRequestProposer:
                 yield text_at(entry, "path"), text_at(entry, "sha")
 
     def propose(self, change: FolderChange, base_commit: str, body: str) -> PullRequestState:
-        """Move the branch to one commit on ``base_commit``, and give its pull request ``body``."""
         commit, moved = self._on_branch(change, base_commit)
         pull, is_new = self._open_pull_request(change, body)
         number = number_at(pull, "number")
@@ -198,7 +196,6 @@ class PullRequestProposer:
         return text_at(self._api.send("POST", f"{self._root}/git/commits", commit), "sha")
 
     def _open_pull_request(self, change: FolderChange, body: str) -> tuple[dict[str, Any], bool]:
-        """Return the open pull request of the branch, and whether it is new."""
         there = self._find_open(change)
         if there is not None:
             return there, False

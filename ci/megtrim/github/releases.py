@@ -95,7 +95,6 @@ class ReleasePublisher:
         return self._api.download(path, limit_bytes=_LARGEST_DOCUMENT, accept=_BYTES)
 
     def _expect_tag(self, wanted: WantedRelease) -> None:
-        """Refuse a tag that is not at the commit that was built."""
         found = self._api.get(f"{self._path}/git/ref/tags/{quote(wanted.tag)}")
         if text_at(found, "object", "type") == "tag":  # one with a text of its own
             found = self._api.get(f"{self._path}/git/tags/{text_at(found, 'object', 'sha')}")

@@ -44,7 +44,6 @@ def write_output(env: Mapping[str, str], name: str, value: str) -> None:
 
 
 def add_summary(env: Mapping[str, str], text: str) -> None:
-    """Add Markdown to the job summary, cut at the end of a line if it is too long."""
     if not env.get("GITHUB_STEP_SUMMARY"):
         return
     path = Path(env["GITHUB_STEP_SUMMARY"])
@@ -58,7 +57,6 @@ def add_summary(env: Mapping[str, str], text: str) -> None:
 
 
 def annotation(level: str, message: str, *, title: str, file: str = "", line: int = 0) -> str:
-    """Return the line that a step prints to annotate a file; ``line`` 0 means the whole file."""
     if level not in LEVELS:
         msg = f"not a level of an annotation: {level!r}"
         raise ValueError(msg)

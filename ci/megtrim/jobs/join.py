@@ -74,7 +74,6 @@ _FAILED_AT: Mapping[ScenarioStatus, ScenarioKind] = {
 
 class DeviceFindings(Value):
     bundle: Bundle | None
-    """None: no device was requested."""
     evidence: tuple[Evidence, ...]
     proofs: EvidenceSet
     pending: PendingReason | None
@@ -129,10 +128,7 @@ def _replace_checks(verdict: Verdict, checks: Iterable[Check], *, found: str) ->
 
 
 def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
-    """Refuse a bundle of another build: results for that one say nothing about this one.
-
-    The trap of a scenario without a check would be lost.
-    """
+    """Refuse a bundle of another build: the trap of a scenario without a check would be lost."""
     expect_configuration("the bundle", bundle.config, verdict.invocation.config)
     if bundle.purpose is not JobPurpose.VERIFY:
         msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to verify"
@@ -149,7 +145,6 @@ def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
 
 
 def _of_build(verdict: Verdict, added: Sequence[Check]) -> list[Check]:
-    """Return the checks of the build, but those of which a device tells itself."""
     replaced = {check.id for check in added}
     for check in verdict.checks:
         if check.kind is CheckKind.DEVICE and check.status is not CheckStatus.INFRASTRUCTURE:
@@ -159,7 +154,6 @@ def _of_build(verdict: Verdict, added: Sequence[Check]) -> list[Check]:
 
 
 def _add_devices(verdict: Verdict, devices: Iterable[DeviceIdentity]) -> tuple[DeviceIdentity, ...]:
-    """Return the verdict's devices and others, each once, by name."""
     known: dict[str, DeviceIdentity] = {}
     for device in (*verdict.devices, *devices):
         known.setdefault(device.name, device)
@@ -226,7 +220,6 @@ class _Devices:
         return as_set(kept.values())
 
     def _expect_within_tolerance(self) -> None:
-        """Refuse a pass whose outputs differ by more than the bundle allows."""
         for scenario in self._bundle.scenarios:
             for found in filter(lambda found: found.passed, self._fitting(scenario.id)):
                 for output in found.result.outputs:

@@ -1,7 +1,7 @@
 """From a context whose programs are built to the bundle that device jobs get.
 
-What is asked of devices, and what is left out because a proof of exactly it is young enough, is
-decided here alone: the matrix of jobs and the bundle agree by construction.
+What is asked of devices, and what is left out for a proof, is decided here alone: the matrix of
+jobs and the bundle agree by construction.
 """
 
 from __future__ import annotations
@@ -82,17 +82,12 @@ class Selection(Value):
     """Left out for a proof."""
 
     def counts(self, *, runners: frozenset[str], on_runners: bool) -> dict[str, int]:
-        """Return how many are asked of each class that a runner's device stands for, or not."""
         names = (scenario.cpu_class.name for scenario, _ in self.asked)
         return dict(Counter(name for name in names if (name in runners) is on_runners))
 
 
 def purpose_of(config: Config, *, proves: bool, functions: bool) -> JobPurpose:
-    """Return what devices are for: to prove what was made, else to tell what runs.
-
-    That is regions first; ``functions`` are next where they are trimmed, and first where nothing
-    is traced.
-    """
+    """Return what devices are for: to prove, else to tell what runs: regions first, if traced."""
     if proves:
         return JobPurpose.VERIFY
     record = trims_plain_build(config) or (functions and trims_functions(config))
@@ -169,11 +164,7 @@ def _list_timed(session: Session) -> Iterator[Task]:
 
 
 def describe_times(session: Session) -> BundleTimes:
-    """Return what a bundle says of times.
-
-    Every contest of the configuration is in it, in its order: those that are not held bear the
-    reason, so that the report of the devices' times has all rows.
-    """
+    """Return every contest of the configuration, in its order: those not held bear the reason."""
     config = session.request.config.perf
     return BundleTimes(
         engine=session.services.engine.identity().digest,
@@ -217,11 +208,7 @@ def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
 
 
 def expect_packable(session: Session) -> None:
-    """Refuse scenarios for devices on runners that no bundle takes.
-
-    Found only when it is packed, after the verdict, that would leave the devices out without
-    anyone learning of it in time. Raises InputError naming the line.
-    """
+    """Refuse scenarios for devices on runners that no bundle takes, before anything is built."""
     runners = runner_classes(session.request)
     for each in all_scenarios(session.request.config):
         if each.cpu_class.name not in runners:
@@ -231,11 +218,7 @@ def expect_packable(session: Session) -> None:
 
 
 def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -> Bundle:
-    """Write the bundle to ``to``, a new or empty folder, and return it.
-
-    A bundle that is there already is replaced. Where functions are trimmed, the link that names
-    them is made now if need be.
-    """
+    """Write the bundle to ``to``, a new or empty folder or an earlier bundle, and return it."""
     selection = select(session, purpose, proofs)
     if not selection.asked:
         # Nothing is linked for devices that run nothing.
@@ -295,7 +278,6 @@ def _list_builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, Stag
 def _forms(
     name: str, session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield a program in each variant, and the links of it that tell of its functions."""
     builds, links = _list_builds(session, purpose), session.results.done.get(LINKED)
     if purpose is JobPurpose.RECORD and links is not None:
         for label, path in (
@@ -407,7 +389,6 @@ def _scenario(
 
 
 def _put(to: Path, source: Path) -> str:
-    """Copy a file into the bundle under its digest, once; return that."""
     digest = sha256_file(source)
     target = to / limits.FILES / digest
     if not target.exists():

@@ -89,17 +89,13 @@ class DeviceJob(Value):
 
 class JobResult(Value):
     evidence: EvidenceSet
-    """One entry for each machine that ran something."""
     files: Mapping[str, bytes]
     """Traces, caches, lists of functions and records of contests by sha256."""
     lost: int
 
 
 def run(job: DeviceJob, open_device: Callable[[], Device], console: Console) -> JobResult:
-    """Run the job's scenarios one after another.
-
-    Raises InputError for a bundle that is not whole; everything else is in the evidence.
-    """
+    """Raises InputError for a bundle that is not whole; everything else is in the evidence."""
     worker = _Worker(job=job, console=console)
     try:
         device = open_device()
@@ -131,13 +127,11 @@ class _Worker:
     machines: dict[str, DeviceIdentity] = field(default_factory=dict)
     """By name: those that ran something, and the one asked for where none did."""
     found: dict[str, list[EvidenceResult]] = field(default_factory=dict)
-    """By machine."""
     lost: int = 0
     log: str = ""
     crash: str = ""
 
     def work(self, device: Device) -> None:
-        """Run all scenarios; a device that failed twice in a row is not asked again."""
         failed = 0
         for scenario in self.job.scenarios:
             if failed >= _GIVEN_UP_AFTER:

@@ -16,7 +16,7 @@ ISSUES = r"/issues(/\d+)?$"
 
 def api(method: str, status: int, *, times: int = 1, **more: object) -> Fault:
     def plant(team: Team) -> None:
-        team.github.fail(method, ISSUES, status=status, times=times, **more)  # type: ignore[arg-type]
+        team.github.fail(method, ISSUES, status=status, times=times, **more)
 
     return plant
 

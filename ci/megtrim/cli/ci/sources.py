@@ -135,7 +135,6 @@ def _fetch(request: FetchRequest, config: str, submodules: str) -> None:
 
 
 def _list_needed(work: SourceFetch, kind: str, engine: PurePosixPath) -> list[PurePosixPath]:
-    """Return the engine's own submodules that a build needs, as paths of the project."""
     needed = engines.SUBMODULES.get(kind)
     place, tree = work.holder(engine)
     inside = engine.relative_to(place)

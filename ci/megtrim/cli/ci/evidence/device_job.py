@@ -127,7 +127,6 @@ def run_bundle(
 
 
 def _list_standing(bundle: Bundle, cpu_class: str, *, emulated: bool) -> list[BundleDevice]:
-    """Return the devices of the class here, all of the kind of the first one."""
     of_class = [each for each in bundle.devices if each.cpu_class == cpu_class]
     on_runners = [each for each in of_class if each.runner]
     classes = sorted({each.cpu_class for each in bundle.devices})

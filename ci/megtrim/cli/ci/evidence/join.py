@@ -232,10 +232,7 @@ def _join_times(order: _JoinRequest, verdict: Verdict, bundle: Bundle) -> Verdic
 
 
 def _read_bundle(order: _JoinRequest, verdict: Verdict) -> Bundle | None:
-    """Return the bundle, which says what devices had to run; None if the build failed without it.
-
-    A build that passed must have left one. Raises InfrastructureFailure.
-    """
+    """Return the bundle; None if the build failed, for one that passed must have left it."""
     folder = order.bundle
     if folder is None:
         return None

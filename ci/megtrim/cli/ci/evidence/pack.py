@@ -48,10 +48,7 @@ def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_proofs(path: Path | None, console: Console) -> EvidenceSet:
-    """Return the proofs in a file, none if there is no such file.
-
-    A first run has no baseline, and a step of a workflow cannot leave out an option.
-    """
+    """Return the proofs in a file; a first run has none, and a step cannot leave out an option."""
     if path is not None and path.exists():
         return load_proofs(path)
     if path is not None:
@@ -171,10 +168,6 @@ def _describe_bundle(bundle: Bundle) -> str:
 def describe_jobs(
     session: Session, purpose: JobPurpose, known: EvidenceSet, *, per_job: int
 ) -> dict[str, str]:
-    """Return the jobs that run a bundle, as outputs of a step.
-
-    ``session`` knows what is built. Scenarios with a young proof in ``known`` need no job.
-    """
     selection = bundling.select(session, purpose, known)
     runners = bundling.runner_classes(session.request)
     follows = purpose is JobPurpose.TRACE and trims_functions(session.request.config)

@@ -29,7 +29,6 @@ def open_api(env: Mapping[str, str], event: Event) -> Api:
 
 
 def open_job() -> tuple[Mapping[str, str], Event, Api]:
-    """Return the environment of this job, its event, and the API that it may ask."""
     env = open_processes().env
     event = read_event(env)
     return env, event, open_api(env, event)

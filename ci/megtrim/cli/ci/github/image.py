@@ -99,7 +99,6 @@ def _read_reference(config: Path) -> str:
 
 
 def _of_recipe(recipe: str, folder: Path, docker: DockerClient) -> tuple[bool, str]:
-    """Return whether the folder holds an image that was built now, and the image's ID."""
     images.expect_recipe(recipe)
     tag = images.default_tag(recipe)
     found = images.load(docker, folder, tag)

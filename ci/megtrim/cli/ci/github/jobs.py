@@ -262,7 +262,6 @@ def _expect_of(config: str, keep_set: str, traced: Invocation) -> None:
 
 
 def _parse_committed(texts: Mapping[str, str] | None, console: Console) -> KeepSet | None:
-    """Return the committed keep set; one that cannot be read is as good as none."""
     if not texts:
         return None
     try:

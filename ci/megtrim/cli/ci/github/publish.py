@@ -51,7 +51,6 @@ class _Problems:
         self._lines: list[str] = []
 
     def attempt(self, action: Callable[[], T]) -> T | None:
-        """Return the result of an action; None, with a warning, if it failed."""
         try:
             return action()
         except MegtrimError as error:
@@ -228,7 +227,6 @@ def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
 
 
 def _find_report(reports: Path, artifact: str, chosen: str) -> Path:
-    """Return the folder of a report: its artifact's, or the one that a single artifact is in."""
     folder = reports / artifact
     return folder if folder.exists() or _config_of(reports) != chosen else reports
 
@@ -241,10 +239,6 @@ def _config_of(report: Path) -> str:
 
 
 def _judge(report: Path, chosen: str) -> tuple[int, Verdict | None]:
-    """Return the exit status of a toolchain's gate, and its verdict if there is one.
-
-    Raises MegtrimError for a report that is missing, or is not this toolchain's.
-    """
     _, name = split(chosen)
     found = read_report(report, parse_verdict)
     if isinstance(found, Verdict):

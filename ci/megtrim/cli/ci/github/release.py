@@ -145,7 +145,6 @@ def release_files(folder: Path, notes: Path) -> int:
 
 
 def _read_files(folder: Path, *, leaving_out: Path) -> dict[str, bytes]:
-    """Return the files by name, as SHA256SUMS names them. Raises ProductFailure for others."""
     sums = folder / CHECKSUMS_FILE
     found = read_bytes(sums, most_bytes=_MOST_NOTES_BYTES, expected="the sha256 of each file")
     stated = parse_checksums(decode(found, shown=str(sums)), source=str(sums))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.github_double import GithubDouble
-from unit.cli.ci.github.job import Job
+from unit.cli.ci.github.job import Job, set_variables
 from unit.cli.support import Shell
 
 
@@ -22,17 +22,8 @@ def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
             "head": {"sha": head, "ref": "feature", "repo": repository.brief()},
             "base": {"sha": base, "ref": "main", "repo": repository.brief()},
         }
-        reported.event(
-            "pull_request",
-            {"pull_request": {"number": 7, **ends}, "repository": repository.brief()},
-            REPOSITORY="acme/phone",
-            SHA=head,
-            REF="refs/pull/7/merge",
-            RUN_ID="77",
-            RUN_ATTEMPT="1",
-            API_URL=github.url,
-            TOKEN=github.token,
-            OUTPUT=str(shell.folder / "outputs"),
-        )
+        set_variables(monkeypatch, github, shell.folder, SHA=head, REF="refs/pull/7/merge")
+        content = {"pull_request": {"number": 7, **ends}, "repository": repository.brief()}
+        reported.event("pull_request", content)
         yield reported
         github.check()

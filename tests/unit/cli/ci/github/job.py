@@ -34,11 +34,8 @@ class Job:
         return self.shell("ci", "github", *arguments)
 
     def event(self, name: str, content: dict[str, Any], **variables: str) -> None:
-        path = self.folder / "event.json"
-        path.write_text(json.dumps(content), encoding="utf-8")
-        self.env.setenv("GITHUB_EVENT_NAME", name)
-        self.env.setenv("GITHUB_EVENT_PATH", str(path))
-        for key, value in variables.items():
+        (self.folder / "event.json").write_text(json.dumps(content), encoding="utf-8")
+        for key, value in {"EVENT_NAME": name, **variables}.items():
             self.env.setenv(f"GITHUB_{key}", value)
 
     def outputs(self) -> dict[str, str]:
@@ -53,6 +50,23 @@ class Job:
         return self.folder / "out" / "baseline"
 
 
+def set_variables(
+    env: pytest.MonkeyPatch, github: GithubDouble, folder: Path, **changes: str
+) -> None:
+    """Set what the runner of a job of acme/phone does, whose event is in a file of the folder."""
+    variables = {
+        "EVENT_PATH": str(folder / "event.json"),
+        "REPOSITORY": "acme/phone",
+        "RUN_ID": "77",
+        "RUN_ATTEMPT": "1",
+        "API_URL": github.url,
+        "TOKEN": github.token,
+        "OUTPUT": str(folder / "outputs"),
+    }
+    for name, value in {**variables, **changes}.items():
+        env.setenv(f"GITHUB_{name}", value)
+
+
 @contextmanager
 def open_night(folder: Path, env: pytest.MonkeyPatch) -> Iterator[tuple[GithubDouble, Repository]]:
     with GithubDouble() as github:
@@ -61,21 +75,8 @@ def open_night(folder: Path, env: pytest.MonkeyPatch) -> Iterator[tuple[GithubDo
             repository.commit(branch="main", sha=f"{number:040x}")
         head = repository.commit({"a": "1"}, branch="main")
         env.setenv("MEGTRIM_NOW", repository.now.isoformat())
-        event = folder / "event.json"
-        event.write_text(json.dumps({"repository": repository.brief()}), encoding="utf-8")
-        variables = {
-            "EVENT_NAME": "schedule",
-            "EVENT_PATH": str(event),
-            "REPOSITORY": "acme/phone",
-            "SHA": head,
-            "REF": "refs/heads/main",
-            "RUN_ID": "77",
-            "RUN_ATTEMPT": "1",
-            "API_URL": github.url,
-            "TOKEN": github.token,
-            "OUTPUT": str(folder / "outputs"),
-        }
-        for name, value in variables.items():
-            env.setenv(f"GITHUB_{name}", value)
+        content = json.dumps({"repository": repository.brief()})
+        (folder / "event.json").write_text(content, encoding="utf-8")
+        set_variables(env, github, folder, EVENT_NAME="schedule", SHA=head, REF="refs/heads/main")
         yield github, repository
         github.check()
