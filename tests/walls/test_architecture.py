@@ -31,7 +31,7 @@ ACTING = (
     *("size/growth/build_inputs", "size/pricing"),
     *("size/results", "trim/builds/*", "trim/committed_keepset", "trim/keepset_usage"),
     *("trim/runs/*", "trim/stages/*", "util/console", "util/files"),
-    *("util/input_files", "util/integrity", "util/process", "util/process_output"),
+    *("util/input_files", "util/integrity", "util/process"),
 )
 """Modules that act, or that read what others left in the store; all others decide."""
 WORLDLY = {

@@ -14,8 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from megtrim.chain.session import Session
-from megtrim.config.document import LARGEST_FILE_BYTES, parse_document
-from megtrim.config.edit import append_item, render_document
+from megtrim.config.document import LARGEST_FILE_BYTES, append_item, parse_document, render_yaml
 from megtrim.config.load import LoadedConfig
 from megtrim.config.problems import KeyPath
 from megtrim.config.scenarios import Scenario
@@ -230,7 +229,7 @@ def add(loaded: LoadedConfig, tuned: TunedScenario) -> tuple[Path, bytes]:
         if file.exists():
             msg = f"{file} exists already"
             raise InputError(msg, hint="choose another name with --name, or remove that file")
-        return file, render_document(tuned.item).encode()
+        return file, render_yaml(tuned.item).encode()
     file, path = loaded.source(*tuned.sibling[:-1])
     return file, append_item(_read(file), path, tuned.item, file=str(file))
 

@@ -31,15 +31,15 @@ from types import FrameType
 from typing import IO, Literal
 
 from megtrim.util.environment import select_passed
-from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
-from megtrim.util.process_output import Stream
+from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted, room_hint
 from megtrim.util.value import Value
 
+CAPTURE_LIMIT_BYTES = 16 * 1024 * 1024
+"""What is kept of each stream. If a program prints more, the middle is dropped."""
+_LINE_LIMIT_BYTES = 65536
 GRACE_S = 3.0
 """How long each step of the escalation waits for the program to end."""
-
 LARGEST_READ_BYTES = 1024 * 1024
-
 _ABORT_LOOK_S = 0.1
 _LEFT_BEHIND_S = 0.3
 _LONGEST_LOOK_S = 86_400.0
@@ -283,39 +283,26 @@ def _interrupts_held() -> Iterator[None]:
 def _start(
     command: Command, env: Mapping[str, str], *, log: IO[bytes] | int | None = None
 ) -> subprocess.Popen[bytes]:
-    with (
-        _open_stream(command.stdin, "rb") as stdin,
-        _open_stream(command.stdout_to, "wb") as stdout,
-    ):
-        return _popen(
-            command,
-            env,
-            stdin=stdin or subprocess.DEVNULL,
-            stdout=log or stdout or subprocess.PIPE,
-            stderr=subprocess.STDOUT if command.merge_stderr or log else subprocess.PIPE,
-        )
+    with _open_stream(command.stdin, "rb") as stdin, _open_stream(command.stdout_to, "wb") as out:
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                command.argv,
+                cwd=command.cwd,
+                env=env,
+                stdin=stdin or subprocess.DEVNULL,
+                stdout=log or out or subprocess.PIPE,
+                stderr=subprocess.STDOUT if command.merge_stderr or log else subprocess.PIPE,
+                start_new_session=True,
+                preexec_fn=partial(_prepare, command.cpus, os.getpid()),  # noqa: PLW1509 - no locks
+            )
+
+        return _try_to_start(start, command)
 
 
-def _popen(
-    command: Command,
-    env: Mapping[str, str],
-    *,
-    stdin: IO[bytes] | int,
-    stdout: IO[bytes] | int,
-    stderr: int,
+def _try_to_start(
+    start: Callable[[], subprocess.Popen[bytes]], command: Command
 ) -> subprocess.Popen[bytes]:
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            command.argv,
-            cwd=command.cwd,
-            env=env,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-            preexec_fn=partial(_prepare, command.cpus, os.getpid()),  # noqa: PLW1509 - no locks
-        )
-
     try:
         for pause_s in _WRITTEN_S:
             try:
@@ -426,3 +413,66 @@ def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> Non
         os.killpg(child.pid, number)
     except (ProcessLookupError, PermissionError):
         return  # all have ended, or all belong to another user and may not be killed by us
+
+
+class Stream:
+    """Reads one pipe to its end in a thread, and keeps the head and the tail of its output."""
+
+    def __init__(
+        self, pipe: IO[bytes] | None, *, log: Path | None, on_line: Callable[[str], None] | None
+    ) -> None:
+        self._on_line = on_line
+        self._log_path = log
+        self._log: IO[bytes] | None = None
+        self.failure: Exception | None = None
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._thread = threading.Thread(target=self._read, args=(pipe,), daemon=True)
+        self._thread.start()
+
+    def _read(self, pipe: IO[bytes] | None) -> None:
+        if pipe is None:
+            return
+        try:
+            with pipe:
+                for line in iter(partial(pipe.readline, _LINE_LIMIT_BYTES), b""):
+                    self._keep(line)
+                    # A full disk must not stop the reading: the program would block for ever.
+                    if self.failure is None:
+                        self._report(line)
+        finally:
+            if self._log:
+                self._log.close()
+
+    def _report(self, line: bytes) -> None:
+        try:
+            self._write_log(line)
+            if self._on_line:
+                self._on_line(line.decode("utf-8", "replace").rstrip("\n"))
+        except Exception as error:
+            self.failure = error
+
+    def _write_log(self, line: bytes) -> None:
+        if self._log_path is None:
+            return
+        try:
+            self._log = self._log or self._log_path.open("ab", buffering=0)
+            self._log.write(line)
+        except OSError as error:
+            msg = f"{self._log_path} cannot be written: {error.strerror}"
+            raise InfrastructureFailure(msg, hint=room_hint(error)) from None
+
+    def _keep(self, line: bytes) -> None:
+        half = CAPTURE_LIMIT_BYTES // 2
+        if len(self._head) < half:
+            self._head += line
+            return
+        self._tail += line
+        if len(self._tail) > 2 * half:
+            del self._tail[:-half]
+
+    def wait(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    def text(self) -> str:
+        return (bytes(self._head) + bytes(self._tail)).decode("utf-8", "replace")

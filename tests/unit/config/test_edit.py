@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.config.document import parse_document
-from megtrim.config.edit import append_item
+from megtrim.config.document import append_item, parse_document
 from megtrim.config.problems import KeyPath
 from megtrim.util.errors import InputError
 

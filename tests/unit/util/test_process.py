@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from megtrim.util import process, process_output
+from megtrim.util import process
 from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner, Stream
 from support.clock import alive, until, written_pid
 
 STUBBORN = """import signal,time
@@ -78,7 +78,7 @@ def test_how_a_program_ended_and_what_it_printed(
     options: dict[str, Any],
     expected: tuple[int, str, str],
 ) -> None:
-    monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 10_000)
+    monkeypatch.setattr(process, "CAPTURE_LIMIT_BYTES", 10_000)
     outcome = processes.run(replace(sh(script), **options))
 
     assert (outcome.rc, outcome.stdout, outcome.stderr) == expected
@@ -180,7 +180,7 @@ def test_a_program_that_ended_leaves_nothing_in_the_background(
 def test_long_output_loses_its_middle(
     processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 10_000)
+    monkeypatch.setattr(process, "CAPTURE_LIMIT_BYTES", 10_000)
 
     outcome = processes.run(sh("echo first; seq 100000; echo last; seq 9 >&2"))
 
@@ -469,3 +469,29 @@ def test_a_program_that_someone_still_holds_open_is_started_again(
     monkeypatch.setattr(process, "_WRITTEN_S", (0.01,))
     with program.open("ab"), pytest.raises(InfrastructureFailure, match=r"Text file busy"):
         processes.run(Command(argv=(str(program),), timeout_s=10))
+
+
+def read(*pieces: bytes, log: Path, lines: list[str]) -> Stream:
+    reader, writer = os.pipe()
+    stream = Stream(os.fdopen(reader, "rb"), log=log, on_line=lines.append)
+    for piece in pieces:
+        os.write(writer, piece)
+    os.close(writer)
+    stream.wait(10)
+    return stream
+
+
+def test_output_is_kept_reported_and_logged(tmp_path: Path) -> None:
+    lines: list[str] = []
+    stream = read(b"one\ntw", b"o \xff\nlast", log=tmp_path / "log", lines=lines)
+
+    assert (stream.text(), stream.failure) == ("one\ntwo \ufffd\nlast", None)
+    assert lines == ["one", "two \ufffd", "last"]
+    assert (tmp_path / "log").read_bytes() == b"one\ntwo \xff\nlast"
+
+
+def test_no_pipe_is_no_output() -> None:
+    stream = Stream(None, log=None, on_line=None)
+    stream.wait(10)
+
+    assert (stream.text(), stream.failure) == ("", None)

@@ -15,7 +15,7 @@ from megtrim.cli.options import common, device_option, json_option
 from megtrim.cli.perf.run import emulated_option, expect_real_devices, find_scenarios
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.config_id import split
-from megtrim.config.edit import render_item
+from megtrim.config.document import render_yaml
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario
 from megtrim.config.units import parse_duration
@@ -103,7 +103,7 @@ def tune_flags(
     else:
         show("\n".join(describe_search(chosen.id, search)))
         if tuned:
-            lines = render_item(tuned.item).splitlines()
+            lines = render_yaml([tuned.item]).splitlines()
             show("\n".join(("in megtrim.yaml:", *(f"  {line}" for line in lines))))
     if write and tuned:
         file, edited = add(loaded, tuned)

@@ -19,8 +19,7 @@ from megtrim.build_spec import BuildScript, BuildSpec, Toolchain
 from megtrim.render.markup import clean
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.files import cannot_write, write_atomically
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
-from megtrim.util.process_output import CAPTURE_LIMIT_BYTES
+from megtrim.util.process import CAPTURE_LIMIT_BYTES, Command, CompletedCommand, ProcessRunner
 from megtrim.util.value import Value
 
 CONFIGURE_TIMEOUT_S = 1800.0
