@@ -49,6 +49,7 @@ from megtrim.devices.remote.transport import (
     ALIVE_SCRIPT,
     FULL_BELOW_KB,
     ConnectionLost,
+    Heartbeat,
     NoSpace,
     Transport,
     call,
@@ -79,16 +80,18 @@ class _File(Value):
 
 
 class RunFiles:
+    """A file is pushed unless the machine has it, and copied into place before the next run."""
+
     def __init__(self, link: Transport, spec: DeviceSpec, entry: SetupReply, run: str) -> None:
         self._link = link
-        self._sysroot = spec.sysroot
+        self._spec = spec
         self._timeouts = spec.timeouts
         self._entry = entry
         self._run = run
         self._free_kb = entry.free_kb
         self._kept = set(entry.cached)
         self._new: set[str] = set()
-        self.requested: dict[str, _File] = {}
+        self._requested: dict[str, _File] = {}
         self._waiting: list[_File] = []
         self._folders: list[str] = []
         self._present: dict[str, bool] = {}
@@ -105,7 +108,7 @@ class RunFiles:
             msg = f"{source} cannot be read: {error.strerror}"
             raise InfrastructureFailure(msg) from None
         file = _File(name=_check_name(name), source=source, digest=digest, size_bytes=size_bytes)
-        self.requested[name] = file
+        self._requested[name] = file
         self._waiting.append(file)
         self._require_space(file)
         if digest not in self._kept:
@@ -114,7 +117,7 @@ class RunFiles:
     def _require_space(self, file: _File) -> None:
         needed_kb = 2 * (file.size_bytes // 1024 + 4)
         if self._free_kb < needed_kb:
-            ours = {each.digest for each in self.requested.values()}
+            ours = {each.digest for each in self._requested.values()}
             reply = call(
                 self._link,
                 EVICT_SCRIPT,
@@ -134,14 +137,15 @@ class RunFiles:
         self._free_kb -= needed_kb
 
     def _push(self, file: _File) -> None:
-        step = f"pushing {file.name}"
         target = f"{self._entry.root}/files/{file.digest}.part"
-        with watch_machine(self._link, self._timeouts, self._entry.root) as watch:
+        with self._watch(f"pushing {file.name}") as watch:
             timeout_s = self._timeouts.transfer_s(file.size_bytes)
             self._link.push(file.source, target, timeout_s=timeout_s, abort=watch.abort)
-        watch.check(step)
         self._kept.add(file.digest)
         self._new.add(file.digest)
+
+    def _watch(self, step: str) -> AbstractContextManager[Heartbeat]:
+        return watch_machine(self._link, self._timeouts, self._entry.root, step)
 
     def copy_pending(self, queries: tuple[str, ...] = ()) -> None:
         for _ in range(_ATTEMPTS):
@@ -186,12 +190,12 @@ class RunFiles:
     def command(self, argv: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
         """Return the command line on the machine, and push the libraries that it needs."""
         name = argv[0]
-        if name not in self.requested:
+        if name not in self._requested:
             msg = f"{name} was not put on {self._link.label}"
             raise InputError(msg)
         variables = dict(env)
         launcher: tuple[str, ...] = ()
-        program = self.requested[name].source
+        program = self._requested[name].source
         loader = read_loader(program)
         if loader:
             launcher = self._push_libraries(program, loader, variables)
@@ -210,8 +214,8 @@ class RunFiles:
             msg = f"{self._link.label}: has no {loader}, which {program.name} needs"
             hint = "phones have it; for a virtual phone, set the key `sysroot` to an Android's"
             raise InputError(msg, hint=hint)
-        companions = {name: file.source for name, file in self.requested.items()}
-        needs = read_needs(program, self._sysroot, companions)
+        companions = {name: file.source for name, file in self._requested.items()}
+        needs = read_needs(program, self._spec.sysroot, companions)
         for name, file in needs.files:
             self.put(file, name)
         if of_android:
@@ -250,24 +254,18 @@ def open_directory(link: Transport, spec: DeviceSpec, *, root: str) -> Iterator[
         raise
     finally:
         quiet = "quiet" if directory is not None and directory.quiet else "-"
-        _clean_up(link, (absolute, run, quiet), patience_s, spec.say)
-
-
-def _clean_up(
-    link: Transport, args: tuple[str, ...], timeout_s: float, say: Callable[[str], None]
-) -> None:
-    try:
-        call(link, CLEAN_SCRIPT, *args, timeout_s=timeout_s)
-    except InfrastructureFailure as failure:
-        # The results are complete and must not be lost because of this.
-        say(f"  later {failure.message}; the next job on it will clean up")
+        try:
+            call(link, CLEAN_SCRIPT, absolute, run, quiet, timeout_s=patience_s)
+        except InfrastructureFailure as failure:
+            # The results are complete and must not be lost because of this.
+            spec.say(f"  later {failure.message}; the next job on it will clean up")
 
 
 def wipe(link: Transport, *, root: str, timeouts: Timeouts) -> None:
     call(link, WIPE_SCRIPT, root, timeout_s=timeouts.transfer_s(0))
 
 
-class RemoteDirectory:
+class RemoteDirectory(RunFiles):
     def __init__(
         self,
         link: Transport,
@@ -277,24 +275,12 @@ class RemoteDirectory:
         reading: Reading,
         local: Path,
     ) -> None:
-        self._link = link
-        self._spec = spec
-        self._timeouts = spec.timeouts
-        self._entry = entry
-        self._run = run
+        super().__init__(link, spec, entry, run)
         self._reading = reading
         self._local = local
-        self._files = RunFiles(link, spec, entry, run)
         self._made: dict[str, RemoteFile] = {}
         self.quiet = False
         """Whether nothing of ours runs there, according to the end of the last run."""
-
-    def put(self, source: Path, name: str) -> None:
-        """Push a file unless the machine has it; it is copied into place before the next run."""
-        self._files.put(source, name)
-
-    def make(self, name: str) -> None:
-        self._files.make(name)
 
     def run(
         self,
@@ -308,9 +294,9 @@ class RemoteDirectory:
         settings = self._spec.settings
         if cpus:
             settings = settings.model_copy(update={"cpus": ",".join(map(str, cpus))})
-        command = self._files.command(tuple(argv), env or {})
+        command = self.command(tuple(argv), env or {})
         self.quiet = False
-        self._files.copy_pending()
+        self.copy_pending()
         with tune_machine(
             self._link,
             settings,
@@ -338,7 +324,7 @@ class RemoteDirectory:
         # The machine itself ends a program that is too slow; this is for a machine that cannot.
         patience_s = limit_s + self._timeouts.transfer_s(0)
         args = (self._entry.root, self._run, self._entry.program, mark, str(limit_s))
-        with watch_machine(self._link, self._timeouts, self._entry.root) as watch:
+        with self._watch(step) as watch:
             outcome = self._link.shell(
                 RUN_SCRIPT,
                 *args,
@@ -348,7 +334,6 @@ class RemoteDirectory:
                 on_line=None if on_line is None else forward_until(mark, on_line),
                 abort=watch.abort,
             )
-        watch.check(step)
         if outcome.timed_out:
             raise make_timeout_error(self._link.label, step, patience_s)
         stdout, ended, after = self._parse_outcome(outcome, mark, step)
@@ -386,8 +371,8 @@ class RemoteDirectory:
 
     def get(self, name: str) -> bytes | None:
         made = self._made.get(name)
-        if made is None and name in self._files.requested:
-            self._files.copy_pending()
+        if made is None and name in self._requested:
+            self.copy_pending()
             args = (self._entry.root, self._run, self._entry.program, f"./{name}")
             reply = call(self._link, SURVEY_SCRIPT, *args, timeout_s=self._timeouts.transfer_s(0))
             listed = parse_files(reply)
@@ -400,19 +385,15 @@ class RemoteDirectory:
             raise make_too_large_error(name, made.size_bytes)
         target = self._local / "fetched"
         source = f"{self._entry.root}/runs/{self._run}/place/{name}"
-        with watch_machine(self._link, self._timeouts, self._entry.root) as watch:
+        with self._watch(f"fetching {name}") as watch:
             timeout_s = self._timeouts.transfer_s(made.size_bytes)
             self._link.pull(source, target, timeout_s=timeout_s, abort=watch.abort)
-        watch.check(f"fetching {name}")
-        return self._read_fetched(target, name, made)
-
-    def _read_fetched(self, fetched: Path, name: str, made: RemoteFile) -> bytes:
         try:
-            whole = fetched.stat().st_size == made.size_bytes
-            data = fetched.read_bytes() if whole else b""
-            fetched.unlink()
+            whole = target.stat().st_size == made.size_bytes
+            data = target.read_bytes() if whole else b""
+            target.unlink()
         except OSError as error:
-            msg = f"{fetched} cannot be read: {error.strerror}"
+            msg = f"{target} cannot be read: {error.strerror}"
             raise InfrastructureFailure(msg) from None
         digest = hashlib.new(self._entry.algorithm, data).hexdigest()
         if not whole or digest != made.digest:

@@ -192,18 +192,13 @@ class Heartbeat:
         """Set when the machine is gone: pass it to the call that is watched."""
         self.stop = threading.Event()
         self.was_full = False
-        self._waited_s = 0.0
-
-    def check(self, step: str) -> None:
-        if self.abort.is_set():
-            msg = f"{self._link.label}: no sign of life for {self._waited_s:.0f} s while {step}"
-            raise ConnectionLost(msg)
+        self.waited_s = 0.0
 
     def beat(self) -> None:
         while not self.stop.wait(self._timeouts.heartbeat_s):
             began = time.monotonic()
             if not self._is_there() and not self.stop.is_set():
-                self._waited_s = time.monotonic() - began
+                self.waited_s = time.monotonic() - began
                 self.abort.set()
                 return
 
@@ -232,7 +227,8 @@ class Heartbeat:
 
 
 @contextmanager
-def watch_machine(link: Transport, timeouts: Timeouts, root: str) -> Iterator[Heartbeat]:
+def watch_machine(link: Transport, timeouts: Timeouts, root: str, step: str) -> Iterator[Heartbeat]:
+    """Raise ConnectionLost if the machine is gone by the end of the block."""
     watch = Heartbeat(link, timeouts, root)
     thread = threading.Thread(target=watch.beat, daemon=True)
     thread.start()
@@ -241,3 +237,6 @@ def watch_machine(link: Transport, timeouts: Timeouts, root: str) -> Iterator[He
     finally:
         watch.stop.set()
         thread.join(timeouts.probe_s)
+    if watch.abort.is_set():
+        msg = f"{link.label}: no sign of life for {watch.waited_s:.0f} s while {step}"
+        raise ConnectionLost(msg)

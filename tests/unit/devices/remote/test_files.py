@@ -111,7 +111,7 @@ def test_androids_loader_is_the_phones_own(
     monkeypatch.setattr(run_directory, "read_loader", lambda _program: loader)
     monkeypatch.setattr(run_directory, "read_needs", lambda *_given: libs)
     with machine.open() as directory:
-        monkeypatch.setattr(directory._files, "_present", {loader: there})
+        monkeypatch.setattr(directory, "_present", {loader: there})
         directory.put(machine.program("echo $LD_LIBRARY_PATH; ls libc*"), "p")
         if there:
             assert directory.run(("p",), timeout_s=9).stdout == ".\nlibc++_shared.so\n"

@@ -47,10 +47,11 @@ def test_a_machine_that_is_gone_aborts_the_work(link: FolderLink, tmp_path: Path
     """After a second probe: a refusal comes at once, and may be a moment's."""
     probes: list[str] = []
     link.before = counting(probes, losing("probe"))
-    with watch_machine(link, TIMEOUTS, str(tmp_path)) as watch:
+    with (
+        pytest.raises(ConnectionLost, match="no sign of life for 0 s while running p"),
+        watch_machine(link, TIMEOUTS, str(tmp_path), "running p") as watch,
+    ):
         assert watch.abort.wait(30)
-        with pytest.raises(ConnectionLost, match="no sign of life for 0 s while running p"):
-            watch.check("running p")
 
     assert probes == ["probe", "probe"]
 
@@ -65,9 +66,8 @@ def test_a_machine_that_answers_is_left_alone_and_may_refuse_once(
             losing("probe")("probe")
 
     link.before = counting(probes, lose_once)
-    with watch_machine(link, TIMEOUTS, str(tmp_path)) as watch:
+    with watch_machine(link, TIMEOUTS, str(tmp_path), "running p") as watch:
         until(lambda: len(probes) >= 4, "more probes")
-        watch.check("running p")
         assert (watch.abort.is_set(), watch.was_full) == (False, False)
 
 
@@ -78,14 +78,14 @@ def test_a_full_machine_is_noticed(link: FolderLink, tmp_path: Path) -> None:
     df.write_text("#!/bin/sh\necho head\necho /dev/x 100 90 10 90% /\n", encoding="utf-8")
     df.chmod(0o755)
     link.path = f"{tmp_path / 'bin'}:{link.path}"
-    with watch_machine(link, TIMEOUTS, str(tmp_path)) as watch:
+    with watch_machine(link, TIMEOUTS, str(tmp_path), "running p") as watch:
         until(lambda: watch.was_full, "a probe")
         assert not watch.abort.is_set()
 
 
 def test_the_watch_ends_with_its_block(link: FolderLink, tmp_path: Path) -> None:
     before = threading.active_count()
-    with pytest.raises(KeyError), watch_machine(link, TIMEOUTS, str(tmp_path)):
+    with pytest.raises(KeyError), watch_machine(link, TIMEOUTS, str(tmp_path), "running p"):
         raise KeyError
 
     until(lambda: threading.active_count() == before, "the end of the watch")
