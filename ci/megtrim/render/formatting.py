@@ -34,7 +34,6 @@ def seconds(time_s: float) -> str:
 
 
 def kept_of_held(kept: int, held: int) -> str:
-    """Return ``53 of 900``, or ``53`` if no profile build shows the total."""
     return f"{group_digits(kept)} of {group_digits(held)}" if held else group_digits(kept)
 
 

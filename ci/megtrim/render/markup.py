@@ -92,7 +92,6 @@ _BREAK = "<!-- -->"
 
 
 def code(text: str) -> str:
-    """Return one line: a name, an id, an argument."""
     line = one_line(text, limit=_LONGEST_CODE)
     if not line:
         return ""
@@ -160,7 +159,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def bounded_table(
     head: Sequence[str], items: Sequence[T], row: Callable[[T], Sequence[str]]
 ) -> str:
-    """Return a table of the first hundred items, and how many more there are."""
     more = len(items) - MOST_ROWS
     note = f"\n\n*{more:,} more in the HTML report.*" if more > 0 else ""
     return table(head, [row(item) for item in items[:MOST_ROWS]]) + note

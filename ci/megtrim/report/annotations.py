@@ -31,8 +31,6 @@ class Level(StrEnum):
 
 
 class Annotation(Value):
-    """One annotation; title and message are one line each."""
-
     level: Level
     file: str
     """Path from the top of the repository."""

@@ -1,10 +1,8 @@
 """The verdict as the one comment on a pull request; ``report.md`` and the job summary are the same.
 
-Verdicts of several toolchains share one: a row for each, and its own page folded away.
-The first line holds the worst that was seen, the second what to do about it; sizes follow,
-then checks that need a person, then folded details. Parts are ordered by importance; a part that
-does not fit is omitted as a whole, with a note. Names, texts and logs are untrusted:
-:mod:`megtrim.render.markup` escapes every one of them. Pure.
+The first line holds the worst that was seen, the second what to do about it. Parts are ordered by
+importance; one that does not fit is omitted as a whole, with a note. Names, texts and logs are
+untrusted: :mod:`megtrim.render.markup` escapes every one of them. Pure.
 """
 
 from __future__ import annotations
@@ -114,7 +112,6 @@ def _weight(part: str) -> int:
 
 
 def close(origin: Origin, links: Links) -> str:
-    """Say what the text is of, and where the rest is."""
     of = prose(describe_origin(origin))
     run = link("This run", links.run)
     where = f"{run} has the rest." if run else ""
@@ -125,7 +122,6 @@ def close(origin: Origin, links: Links) -> str:
 
 
 def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
-    """The most important come first."""
     yield "verdict", _opening(verdict)
     if verdict.artifacts:
         yield from _sizes(verdict)
@@ -393,7 +389,6 @@ def find_worst(reports: Sequence[ToolchainReport]) -> ToolchainReport:
 
 
 def render_joint(project: str, config: str, reports: Sequence[ToolchainReport]) -> str:
-    """``config`` is the file with the toolchains."""
     worst = find_worst(reports)
     sign, _, word = worst.sign.partition(" ")
     of = f" ({code(config)})" if id_of(config) else ""

@@ -141,7 +141,6 @@ def _environment() -> Environment:
 
 
 def _finalize(value: Any) -> Any:
-    """Clean what a template prints, unless it is markup from a template."""
     return value if isinstance(value, Markup) else clean(str(value), limit=_TEXT_LIMIT)
 
 

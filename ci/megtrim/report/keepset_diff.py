@@ -1,8 +1,4 @@
-"""What a new keep set changes, as the description of the pull request that proposes it.
-
-Pure: keep sets and a verdict in, Markdown out, never longer than GitHub accepts. All names are
-untrusted and formatted as code, so that they neither link to anything nor mention anyone.
-"""
+"""What a new keep set changes, as the description of the pull request that proposes it. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +38,6 @@ class Proposal(Value):
     path: str
     branch: str
     previous: KeepSet | None
-    """None if there is none that can be read."""
     current: KeepSet
     verdict: Verdict
     starts: str
@@ -193,7 +188,6 @@ def _operators(proposal: Proposal) -> Iterator[str]:
 
 
 def _lists(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) -> Iterator[str]:
-    """Fold each scenario's names, as long as they fit."""
     folded = []
     for change in found:
         lines = [*_names("added", change.added, kind), *_names("lost", change.lost, kind)]

@@ -1,7 +1,4 @@
-"""The verdict as plain text for a terminal: a table of sizes, and what needs a person.
-
-Pure; no colour, so that it reads the same in a log.
-"""
+"""The verdict as plain text for a terminal, without colour: it reads the same in a log. Pure."""
 
 from __future__ import annotations
 

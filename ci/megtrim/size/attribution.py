@@ -1,8 +1,7 @@
-"""What each byte of a file is: its section, its purpose, its symbol and its source.
+"""What each byte of a file is: its section, its purpose, its symbol and its source. Pure.
 
 The pieces add up to the file: a byte that two parts claim counts for the first, and one that none
-claims is padding or unexplained. Programs, shared libraries, objects and static archives. Symbols
-may come from an unstripped twin, sources from the linker's map. Pure: bytes in, values out.
+claims is padding or unexplained.
 """
 
 from __future__ import annotations
@@ -114,7 +113,6 @@ class Attribution(Value):
 class NameSources(Value):
     origins: LinkMap | None = None
     twin: bytes | None = None
-    """The same link's file with its symbols."""
     twin_source: str = ""
 
 

@@ -55,7 +55,6 @@ class FileSizes(Value):
     file_bytes: int
     stripped_bytes: int
     memory_bytes: int
-    """What the loader maps."""
     text_bytes: int
     deflated_bytes: int | None
     """The stripped file as an app package stores it; None if that was not asked for."""
@@ -201,7 +200,6 @@ Measures = Mapping[str, int]
 
 
 def list_measures(found: Breakdown, prices: PriceList | None = None) -> dict[str, int]:
-    """``prices``: those of the file, if they are known."""
     sizes = found.sizes
     measures = {str(Measure.LOADED): sizes.memory_bytes}
     if sizes.deflated_bytes is not None:

@@ -1,8 +1,4 @@
-"""Checks sizes against budgets: a largest size, a largest growth, and leave to exceed them.
-
-A waiver raises both limits of its budget for some time. Pure: the caller passes the sizes and the
-day.
-"""
+"""Checks sizes against budgets: a largest size, a largest growth, and waivers of both. Pure."""
 
 from __future__ import annotations
 
@@ -26,15 +22,12 @@ if TYPE_CHECKING:
 
 NO_PARTS: Mapping[str, frozenset[str]] = MappingProxyType({})
 NOTICE = timedelta(days=14)
-"""A waiver that lapses within this time is announced."""
 
 Sizes = Mapping[tuple[str, str], int]
 """Bytes of the stripped file by artifact and variant."""
 
 
 class Measured(Value):
-    """Files, in all ways that budgets may be about."""
-
     sizes: Sizes
     measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
     parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)

@@ -1,8 +1,7 @@
-"""What a baseline keeps of a file's bytes, how they change, and a map of what was kept.
+"""What a baseline keeps of a file's bytes, how they change, and a map of what was kept. Pure.
 
-A table is small enough to travel with sizes, and adds up to the file. Symbols that are too small
-for it are one row of their component. A map sets a file that ships next to the plain build's, by
-component, with the largest symbols of each; it adds up to both. Pure.
+A table is small enough to travel with sizes, and adds up to the file: symbols that are too small
+for it are one row of their component.
 """
 
 from __future__ import annotations
@@ -112,7 +111,6 @@ def list_largest(changes: Sequence[ByteChange], most: int) -> tuple[ByteChange, 
 MOST_COMPONENTS = 24
 """That are listed because much of them is kept, and as many because much of them is left out."""
 _MOST_KEPT, _MOST_LEFT_OUT = 16, 8
-"""Symbols of a component that are listed for either reason."""
 _LEAST_SHARE = 2000
 """A symbol is listed from this part of its file on."""
 
@@ -120,7 +118,6 @@ _LEAST_SHARE = 2000
 class MappedSymbol(Value):
     label: str
     plain_bytes: int | None
-    """In the plain build; None: not known."""
     kept_bytes: int
     """In the file that ships; 0 if it is too small there for a row of its own."""
 
@@ -131,7 +128,6 @@ class MappedComponent(Value):
     plain_bytes: int | None
     kept_bytes: int
     symbols: tuple[MappedSymbol, ...] = ()
-    """The largest, by what is kept; the component has more."""
 
     @property
     def stands_for_several(self) -> bool:
@@ -144,8 +140,6 @@ class MappedComponent(Value):
 
 
 class ByteMap(Value):
-    """All bytes of one artifact as it ships."""
-
     artifact: str
     variant: str
     components: tuple[MappedComponent, ...]

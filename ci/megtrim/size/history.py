@@ -208,9 +208,7 @@ class ComponentGrowth(Value):
 class SizePoint(Value):
     commit: str
     committed_at: str
-    """In UTC, such as ``2026-11-24T02:00:00Z``."""
     megtrim: str
-    """The version of megtrim that measured; empty if it is not known."""
     size_bytes: int
     growth_bytes: SignedInt | None
     components: tuple[ComponentGrowth, ...]
@@ -224,7 +222,6 @@ class SizeTrend(Value):
     variant: str
     measure: str
     points: tuple[SizePoint, ...]
-    """Oldest first; there is at least one."""
     max_bytes: int | None = None
     """The largest size that a budget allows; None: there is no such budget."""
 

@@ -1,8 +1,7 @@
-"""Prices as values: of a model, a scenario, an operator or a function.
+"""Prices as values: of a model, a scenario, an operator or a function. Pure.
 
-A price at the margin is what would go if the thing left, and all others stayed; alone it is the
-size of a program that is trimmed for it only. What several need is in the price of none at the
-margin, so prices do not add up to the file. Pure.
+A price at the margin is what would go if the thing left, and all others stayed. What several need
+is in the price of none, so prices do not add up to the file.
 """
 
 from __future__ import annotations
@@ -73,8 +72,6 @@ def shorten(prices: PriceList, most: int) -> PriceList:
 
 
 class PriceChange(Value):
-    """A model whose price at the margin is not what it was."""
-
     model: str
     before_bytes: int
     after_bytes: int

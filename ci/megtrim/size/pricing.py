@@ -158,7 +158,6 @@ def _iter_prices(artifact: PricedArtifact) -> Iterator[Price]:
 
 
 def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
-    """Without a profile build, nothing is known of regions."""
     folder = session.results.done.get(PROFILE_REFERENCES)
     place = linking.locate_unstripped(Link.REFERENCED, name)
     if folder is None or place not in folder.files:

@@ -1,8 +1,4 @@
-"""Files and limits as results, the verdict and all reports show them. Pure.
-
-A file in each of its builds, with what grew in it; one limit of a budget, judged once by the stage
-`size`: what was measured, what is allowed, and how it ended.
-"""
+"""Files and limits as results, the verdict and all reports show them. Pure."""
 
 from __future__ import annotations
 
@@ -64,7 +60,6 @@ class BudgetRow(Value):
     lapsed: str = ""
     """The waivers that expired: owner, day and reason; or empty."""
     lower_bytes: int | None = None
-    """None: there is none to propose."""
     status: BudgetStatus
 
     @property
@@ -181,10 +176,8 @@ class ArtifactSizes(Value):
     sizes: tuple[VariantSize, ...]
     prices: PriceList | None = None
     byte_map: ByteMap | None = None
-    """Where its bytes are, and those that were left out; None: not known."""
 
     def __post_init__(self) -> None:
-        """Refuse a map that does not add up to its files."""
         if self.byte_map is None:
             return
         sizes = {size.variant: size.size_bytes for size in self.sizes}

@@ -57,7 +57,6 @@ _File = tuple[str, str]
 _MOST_PRICES = 20
 """Of each kind, besides models and scenarios."""
 _MOST_CHANGES = 40
-"""Rows of changes that a report can show; the others are one row."""
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -234,10 +233,7 @@ def _list_existing(
     plain: ByteTable | None,
     session: Session,
 ) -> frozenset[str]:
-    """Components are known only if the plain program has symbols.
-
-    The region build may well not have one that its regions took.
-    """
+    """Components are the plain program's: the region build may not have all of them."""
     existing = list_parts(None, plain)
     files = []
     for variant, build in builds:

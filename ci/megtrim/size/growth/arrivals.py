@@ -1,8 +1,7 @@
 """What came in since the baseline, and what it costs: models, scenarios, and what is kept for them.
 
 If a build differs from its baseline by one new model alone, the growth of a file is that model's
-price at the margin, to the byte, and costs nothing to know. Otherwise the price is an attributed
-one, where prices were asked for. Pure.
+price, to the byte. Otherwise the price is an attributed one, where prices were asked for. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from megtrim.util.strict_json import SignedInt
 from megtrim.util.value import Value
 
 MOST_PARTS = 60
-"""Rows of what is kept now that a report can show; the others are counted."""
 
 
 class PriceBasis(StrEnum):
@@ -51,7 +49,6 @@ class NewPart(Value):
     name: str
     count: int = 1
     size_bytes: SignedInt | None = None
-    """None: unknown."""
     models: tuple[str, ...] = ()
 
 
@@ -60,7 +57,6 @@ class Arrivals(Value):
     together_bytes: SignedInt | None = None
     """What several of these cost together, as built; None: unknown, or there is one."""
     parts: tuple[NewPart, ...] = ()
-    """The largest first, those of unknown size last."""
     other_parts: int = 0
 
 

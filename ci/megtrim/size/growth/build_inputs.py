@@ -56,7 +56,6 @@ def _gather(shipped: StageFolder, session: Session, keep: KeepSet | None) -> Bui
 
 
 def _sort_files(checkout: Checkout) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the engine's own sources, and digests of third parties and of build files."""
     sources: dict[str, str] = {}
     lines: dict[str, list[str]] = defaultdict(list)
     texts: list[str] = []

@@ -1,8 +1,7 @@
-"""What a program was built from, so finely that reports can name what differs.
+"""What a program was built from, so finely that reports can name what differs. Pure.
 
-A baseline keeps a print of it: digests where the whole counts, a few characters for each source
-file and each thing that is kept, texts of settings. The build that is compared with it knows its
-own inputs by name, so what came and what differs has a name, and what went is counted. Pure.
+A baseline keeps a print of it. The build that is compared with it knows its own inputs by name, so
+what came and what differs has a name, and what went is counted.
 """
 
 from __future__ import annotations
@@ -31,9 +30,7 @@ class Cause(StrEnum):
     """Third parties in the engine's tree: its submodules, and folders that are called so."""
     KEEP_SET = "keep set"
     MODELS = "models"
-    """Models and scenarios that came, went or changed, and what only they need."""
     FLAGS = "flags"
-    """The configuration of the trim, and the engine's build files."""
     TOOLCHAIN = "toolchain"
     MEGTRIM = "megtrim"
     """Another version of megtrim, which may write other headers and give other flags."""
@@ -98,11 +95,8 @@ class BuildInputs(Value):
     values: Mapping[str, str]
     """Other inputs by label, as :func:`find_cause` knows them."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    """Digest of each source file, by its path."""
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What is kept, with the scenarios that need it, sorted: ``function _ZN3fooEv``, for example.
-
-    The first word says what it is."""
+    """With the scenarios that need it, sorted: ``function _ZN3fooEv``, for example."""
     scenarios: Mapping[str, str] = field(default_factory=dict)
     """By id: a text that names its model by digest, and its arguments."""
 
@@ -125,9 +119,7 @@ class InputPrint(Value):
     made_from: Mapping[Label, Label] = field(default_factory=dict)
     sources: _Prints = ""
     kept: Mapping[Label, _Prints] = field(default_factory=dict)
-    """By what it is, and the indices of the scenarios that need it: the prints of what is kept.
-
-    ``function 0,2``, for example."""
+    """Prints of what is kept, by kind and indices of its scenarios: ``function 0,2``."""
     scenarios: Mapping[Name, Label] = field(default_factory=dict)
     """A digest of each scenario, sorted by id: indices count these."""
     values: Mapping[Name, Label] = field(default_factory=dict)
@@ -135,8 +127,6 @@ class InputPrint(Value):
 
 
 class ValueChange(Value):
-    """Empty where it is not set."""
-
     label: str
     before: str
     after: str
@@ -151,7 +141,6 @@ class InputChanges(Value):
     came: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What is kept now and was not, with the scenarios that need it."""
     went: Mapping[str, int] = field(default_factory=dict)
-    """How many things are not kept any more, by what they are."""
     new_scenarios: tuple[str, ...] = ()
     new_models: tuple[str, ...] = ()
     changed_scenarios: tuple[str, ...] = ()

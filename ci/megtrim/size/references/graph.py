@@ -1,8 +1,7 @@
-"""What a linked file holds, and what refers to what: reachability, chains, dominators.
+"""What a linked file holds, and what refers to what: reachability, chains, dominators. Pure.
 
 A part is what a linker keeps or drops as one: a section of an object or, without a link map, a
-symbol. References are edges between parts, by number. Numbers fit into arrays, so a program with
-some hundred thousand functions takes seconds. Pure.
+symbol. Numbers fit into arrays, so a program with some hundred thousand functions takes seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from megtrim.util.value import Value
 
 Mask = NDArray[np.bool_]
-"""Whether each part is meant, by its number."""
 Numbers = NDArray[np.int64]
 _NONE = -9999
 
@@ -40,7 +38,6 @@ class Part(NamedTuple):
 
 class ReferenceGraph(Value):
     parts: tuple[Part, ...]
-    """By address."""
     origins: Numbers
     """Which part each reference is in."""
     targets: Numbers
@@ -207,11 +204,9 @@ class Explanation(Value):
     chain: tuple[int, ...]
     """The shortest from a root to the largest of them; empty if none leads there."""
     referrers: tuple[int, ...]
-    """The other parts that refer to them, the largest first."""
     retained_bytes: int
     """What would go with them: their own bytes, and those that only they lead to."""
     retained: tuple[int, ...]
-    """What they alone keep, the largest first."""
 
 
 def explain(parts: Iterable[int], graph: ReferenceGraph) -> Explanation:

@@ -1,9 +1,8 @@
-"""From a linked file to its graph of references.
+"""From a linked file to its graph of references: bytes in, values out. Pure.
 
-Parts are the objects' sections, by the link map, as a linker keeps or drops them; without a map,
-they are symbols. Strings and tables that nothing names are cut where something refers to them.
-What only serves a part counts as its own: its unwind entry, and its entries in the loader's table
-of relocations. Together, the parts are all that is in memory. Pure: bytes in, values out.
+Strings and tables that nothing names are cut where something refers to them. What only serves a
+part counts as its own: its unwind entry, and its entries in the loader's table of relocations.
+Together, the parts are all that is in memory.
 """
 
 from __future__ import annotations

@@ -119,7 +119,6 @@ def _iter_names(graph: ReferenceGraph, word: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_within(text: str, label: str, kind: MatchKind) -> bool:
-    """Return whether a label is what ``text`` names, or in it."""
     wanted = text.rstrip("/")
     if not label or label == wanted:
         return bool(label)

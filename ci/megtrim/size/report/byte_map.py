@@ -1,7 +1,7 @@
-"""Where the bytes of what ships are, as rectangles whose areas are bytes.
+"""Where the bytes of what ships are, as rectangles whose areas are bytes. Pure.
 
 Widths are percentages and heights are pixels, so that a picture fills its place and its text is
-not stretched. Each picture is laid out twice, for wide screens and for phones. Pure.
+not stretched. Each picture is laid out twice, for wide screens and for phones.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ def layout(values: Sequence[int], *, width: float, height: float) -> tuple[Tile,
 
 
 def _find_row(areas: Sequence[float], side: float) -> list[float]:
-    """Return the first of ``areas`` that make the squarest tiles along a side."""
     row = [areas[0]]
     for area in areas[1:]:
         if _worst([*row, area], side) > _worst(row, side):
@@ -56,7 +55,6 @@ def _worst(row: Sequence[float], side: float) -> float:
 
 
 def _place_row(row: Sequence[float], free: Tile) -> tuple[list[Tile], Tile]:
-    """Put ``row`` along the shorter side of ``free``; return its tiles and what is left."""
     wide = free.width >= free.height
     depth = sum(row) / (free.height if wide else free.width)
     tiles = []
@@ -104,9 +102,7 @@ class ByteCell(Value):
     height: str
     title: str
     label: str
-    """As much of its name as fits; empty: nothing does."""
     detail: str
-    """A second line, or empty."""
     colour: int
 
 
@@ -117,7 +113,6 @@ class BytePicture(Value):
 
 
 def draw_map(found: ByteMap) -> tuple[BytePicture, ...]:
-    """Draw each component, and in it its largest symbols."""
     return tuple(
         BytePicture(
             screen=screen.name,

@@ -1,8 +1,4 @@
-"""How the size of each file changed over the commits of the default branch, and the budget. Pure.
-
-Each commit has as much of the width as any other. The limits of a budget are lines if they are
-near; a sentence names those that are not.
-"""
+"""How the size of each file changed over the commits of the default branch, and its budget."""
 
 from __future__ import annotations
 
