@@ -1,8 +1,7 @@
 """A contest: two contestants of one scenario on one machine, in interleaved pairs of processes.
 
-The values that go in and come out, wherever it is carried out: nothing here names a file of this
-machine. Files in the run directory have the names of :func:`name_files`, equally long on both
-sides, because the length of a command line moves a program's stack. Pure.
+The values that go in and come out, wherever it is carried out. Files have names that are equally
+long on both sides, because the length of a command line moves a program's stack. Pure.
 """
 
 from __future__ import annotations
@@ -30,10 +29,9 @@ LOOKS = (12, 16, 24, 40)
 FEWEST_ROUNDS = LOOKS[0]
 MOST_ROUNDS = 400
 SEARCH_ROUNDS = 8
-"""Of a contest in which each process searches, on a ResNet-50 for 20 or for 190 seconds.
+"""Where each process searches, on a ResNet-50 for 20 or for 190 seconds.
 
-Seven pairs are clear only if all of them agree, with eight one may disagree a little. An answer
-that needs more is for the experiment that reads a cache or a dumped model: it searches once.
+Seven pairs are clear only if all of them agree, with eight one may disagree a little.
 """
 _ALPHA = 0.02
 """Error rate of all looks together."""

@@ -1,8 +1,7 @@
 """The command line of ``load_and_run``: what a scenario adds, and what a user may add.
 
-Flags are parsed as the engine's own program parses them, by its
-:class:`~megtrim.load_and_run.dialects.Dialect`. Flags that megtrim adds are spelt so that every
-release accepts them.
+Flags are parsed as the engine's own program parses them. Those that megtrim adds are spelt so that
+every release accepts them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The two command-line dialects of ``load_and_run``, as data: syntax and list of flags.
 
 ``SDK`` is the program up to 1.6, which compares each argument with the names of flags. ``LITE`` is
-the program from 1.7 on, which uses gflags. Each list has the flags of all its releases;
-:mod:`megtrim.build.engines.megengine.engine` narrows it to those of one tree. Read at the tags
-v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4.
+the program from 1.7 on, which uses gflags. Each list has the flags of all its releases, read at the
+tags v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Outputs that ``--bin-out-dump`` wrote, and their comparison.
 
 A file is a header of 32-bit numbers (length of the description, data type, number of dimensions,
-the dimensions), a description as text, and the tensor's bytes. The description differs between
-builds of the same program, so it is not compared. Format: ``dump_tensor`` in the engine's
-``src/core/impl/utils/debug.cpp``. Pure.
+the dimensions), a description that differs between builds, and the tensor's bytes. Format:
+``dump_tensor`` in the engine's ``src/core/impl/utils/debug.cpp``. Pure.
 """
 
 from __future__ import annotations

@@ -164,36 +164,34 @@ class _Reader:
         return () if ends else _NEXT[self.previous]
 
     def _fits(self, line: _Line, values: Mapping[str, str]) -> bool:
-        number, count = values.get("number"), values.get("count")
-        complete = len(self._of_test) == self._iterations
+        number, count = int(values.get("number") or 0), int(values.get("count") or 0)
+        done = len(self._of_test)
+        complete = done == self._iterations
+        asked = count == self._iterations and len(self._log.warmups_ms) == self._warmups
         match line:
             case _Line.WARM_UP | _Line.WARMUP:
-                return int(number or 0) == len(self._log.warmups_ms)
+                return number == len(self._log.warmups_ms)
             case _Line.CASE | _Line.INPUT | _Line.BARE:
-                case = line is not _Line.CASE or int(number or 0) == self._tests
+                case = line is not _Line.CASE or number == self._tests
                 # Only a model with test cases announces them.
                 announced = (self._announced is not None) is (line is _Line.CASE)
-                return case and announced and self._are_counts(count)
+                return case and announced and asked
             case _Line.BARE_RUN:
-                return int(number or 0) == len(self._of_test) and not complete
+                return number == done and not complete
             case _Line.SDK | _Line.EXEC | _Line.E2E:
-                at_its_place = int(number or 0) == len(self._of_test) and not complete
-                return at_its_place and self._are_counts(count)
+                return number == done and not complete and asked
             case _Line.SUMMARY:
-                return complete and int(number or 0) == self._tests and self._is_sum(values["ms"])
+                # The program's own sum is of unrounded times.
+                allowed, total = _ROUNDING_MS * (done + 1), math.fsum(self._of_test)
+                sum_ms = float(values["ms"])
+                fits = math.isclose(sum_ms, total, abs_tol=allowed, rel_tol=1e-12)
+                return complete and number == self._tests and fits
             case _Line.AVERAGE:
                 return complete
             case _Line.TOTAL:
                 return self._announced in (None, self._tests)
             case _:
                 return True
-
-    def _are_counts(self, count: str | None) -> bool:
-        return int(count or 0) == self._iterations and len(self._log.warmups_ms) == self._warmups
-
-    def _is_sum(self, text: str) -> bool:
-        allowed = _ROUNDING_MS * (len(self._of_test) + 1)
-        return math.isclose(float(text), math.fsum(self._of_test), abs_tol=allowed, rel_tol=1e-12)
 
     def _add(self, line: _Line, values: Mapping[str, str]) -> None:
         if line is _Line.TESTS:

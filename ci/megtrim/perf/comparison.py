@@ -3,9 +3,8 @@
 The ratio's interval inverts the exact signed-rank test, so that "the interval excludes 1" and "the
 test rejects" are the same statement. It assumes log ratios that are symmetric around their median.
 
-"More than the threshold" is decided by two tests of one side each, as in tests of equivalence: each
-takes the whole error rate that "different" divides between its two sides. What exceeds must also be
-different, so that an equal program exceeds no more often than it is called different.
+"More than the threshold" is decided by two tests of one side each, as in tests of equivalence. What
+exceeds must also be different: an equal program exceeds no more often than it is called different.
 """
 
 from __future__ import annotations
@@ -79,11 +78,10 @@ def compare(
     level: float,
     against: Reference = Reference.BASELINE,
 ) -> RatioResult:
-    """``level`` is the two-sided error rate of the interval.
+    """``level``: two-sided, of the interval, and of each of the one-sided answers of `exceeds`.
 
-    It is also that of each of the two one-sided answers of `exceeds`: yes is more than threshold
-    and floor, in either direction; no is surely less than :data:`MARGIN` thresholds, and not proven
-    to be more than one.
+    Yes is more than threshold and floor, in either direction; no is surely less than
+    :data:`MARGIN` thresholds, and not proven to be more than one.
     """
     import numpy as np
 
@@ -137,8 +135,7 @@ def compare_at_looks(
 ) -> RatioResult | None:
     """Return the comparison at the first look that is clear, or at the last that was reached.
 
-    None: there are fewer pairs than the first look takes. At the last look an inconclusive answer
-    is final; before it, the caller runs more rounds.
+    None: there are fewer pairs than the first look takes.
     """
     result = None
     for look, wanted in enumerate(plan.looks):
@@ -151,10 +148,7 @@ def compare_at_looks(
 
 
 def sequential_p_value(pairs: Sequence[Pair], plan: SamplingPlan) -> float:
-    """Return a p-value of "not different" that holds over all looks, by Bonferroni.
-
-    Pass all pairs that were run.
-    """
+    """Return a p-value of "not different" that holds over all looks, by Bonferroni."""
     import numpy as np
     import scipy
 
@@ -218,16 +212,30 @@ def _p_value(count: int, rank_sum: int) -> float:
 
 
 def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime, ...]:
+    import scipy
+
     mine = [each for each in result.samples if each.contestant == contestant and each.counts]
-    found = {
-        stage: [time_ms for sample in mine if (time_ms := sample.time_ms(stage)) is not None]
-        for stage in TimeStage
-    }
-    return tuple(
-        _summarize(stage, times_ms, by_run_length=result.by_run_length)
-        for stage, times_ms in found.items()
-        if times_ms
-    )
+    found = []
+    for stage in TimeStage:
+        times_ms = [time_ms for each in mine if (time_ms := each.time_ms(stage)) is not None]
+        if not times_ms:
+            continue
+        median_ms = statistics.median(times_ms)
+        # By the ranks of the times; NaN where they are too few.
+        test = scipy.stats.quantile_test(times_ms, q=0, p=0.5)
+        low, high = map(float, test.confidence_interval(_CONFIDENCE))
+        spread = float(scipy.stats.median_abs_deviation(times_ms, scale="normal"))
+        time = StageTime(
+            stage=stage,
+            median_ms=median_ms,
+            lower_ms=min(low, median_ms) if math.isfinite(low) else 0.0,
+            upper_ms=max(high, median_ms) if math.isfinite(high) else None,
+            processes=len(times_ms),
+            spread=spread / median_ms,
+            by_run_length=result.by_run_length,
+        )
+        found.append(time)
+    return tuple(found)
 
 
 def compare_sides(
@@ -269,21 +277,3 @@ def _pairs_of(contest: Contest, result: ContestResult) -> Sequence[Pair]:
     if contest.rival is None:
         return ()
     return match_pairs(result.samples, contest.reference.name, contest.rival.name)
-
-
-def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bool) -> StageTime:
-    import scipy
-
-    median_ms = statistics.median(times_ms)
-    # By the ranks of the times; NaN where they are too few.
-    test = scipy.stats.quantile_test(times_ms, q=0, p=0.5)
-    low, high = map(float, test.confidence_interval(_CONFIDENCE))
-    return StageTime(
-        stage=stage,
-        median_ms=median_ms,
-        lower_ms=min(low, median_ms) if math.isfinite(low) else 0.0,
-        upper_ms=max(high, median_ms) if math.isfinite(high) else None,
-        processes=len(times_ms),
-        spread=float(scipy.stats.median_abs_deviation(times_ms, scale="normal")) / median_ms,
-        by_run_length=by_run_length,
-    )

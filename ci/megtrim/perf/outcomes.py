@@ -70,10 +70,6 @@ class ContestOutcome(Value):
         return self.subject.startswith(TRIMMING_PREFIX)
 
     @property
-    def experiment(self) -> str:
-        return self.subject.removeprefix(SINCE_PREFIX)
-
-    @property
     def held(self) -> tuple[Contest, ContestResult] | None:
         found = self.result
         if found is None or found.contest is None or found.measured is None:
@@ -106,18 +102,15 @@ def make_performance(
             if each.held is not None and each.held[0].rival is not None
         }
     )
-    since = {
-        (each.scenario, each.experiment): each
-        for each in outcomes
-        if each.subject.startswith(SINCE_PREFIX)
-    }
-    own = [each for each in outcomes if not each.trims and each not in since.values()]
+    since = {_key(each): each for each in outcomes if each.subject.startswith(SINCE_PREFIX)}
+    own = [each for each in outcomes if not each.trims and _key(each) not in since]
     return Performance(
         threshold=criterion.threshold,
         floor_ms=criterion.floor_ms,
         inconclusive=inconclusive,
         rows=tuple(
-            _row(each, since.get((each.scenario, each.experiment)), adjusted) for each in own
+            _row(each, since.get(f"{each.scenario} {SINCE_PREFIX}{each.subject}"), adjusted)
+            for each in own
         ),
         trimming=tuple(_trimming_rows([each for each in outcomes if each.trims], adjusted)),
     )

@@ -162,8 +162,8 @@ _COUNTS = ("iter", "warmup_iter")
 class TunedScenario(Value):
     sibling: KeyPath
     item: Mapping[str, object]
-    dumped_model: PurePosixPath | None
-    algo_cache: PurePosixPath | None
+    dumped_model: PurePosixPath | None = None
+    algo_cache: PurePosixPath | None = None
 
 
 def make_tuned(
@@ -240,12 +240,7 @@ def expect_free(loaded: LoadedConfig, scenario: Scenario, name: str) -> None:
         msg = f"{loaded.path}: the model {scenario.model.name} has a scenario {name} already"
         raise InputError(msg, hint="choose another with --name, or remove that one")
     # A rehearsal: better now than after an hour of measuring.
-    add(
-        loaded,
-        TunedScenario(
-            sibling=scenario.path, item={"name": name}, dumped_model=None, algo_cache=None
-        ),
-    )
+    add(loaded, TunedScenario(sibling=scenario.path, item={"name": name}))
 
 
 def _find(loaded: LoadedConfig, path: KeyPath) -> Mapping[str, object]:

@@ -1,8 +1,7 @@
 """Series of nights, and their change points: from which night on times are on another level.
 
-Another device, or another version of the way megtrim measures, begins a series of its own, so what
-it changes is never called a change of the program. Times are compared as ratios, so everything is
-computed on their logarithms. The steps:
+Another device, or another way of measuring, begins a series of its own: what it changes is no
+change of the program. Times are compared as ratios, so everything is computed on logarithms:
 
 1. Nights far from their neighbours, one or two in a row, are replaced by the median around them.
 2. ruptures' PELT proposes changes, each with at least :data:`SHORTEST` nights on both sides.
@@ -10,8 +9,6 @@ computed on their logarithms. The steps:
    of Mann and Whitney (scipy), corrected for the number of nights on which it could have
    happened, and for neighbouring nights that resemble each other.
 4. If a slope describes the nights better than steps do, there is a drift, which has no date.
-
-Resemblance is the correlation of each night with the previous one.
 """
 
 from __future__ import annotations

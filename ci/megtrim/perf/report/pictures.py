@@ -188,10 +188,15 @@ def _draw_history(series: HistorySeries) -> HistoryPicture:
     times = around(lowest, max(_find_upper(point.time) for point in points))
     changes = [each for each in series.changes if first <= _day(each.date) <= last]
     missing = last - first + 1 - len(points)
+    medians = [point.time.median_ms for point in points]
     return HistoryPicture(
         title=one_line(series.scenario),
         experiment=one_line(series.experiment),
-        text=_describe_nights(points, missing, len(changes)),
+        text=(
+            f"{count(len(points), 'night')}, {missing} missing, medians from "
+            f"{milliseconds(min(medians))} to {milliseconds(max(medians))} ms, "
+            f"{count(len(changes), 'change')}"
+        ),
         height=f"{HISTORY_HEIGHT:.0f}",
         nights=tuple(_mark_night(each, nights, times) for each in points),
         lines=tuple(_join_nights(points, nights, times)),
@@ -204,14 +209,6 @@ def _draw_history(series: HistorySeries) -> HistoryPicture:
 
 def _day(text: str) -> int:
     return date.fromisoformat(text).toordinal()
-
-
-def _describe_nights(points: Sequence[Point], missing: int, changes: int) -> str:
-    medians = [point.time.median_ms for point in points]
-    lowest, highest = milliseconds(min(medians)), milliseconds(max(medians))
-    nights = count(len(points), "night")
-    changed = count(changes, "change")
-    return f"{nights}, {missing} missing, medians from {lowest} to {highest} ms, {changed}"
 
 
 def _mark_night(point: Point, nights: Scale, times: Scale) -> NightMark:

@@ -110,10 +110,14 @@ def _parts(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:
         yield table(_HEAD, [cells for row in rows for cells in _cells(row)])
     if action.rows[most:]:
         yield f"*{len(action.rows) - most:,} more rows in the report.*"
-    yield "\n".join(f"- {text}" for text in _remarks(rows))
+    said = [f"left out: {each.count} samples, {each.reason}" for r in rows for each in r.left_out]
+    said += [condition for row in rows for condition in row.conditions]
+    remarks = [code(each) for each in dict.fromkeys(said)][:_MOST_REMARKS]
+    yield "\n".join(f"- {text}" for text in remarks)
     yield _suspects(record, where)
     yield from _reproduce(rows, record)
-    yield _place(where)
+    if night := link("The night", where.run_url):
+        yield f"{night} keeps its page as artifact {code(where.artifact)}."
 
 
 def _cells(row: Row) -> Iterator[tuple[str, ...]]:
@@ -138,12 +142,6 @@ def _comparisons(row: Row) -> Iterator[tuple[str, RatioResult, StageTime | None]
         if ratio.against is not Reference.BASELINE:
             stage = "" if ratio.stage is TimeStage.INFERENCE else f" {ratio.stage}"
             yield code(row.experiment) + stage, ratio, times.get(ratio.stage)
-
-
-def _remarks(rows: tuple[Row, ...]) -> list[str]:
-    found = [f"left out: {each.count} samples, {each.reason}" for r in rows for each in r.left_out]
-    found += [condition for row in rows for condition in row.conditions]
-    return [code(each) for each in dict.fromkeys(found)][:_MOST_REMARKS]
 
 
 def _suspects(record: RegressionRecord, where: NightPlace) -> str:
@@ -175,8 +173,3 @@ def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]
     if commands:
         text = "\n".join([*prepare, *[*commands][:_MOST_COMMANDS]])
         yield f"### To see it again\n\n{block(text, limit=5 * _LONGEST_COMMAND)}"
-
-
-def _place(where: NightPlace) -> str:
-    night = link("The night", where.run_url)
-    return f"{night} keeps its page as artifact {code(where.artifact)}." if night else ""
