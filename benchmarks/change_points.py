@@ -38,7 +38,6 @@ Draw = np.random.Generator
 
 
 def gaussian(draw: Draw) -> Numbers:
-    """Return noise of standard deviation 1, as all of these do."""
     return draw.standard_normal(NIGHTS)
 
 
@@ -76,8 +75,6 @@ NOISES: Mapping[str, Callable[[Draw], Numbers]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """What was planted, in units of the noise, and at which nights."""
-
     shape: Numbers
     steps: tuple[int, ...] = ()
 
@@ -144,7 +141,6 @@ def is_dated(found: Findings, planted: Planted) -> bool:
 
 
 def is_drift(found: Findings, planted: Planted) -> bool:
-    """Found with its direction, and not dated."""
     rises = planted.shape[-1] > planted.shape[0]
     return found.pattern is Pattern.DRIFT and (found.drift_ratio > 1) == rises
 
@@ -163,7 +159,6 @@ KINDS: Mapping[
 
 
 def make_nights(times_ms: list[float], first_on_new: int) -> list[HistoryRun]:
-    """Return runs of one scenario on two devices, one after the other."""
     start = datetime(2026, 1, 1, tzinfo=UTC)
     return [
         HistoryRun(

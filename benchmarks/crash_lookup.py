@@ -51,8 +51,6 @@ _RELR = "-s -Wl,--build-id=none -Wl,-z,pack-relative-relocs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A way to trim the sample engine."""
-
     toolchain: str
     trim: Mapping[str, Any]
     what: str
@@ -93,8 +91,6 @@ WAYS: Mapping[str, Way] = {
 
 @dataclass(slots=True)
 class Count:
-    """What was found of the crashes of one trim."""
-
     planted: int = 0
     exact: int = 0
     held: int = 0
@@ -120,7 +116,6 @@ def main(ways: tuple[str, ...], out: Path | None) -> None:
 
 
 def measure(name: str, way: Way, folder: Path) -> bool:
-    """Trim without crash ids and with them, plant, and print what was found."""
     click.echo(f"{name}: {way.what}")
     plain, numbered = (_trim(way, folder, crash_ids) for crash_ids in (False, True))
     good = True
@@ -138,7 +133,6 @@ def measure(name: str, way: Way, folder: Path) -> bool:
 
 
 def _trim(way: Way, folder: Path, crash_ids: bool) -> tuple[FinishedTrim, FinishedTrim]:
-    """Return the trim as the results have it, and as its release has it."""
     project = Project.of_sample(folder / "project")
     config = project.read()
     config["toolchain"] = {"kind": way.toolchain}

@@ -44,8 +44,6 @@ _CALL_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """A phone, and what runs on it."""
-
     processes: ProcessRunner
     serial: str
     scratch: Path
@@ -90,7 +88,6 @@ class Bench:
         return seconds
 
     def prepare(self) -> None:
-        """Make the folder of the bare way, and let ours see the phone once."""
         self._adb("shell", f"rm -rf {FOLDER} && mkdir -p {FOLDER}")
         self.ours(self.payload(0))
         self.bare(self.payload(0))
@@ -108,7 +105,6 @@ class Bench:
 
 @contextmanager
 def phone(processes: ProcessRunner, serial: str) -> Iterator[tuple[ProcessRunner, str]]:
-    """Give out the serial of a phone, and an environment that leads to it."""
     if serial:
         yield processes, serial
         return

@@ -65,7 +65,6 @@ def _record(number: int, path: Path) -> ScenarioRecord:
 
 
 def upstream(checkout: str, files: list[Path], folder: Path) -> None:
-    """Let the engine's own generator make a header of the same files."""
     script = f"{checkout}/tools/gen_header_for_bin_reduce.py"
     argv = (sys.executable, script, *map(str, files), "-o", str(folder / "upstream.h"))
     env = {"PYTHONDONTWRITEBYTECODE": "1"}

@@ -58,12 +58,10 @@ class Turn:
 
     @property
     def wall_s(self) -> float:
-        """What an iteration takes."""
         return (self.many.wall_s - self.few.wall_s) / self.share
 
     @property
     def cpu_s(self) -> float:
-        """What an iteration takes of a CPU."""
         return (self.many.cpu_s - self.few.cpu_s) / self.share
 
 
@@ -100,7 +98,6 @@ class Compared:
     iterations: int
     """By which the long runs were longer."""
     iteration_s: float
-    """Of BEFORE: the median."""
     after: Beside
     again: Beside
 
@@ -133,7 +130,6 @@ def compare(before: Run, after: Run, again: Run, *, seconds: float, rounds: int)
 
 
 def beside(before: Sequence[Turn], after: Sequence[Turn]) -> Beside:
-    """Hold the turns of two programs against each other, round by round."""
     pairs = list(zip(before, after, strict=True))
     return Beside(
         wall=ratio([(first.wall_s, second.wall_s) for first, second in pairs]),
@@ -143,7 +139,6 @@ def beside(before: Sequence[Turn], after: Sequence[Turn]) -> Beside:
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
-    """Return the quartiles of the ratios, the second of each pair over the first."""
     if any(before <= 0 for before, _ in pairs):
         msg = "more iterations took no more time: give them more --seconds"
         raise SystemExit(msg)
@@ -190,7 +185,6 @@ def _cpu_s() -> float:
 
 
 def runner(program: Path, arguments: Sequence[str], launcher: Sequence[str], folder: Path) -> Run:
-    """Return how a program of this machine, or of an emulated one, is run."""
     processes = ProcessRunner(os.environ)
 
     def run(iterations: int) -> None:

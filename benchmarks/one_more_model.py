@@ -38,7 +38,6 @@ SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
 
 
 def without(keep: KeepSet, model: str) -> KeepSet:
-    """Return the keep set of the other models."""
     scenarios = [each for each in keep.scenarios if each.id.partition("/")[0] != model]
     if not 0 < len(scenarios) < len(keep.scenarios):
         known = sorted({each.id.partition("/")[0] for each in keep.scenarios})
@@ -50,7 +49,6 @@ def without(keep: KeepSet, model: str) -> KeepSet:
 
 
 def build(session: Session, keep: KeepSet, layout: Layout, out: Path) -> tuple[BuildRecord, bytes]:
-    """Build for a keep set; return what the build says of itself, and the program."""
     files = render(
         keep,
         layout=layout,
@@ -69,7 +67,6 @@ def build(session: Session, keep: KeepSet, layout: Layout, out: Path) -> tuple[B
 
 
 def whole_keep_set(session: Session, path: Path | None) -> KeepSet:
-    """Return the committed keep set, else that of the configuration's scenarios."""
     if path is not None:
         return read_folder(path)
     folder = stages.obtain(HEADER, session)
@@ -85,7 +82,6 @@ def _cpu_of_children() -> float:
 
 
 def measure(options: Options, keep_set: Path | None, model: str) -> None:
-    """Build both ways, and print files, CPU time and ratio."""
     session = open_session(options)
     keep = whole_keep_set(session, keep_set)
     added = model or keep.scenarios[-1].id.partition("/")[0]

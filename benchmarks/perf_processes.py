@@ -26,27 +26,20 @@ CALIBRATION_ROUNDS = 100
 
 
 class Program(Protocol):
-    """A program that prints how long each of its iterations took."""
-
     @property
     def width(self) -> int:
         """CPUs that it keeps busy."""
         ...
 
-    def run(self, turn: Turn, slower: float) -> Sample:
-        """Run one process, slower by a share of its time."""
-        ...
+    def run(self, turn: Turn, slower: float) -> Sample: ...
 
 
 @dataclass(frozen=True)
 class Work:
-    """The benchmark's own: ``slower`` by more work."""
-
     path: Path
     width: int = 1
 
     def run(self, turn: Turn, slower: float) -> Sample:
-        """Run one process of five iterations."""
         printed = execute(bind(turn, str(self.path), "5", str(100 + 100 * slower)), pad(turn))
         warm_up, *iterations = (float(line) for line in printed.split())
         return make_sample(turn, [warm_up], iterations)
@@ -63,7 +56,6 @@ class Engine:
     width: int = 2
 
     def run(self, turn: Turn, slower: float) -> Sample:
-        """Run one process."""
         delay = {"LD_PRELOAD": str(self.preload), "DELAY_US": f"{slower * self.pause_us:.3f}"}
         printed = execute(bind(turn, *self.argv), pad(turn) | delay)
         iterations = len(re.findall(r"iter \d+/", printed))
@@ -77,7 +69,6 @@ class Engine:
 
 @contextmanager
 def compile_work() -> Iterator[Work]:
-    """Compile the benchmark's own program."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "work"
         execute(("g++", "-O2", "-o", str(program), str(SOURCES / "work.cpp")))
@@ -108,13 +99,11 @@ def calibrate_engine(argv: tuple[str, ...], slower: float) -> Iterator[Engine]:
 
 
 def measure_iteration(engine: Engine, slower: float) -> float:
-    """Return the median of processes' medians, in milliseconds."""
     turns = plan_turns(["a"], CALIBRATION_ROUNDS, cpus=CPUS, width=engine.width, seed=0)
     return median(median(engine.run(turn, slower).iterations_ms) for turn in turns)
 
 
 def make_sample(turn: Turn, warm_ups: Sequence[float], iterations: Sequence[float]) -> Sample:
-    """Make the sample of one turn."""
     return Sample(
         contestant=turn.contestant,
         round_number=turn.round_number,
@@ -125,17 +114,14 @@ def make_sample(turn: Turn, warm_ups: Sequence[float], iterations: Sequence[floa
 
 
 def bind(turn: Turn, *argv: str) -> tuple[str, ...]:
-    """Return the command on the CPUs of a turn."""
     return ("taskset", "--cpu-list", ",".join(map(str, turn.cpus or CPUS)), *argv)
 
 
 def pad(turn: Turn) -> dict[str, str]:
-    """Return an environment of the size that a turn asks for."""
     return {"PADDING": "x" * turn.padding_bytes}
 
 
 def execute(argv: tuple[str, ...], env: Mapping[str, str] | None = None) -> str:
-    """Run a program to its end and return what it prints."""
     command = Command(argv=argv, timeout_s=600, env=env or {}, merge_stderr=True)
     ended = ProcessRunner(os.environ).run(command)
     if not ended.ok:

@@ -92,7 +92,6 @@ def main(
 
 
 def record(rounds: int) -> None:
-    """Write the median times of two equal contestants, without load and under load."""
     blocks: dict[str, list[list[float]]] = {}
     document: dict[str, object] = {
         "machine": f"{platform.machine()}, {len(CPUS)} CPUs",
@@ -113,7 +112,6 @@ def record(rounds: int) -> None:
 
 
 def resample(draws: int, *, coin: int) -> None:
-    """Print the shares of answers; one coin turns so many rounds."""
     document = json.loads(DATA.read_text("utf-8"))
     for name, recorded in document["blocks"].items():
         rounds = [(first, second) for first, second in recorded]
@@ -128,7 +126,6 @@ def resample(draws: int, *, coin: int) -> None:
 
 
 def draw(rounds: list[Pair], percent: float, generator: random.Random, coin: int) -> list[Pair]:
-    """Draw the rounds of one comparison in blocks, none twice."""
     blocks = generator.sample(range(len(rounds) // BLOCK), PLAN.looks[-1] // BLOCK)
     chosen = [pair for block in blocks for pair in rounds[block * BLOCK : (block + 1) * BLOCK]]
     drawn = []
@@ -142,7 +139,6 @@ def draw(rounds: list[Pair], percent: float, generator: random.Random, coin: int
 
 
 def simulate(draws: int) -> None:
-    """Print the shares of answers for processes that differ by a known share."""
     generator = np.random.default_rng(1)
     for heavy in (False, True):
         for spread_percent in (1, 2, 3):
@@ -172,7 +168,6 @@ def make_pairs(
 
 
 def compare_live(count: int, slower: float, argv: tuple[str, ...], *, load: bool) -> None:
-    """Run real comparisons, each until the plan stops."""
     open_program = calibrate_engine(argv, slower / 100) if argv else compile_work()
     with open_program as program, background(load=load):
         found = [run_comparison(program, slower, seed=number) for number in range(count)]
@@ -186,7 +181,6 @@ def compare_live(count: int, slower: float, argv: tuple[str, ...], *, load: bool
 
 
 def run_comparison(program: Program, slower: float, *, seed: int) -> tuple[RatioResult, list[Pair]]:
-    """Run rounds up to each look, until it is clear."""
     turns = plan_turns(["a", "b"], PLAN.looks[-1], cpus=CPUS, width=program.width, seed=seed)
     samples: list[Sample] = []
     result, pairs = None, []
@@ -204,7 +198,6 @@ def run_comparison(program: Program, slower: float, *, seed: int) -> tuple[Ratio
 
 
 def spread(rounds: list[Pair]) -> str:
-    """Describe how processes differ."""
     times = [time for pair in rounds for time in pair]
     low, _, high = quantiles(times, n=4)
     logs = [math.log(second / first) for first, second in rounds]
@@ -216,7 +209,6 @@ def spread(rounds: list[Pair]) -> str:
 
 
 def print_shares(label: str, results: list[RatioResult]) -> None:
-    """Print how many comparisons gave each answer, with 95% binomial intervals."""
     answers = Counter(result.exceeds for result in results)
     different = sum(result.different is Answer.YES for result in results)
     slower = sum(result.exceeds is Answer.YES and result.ratio > 1 for result in results)
@@ -230,14 +222,12 @@ def print_shares(label: str, results: list[RatioResult]) -> None:
 
 
 def share(count: int, total: int) -> str:
-    """Format a share with its interval."""
     interval = stats.binomtest(count, total).proportion_ci()
     return f"{count}/{total} = {count / total:.2%} ({interval.low:.2%} to {interval.high:.2%})"
 
 
 @contextmanager
 def background(*, load: bool) -> Iterator[None]:
-    """Keep the last CPU busy half the time."""
     if not load:
         yield
         return

@@ -26,7 +26,6 @@ SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
 
 
 def cpu_s() -> float:
-    """Return the CPU time of all programs that ended, user and system."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -47,8 +47,6 @@ SLOWEST_QUICK_S = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What was measured, as it is printed and written."""
-
     artifact: str
     largest: float | None
     """What is to be reached by functions, of the recipe's bytes; None for a sample engine."""
@@ -66,7 +64,6 @@ class Figures:
     """By scenario: by functions after, the recipe before."""
 
     def table(self) -> str:
-        """Return the figures as text, each beside what is to be reached."""
         largest = f"at most {self.largest}" if self.largest else ""
         rows = (
             ("plain", self.plain_bytes, ""),
@@ -124,7 +121,6 @@ def relink_s(session: Session, artifact: str) -> float:
 def timed(
     scenario: Scenario, recipe: Session, functions: Session, *, seconds: float, rounds: int
 ) -> Compared:
-    """Time a scenario on both sides, in turns on one machine."""
     target = recipe.request.loaded.config.engine.target
     programs = [binary(side.results.done[REDUCED], target) for side in (recipe, functions, recipe)]
     with recipe.services.device(scenario).reserve() as lease, ExitStack() as stack:
@@ -136,7 +132,6 @@ def timed(
 def _runner(
     scenario: Scenario, session: Session, program: Path, lease: Lease, stack: ExitStack
 ) -> Run:
-    """Return how a program runs with any number of iterations, in a folder that it is put in."""
     settings = scenario.settings
     directory: RunDirectory = stack.enter_context(lease.open())
     files = {program.name: program, MODEL: session.request.path(scenario.model.file)}
@@ -167,7 +162,6 @@ def _runner(
 
 
 def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
-    """Build all sides and take all figures."""
     quick = sides.quick()
     if stages.obtain(PLAIN, quick) is None:
         raise quick.results.failed[PLAIN]

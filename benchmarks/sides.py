@@ -23,8 +23,6 @@ RECIPE_KEYS = ("minimum_size", "switches", "layout")
 
 
 class Sides:
-    """The sides of one configuration, built in one folder of results."""
-
     def __init__(self, config: Path, out: Path, engine: Path | None, jobs: int | None) -> None:
         self._config = config
         self._options = Options(config=config, out=out, engine=engine, jobs=jobs, quiet=False)
@@ -63,7 +61,6 @@ def _written(folder: Path, data: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def run(session: Session) -> None:
-    """Build a side, and run every scenario on it. Raises what failed."""
     stages.run(tasks_up_to(Stage.VERIFY, tasks(session.request.loaded.config)), session)
     for failure in session.results.failed.values():
         raise failure

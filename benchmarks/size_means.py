@@ -66,7 +66,6 @@ class Row:
 
 
 def side(session: Session, name: str, kept: Path) -> Session:
-    """Return the session of one row, whose keep set is nobody's that was committed."""
     config = session.request.loaded.config
     trim = config.trim.model_dump(include=set(OF_RECIPE), exclude_none=True) | dict(ROWS[name])
     own = {"trim": TrimConfig.model_validate(trim), "keep_set": kept, "budgets": (), "waivers": ()}
@@ -75,7 +74,6 @@ def side(session: Session, name: str, kept: Path) -> Session:
 
 
 def measured(name: str, session: Session) -> Row:
-    """Build a row and run every scenario on it."""
     refused = [each for each in size_options.choices(session) if each.requested and each.why_not]
     if refused:
         return Row(name=name, note=refused[0].why_not)
@@ -98,7 +96,6 @@ def measured(name: str, session: Session) -> Row:
 
 
 def told(rows: list[Row]) -> Iterator[str]:
-    """Yield the table's lines."""
     recipe = rows[0].size_bytes
     for row in rows:
         share = f"{row.size_bytes:>12,}{row.size_bytes / recipe:>8.3f}" if row.size_bytes else ""

@@ -31,7 +31,6 @@ _AUTHOR = ("-c", "user.name=Benchmark", "-c", "user.email=benchmark@example.com"
 
 
 def run(*argv: str, cwd: Path, env: Mapping[str, str] | None = None) -> float:
-    """Run a command to its end; return its wall time in seconds."""
     began = time.monotonic()
     ended = ProcessRunner({**os.environ, **(env or {})}).run(
         Command(argv=argv, timeout_s=3600, cwd=cwd)
@@ -43,7 +42,6 @@ def run(*argv: str, cwd: Path, env: Mapping[str, str] | None = None) -> float:
 
 
 def megtrim(*argv: str, cwd: Path, env: Mapping[str, str]) -> float:
-    """Run a verb of this megtrim."""
     return run(sys.executable, "-m", "megtrim", *argv, cwd=cwd, env=env)
 
 
@@ -64,7 +62,6 @@ def make_team(folder: Path, env: Mapping[str, str]) -> Path:
 
 
 def check(clone: Path, out: Path, env: Mapping[str, str], *more: str) -> float:
-    """Run the commands of the build job; return their wall time in seconds."""
     given = ("--committed", "--out", str(out))
     return megtrim("trim", "--no-gate", *given, *more, cwd=clone, env=env) + megtrim(
         "ci", "evidence", "pack", *given, "--to", f"{out}-bundle", cwd=clone, env=env

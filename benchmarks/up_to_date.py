@@ -36,8 +36,6 @@ integrity.read_known = lambda path, sha256: sha256
 
 
 class Side:
-    """A way to trim, with a folder of results of its own."""
-
     def __init__(self, out: Path, program: str, package: Path) -> None:
         self._argv = (
             *(sys.executable, "-c", program, "trim", "--config", str(SAMPLE)),

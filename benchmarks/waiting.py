@@ -30,8 +30,6 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A command that ended, as its screen was."""
-
     wall_s: float
     silence_s: float
     """The longest time without any output."""
@@ -55,7 +53,6 @@ def watch(argv: Sequence[str], env: Mapping[str, str]) -> Watched:
 
 
 def _outputs(screen: bytes, timing: str) -> Iterator[tuple[float, str]]:
-    """Yield each output, and how long nothing came before it."""
     at = screen.index(b"\n") + 1  # below a line of the recorder's own
     for entry in timing.splitlines():
         waited, size = entry.split()

@@ -34,7 +34,6 @@ _TIMEOUT_S = 600.0
 
 
 def write_networks(session: Session, names: tuple[str, ...]) -> dict[str, bytes]:
-    """Build the writer, run it on the first device, and return each network's model."""
     plain = stages.obtain(PLAIN, session)
     if plain is None:
         raise session.results.failed[PLAIN]

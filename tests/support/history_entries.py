@@ -76,7 +76,6 @@ def make_run(
         measured_at=show_time(time),
         device=MeasuredDevice(name=device, identity=f"id-of-{device}", cpu_class="armv82"),
         engine=engine * 64,
-        programs={"reduced": "b" * 64, "plain": "a" * 64},
         method=method,
         rows=tuple([make_row()] if rows is None else rows),
     )

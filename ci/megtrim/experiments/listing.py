@@ -65,23 +65,17 @@ def render_reference() -> str:
         )
         lines.append(f"| {' | '.join(cells)} |")
     for each in EXPERIMENTS:
-        lines += ["", f"## {each.name}", "", *_commands(each)]
-    return "\n".join(lines) + "\n"
-
-
-def _commands(experiment: Experiment) -> list[str]:
-    backend = experiment.needs.backends[0]
-    machine = (experiment.needs.architectures or ("x86_64",))[0]
-    new, old = (
-        [
-            " ".join(words)
-            for words in show_commands(
-                experiment, dialect=dialect, backend=backend, architecture=machine
+        machine = (each.needs.architectures or ("x86_64",))[0]
+        new, old = (
+            "\n".join(
+                " ".join(words)
+                for words in show_commands(
+                    each, dialect=dialect, backend=each.needs.backends[0], architecture=machine
+                )
             )
-        ]
-        for dialect in (LITE, SDK)
-    )
-    lines = ["```text", *new, "```"]
-    if old != new:
-        lines += ["", "Up to 1.6:", "", "```text", *old, "```"]
-    return lines
+            for dialect in (LITE, SDK)
+        )
+        lines += ["", f"## {each.name}", "", "```text", new, "```"]
+        if old != new:
+            lines += ["", "Up to 1.6:", "", "```text", old, "```"]
+    return "\n".join(lines) + "\n"

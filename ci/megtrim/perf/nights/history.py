@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import field
 from datetime import datetime
 from typing import Annotated, TypeAlias
@@ -32,7 +32,6 @@ FOLDER = "runs"
 LARGEST_RUN_BYTES = 1024 * 1024
 MOST_RUNS = 20_000
 _MOST_ROWS = 5_000
-_MOST_PROGRAMS = 200
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _TimeKey = tuple[str, str, str, str]
 _Measured: TypeAlias = "tuple[HistoryRun, HistoryRow, StageTime | None]"
@@ -104,7 +103,6 @@ class HistoryRun(Value):
     device: MeasuredDevice
     engine: str
     """sha256 of the engine's sources."""
-    programs: Mapping[str, str]
     method: Annotated[int, Field(ge=1)]
     """Times of two versions are not compared."""
     rows: tuple[HistoryRow, ...] = field(default=())
@@ -113,13 +111,9 @@ class HistoryRun(Value):
         expect_line("job", self.job, may_be_empty=True)
         parse_time("measured_at", self.measured_at)
         expect_match(_SHA256, "engine", self.engine, "a sha256")
-        if len(self.programs) > _MOST_PROGRAMS or len(self.rows) > _MOST_ROWS:
-            found = f"{len(self.programs)} programs and {len(self.rows)} rows"
-            msg = f"found {found}, expected at most {_MOST_PROGRAMS} and {_MOST_ROWS}"
+        if len(self.rows) > _MOST_ROWS:
+            msg = f"found {len(self.rows)} rows, expected at most {_MOST_ROWS}"
             raise ValueError(msg)
-        for name, digest in self.programs.items():
-            expect_line("programs", name)
-            expect_match(_SHA256, f"programs.{name}", digest, "a sha256")
         keys = [row.key for row in self.rows]
         if len(set(keys)) != len(keys):
             again = next(key for key in keys if keys.count(key) > 1)
@@ -239,10 +233,7 @@ def _make_ratio(key: _TimeKey, first: _Measured, second: _Measured) -> RunRatio 
 
 def combine(before: StageTime, after: StageTime) -> tuple[float, float, float]:
     ratio = math.log(after.median_ms / before.median_ms)
-    down = math.hypot(math.log(after.median_ms / after.lower_ms), _measure_upper(before))
-    up = math.hypot(_measure_upper(after), math.log(before.median_ms / before.lower_ms))
+    above = [math.log((time.upper_ms or math.inf) / time.median_ms) for time in (before, after)]
+    down = math.hypot(math.log(after.median_ms / after.lower_ms), above[0])
+    up = math.hypot(above[1], math.log(before.median_ms / before.lower_ms))
     return math.exp(ratio - down), math.exp(ratio), math.exp(ratio + up)
-
-
-def _measure_upper(time: StageTime) -> float:
-    return math.log((time.upper_ms or math.inf) / time.median_ms)

@@ -50,7 +50,6 @@ def make_runs(verdict: Verdict, facts: NightFacts) -> tuple[HistoryRun, ...]:
                 name=_fit(name), identity=_identify(name, machines.get(name)), cpu_class=_fit(of)
             ),
             engine=digest if _SHA256.fullmatch(digest) else _sha256(digest),
-            programs={},
             method=METHOD,
             rows=tuple({each.key: each for each in found}.values()),
         )

@@ -189,9 +189,6 @@ def test_any_times_survive_a_file(
 
 
 def test_the_text_is_ordered_json() -> None:
-    again = replace(RUN, programs=dict(list(RUN.programs.items())[::-1]))
-
-    assert dump_run(again) == dump_run(RUN)
     assert list(json.loads(dump_run(RUN)))[:3] == ["version", "job", "commit"]
 
 
