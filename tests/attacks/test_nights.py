@@ -165,18 +165,20 @@ def test_sizes_of_a_branch_join_the_history(team: Team) -> None:
     expect_refusal(team, push(team, "push-sizes"))
 
 
-def test_a_base_that_was_never_merged(team: Team) -> None:
-    measure(team, 0, 1)
-    forge_entry(team, UNMERGED)
+ATTEMPTS: dict[str, tuple[tuple[int, ...], str, int]] = {
+    "a_base_that_was_never_merged": ((0, 1), UNMERGED, 2),
+    "a_base_of_no_commit_of_the_repository": ((0,), NOWHERE, 2),
+    "an_entry_of_the_year_2099": ((0,), f"{1:040x}", IN_2099),
+}
 
-    assert team.base() == f"{1:040x}"
 
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_attempt(team: Team, attempt: str) -> None:
+    nights, commit, at = ATTEMPTS[attempt]
+    measure(team, *nights)
+    forge_entry(team, commit, at=at)
 
-def test_a_base_of_no_commit_of_the_repository(team: Team) -> None:
-    measure(team, 0)
-    forge_entry(team, NOWHERE)
-
-    assert team.base() == f"{0:040x}"
+    assert team.base() == f"{nights[-1]:040x}"
 
 
 def test_a_hundred_bases_that_were_never_merged(team: Team) -> None:
@@ -222,13 +224,6 @@ def test_a_tag_is_called_like_the_default_branch(team: Team) -> None:
     assert team.base() == f"{0:040x}"
     asked = [str(call) for call in team.github.journal if "/compare/" in str(call)]
     assert not any(call.endswith("main") for call in asked)
-
-
-def test_an_entry_of_the_year_2099(team: Team) -> None:
-    measure(team, 0)
-    forge_entry(team, f"{1:040x}", at=IN_2099)
-
-    assert team.base() == f"{0:040x}"
 
 
 def test_an_entry_of_2099_hides_a_rise(team: Team) -> None:

@@ -36,20 +36,20 @@ def no_room_for_runs(arena: Arena) -> None:
     runs.write_text("no folder\n", encoding="utf-8")
 
 
-def test_a_waiver_lapses_over_night(arena: Arena) -> None:
+ATTEMPTS = {
+    "a_waiver_lapses_over_night": ("2027-01-31", "2027-02-01"),
+    "a_waiver_lapses_on_a_leap_day": ("2028-02-29", "2028-03-01"),
+}
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_attempt(arena: Arena, attempt: str) -> None:
+    last_day, next_day = ATTEMPTS[attempt]
     arena.start("honest")
-    waive(arena, "2027-01-31")
+    waive(arena, last_day)
 
-    assert judged(arena, "2027-01-31") == (0, 0, 0, 0)
-    assert judged(arena, "2027-02-01") == (1, 1, 1, 1)
-
-
-def test_a_waiver_lapses_on_a_leap_day(arena: Arena) -> None:
-    arena.start("honest")
-    waive(arena, "2028-02-29")
-
-    assert judged(arena, "2028-02-29") == (0, 0, 0, 0)
-    assert judged(arena, "2028-03-01") == (1, 1, 1, 1)
+    assert judged(arena, last_day) == (0, 0, 0, 0)
+    assert judged(arena, next_day) == (1, 1, 1, 1)
 
 
 def test_a_waiver_that_ends_on_no_day(arena: Arena) -> None:

@@ -57,6 +57,12 @@ def make_files(program: Path, rival: Path | None = None) -> ContestFiles:
     )
 
 
+def write_script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
 def make_contestant(
     files: ContestFiles, side: Side, *more: str, experiment: str = BASELINE
 ) -> Contestant:
@@ -127,9 +133,7 @@ def test_a_program_does_not_differ_from_itself(program: Path, tmp_path: Path) ->
 
 def test_a_search_in_each_process_is_made_in_no_other_run(program: Path, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
-    counting = tmp_path / "counting"
-    counting.write_text(f'#!/bin/sh\necho >> {calls}\nexec {program} "$@"\n', encoding="utf-8")
-    counting.chmod(0o755)
+    counting = write_script(tmp_path / "counting", f'echo >> {calls}\nexec {program} "$@"')
     said: list[str] = []
     budget = ContestBudget(rounds=SEARCH_ROUNDS)
     files = make_files(program, counting)
@@ -152,15 +156,8 @@ def test_outputs_of_fake_first_are_compared_where_the_engine_cannot_dump_them(
     program: Path, tmp_path: Path
 ) -> None:
     """MegEngine from 1.7 on crashes if it is to dump after a run that computed nothing."""
-    crashing = tmp_path / "crashing"
-    crashing.write_text(
-        f"""#!/bin/sh
-case "$*" in *--fake-first*--bin-out-dump*) kill -SEGV $$ ;; esac
-exec {program} "$@"
-""",
-        encoding="utf-8",
-    )
-    crashing.chmod(0o755)
+    crash = 'case "$*" in *--fake-first*--bin-out-dump*) kill -SEGV $$ ;; esac'
+    crashing = write_script(tmp_path / "crashing", f'{crash}\nexec {program} "$@"')
     files, budget = make_files(program, crashing), ContestBudget(rounds=12)
     _, result = hold(files, tmp_path, experiment="fake-first", budget=budget)
 
@@ -171,10 +168,7 @@ exec {program} "$@"
 
 
 def test_a_busy_machine_marks_its_samples(program: Path, tmp_path: Path) -> None:
-    slow = tmp_path / "slow"
-    slow.write_text(f'#!/bin/sh\nsleep 0.2\nexec {program} "$@"\n', encoding="utf-8")
-    slow.chmod(0o755)
-    files = make_files(slow)
+    files = make_files(write_script(tmp_path / "slow", f'sleep 0.2\nexec {program} "$@"'))
     contest = Contest(
         criterion=Criterion(other_load=0.5), reference=make_contestant(files, Side.REFERENCE)
     )

@@ -155,19 +155,6 @@ def test_what_proves_nothing_is_refused(data: bytes, name: str, said: str | None
     assert refusal(read(data, name)) == said
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ([], "the output a.npy is empty"),
-        ([2.0, 2.0], "the output a.npy is constant: every number is 2"),
-        ([math.nan], "the output a.npy has 1 NaN or infinite numbers of 1"),
-        ([1.0, 2.0], None),
-    ],
-)
-def test_a_tensor_that_proves_nothing_is_refused(values: list[float], said: str | None) -> None:
-    assert refusal(read(npy(values))) == said
-
-
 @pytest.mark.parametrize(("values", "dtype"), [([1.0, 2.0], "<f4"), (["cat", "dog"], "<U3")])
 def test_a_file_that_is_cut_off_is_refused(values: list[object], dtype: str) -> None:
     for data in (npy(values, dtype)[:-1], npy(values, dtype) + b"x", npy(values, dtype)[:40]):
@@ -244,16 +231,3 @@ def test_bytes_of_any_number_that_is_repeated_are_refused(unit: bytes, times: in
 def test_any_bytes_have_an_answer(data: bytes) -> None:
     said = refusal(read(data, "o"))
     assert said is None or said.startswith("the output o ")
-
-
-@pytest.mark.parametrize(
-    ("data", "count", "said"),
-    [
-        (b"", 0, "the output o is empty"),
-        (b"abab", 2, "the output o is constant: every record is the same"),
-        (b"abab", 1, None),
-        (b"abac", 2, None),
-    ],
-)
-def test_records_of_one_size(data: bytes, count: int, said: str | None) -> None:
-    assert refusal(OutputFile(name="o", data=data, tensor=None, records=(data, count))) == said

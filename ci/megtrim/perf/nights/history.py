@@ -23,7 +23,6 @@ from megtrim.history.entries import (
     place_entry,
 )
 from megtrim.perf.times import SamplesLeftOut, StageTime
-from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 from megtrim.util.wording import COMMIT_DIGEST
 
@@ -131,10 +130,6 @@ class HistoryRun(Value):
     @property
     def path(self) -> str:
         return place_entry(FOLDER, self.time, self.id)
-
-
-def dump_run(run: HistoryRun) -> str:
-    return dump(run)
 
 
 def parse_run(text: str, *, source: str) -> HistoryRun:

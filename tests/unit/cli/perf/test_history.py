@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.perf.nights.history import dump_run
+from megtrim.util.strict_json import dump
 from support.history_entries import SCENARIO
 from unit.cli.perf.nights import RUNS
 from unit.cli.support import Shell
@@ -41,7 +41,7 @@ def test_a_damaged_file_is_named(shell: Shell, history: Path) -> None:
 
 
 def test_runs_are_appended_once(shell: Shell) -> None:
-    (shell.folder / "run.json").write_text(dump_run(RUNS[0]), encoding="utf-8")
+    (shell.folder / "run.json").write_text(dump(RUNS[0]), encoding="utf-8")
 
     first, again = (shell("perf", "append", "run.json") for _ in range(2))
 
@@ -51,7 +51,7 @@ def test_runs_are_appended_once(shell: Shell) -> None:
 
 
 def test_a_damaged_run_is_not_appended(shell: Shell) -> None:
-    (shell.folder / "good.json").write_text(dump_run(RUNS[0]), encoding="utf-8")
+    (shell.folder / "good.json").write_text(dump(RUNS[0]), encoding="utf-8")
     (shell.folder / "bad.json").write_text("{", encoding="utf-8")
 
     assert shell("perf", "append", "good.json", "bad.json").status == 2
@@ -71,7 +71,7 @@ def test_two_commits_are_compared(shell: Shell, history: Path) -> None:
 
 
 def test_files_folders_and_runs_are_sides_too(shell: Shell, history: Path) -> None:
-    (shell.folder / "run.json").write_text(dump_run(RUNS[39]), encoding="utf-8")
+    (shell.folder / "run.json").write_text(dump(RUNS[39]), encoding="utf-8")
 
     answers = [
         shell("perf", "compare", RUNS[0].id, side, "--json").out

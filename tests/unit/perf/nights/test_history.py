@@ -19,11 +19,11 @@ from megtrim.perf.nights.history import (
     HistoryRun,
     combine,
     compare_runs,
-    dump_run,
     parse_run,
 )
 from megtrim.perf.times import SamplesLeftOut, StageTime
 from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
 from support.history_entries import make_lost_row, make_row, make_run
 
 RUN = make_run(
@@ -32,7 +32,7 @@ RUN = make_run(
 
 
 def write(run: HistoryRun) -> tuple[str, bytes]:
-    return run.path, dump_run(run).encode()
+    return run.path, dump(run).encode()
 
 
 def test_what_is_written_is_read_back() -> None:
@@ -73,7 +73,7 @@ def test_a_file_that_was_changed_is_refused() -> None:
 
 
 def test_a_newer_version_asks_for_a_newer_megtrim() -> None:
-    text = dump_run(RUN).replace('"version": 1', '"version": 2')
+    text = dump(RUN).replace('"version": 1', '"version": 2')
 
     with pytest.raises(InputError, match=r"x\.json:1: version: found 2, expected 1") as caught:
         parse_run(text, source="x.json")
@@ -109,7 +109,7 @@ def test_a_broken_file_costs_itself_alone() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None:
-    text = dump_run(RUN)
+    text = dump(RUN)
     assert old in text
 
     with pytest.raises(InputError, match=expected) as caught:
@@ -189,7 +189,7 @@ def test_any_times_survive_a_file(
 
 
 def test_the_text_is_ordered_json() -> None:
-    assert list(json.loads(dump_run(RUN)))[:3] == ["version", "job", "commit"]
+    assert list(json.loads(dump(RUN)))[:3] == ["version", "job", "commit"]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ from megtrim.github.issues import IssueTracker, TrackedIssue
 from megtrim.github.runner import annotation, one_line, write_output
 from megtrim.history.branch import DataBranch
 from megtrim.history.entries import HistoryEntry, is_future
-from megtrim.perf.nights.history import dump_run
 from megtrim.perf.nights.night import NightFacts, add_history, make_runs
 from megtrim.perf.nights.regressions import (
     IssueAction,
@@ -48,6 +47,7 @@ from megtrim.util.console import Console
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.util.files import write_atomically
 from megtrim.util.process import ProcessRunner
+from megtrim.util.strict_json import dump
 from megtrim.verdict.model import to_json
 
 RUNS_FOLDER = "runs"
@@ -119,7 +119,7 @@ def add(report: Path, history: Path, artifact: str) -> int:
     )
     runs = make_runs(verdict, facts)
     for run in runs:
-        write_atomically(report / RUNS_FOLDER / f"{run.id}.json", dump_run(run))
+        write_atomically(report / RUNS_FOLDER / f"{run.id}.json", dump(run))
     every = {each.id: each for each in (*read_runs(history), *runs)}
     verdict = add_history(verdict, tuple(every.values()))
     write_forms(verdict, report, links(env, event.run_url, artifact))
