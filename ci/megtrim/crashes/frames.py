@@ -88,8 +88,6 @@ _MAX_GROUPS = 16
 
 
 class CrashFrame(Value):
-    """One place of the stack of the thread that crashed; the first is where it crashed."""
-
     pc: int
     file: str
     """``APK!NAME`` for one in an APK; empty: not known."""
@@ -100,13 +98,10 @@ class CrashFrame(Value):
     """An address of the process; otherwise one of the file."""
     number: int | None = None
     text: str = ""
-    """The file with all that stands behind it."""
     whole: bool = True
 
 
 class MappedFile(Value):
-    """A part of the memory of the process that crashed, or a file that it had loaded."""
-
     start: int
     end: int
     """Exclusive; 0: the report says nothing of the place."""

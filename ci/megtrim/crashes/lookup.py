@@ -270,7 +270,6 @@ def _look_up_in(
 def _left_out_at(
     address: int, program: TrimmedProgram
 ) -> tuple[list[CrashCandidate], tuple[str, ...]]:
-    """Return what may have been left out at a trap, and why it is not only one."""
     here = [each.name for each in program.table.at(address)]
     dropped = {*program.left_out}
     gone = sorted({*here} & dropped)
@@ -405,7 +404,6 @@ def _mapping_at(frame: CrashFrame, report: CrashReport) -> MappedFile | None:
 
 
 def _locate(pc: int, mapping: MappedFile, program: TrimmedProgram) -> CrashSite:
-    """Return the addresses in the file of what a mapping has at ``pc``."""
     within = pc - mapping.start
     if mapping.offset is None:
         return CrashSite(addresses=(within + program.first_address,))

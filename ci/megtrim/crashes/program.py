@@ -23,7 +23,6 @@ _TYPE_AT, _FIXED = 16, 2
 _MACHINE_AT, _AARCH64 = 18, 183
 _BRK_MASK, _BRK = 0xFFE0001F, 0xD4200000
 _X86_TRAPS = re.compile(rb"\x0f[\x0b\xb9]")
-"""``ud2`` and ``ud1``."""
 _PAGE_BYTES = 4096
 
 
@@ -34,10 +33,8 @@ class TrimmedProgram:
     table: FunctionTable = field(repr=False)
     """Of its twin, which was linked alike and has symbols."""
     left_out: tuple[str, ...] = field(default=(), repr=False)
-    """Linkage names, sorted."""
     trims_regions: bool = True
     crash_ids: bool = False
-    """Each stub and region has a trap of its own."""
 
     @cached_property
     def build_id(self) -> str:

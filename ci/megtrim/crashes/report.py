@@ -137,7 +137,6 @@ class _Crash:
     _sent: bool = False
     _unread: bool = False
     many: bool = False
-    """It is in the place of several."""
 
     def take(self, line: str) -> bool:
         """Read a line; return False, having read nothing, if it is of the next crash."""
@@ -261,7 +260,6 @@ def _decode(data: bytes) -> str:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield the texts of a JSON document; frames that are objects as others write them."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

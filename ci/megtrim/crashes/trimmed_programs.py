@@ -78,7 +78,6 @@ def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
 
 
 def _find_base(reduced: StageFolder, store: Store) -> Iterator[StageFolder]:
-    """Yield the build that the trim took files from as they are, if it is there."""
     content = reduced.inputs.get(linking.BASE)
     if content is None:
         return

@@ -64,7 +64,6 @@ class Disassembly(Value):
             yield from self.table.at(function.address + distance)
 
     def content(self, function: Function) -> bytes:
-        """Return a function's bytes; empty if they are not in the file."""
         size_bytes = min(function.size_bytes, _MAX_FUNCTION_BYTES)
         for address, content in self.segments:
             at = function.address - address

@@ -180,7 +180,6 @@ class KeepRule(StrEnum):
 class KeepReason(Value):
     rule: KeepRule
     by: tuple[str, ...] = ()
-    """The scenarios that ran it, or the patterns that name it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,6 @@ _NOT_KEPT = re.compile(r"megtrim: function #([0-9]{1,9}) is not kept")
 _TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
 """Size of an emptied function: ``brk`` or ``ud2``."""
 _NUMBERED_TRAP_BYTES = {"aarch64": 4, "x86_64": 7}
-"""The same with crash ids: ``brk`` or ``ud1``."""
 _SHOWN = 3
 _AGAIN = "a function that runs is not on the list: record them again"
 _UNKNOWN = "the list was changed after it was recorded: record it again"

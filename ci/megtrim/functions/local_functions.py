@@ -48,7 +48,6 @@ def numbered_trap(machine: int, number: int) -> bytes:
 
 
 def report_and_trap(machine: int, number: int) -> bytes:
-    """Return code that prints ``megtrim: function #NUMBER is not kept`` and stops the program."""
     message = _MESSAGE.format(number=number).encode()
     if machine == AARCH64:
         words = (
@@ -209,7 +208,6 @@ def _goes(name: str, names: Mapping[str, int]) -> bool:
 
 
 def _fills(function: Symbol, unit: Object) -> bool:
-    """Whether its section contains only this function, and has room for a trap."""
     section = unit.sections[function.section]
     code = ALLOCATED | EXECUTED
     return (

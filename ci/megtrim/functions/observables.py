@@ -106,7 +106,6 @@ def observables(program_sha256: str, table: FunctionTable, hidden: Collection[st
 
 
 def _find_unsized(table: FunctionTable) -> frozenset[str]:
-    """Return functions without size inside another: no address shows which of them ran."""
     return frozenset(
         each.name
         for each in table.functions

@@ -61,7 +61,6 @@ def plan_probes(table: FunctionTable, observed: Collection[str]) -> tuple[int, .
 
 
 def unprobeable(data: bytes, table: FunctionTable) -> frozenset[str]:
-    """Return the functions that cannot have a trap: they are not code."""
     pieces = _segments(data)
     return frozenset(
         each.name
@@ -136,7 +135,6 @@ def refusal(stderr: str) -> str | None:
 
 
 def _marks(data: bytes, table: FunctionTable, source: str) -> bytes:
-    """Return one byte for each address, 0 or 1."""
     if not data:
         msg = f"{source}: the record is empty: the program ended before its first function"
         raise ProductFailure(msg, hint="does the unprobed program run there?")
@@ -206,7 +204,6 @@ def _is_trap(instruction: int, machine: str) -> bool:
 
 
 def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:
-    """Return packed start and size of the probes in each segment."""
     found = dict[Segment, list[int]]()
     for address, probe in probes.items():
         found.setdefault(probe.segment, []).append(address)

@@ -24,7 +24,6 @@ class ScenarioResult(ScenarioOutcome):
     arguments: tuple[str, ...]
     device: str
     regions: int
-    """How many its trace holds."""
     reproduce: str = ""
     binding: str = ""
     """The sha256 of all that it depends on except the device; empty if it was not reached."""
@@ -104,7 +103,6 @@ def _ending(
     *,
     expired: bool,
 ) -> tuple[ScenarioKind, CheckStatus]:
-    """Return the check that a scenario ended at; an expired proof fails whatever the cause."""
     match status:
         case ScenarioStatus.TRAP:
             return CheckKind.TRAP, CheckStatus.FAIL

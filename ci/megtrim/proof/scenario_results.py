@@ -30,13 +30,12 @@ from megtrim.util.value import Value
 from megtrim.util.wording import count
 
 _VERIFY_AGAIN, _VERIFY = "verify it again", ("verify", "--again")
-"""What to do about a result that contradicts itself, and the command that does it."""
 
 
 def scenario_results(
     session: Session, proofs: Mapping[str, LastProof | None]
 ) -> tuple[ScenarioResult, ...]:
-    """Return how every scenario ended; ``proofs``: the last one of each without a result."""
+    """``proofs``: the last one of each scenario without a result."""
     traced = traced_regions(session)
     return tuple(
         scenario_result(each, session, traced.get(each.id, 0), proofs.get(each.id))
@@ -45,7 +44,6 @@ def scenario_results(
 
 
 def scenario_checks_of(tasks: Iterable[Task], session: Session) -> Iterator[Check]:
-    """Yield the checks of the scenarios that these tasks verified, whatever became of them."""
     traced = traced_regions(session)
     for task in tasks:
         if task.stage is Stage.VERIFY and task.scenario is not None:
@@ -63,7 +61,7 @@ def scenario_checks_of(tasks: Iterable[Task], session: Session) -> Iterator[Chec
 def scenario_result(
     each: Scenario, session: Session, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
-    """Return how a scenario ended; ``regions``: how many its trace holds."""
+    """``regions``: how many its trace holds."""
     task = verify_task(each)
     if task not in session.results.done:
         return _report_unverified(each, session, regions, proof)
@@ -95,7 +93,6 @@ def scenario_result(
 def _report_unverified(
     each: Scenario, session: Session, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
-    """Say why a scenario has no result: what failed before it could be verified."""
     before = (search_task(each), trace_task(each), functions_task(each), verify_task(each))
     failed = session.results.failed
     failure = next((failed[task] for task in before if task in failed), None)
@@ -134,19 +131,16 @@ def _status(failure: MegtrimError | None, each: Scenario, results: TaskResults) 
 
 
 class LastProof(Value):
-    """The newest verification of a scenario, which passed."""
-
     days: int
     """Its age; below -1 it is of a day to come, and would never grow old."""
     same: bool
     """Of this very program, not of an earlier one."""
 
     def is_expired(self, allowed_s: float) -> bool:
-        """Tell whether it is older than allowed."""
         return self.days < -1 or self.days * DAY_S > allowed_s
 
     def describe_age(self, allowed_s: float) -> str:
-        """Say how old it is: ``last proof 3 days old``."""
+        """Such as ``last proof 3 days old``."""
         ahead = self.days < -1
         text = (
             "last proof of a day to come" if ahead else f"last proof {count(self.days, 'day')} old"
@@ -160,7 +154,7 @@ def last_proofs(session: Session) -> dict[str, LastProof | None]:
     """Return the last proof of each scenario without a result; None: its last word is none.
 
     An earlier program's counts as well: code that changes every day would else never be held to
-    a device again. Every result of a stage is looked at, so ask once.
+    a device again.
     """
     return {
         each.id: _last(session, each)
@@ -170,7 +164,6 @@ def last_proofs(session: Session) -> dict[str, LastProof | None]:
 
 
 def find_expired(proofs: Mapping[str, LastProof | None], *, allowed_s: float) -> frozenset[str]:
-    """Return the scenarios whose last proof is older than allowed."""
     return frozenset(
         id_ for id_, proof in proofs.items() if proof is not None and proof.is_expired(allowed_s)
     )

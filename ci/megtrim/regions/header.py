@@ -47,8 +47,6 @@ _NAMED = re.compile(rf"\b(?:{'|'.join(MACROS)})\b", re.ASCII)
 
 
 class Scopes(Value):
-    """The facts that have files of their own; both sorted."""
-
     tags: tuple[str, ...] = ()
     macros: tuple[str, ...] = ()
 

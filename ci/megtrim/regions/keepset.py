@@ -17,7 +17,6 @@ from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
 MOST_LISTED = 5
-"""Names that a line shows; the others are counted."""
 GENERATIONS = (20190219, 20220507)
 """Versions of the header in engines: up to 1.6, and from 1.7 on."""
 _BOUND = {
@@ -28,7 +27,6 @@ _BOUND = {
     "threads": "the number of threads",
     "environment": "the environment",
 }
-"""What a trace is bound to, and its name in messages."""
 RAN = "scenarios that run it"
 LISTED = "models whose operator lists have it"
 _Item = TypeVar("_Item", Region, str)
@@ -63,7 +61,6 @@ class KeepSet(Value):
 
     generation: int
     scenarios: tuple[ScenarioRecord, ...]
-    """Sorted by id."""
     operators: OperatorNeeds | None
     """None keeps all operators and data types."""
 
@@ -359,7 +356,6 @@ def _scenarios(before: KeepSet, now: KeepSet) -> Iterator[str]:
 
 
 def _functions(before: KeepSet, record: ScenarioRecord, old: ScenarioRecord) -> list[str]:
-    """Return what it ran and no scenario of the same link lists."""
     if old.link_sha256 not in (None, record.link_sha256):
         return []  # inlining differs in another link, so names cannot be compared
     same = (each for each in before.scenarios if each.link_sha256 == record.link_sha256)

@@ -52,7 +52,6 @@ class NameTable:
                 self._read(path, text)
 
     def meaning(self, region: Region) -> str:
-        """Return the region with its numbers decoded; empty if none can be."""
         names = [self._name(arg) for arg in region.args]
         if not any(names):
             return ""

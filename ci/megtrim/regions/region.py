@@ -97,7 +97,6 @@ class _Parser:
             self._fail(f"'{token}'")
 
     def integral_constant(self) -> int | str:
-        """Read a type; ``std::integral_constant<int, N>`` becomes the number N."""
         name = self._type()
         wrapped = _WRAPPED.fullmatch(name)
         return _int32(wrapped[1]) if wrapped else name

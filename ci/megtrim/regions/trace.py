@@ -45,7 +45,6 @@ class Trace(Value):
     regions: tuple[Region, ...]
     """Sorted and unique, at least one."""
     sha256: str
-    """Digest of the file's bytes."""
 
 
 class TraceProblem(StrEnum):
@@ -57,8 +56,6 @@ class TraceProblem(StrEnum):
 
 
 class TraceFailure(ProductFailure):
-    """A run left no usable trace; ``problem`` says what is wrong with it."""
-
     def __init__(
         self, problem: TraceProblem, message: str, *, hint: str, command: Sequence[str] = ()
     ) -> None:
@@ -70,7 +67,6 @@ class _Lines(Value):
     mangled: tuple[str, ...]
     """In the file's order, without the first line and without line ends."""
     finished: bool
-    """Whether the last line ends with a newline."""
     sha256: str
 
 

@@ -125,7 +125,6 @@ def read_exported(folder: Path) -> AarPart | None:
 
 
 def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> str:
-    """Say why the library of a release for Android is in no AAR; empty if it is, or is none."""
     found = _find_library(contents, files)
     if found is None:
         return ""
@@ -155,7 +154,6 @@ def make_aar(parts: Sequence[AarPart]) -> bytes:
 def _find_library(
     contents: ReleaseContents, files: Iterable[ReleaseFile]
 ) -> tuple[AndroidTarget, ReleaseFile] | None:
-    """Return the only shared library of a release for Android."""
     target = parse_target(contents.toolchain)
     paths = [each.path for each in contents.artifacts if each.kind is ArtifactKind.SHARED]
     found = [each for each in files if each.path in paths]
@@ -223,7 +221,6 @@ def parse_target(toolchain: ToolchainIdentity) -> AndroidTarget | None:
 
 
 def list_library_paths(library: AndroidLibrary) -> tuple[str, str]:
-    """Return the paths for the app's package, and for its linker."""
     folder = _folder_of(library)
     return f"jni/{library.target.abi}/{library.file}", f"{folder}/{library.file}"
 

@@ -86,7 +86,10 @@ def write_folder(files: Iterable[ReleaseFile], folder: Path) -> None:
         partial.mkdir(parents=True)
         partial.chmod(_FOLDER_MODE)
         for file in files:
-            _write(file, partial)
+            target = partial / file.path
+            _make_folders(target.parent, partial)
+            target.write_bytes(read_bytes(file))
+            target.chmod(mode_of(file.path))
         if folder.exists():
             folder.rmdir()
         partial.rename(folder)
@@ -128,13 +131,6 @@ def read_bytes(file: ReleaseFile) -> bytes:
         msg = f"{file.source!s:.200} changed while the release was written"
         raise InfrastructureFailure(msg, hint="leave it alone, and run it again")
     return data
-
-
-def _write(file: ReleaseFile, root: Path) -> None:
-    target = root / file.path
-    _make_folders(target.parent, root)
-    target.write_bytes(read_bytes(file))
-    target.chmod(mode_of(file.path))
 
 
 def _make_folders(folder: Path, root: Path) -> None:

@@ -95,12 +95,20 @@ def check_release(
     if problems:
         return found
     try:
-        found = _read_documents(folder, found)
+        stages, megtrim = read_statement(_text(folder, STATEMENT_FILE), source=STATEMENT_FILE)
+        found = replace(
+            found,
+            contents=parse_contents(_text(folder, RELEASE_FILE), source=RELEASE_FILE),
+            proofs=load_proofs(folder / PROOFS_PATH) if PROOFS_PATH in named else None,
+            stages=stages,
+            megtrim=megtrim,
+        )
         problems += _compare(folder, found, draft=draft)
     except InputError as error:
         problems.append(error.message)
-    if found.contents is not None and model is not None:
-        problems += _compare_model(found.contents, model)
+    if model and found.contents and sha256_file(model) not in found.contents.models.values():
+        known = ", ".join(sorted(found.contents.models))
+        problems.append(f"{model} is none of its models ({known}): this release is for another one")
     return replace(found, problems=tuple(problems))
 
 
@@ -129,18 +137,6 @@ def _read(folder: Path) -> tuple[dict[str, str], list[str]]:
     found = {name: sha256_file(folder / name) for name in there if name != CHECKSUMS_FILE}
     unfit = (f"{CHECKSUMS_FILE} names {each}" for each in list_unfit(named))
     return named, [*problems, *_differ(named, found), *unfit]
-
-
-def _read_documents(folder: Path, found: ReleaseCheck) -> ReleaseCheck:
-    contents = parse_contents(_text(folder, RELEASE_FILE), source=RELEASE_FILE)
-    stages, megtrim = read_statement(_text(folder, STATEMENT_FILE), source=STATEMENT_FILE)
-    return replace(
-        found,
-        contents=contents,
-        proofs=load_proofs(folder / PROOFS_PATH) if PROOFS_PATH in found.files else None,
-        stages=stages,
-        megtrim=megtrim,
-    )
 
 
 def _walk(folder: Path) -> tuple[list[str], list[str]]:
@@ -200,30 +196,25 @@ def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]
         yield f"{KEEP_SET_PATH} is another keep set than {RELEASE_FILE} names"
     keep = parse_keep_set(_text(folder, KEEP_SET_PATH), source=KEEP_SET_PATH)
     traced = {each.id: each for each in keep.scenarios}
-    yield from _compare_aar(folder, named, contents)
     for scenario in contents.scenarios:
         record, graph = traced.get(scenario.id), scenario.graph_sha256
         same = record and record.model_sha256 == scenario.model_sha256
         if not same and not (record and graph and record.graph_sha256 == graph):
             yield f"{KEEP_SET_PATH} was traced with another model for {scenario.id}"
-    yield from _compare_left_out(folder, named, contents)
+    yield from _compare_derived(folder, named, contents)
     yield from _compare_proofs(found, contents)
 
 
-def _list_places(contents: ReleaseContents) -> set[str]:
+def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[str]:
+    named = found.files
     names = [each.name for each in contents.artifacts]
-    return {
+    places = {
         *(*DOCUMENTS, KEEP_SET_PATH, PROOFS_PATH, SIZES_PATH, CONFIG_PATH, AAR_PATH),
         *(each.path for each in contents.artifacts),
         *(f"{SYMBOLS}/{name}" for name in names),
         *map(locate_left_out, names),
         *(locate_cache(each.id) for each in contents.scenarios),
     }
-
-
-def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[str]:
-    named = found.files
-    places = _list_places(contents)
     for path in named:
         if path not in places and not path.startswith(_FOLDERS):
             yield f"{path} is nothing that a release of these artifacts holds"
@@ -239,9 +230,13 @@ def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterat
         yield f"{CONFIG_PATH} is not the CMake package of these artifacts"
 
 
-def _compare_left_out(
+def _compare_derived(
     folder: Path, named: Mapping[str, str], contents: ReleaseContents
 ) -> Iterator[str]:
+    if AAR_PATH in named:  # what came is not opened: another is made of the other files
+        again = collect_aar(contents, list_released(folder, named))
+        if again is None or again.sha256 != named[AAR_PATH]:
+            yield f"{AAR_PATH} is not made of this release's library, headers and licences"
     counts = {each.artifact: each.held - each.kept for each in contents.functions}
     for each in contents.artifacts:
         name, path, count = each.name, locate_left_out(each.name), counts.get(each.name, 0)
@@ -256,17 +251,6 @@ def _compare_left_out(
             yield f"{path} lists {len(names)} functions, {RELEASE_FILE} says {count}"
 
 
-def _compare_aar(
-    folder: Path, named: Mapping[str, str], contents: ReleaseContents
-) -> Iterator[str]:
-    """What came is not opened: another is made of the other files."""
-    if AAR_PATH not in named:
-        return
-    again = collect_aar(contents, list_released(folder, named))
-    if again is None or again.sha256 != named[AAR_PATH]:
-        yield f"{AAR_PATH} is not made of this release's library, headers and licences"
-
-
 def _compare_proofs(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[str]:
     own = clean_proofs(contents, found.proofs)
     proven = {row.scenario for each in own.entries for row in each.results}
@@ -279,15 +263,7 @@ def _compare_proofs(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[
         yield f"{PROOFS_PATH} says other or more things than a release may, such as times or logs"
 
 
-def _compare_model(contents: ReleaseContents, model: Path) -> Iterator[str]:
-    sha256 = sha256_file(model)
-    if sha256 not in contents.models.values():
-        known = ", ".join(sorted(contents.models))
-        yield f"{model} is none of its models ({known}): this release is for another one"
-
-
 def _text(folder: Path, name: str, *, most_bytes: int = LARGEST_DOCUMENT) -> str:
-    """Return a document's text; a link was refused before."""
     expected = "a part of a release"
     return read_text(folder / name, most_bytes=most_bytes, expected=expected, shown=name, hint=HINT)
 

@@ -198,7 +198,6 @@ def _collect_sizes(folder: StageFolder) -> ReleaseFile:
 
 
 def _find_library(session: Session, contents: ReleaseContents) -> EngineLibrary | None:
-    """Return the engine's shared library if it is in the release."""
     names = {each.name for each in contents.artifacts if each.kind is ArtifactKind.SHARED}
     if not names:
         return None  # an engine without a library for applications is not asked for one

@@ -82,7 +82,6 @@ class ReleaseScenario(Value):
     """Of the model without the values of its weights; empty: not known."""
     arguments: tuple[str, ...]
     status: ScenarioStatus
-    """Where it was built."""
     on_devices: CheckStatus | None
     """On devices elsewhere; None: none had to run it."""
     device: str

@@ -154,7 +154,15 @@ def _compare_files(
     left = any(each.on_devices is not None for each in released.scenarios)
     here, payload = collect_parts(session, draft=left)
     if by_other_device:
-        here = _with_devices_of(released, here)
+        # What the release says of the devices that ran it there stays.
+        theirs = {each.id: each for each in released.scenarios}
+        scenarios = tuple(
+            replace(each, device=ran.device, outputs=ran.outputs)
+            if (ran := theirs.get(each.id))
+            else each
+            for each in here.scenarios
+        )
+        here = replace(here, devices=released.devices, scenarios=scenarios)
     proofs = clean_proofs(here, found.proofs)
     files = prove(here, payload, proofs, stages=list_stage_keys(session), megtrim=megtrim)
     built = {each.path: each.sha256 for each in files}
@@ -166,17 +174,6 @@ def _compare_files(
             yield f"{path} was built, and is not in the release"
         elif built[path] != stated[path]:
             yield f"{path} has other bytes: its sha256 is {built[path]}, expected {stated[path]}"
-
-
-def _with_devices_of(released: ReleaseContents, here: ReleaseContents) -> ReleaseContents:
-    theirs = {each.id: each for each in released.scenarios}
-    scenarios = tuple(
-        replace(each, device=theirs[each.id].device, outputs=theirs[each.id].outputs)
-        if each.id in theirs
-        else each
-        for each in here.scenarios
-    )
-    return replace(here, devices=released.devices, scenarios=scenarios)
 
 
 def read_release(folder: Path, *, shown: str) -> FinishedTrim:

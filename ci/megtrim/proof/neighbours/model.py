@@ -41,7 +41,6 @@ class NeighbourResult(Value):
     kind: str
     what: str
     text: str
-    """How the plain build ended."""
     levels: tuple[NeighbourLevel, ...]
     """The shipped one last; none if the plain build cannot run it: it does not apply."""
 
@@ -86,7 +85,6 @@ class Matrix(Value):
     scenario: str
     levels: tuple[str, ...]
     counts: tuple[str, ...]
-    """For each level, such as ``21 of 30``."""
     shares: tuple[str, ...]
     lines: tuple[Line, ...]
 
@@ -111,7 +109,6 @@ def matrices(rows: Sequence[NeighbourResult]) -> tuple[Matrix, ...]:
 
 
 def text(rows: Sequence[NeighbourResult]) -> str:
-    """Return the tables for a terminal, without a final newline."""
     parts = []
     for matrix in matrices(rows):
         head = ("neighbour", "what differs", *matrix.levels)

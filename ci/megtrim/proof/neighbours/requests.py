@@ -34,7 +34,6 @@ def near(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
 def order_of(
     neighbour: Neighbour, scenario: Scenario, session: Session, program: Path, folder: Path
 ) -> RunSpec:
-    """Inputs that the neighbour changes are written to ``folder``."""
     own = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
     return replace(
         own,
@@ -107,7 +106,6 @@ class NeighbourKind(StrEnum):
     FLAGS = "flags"
     FORMAT = "format"
     COMPLAINT = "complaint"
-    """The program is made to print an error message, or its usage."""
 
 
 class Neighbour(Value):
@@ -178,7 +176,6 @@ _OF_INPUTS = {
 def neighbours(
     scenario: Scenario, *, dialect: Dialect, changes: Collection[NpyMutation]
 ) -> tuple[Neighbour, ...]:
-    """``changes``: how the scenario's inputs can be changed."""
     own = _itself(scenario, dialect)
     by_engine = scenario.settings.application is None
     candidates = _of_engine(scenario, own, dialect) if by_engine else _of_application(scenario, own)
@@ -201,7 +198,6 @@ def neighbours(
 
 
 def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
-    """Return the scenario itself as a neighbour, from which the others are derived."""
     settings = scenario.settings
     arguments, threads = settings.args, settings.threads
     if settings.application is None:
@@ -241,7 +237,6 @@ def _of_engine(scenario: Scenario, own: Neighbour, dialect: Dialect) -> Iterator
 
 
 def _of_numbers(own: Neighbour, given: Sequence[Flag], dialect: Dialect) -> Iterator[Neighbour]:
-    """Yield the runs with other numbers, except the program's default."""
     values = {flag.name for flag in given}
     for flag, name, kind, counts, default in _NUMBERS:
         for count in counts if flag in dialect.values else ():
@@ -295,7 +290,6 @@ def _toggle_switch(
 
 
 def _of_application(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
-    """Yield the neighbours for a team's program, of which only the placeholders are known."""
     used = application.names_in(own.arguments)
     yield from _of_threads(own) if application.THREADS in used else ()
     yield from _of_model(scenario, own) if application.MODEL in used else ()

@@ -326,7 +326,6 @@ def _words(run: ProgramRun) -> str:
 
 
 def needs_of(scenario: Scenario, session: Session, link: SymbolizingLink | None) -> Needs:
-    """Ask the named link, and the profile build if there is one."""
     made = session.results.done.get(PROFILE)
     profile = programs.program(scenario, session.request, made) if made else None
     keep = read_keep_set(
