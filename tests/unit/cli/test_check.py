@@ -66,9 +66,7 @@ def test_what_is_right_is_fine(team: Shell, committed: Path) -> None:
 
 
 def test_a_keep_set_that_is_not_there_yet_is_not_fine(team: Shell) -> None:
-    answer = team("check")
-
-    assert answer.status == 0
+    answer = team("check").expect(0)
     assert answer.out == (
         "megtrim.yaml: 1 model and 3 scenarios can be trimmed; a pull request would be red, "
         "because there is no megtrim/keepset yet: make it with megtrim trim --config "
@@ -101,10 +99,9 @@ def test_a_keep_set_of_something_else_is_wrong(
 ) -> None:
     """Said in a second, and not by a pull request; only what changed must be accepted."""
     edit(team, (old, new))
-    answer = team("check")
-
-    assert answer.status == 2
-    assert f"a pull request would be red, because megtrim/keepset: {because}\n" in answer.err
+    answer = team("check").expect(
+        2, f"a pull request would be red, because megtrim/keepset: {because}\n"
+    )
     again = f"megtrim trim --config megtrim.yaml{accept}"
     assert f"trace, and commit the keep set: {again}\n" in answer.err
 
@@ -145,9 +142,7 @@ def test_keys_inputs_and_models_are_checked(
     (team.folder / "m.onnx").write_bytes(b"\x08\x08\x12\x07pytorch")
     (team.folder / "info.json").write_bytes((ENGINE / "models/tiny-vgg.sample.json").read_bytes())
     edit(team, *pairs)
-    answer = team("check")
-
-    assert answer.status == 2
+    answer = team("check").expect(2)
     assert answer.err.count(message) == 1
 
 
@@ -156,9 +151,7 @@ def test_files_and_options_are_checked_at_once(team: Shell) -> None:
     (team.folder / "megtrim" / "keepset" / "vgg").mkdir(parents=True)
     (team.folder / "megtrim" / "keepset" / "vgg" / "default@any.json").write_text("{", "utf-8")
     edit(team, ("{kind: sample}", "{kind: sample, cmake: {MGE_BIN_REDUCE: x.h}}"))
-    answer = team("check")
-
-    assert answer.status == 2
+    answer = team("check").expect(2)
     for part in ("megtrim.yaml:5: m.sample", "default@any.json:1: not JSON", "MGE_BIN_REDUCE"):
         assert part in answer.err
     assert answer.out == ""

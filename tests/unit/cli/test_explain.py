@@ -32,9 +32,7 @@ def project(shell: Shell) -> Shell:
 
 @pytest.mark.parametrize("thing", ["m", "m/s@any"])
 def test_explain_reports_of_a_model_and_a_scenario(project: Shell, thing: str) -> None:
-    answer = project("explain", "--json", thing)
-
-    assert answer.status == 0
+    answer = project("explain", "--json", thing).expect(0)
     assert json.loads(answer.out) == {
         "m/s@any": {
             "arguments": "--cpu",
@@ -50,9 +48,7 @@ def test_explain_reports_of_a_model_and_a_scenario(project: Shell, thing: str) -
 def test_explain_reports_of_a_tag_and_a_region(
     project: Shell, thing: str, regions: list[int]
 ) -> None:
-    answer = project("explain", "--json", thing)
-
-    assert answer.status == 0
+    answer = project("explain", "--json", thing).expect(0)
     found = json.loads(answer.out)
     assert list(found) == [f"kern<{number}>" for number in regions]
     assert all(facts["needed by"] == ["m/s@any"] for facts in found.values())
@@ -126,9 +122,7 @@ LEFT_OUT = tombstone([(STUB_AT, "/data/lib/app"), (STAYS, "/data/lib/app")], bui
 
 def test_a_certain_name_and_what_to_do(crashed: Shell) -> None:
     (crashed.folder / "tombstone_04").write_bytes(LEFT_OUT)
-    answer = crashed("explain", *CRASH)
-
-    assert answer.status == 0
+    answer = crashed("explain", *CRASH).expect(0)
     assert answer.out.splitlines() == [
         "crash: trimming left it out",
         "why: it was left out",
@@ -257,7 +251,4 @@ def test_what_a_release_does_not_answer(shell: Shell) -> None:
     ],
 )
 def test_what_cannot_be_looked_up(crashed: Shell, words: tuple[str, ...], message: str) -> None:
-    answer = crashed("explain", *words)
-
-    assert answer.status == 2
-    assert message in answer.err
+    crashed("explain", *words).expect(2, message)

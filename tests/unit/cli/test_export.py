@@ -52,10 +52,7 @@ def test_a_trim_that_fails_leaves_nothing(
 
 def test_a_folder_with_files_is_refused_before_the_trim(export: Export, shell: Shell) -> None:
     (shell.folder / "trimmed/mine").mkdir(parents=True)
-    answer = export("trimmed", codes=(130,))
-
-    assert answer.status == 2
-    assert "trimmed exists already and is no empty folder" in answer.err
+    export("trimmed", codes=(130,)).expect(2, "trimmed exists already and is no empty folder")
 
 
 SEVERAL = """\
@@ -111,9 +108,7 @@ def test_several_toolchains_have_a_folder_each_and_one_aar(
 
 
 def test_without_one_of_them_there_is_no_joint_aar(export_several: Export, shell: Shell) -> None:
-    answer = export_several(failing=("armv7",))
-
-    assert answer.status == 1
+    answer = export_several(failing=("armv7",)).expect(1)
     assert "not every toolchain was exported" in answer.out
     assert sorted(each.name for each in (shell.folder / "trimmed").iterdir()) == ["arm64"]
 
@@ -167,9 +162,7 @@ def test_another_draft_is_a_failure(shell: Shell) -> None:
     write(shell.folder / "again", documents(program="other\n"))
     (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
     given = ("--verdict", "verdict.json", "--again", "again")
-    answer = shell("release", "prove", "draft", "camera", *given)
-
-    assert answer.status == 1
+    shell("release", "prove", "draft", "camera", *given).expect(1)
     assert not (shell.folder / "camera").exists()
 
 

@@ -110,7 +110,4 @@ def test_a_name_in_the_configuration_is_an_input_error(
     key = line.partition(":")[0]
     kept = re.sub(rf"^{key}:.*\n(?:[ -].*\n)*", "", config.read_text(encoding="utf-8"), flags=re.M)
     config.write_text(f"{line}\n{kept}".replace("{kind: auto}", "{kind: ndk}"), encoding="utf-8")
-    answer = shell(*verb.split())
-
-    assert answer.status == 2, answer.err
-    assert names in answer.err
+    shell(*verb.split()).expect(2, names)

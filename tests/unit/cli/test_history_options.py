@@ -29,7 +29,4 @@ def test_a_damaged_file_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("verb", [("perf", "history"), ("size", "history")])
 def test_a_day_is_a_day(shell: Shell, verb: tuple[str, str]) -> None:
-    answer = shell(*verb, "--since", "yesterday")
-
-    assert answer.status == 2
-    assert "expected a day such as 2026-10-01" in answer.err
+    shell(*verb, "--since", "yesterday").expect(2, "expected a day such as 2026-10-01")

@@ -67,9 +67,7 @@ def put(team: Shell, file: str, make: Place) -> None:
 
 
 def refused(team: Shell, *arguments: str) -> str:
-    answer = team("trim", "--out", "out", *arguments)
-
-    assert answer.status == 2, answer.err
+    answer = team("trim", "--out", "out", *arguments).expect(2)
     assert str(team.folder) not in answer.err
     assert not [path for path in team.folder.glob("out/*/*") if path.name != "ending.json"]
     return answer.err
@@ -150,9 +148,7 @@ def test_a_folder_that_a_build_would_tear_apart_is_refused(
     if above:
         settle_in(odd)
         monkeypatch.chdir(odd)
-    answer = team("trim", "--out", "out" if above else f"a{name}b/out")
-
-    assert answer.status == 2
+    answer = team("trim", "--out", "out" if above else f"a{name}b/out").expect(2)
     wrong = next(each for each in name if not each.isalnum())
     assert answer.err.startswith(f"megtrim: --out: found {wrong!r} in ")
     assert "name another folder of results" in answer.err

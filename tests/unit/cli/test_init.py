@@ -68,9 +68,7 @@ def test_a_model_of_the_sample_engine_needs_no_checkout(shell: Shell) -> None:
 def test_init_writes_paths_relative_to_the_configuration(team: Shell) -> None:
     team.model("resnet18-s.mge")
 
-    answer = team("init", "-c", "trim/m.yaml", "resnet18-s.mge", "--engine", "../MegEngine")
-
-    assert answer.status == 0, answer.err
+    team("init", "-c", "trim/m.yaml", "resnet18-s.mge", "--engine", "../MegEngine").expect(0)
     config = load_config(team.folder / "trim" / "m.yaml").config
     assert str(config.models[0].file) == "../resnet18-s.mge"
     assert str(config.models[0].scenarios[0].inputs["h2d[0]"]) == "../resnet18-s.h2d-0.npy"
@@ -105,9 +103,7 @@ def test_a_model_is_added_by_files_of_its_own(team: Shell, config: str) -> None:
         (team.folder / LINUX).write_text(text, "utf-8")
     before = {path: path.read_bytes() for path in team.folder.rglob("*") if path.is_file()}
 
-    answer = team("init", "--add", "-c", config, "mobilenet-s.mge")
-
-    assert answer.status == 0, answer.err
+    team("init", "--add", "-c", config, "mobilenet-s.mge").expect(0)
     added = {path.relative_to(team.folder).as_posix() for path in team.folder.rglob("*.*")}
     added -= {path.relative_to(team.folder).as_posix() for path in before}
     assert added == {
@@ -124,8 +120,7 @@ def test_a_model_is_added_by_files_of_its_own(team: Shell, config: str) -> None:
 
 def refused(shell: Shell, *arguments: str) -> str:
     before = {path: path.is_file() and path.read_bytes() for path in shell.folder.rglob("*")}
-    answer = shell("init", *arguments)
-    assert answer.status == 2
+    answer = shell("init", *arguments).expect(2)
     after = {path: path.is_file() and path.read_bytes() for path in shell.folder.rglob("*")}
     assert after == before
     return answer.err

@@ -145,9 +145,7 @@ def test_a_configuration_has_one_set_of_callers(team: Shell) -> None:
     old = team.folder / WRITTEN[0]
     (team.folder / TRIM[0]).rename(old)
 
-    answer = team("init", "-c", "trim/megtrim.yaml", *KIT)
-
-    assert answer.status == 2
+    answer = team("init", "-c", "trim/megtrim.yaml", *KIT).expect(2)
     assert answer.err == (
         f"megtrim: {old} calls the kit for trim/megtrim.yaml already\n"
         "  keep it, or remove it and run this again\n"
@@ -164,9 +162,7 @@ def test_a_keep_set_belongs_to_one_configuration(team: Shell) -> None:
     other.write_text(text, "utf-8")
     assert team("init", *KIT).status == 0
 
-    answer = team("init", "-c", "linux.yaml", *KIT)
-
-    assert answer.status == 2
+    answer = team("init", "-c", "linux.yaml", *KIT).expect(2)
     assert answer.err == (
         f"megtrim: {team.folder / WRITTEN[1]} proposes megtrim/keepset for another configuration "
         "already\n  name a folder of its own as keep_set, and run this again\n"
@@ -179,9 +175,7 @@ def test_a_caller_that_was_edited_stays(team: Shell) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("mine", encoding="utf-8")
 
-    answer = team("init", "tiny-vgg.sample", *KIT)
-
-    assert answer.status == 2
+    answer = team("init", "tiny-vgg.sample", *KIT).expect(2)
     assert answer.err.startswith(f"megtrim: {path} exists and differs\n")
     assert path.read_text(encoding="utf-8") == "mine"
     assert not (team.folder / WRITTEN[0]).exists()
@@ -206,9 +200,7 @@ def test_the_default_branch_comes_from_git(
     for reference, target in references.items():
         set_branch(team.folder, reference, target)
 
-    answer = team("init", "tiny-vgg.sample", *KIT, *option)
-
-    assert answer.status == 0, answer.err
+    answer = team("init", "tiny-vgg.sample", *KIT, *option).expect(0)
     assert f"the default branch is {branch}: " in answer.out
     check = (team.folder / WRITTEN[0]).read_text(encoding="utf-8")
     assert f'branches: ["{branch}"]' in check
@@ -272,9 +264,7 @@ def write_several(team: Shell) -> None:
 
 def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None:
     write_several(team)
-    answer = team("init", *KIT)
-
-    assert answer.status == 0, answer.err
+    answer = team("init", *KIT).expect(0)
     assert answer.out.splitlines()[-1] == 'then commit, and require the check "size / verdict"'
     data = yaml.safe_load((team.folder / WRITTEN[0]).read_text(encoding="utf-8"))
     assert data["jobs"]["size-phone"]["with"]["image-recipe"] == "android-arm64"
@@ -299,9 +289,7 @@ def test_a_toolchain_named_like_a_number_is_a_name(team: Shell) -> None:
 
 def test_one_of_several_toolchains_may_have_callers_of_its_own(team: Shell) -> None:
     write_several(team)
-    chosen = team("init", "-c", "megtrim.yaml#desk", *KIT)
-
-    assert chosen.status == 0, chosen.err
+    chosen = team("init", "-c", "megtrim.yaml#desk", *KIT).expect(0)
     own = given(team.folder, ".github/workflows/megtrim-refresh._desk.yml")
     assert own == {
         "config": "megtrim.yaml#desk",
@@ -372,10 +360,7 @@ def test_what_cannot_be_written_is_refused(
     """
     prepare(team.folder)
     before = sorted(team.folder.rglob("*"))
-    answer = team("init", *words)
-
-    assert answer.status == 2
-    assert message in answer.err
+    team("init", *words).expect(2, message)
     assert sorted(team.folder.rglob("*")) == before
 
 
@@ -383,8 +368,5 @@ def test_without_the_kits_server_nothing_is_written(
     team: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_SERVER_URL", "http://127.0.0.1:9")
-    answer = team("init", *NEW)
-
-    assert answer.status == 3
-    assert "cannot be read from http://127.0.0.1:9/megtrim/kit" in answer.err
+    team("init", *NEW).expect(3, "cannot be read from http://127.0.0.1:9/megtrim/kit")
     assert sorted(path.name for path in team.folder.iterdir()) == [".git", "tiny-vgg.sample"]

@@ -49,9 +49,7 @@ def test_every_verb_has_help_with_an_example(shell: Shell, verb: tuple[str, ...]
 
 
 def test_the_first_page_says_where_to_start_and_how_it_ends(shell: Shell) -> None:
-    answer = shell("--help")
-
-    assert answer.status == 0
+    answer = shell("--help").expect(0)
     for status in ("0 ", "1 ", "2 ", "3 ", "70 ", "130 "):
         assert f"\n    {status}" in answer.out
     for verb in ("doctor", "init MODEL...", "trim"):
@@ -81,9 +79,7 @@ def test_bad_usage_is_2(shell: Shell, arguments: tuple[str, ...], said: str) -> 
 
 @pytest.mark.parametrize("verb", ["trim", "plan", "stage build", "verify", "explain verdict"])
 def test_no_configuration_is_2(shell: Shell, verb: str) -> None:
-    answer = shell(*verb.split())
-
-    assert answer.status == 2
+    answer = shell(*verb.split()).expect(2)
     assert answer.err.startswith("megtrim: megtrim.yaml: found no such file")
     assert "megtrim init" in answer.err
     assert list(shell.folder.iterdir()) == []
@@ -131,11 +127,9 @@ def test_every_kind_of_failure_has_its_status(
 def test_a_bug_leaves_a_report(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     raising(monkeypatch, ZeroDivisionError("by zero"))
 
-    answer = shell("doctor", "--json")
-
-    assert answer.status == 70
-    assert "ZeroDivisionError: by zero" in answer.err
-    assert "this is a bug in megtrim; please report megtrim-crash.md" in answer.err
+    shell("doctor", "--json").expect(
+        70, "ZeroDivisionError: by zero", "this is a bug in megtrim; please report megtrim-crash.md"
+    )
     report = (shell.folder / "megtrim-crash.md").read_text(encoding="utf-8")
     assert report.startswith("# megtrim crashed\n- version: ")
     assert "- arguments: `doctor --json`\n" in report
@@ -149,10 +143,7 @@ def test_a_bug_is_shown_also_where_no_report_can_be_left(
     raising(monkeypatch, ZeroDivisionError())
     (shell.folder / "megtrim-crash.md").mkdir()
 
-    answer = shell("doctor")
-
-    assert answer.status == 70
-    assert "please report the lines above" in answer.err
+    shell("doctor").expect(70, "please report the lines above")
 
 
 def test_a_bug_is_shown_with_arguments_that_are_no_text(shell: Shell) -> None:

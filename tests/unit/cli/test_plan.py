@@ -23,9 +23,7 @@ def test_a_plan_lists_every_task_and_counts_them(
     team: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    answer = team("plan", "--quiet")
-
-    assert answer.status == 0, answer.err
+    answer = team("plan", "--quiet").expect(0)
     lines = answer.out.splitlines()
     assert lines[-1] == f"{len(lines) - 1} of {len(lines) - 1} tasks to do"
     assert any(line.endswith("build/plain") for line in lines)

@@ -19,10 +19,9 @@ from unit.trim.stages.support import changed, open_session
 
 @pytest.mark.parametrize("text", ["data", "data=", "=a.npy", "", "="])
 def test_an_input_without_name_or_file_is_refused(shell: Shell, text: str) -> None:
-    answer = shell("probe", "m.mge", "--input", text)
-
-    assert answer.status == 2
-    assert f"--input: found {text!r}, expected NAME=FILE" in answer.err
+    shell("probe", "m.mge", "--input", text).expect(
+        2, f"--input: found {text!r}, expected NAME=FILE"
+    )
 
 
 @pytest.fixture

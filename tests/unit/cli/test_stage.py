@@ -25,9 +25,7 @@ from unit.trim.stages.results import SAMPLES
 
 @pytest.mark.parametrize("stage", Stage)
 def test_a_stage_names_its_command(shell: Shell, stage: Stage) -> None:
-    answer = shell(*stage.verb.split(), "--help")
-
-    assert answer.status == 0
+    answer = shell(*stage.verb.split(), "--help").expect(0)
     assert answer.out.startswith(f"Usage: megtrim {stage.verb.partition(' --')[0]} ")
 
 

@@ -152,9 +152,7 @@ def test_a_report_that_cannot_be_made_is_an_ending(
     trim: Callable[..., Answer], shell: Shell, task: str
 ) -> None:
     failure = InfrastructureFailure("the disk is full", hint="free some space")
-    answer = trim("--no-gate", failed={task: failure}, codes=(0, 3))
-
-    assert answer.status == 3
+    trim("--no-gate", failed={task: failure}, codes=(0, 3)).expect(3)
     assert sorted(left(shell)) == ["ending.json", "junit.xml"]
     assert json.loads(left(shell)["ending.json"])["message"] == "the disk is full"
 
@@ -167,9 +165,7 @@ def test_several_toolchains_end_with_one_table(trim: Callable[..., Answer], shel
     several = "toolchains: [{name: phone, kind: zig}, {name: desk, kind: host}]\n"
     file.write_text(text.replace("toolchain:\n  kind: auto\n", several), encoding="utf-8")
     given = ("tiny-vgg.sample", "--config", "team.yaml")
-    answer = trim(*given, error=InputError("no compiler"))
-
-    assert answer.status == 2
+    answer = trim(*given, error=InputError("no compiler")).expect(2)
     assert answer.err.count("megtrim: no compiler\n") == 2
     rows = [line.split() for line in answer.out.splitlines()[2:] if line]
     assert rows == [[name, *("-",) * 5, "none"] for name in ("phone", "desk")]

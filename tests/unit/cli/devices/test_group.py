@@ -98,8 +98,7 @@ def test_a_damaged_record_is_named_and_moved_aside_by_a_person(bench: Bench) -> 
     assert f"unknown: {record}: Invalid JSON" in bench("list", "pixel").out
     assert bench("run", "pixel", "--", bench.program("exit 0")).status == 3
 
-    answer = bench("restore", "pixel")
-    assert answer.status == 0
+    answer = bench("restore", "pixel").expect(0)
     assert "pixel: its record was damaged and is now " in answer.out
     moved = next(record.parent.glob("*.damaged-*"))
     assert moved.read_text(encoding="utf-8") == "rubbish"
@@ -124,7 +123,4 @@ def test_a_damaged_record_is_named_and_moved_aside_by_a_person(bench: Bench) -> 
 )
 def test_what_cannot_be_is_refused(bench: Bench, words: tuple[str, ...], said: str) -> None:
     bench.program("exit 0")
-    answer = bench(*words)
-
-    assert answer.status == 2
-    assert said in answer.err
+    bench(*words).expect(2, said)

@@ -29,9 +29,7 @@ def test_the_listing_says_how_each_device_stands(bench: Bench) -> None:
 
 def test_where_no_one_can_look_for_phones_that_is_said(bench: Bench) -> None:
     bench.phone.attached = ConnectionState.ABSENT
-    answer = bench("list")
-
-    assert answer.status == 0
+    answer = bench("list").expect(0)
     assert answer.out.endswith("pixel  adb    fast  not found\n")
     assert answer.err == "phones outside the configuration: no adb server listens\n"
 

@@ -12,9 +12,7 @@ from unit.cli.support import Shell
 
 
 def test_a_history_shows_its_changes(shell: Shell, history: Path) -> None:
-    answer = shell("perf", "history")
-
-    assert answer.status == 0
+    answer = shell("perf", "history").expect(0)
     assert "1 change in 40 nights" in answer.out
     assert "after 2026-01-20, by 2026-01-21" in answer.out
     (series,) = json.loads(shell("perf", "history", "--json").out)["series"]
@@ -33,9 +31,7 @@ def test_since_and_scenario_narrow_a_history(shell: Shell, history: Path) -> Non
 def test_a_damaged_file_is_named(shell: Shell, history: Path) -> None:
     (history / RUNS[3].path).write_text("{\n", encoding="utf-8")
 
-    answer = shell("perf", "history")
-
-    assert answer.status == 0
+    answer = shell("perf", "history").expect(0)
     assert "39 runs" in answer.out
     assert f"left out: {RUNS[3].path}:2:" in answer.err
 
@@ -61,9 +57,7 @@ def test_a_damaged_run_is_not_appended(shell: Shell) -> None:
 def test_two_commits_are_compared(shell: Shell, history: Path) -> None:
     before, after = RUNS[10].commit.sha, RUNS[30].commit.sha
 
-    answer = shell("perf", "compare", before, after)
-
-    assert answer.status == 0
+    answer = shell("perf", "compare", before, after).expect(0)
     assert " to " in answer.out
     found = json.loads(shell("perf", "compare", before, after, "--json").out)
     assert found["ratios"][0]["ratio"] == pytest.approx(1.1, abs=0.02)
@@ -83,7 +77,4 @@ def test_files_folders_and_runs_are_sides_too(shell: Shell, history: Path) -> No
 
 @pytest.mark.parametrize("side", ["0" * 38, "abcdef1", "nowhere", "0"])
 def test_a_side_that_is_none_or_many_is_refused(shell: Shell, history: Path, side: str) -> None:
-    answer = shell("perf", "compare", side, RUNS[0].id)
-
-    assert answer.status == 2
-    assert side in answer.err
+    shell("perf", "compare", side, RUNS[0].id).expect(2, side)

@@ -22,9 +22,7 @@ models: [{name: m, file: tiny-vgg.sample, scenarios: [{name: default}]}]
 
 
 def test_all_experiments_without_a_configuration(shell: Shell) -> None:
-    answer = shell("perf", "list")
-
-    assert answer.status == 0
+    answer = shell("perf", "list").expect(0)
     for each in EXPERIMENTS:
         assert f"\n{each.name} " in f"\n{answer.out}"
     assert "needs: x86_64, a CPU with avx2, a model of float32" in answer.out
@@ -78,19 +76,15 @@ def test_a_model_that_cannot_be_read(shell: Shell) -> None:
     shell.sample("tiny-vgg.sample.json")
     text = CONFIG.replace("file:", "strip_info: tiny-vgg.sample.json, file:")
     (shell.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
-    answer = shell("perf", "list", "--experiment", "baseline")
-
-    assert answer.status == 0
+    answer = shell("perf", "list", "--experiment", "baseline").expect(0)
     assert "here: can run" in answer.out
     assert "the data type of m is not known: tiny-vgg.sample: " in answer.err
 
 
 def test_an_unknown_experiment(shell: Shell) -> None:
-    answer = shell("perf", "list", "--experiment", "nchw45")
-
-    assert answer.status == 2
-    assert "there is no experiment 'nchw45'" in answer.err
-    assert "nchw44" in answer.err
+    shell("perf", "list", "--experiment", "nchw45").expect(
+        2, "there is no experiment 'nchw45'", "nchw44"
+    )
 
 
 def test_a_configuration_that_is_not_there(shell: Shell) -> None:

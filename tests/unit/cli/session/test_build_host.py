@@ -187,9 +187,7 @@ def test_a_broken_url_is_refused_where_it_is_set(
     write(shell.folder, CONFIG)
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
 
-    answer = shell("stage", "build")
-
-    assert answer.status == 2
+    answer = shell("stage", "build").expect(2)
     assert answer.err.endswith(
         f"megtrim: {source}: found https://, which ccache does not support\n"
         "  http:// in a closed network, or through a tunnel of yours\n"

@@ -143,7 +143,6 @@ def test_check_is_for_all(shell: Shell) -> None:
 
 def test_a_chosen_toolchain_has_a_folder_of_its_own(shell: Shell) -> None:
     (shell.folder / "megtrim.yaml").write_text(SEVERAL, encoding="utf-8")
-    answer = shell("plan", "--config", "megtrim.yaml#disk")
-
-    assert answer.status == 2
-    assert "toolchains: found no 'disk', expected phone or desk (did you mean desk?)" in answer.err
+    shell("plan", "--config", "megtrim.yaml#disk").expect(
+        2, "toolchains: found no 'disk', expected phone or desk (did you mean desk?)"
+    )

@@ -76,9 +76,7 @@ def test_an_engine_that_is_not_checked_out_comes_with_the_command(
 
     for name in ("clone", "tree"):
         folder = project.folder / name
-        answer = project("plan", "--config", str(folder / "megtrim.yaml"))
-
-        assert answer.status == 2
+        answer = project("plan", "--config", str(folder / "megtrim.yaml")).expect(2)
         said, command = answer.err.splitlines()[-2:]
         assert said.endswith(f": the submodule {path} of {folder} is not checked out")
         git(processes, folder, *shlex.split(command)[1:])
@@ -143,10 +141,7 @@ def test_what_has_no_answer_is_refused(
 ) -> None:
     if trim is not None:
         trimmed_so(project, trim)
-    answer = project(*words.split())
-
-    assert answer.status == 2
-    assert message in answer.err
+    project(*words.split()).expect(2, message)
     assert not (project.folder / "bundle").exists()
 
 
@@ -154,20 +149,14 @@ def test_a_recorded_search_can_be_committed(project: Shell) -> None:
     config = project.folder / "megtrim.yaml"
     config.write_text(f"{CONFIG}    algo_cache: m.mge\n", encoding="utf-8")
 
-    answer = project("plan", "--committed")
-
-    assert answer.status == 2
-    assert "there is no keep set, which --committed trims by" in answer.err
+    project("plan", "--committed").expect(2, "there is no keep set, which --committed trims by")
 
 
 def test_what_devices_on_runners_do_not_take_is_refused_first(shell: Shell) -> None:
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     (shell.folder / "megtrim.yaml").write_text(TOO_LONG, encoding="utf-8")
 
-    answer = shell("plan")
-
-    assert answer.status == 2
-    assert "found 172800.0, expected up to a day of seconds" in answer.err
+    shell("plan").expect(2, "found 172800.0, expected up to a day of seconds")
 
 
 @pytest.mark.parametrize("verb", ["trim", "stage build", "probe m", "ci evidence pack --to x"])
@@ -177,9 +166,7 @@ def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
     (project.folder / "file").write_text("x", encoding="utf-8")
     before = sorted(project.folder.iterdir())
 
-    answer = project(*verb.split(), "--out", "file/below")
-
-    assert answer.status == 2
+    answer = project(*verb.split(), "--out", "file/below").expect(2)
     assert answer.err.startswith("megtrim: --out file/below: nothing can be written there: ")
     assert sorted(project.folder.iterdir()) == before
 
@@ -192,10 +179,9 @@ def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
     ],
 )
 def test_no_folder_is_not_the_current_folder(shell: Shell, words: str) -> None:
-    answer = shell(*words.split(), "--out", "")
-
-    assert answer.status == 2
-    assert "Invalid value for '--out': found nothing, expected a folder" in answer.err
+    shell(*words.split(), "--out", "").expect(
+        2, "Invalid value for '--out': found nothing, expected a folder"
+    )
 
 
 @pytest.mark.parametrize(
@@ -259,9 +245,7 @@ def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
     text = PACKED.replace("RELR", packing)
     (project.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
 
-    answer = project("plan")
-
-    assert answer.status == status
+    answer = project("plan").expect(status)
     reported = (
         "megtrim: device old: its C library is older than glibc 2.36, and cannot load packed "
     )

@@ -22,9 +22,7 @@ def test_the_history_is_read_and_says_what_changed(shell: Shell) -> None:
         ],
     )
 
-    answer = shell("size", "history", "--since", "2026-11-02")
-
-    assert answer.status == 0
+    answer = shell("size", "history", "--since", "2026-11-02").expect(0)
     lines = answer.out.splitlines()
     assert lines[0] == "android/megtrim.yaml app reduced"
     assert "megtrim.yaml app reduced" in lines
@@ -61,10 +59,7 @@ def test_budgets_are_those_of_the_checkout(shell: Shell) -> None:
     assert "budget" not in shell("size", "history").out
     (shell.folder / "megtrim.yaml").write_text("version: [", encoding="utf-8")
 
-    answer = shell("size", "history")
-
-    assert answer.status == 0
-    assert "no budgets: megtrim.yaml" in answer.err
+    answer = shell("size", "history").expect(0, "no budgets: megtrim.yaml")
     assert "1,000" in answer.out
 
 

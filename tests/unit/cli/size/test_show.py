@@ -18,9 +18,7 @@ def size_bytes(shell: Shell) -> int:
 
 
 def test_the_bytes_of_a_file_are_shown(shell: Shell, size_bytes: int) -> None:
-    answer = shell("size", "show", "one.o")
-
-    assert answer.status == 0
+    answer = shell("size", "show", "one.o").expect(0)
     lines = answer.out.splitlines()
     assert lines[2].split()[:2] == ["file", f"{size_bytes:,}"]
     totals = [line for line in lines if line.startswith("[total]")]
@@ -126,15 +124,10 @@ def test_what_cannot_be_measured_is_one_error(shell: Shell, words: str, said: st
     (shell.folder / "damaged.o").write_bytes((shell.folder / "a.o").read_bytes()[:100])
     (shell.folder / "text").write_bytes(b"no program")
 
-    answer = shell(*words.split())
-
-    assert answer.status == 2
-    assert said in answer.err
+    answer = shell(*words.split()).expect(2, said)
     assert ("megtrim.yaml" in answer.err) is (words == "size")
 
 
 def test_help_has_both_options_and_verbs(shell: Shell) -> None:
-    answer = shell("size", "--help")
-
-    assert answer.status == 0
+    answer = shell("size", "--help").expect(0)
     assert all(each in answer.out for each in ("--config", "--again", "show", "diff"))

@@ -26,9 +26,7 @@ def program(shell: Shell) -> tuple[str, str]:
 
 
 def test_a_function_of_a_file_has_a_reason(shell: Shell, program: tuple[str, str]) -> None:
-    answer = shell("size", "why", "run", *program)
-
-    assert answer.status == 0
+    answer = shell("size", "why", "run", *program).expect(0)
     assert "start (the entry point)\n    -> alias" in answer.out
     assert "1 other refers to it" in answer.out
     assert "without it, 44 bytes would go" in answer.out
@@ -74,8 +72,7 @@ def trim(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def ask(shell: Shell, thing: str) -> tuple[Any, str]:
-    answer = shell("size", "why", thing, "--json")
-    assert answer.status == 0, answer.err
+    answer = shell("size", "why", thing, "--json").expect(0)
     return json.loads(answer.out), shell("size", "why", thing).out
 
 
