@@ -58,21 +58,19 @@ def _list_checks(facts: VerdictInputs) -> tuple[Check, ...]:
         checks += performance_checks(facts.performance, start=start, places=facts.places)
     # A run that only takes times builds nothing that scenarios could prove.
     if not facts.scenarios and (facts.performance is None or facts.artifacts):
-        checks.append(_nothing_ran(facts.config))
+        checks.append(
+            Check(
+                id="coverage:scenarios",
+                kind=CheckKind.COVERAGE,
+                subject="scenarios",
+                status=CheckStatus.INCONCLUSIVE,
+                text="no scenario ran on the reduced build, so nothing shows that it works",
+                hint=f"add scenarios to the models in {facts.config}",
+                file=facts.config,
+            )
+        )
     order = list(CheckKind)
     return tuple(sorted(checks, key=lambda check: (order.index(check.kind), check.id)))
-
-
-def _nothing_ran(config: str) -> Check:
-    return Check(
-        id="coverage:scenarios",
-        kind=CheckKind.COVERAGE,
-        subject="scenarios",
-        status=CheckStatus.INCONCLUSIVE,
-        text="no scenario ran on the reduced build, so nothing shows that it works",
-        hint=f"add scenarios to the models in {config}",
-        file=config,
-    )
 
 
 def _headline(facts: VerdictFacts, checks: tuple[Check, ...]) -> str:

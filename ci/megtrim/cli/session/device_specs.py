@@ -57,7 +57,11 @@ def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[Dev
     if named:
         return _before({named[0].class_: (named[0],)}, chosen)
     if asked not in KINDS:
-        raise _unknown(loaded, asked)
+        names = [device.name for device in configured]
+        meant = closest(asked, (*names, *KINDS))
+        suggestion = f" (did you mean {meant}?)" if meant else ""
+        msg = f"--device: found {asked[:60]!r}, expected a device or a kind{suggestion}"
+        raise InputError(msg, hint=f"devices: {', '.join(names)}; kinds: {', '.join(KINDS)}")
     found = _by_class(each for each in configured if each.kind == asked)
     if asked in _UNCONFIGURED:
         found = _fill_missing_classes(loaded, asked, found)
@@ -149,14 +153,6 @@ def _fill_missing_classes(
 def _made_up(kind: str, cpu_class: str, name: str | None = None) -> DeviceConfig:
     values = {"name": name or f"{kind}-{cpu_class}", "kind": kind, "class": cpu_class}
     return DeviceConfig.model_validate(values)
-
-
-def _unknown(loaded: LoadedConfig, asked: str) -> InputError:
-    names = [each.name for each in loaded.config.devices]
-    meant = closest(asked, (*names, *KINDS))
-    suggestion = f" (did you mean {meant}?)" if meant else ""
-    msg = f"--device: found {asked[:60]!r}, expected a device or a kind{suggestion}"
-    return InputError(msg, hint=f"devices: {', '.join(names)}; kinds: {', '.join(KINDS)}")
 
 
 def sysroot_of(device: DeviceConfig, loaded: LoadedConfig) -> Path | None:

@@ -113,7 +113,11 @@ def _open(path: Path, shown: str) -> None:
 
 def expect_known_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:
     """One that CMake files speak of may be a build's own; one with / first is elsewhere."""
-    asked = [pair for pair in enumerate(loaded.config.trim.keep) if _is_path(pair[1])]
+    asked = [
+        (at, text)
+        for at, text in enumerate(loaded.config.trim.keep)
+        if "/" in text and not text.startswith("/") and "operator" not in text
+    ]
     if not asked:
         return
     files = (PurePosixPath(name) for tree in trees for name in tree.files)
@@ -131,10 +135,6 @@ def expect_known_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> N
     ]
     if problems:
         raise ConfigError(problems, hint="a folder that is not of the source begins with /")
-
-
-def _is_path(text: str) -> bool:
-    return "/" in text and not text.startswith("/") and "operator" not in text
 
 
 def _wrong_folder(text: str, folders: Collection[str], trees: Collection[Checkout]) -> str:

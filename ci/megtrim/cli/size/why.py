@@ -361,13 +361,9 @@ def iter_kept_lines(facts: dict[str, Any], top: int) -> Iterator[str]:
         for some, what in ((regions, "kept"), (left_out, "left out")):
             if some:
                 yield f"{group_digits(len(some))} of its regions: {what}"
-                yield from _list_regions(some, top)
-
-
-def _list_regions(rows: Sequence[dict[str, str]], top: int) -> Iterator[str]:
-    yield from (f"  {one_line(row['meaning'] or row['name'])}" for row in rows[:top])
-    if len(rows) > top:
-        yield f"  [{group_digits(len(rows) - top)} others]"
+                yield from (f"  {one_line(row['meaning'] or row['name'])}" for row in some[:top])
+                if len(some) > top:
+                    yield f"  [{group_digits(len(some) - top)} others]"
 
 
 _BRIEFLY = (PriceKind.MODEL, PriceKind.OPERATOR, PriceKind.FUNCTION)
@@ -429,14 +425,11 @@ def _draw_prices(kind: PriceKind, rows: Sequence[Price], top: int) -> str:
         "alone": [price.alone_bytes for price in rows],
     }
     shown = [name for name, sizes in columns.items() if any(size is not None for size in sizes)]
+    spell = fold if kind is PriceKind.FUNCTION else str
     lines = [
-        (_label(price), *(group_digits(columns[name][at] or 0) for name in shown))
+        (one_line(spell(price.name)), *(group_digits(columns[name][at] or 0) for name in shown))
         for at, price in enumerate(rows[:top])
     ]
     if rows[top:]:
         lines.append((f"[{group_digits(len(rows) - top)} others]", *("" for _ in shown)))
     return "\n".join(align_columns((kind.value, *shown), lines, (kind.value,)))
-
-
-def _label(price: Price) -> str:
-    return one_line(fold(price.name) if price.kind is PriceKind.FUNCTION else price.name)
