@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from megtrim.config.load import load_config
-from unit.build.engines.megengine_trees import NEWEST
-from unit.build.engines.support import write
+from unit.build.engines.support import NEWEST, write
 from unit.cli.support import Shell
 
 

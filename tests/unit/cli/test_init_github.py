@@ -10,8 +10,7 @@ import yaml
 from megtrim.config.config_id import id_of
 from megtrim.config.load import load_config
 from support.source_forge import KIT_SHA, make_kit
-from unit.build.engines.megengine_trees import NEWEST
-from unit.build.engines.support import write
+from unit.build.engines.support import NEWEST, write
 from unit.cli.support import Shell
 
 KIT = ("--github", "--kit", "megtrim/kit", "--kit-sha", KIT_SHA, "--kit-version", "v1.2.3")

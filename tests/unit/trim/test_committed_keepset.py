@@ -19,9 +19,16 @@ from megtrim.trim.runs.scenario_runs import bind
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.process import ProcessRunner
 from unit.cli.support import SAMPLE_MODEL
-from unit.trim.stages.committed_mode import commit, make_header, open_committed
 from unit.trim.stages.results import sample
-from unit.trim.stages.support import changed, keep_set, only_scenario, open_session
+from unit.trim.stages.support import (
+    changed,
+    commit,
+    keep_set,
+    make_header,
+    only_scenario,
+    open_committed,
+    open_session,
+)
 
 
 @pytest.fixture

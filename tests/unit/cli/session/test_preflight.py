@@ -20,8 +20,7 @@ from megtrim.cli.session.preflight import (
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
-from unit.build.engines.megengine_trees import NEWEST, OLDEST
-from unit.build.engines.support import write
+from unit.build.engines.support import NEWEST, OLDEST, write
 from unit.cli.support import MODELS, SAMPLE_MODEL
 
 OPTIONS = """\

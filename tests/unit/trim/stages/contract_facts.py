@@ -6,7 +6,7 @@ patterns; those that a way to trim does not have are of no account there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -22,19 +22,6 @@ from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.util.errors import InfrastructureFailure
 from unit.trim.stages.contract_world import BASES, UNVERIFIED, World
 from unit.trim.stages.fake_device import FakeDevice
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fact:
-    name: str
-    change: Callable[[World], World]
-    rest: str
-    """Patterns of the tasks whose keys change with it."""
-    where: tuple[str, ...] = tuple(BASES)
-    """The ways to trim that have it."""
-    traced: str = ""
-    """Patterns of what depends on it as well, unless the keep set is a committed one."""
-
 
 ALL = tuple(BASES)
 TRIMS_ALONE = tuple(name for name in ALL if name != "times")
@@ -53,11 +40,97 @@ TRIMS = "reduce/* functions/linked"
 LINKS = "reduce/reduced reduce/named"
 VERDICT = " verdict/verdict"
 KEPT = " header/keepset functions/keepset"
-
-
 _TREND = SizeTrend(
     config="megtrim.yaml", quick=False, artifact="a", variant="reduced", measure="", points=()
 )
+VIEWS = "profile/m/view@any verify/m/view@any perf/m/view@any#*"
+ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
+_KEYS_OF_A_DEVICE = (
+    *("name", "kind", "sysroot", "runner", "serial", "match", "host", "port", "user", "key"),
+    *("known_hosts", "power", "cool_down", "governor", "cpus"),
+)
+_S = "models.0.scenarios.0"
+_APP = "models.0.scenarios.2"
+TIES: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            *("classes.name", "devices.class_", "applications.name", "models.name"),
+            "models.scenarios.name",
+        ),
+        "a name by which parts of the file refer to each other: another is another plan",
+    ),
+    **{f"devices.power.{name}": "part of devices.power" for name in ("hub", "port")},
+    **{
+        f"devices.cool_down.{name}": "part of devices.cool_down" for name in ("below_c", "within_s")
+    },
+}
+"""Keys that cannot be changed alone, and why."""
+_SMALL = SourceOptions(options=("-Os",), fast=(), outside=())
+_SHOWN = "verify/*@big neighbours/*@big"
+_PROVEN = f"profile/*@big {_SHOWN}"
+_RECORDED = "functions/m/tuned@any"
+_TRACED = "profile/m/tuned@any"
+_LATER = date(2027, 2, 3)
+_OTHER_BOARD = DeviceIdentity(name="other", kind="adb", facts={})
+NO_FACTS: Mapping[str, str] = {
+    "toolchain": "see TOOLCHAIN",
+    "builder": "does what it is ordered",
+    "store": "holds results",
+    "console": "says what is done",
+    "durations": "remembers how long tasks took",
+    "make": "makes tasks",
+    "neighbours": "asks for tasks of their own",
+    "options": "is a value of all options",
+    "private": "shortens what a failed task says, which is named as it is then",
+    "timed": "what counts of it is named by its bytes: tests/unit/perf/test_stage.py",
+    "done": "see LEFT",
+}
+"""Fields of a session that no key depends on, and why."""
+OPTIONS_ELSEWHERE = frozenset(
+    (
+        *("config", "out", "engine", "jobs", "device", "image", "no_docker", "recompile", "reuse"),
+        *("history", "traces", "base", "base_name"),
+        *("quiet", "as_json", "again", "form", "scenario", "accept"),
+    )
+)
+"""Options that are no facts: what is opened by them is, or they say which tasks run; accepting
+writes the committed file, once the keep set is made."""
+_TOOLCHAIN: Mapping[str, Any] = {
+    "kind": "zig",
+    "target": "arm",
+    "version": "clang 15",
+    "compile_flags": ("-g",),
+    "link_flags": ("-g",),
+    "settings": (),
+    "fp16": False,
+    "files": "g",
+    "image": "j",
+}
+PLACES: Mapping[str, str] = dict.fromkeys(
+    (
+        *("c_compiler", "cxx_compiler", "strip", "archiver", "ranlib", "archive", "host_cxx"),
+        *("sysroot", "ndk", "includes"),
+    ),
+    "says where programs and files are; version, target, files and image say which",
+) | {
+    **dict.fromkeys(("machine", "abi", "api"), "part of target"),
+    "compiler_check": "how ccache knows the compiler, which changes no object",
+}
+"""Fields of a toolchain that no key depends on, and why."""
+_TRIMMED = (*FUNCTION, *PLAIN)
+FOUND = "found: {}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    name: str
+    change: Callable[[World], World]
+    rest: str
+    """Patterns of the tasks whose keys change with it."""
+    where: tuple[str, ...] = tuple(BASES)
+    """The ways to trim that have it."""
+    traced: str = ""
+    """Patterns of what depends on it as well, unless the keep set is a committed one."""
 
 
 def runs(*scenarios: str) -> str:
@@ -68,10 +141,6 @@ def runs(*scenarios: str) -> str:
 
 def times(subject: str, *scenarios: str) -> str:
     return " ".join(f"perf/{scenario}#{subject}" for scenario in scenarios)
-
-
-VIEWS = "profile/m/view@any verify/m/view@any perf/m/view@any#*"
-ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
 
 
 _DECIDED = f"{times('record-1', *ENGINES)} {times('trimming-*', *ENGINES)}"
@@ -89,13 +158,9 @@ def key(
     )
 
 
-_KEYS_OF_A_DEVICE = (
-    *("name", "kind", "sysroot", "runner", "serial", "match", "host", "port", "user", "key"),
-    *("known_hosts", "power", "cool_down", "governor", "cpus"),
-)
-_S = "models.0.scenarios.0"
 _RUNS_OF_S = runs("m/s@*").replace(times("*", "m/s@*"), "")
-_APP = "models.0.scenarios.2"
+
+
 CONFIG: tuple[Fact, ...] = (
     key("version", 2),
     key("engine.kind", "megengine"),
@@ -234,20 +299,6 @@ CONFIG: tuple[Fact, ...] = (
     key("perf.history.branch", "history"),
     key("perf.inconclusive", "warn"),
 )
-TIES: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            *("classes.name", "devices.class_", "applications.name", "models.name"),
-            "models.scenarios.name",
-        ),
-        "a name by which parts of the file refer to each other: another is another plan",
-    ),
-    **{f"devices.power.{name}": "part of devices.power" for name in ("hub", "port")},
-    **{
-        f"devices.cool_down.{name}": "part of devices.cool_down" for name in ("below_c", "within_s")
-    },
-}
-"""Keys that cannot be changed alone, and why."""
 
 
 def having(
@@ -329,9 +380,6 @@ def _engine(rest: str, where: tuple[str, ...] = ALL, **facts: Any) -> Fact:
     return having(f"engine.{name}", rest, lambda world: world.engine(**facts), where)
 
 
-_SMALL = SourceOptions(options=("-Os",), fast=(), outside=())
-
-
 def edited(file: str, rest: str, *, traced: str = "", where: tuple[str, ...] = ALL) -> Fact:
     return Fact(
         name=f"bytes of {file}",
@@ -366,12 +414,8 @@ VERSIONS: tuple[Fact, ...] = (
     _patched("perf.stage.METHOD", "0", "perf/*"),
 )
 """What two versions of megtrim tell each other, beyond the digest of their code in every key."""
-_SHOWN = "verify/*@big neighbours/*@big"
-_PROVEN = f"profile/*@big {_SHOWN}"
-_RECORDED = "functions/m/tuned@any"
-_TRACED = "profile/m/tuned@any"
-_LATER = date(2027, 2, 3)
-_OTHER_BOARD = DeviceIdentity(name="other", kind="adb", facts={})
+
+
 AROUND: tuple[Fact, ...] = (
     _brought("recorded", _RECORDED, ("brought functions",), device=_OTHER_BOARD),
     having("loaded.document", VERDICT, _written_otherwise),
@@ -431,53 +475,6 @@ AROUND: tuple[Fact, ...] = (
     having("failed", VERDICT, _failed("another"), ("unverified",)),
     having("failed", VERDICT, _failed("no phone", "another"), ("unverified",)),
 )
-NO_FACTS: Mapping[str, str] = {
-    "toolchain": "see TOOLCHAIN",
-    "builder": "does what it is ordered",
-    "store": "holds results",
-    "console": "says what is done",
-    "durations": "remembers how long tasks took",
-    "make": "makes tasks",
-    "neighbours": "asks for tasks of their own",
-    "options": "is a value of all options",
-    "private": "shortens what a failed task says, which is named as it is then",
-    "timed": "what counts of it is named by its bytes: tests/unit/perf/test_stage.py",
-    "done": "see LEFT",
-}
-"""Fields of a session that no key depends on, and why."""
-OPTIONS_ELSEWHERE = frozenset(
-    (
-        *("config", "out", "engine", "jobs", "device", "image", "no_docker", "recompile", "reuse"),
-        *("history", "traces", "base", "base_name"),
-        *("quiet", "as_json", "again", "form", "scenario", "accept"),
-    )
-)
-"""Options that are no facts: what is opened by them is, or they say which tasks run; accepting
-writes the committed file, once the keep set is made."""
-
-
-_TOOLCHAIN: Mapping[str, Any] = {
-    "kind": "zig",
-    "target": "arm",
-    "version": "clang 15",
-    "compile_flags": ("-g",),
-    "link_flags": ("-g",),
-    "settings": (),
-    "fp16": False,
-    "files": "g",
-    "image": "j",
-}
-PLACES: Mapping[str, str] = dict.fromkeys(
-    (
-        *("c_compiler", "cxx_compiler", "strip", "archiver", "ranlib", "archive", "host_cxx"),
-        *("sysroot", "ndk", "includes"),
-    ),
-    "says where programs and files are; version, target, files and image say which",
-) | {
-    **dict.fromkeys(("machine", "abi", "api"), "part of target"),
-    "compiler_check": "how ccache knows the compiler, which changes no object",
-}
-"""Fields of a toolchain that no key depends on, and why."""
 
 
 def _tool(name: str, value: Any) -> Fact:
@@ -504,8 +501,94 @@ def _link(program: str, rest: str, where: tuple[str, ...]) -> Fact:
     )
 
 
-_TRIMMED = (*FUNCTION, *PLAIN)
 IDENTITIES: tuple[Fact, ...] = (
     _link("load_and_run", " ".join(f"functions/{each}" for each in ENGINES), _TRIMMED),
     _link("classify", "functions/m/app@any", _TRIMMED),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    task: str
+    file: str
+    """Pattern of its files, and of :data:`FOUND` with the fields of its result."""
+    rest: str
+    where: tuple[str, ...] = ALL
+
+
+def _programs() -> Iterator[Left]:
+    users = {
+        "load_and_run": ENGINES,
+        "classify": ("m/app@any",),
+        "viewer": ("m/view@any",),
+        "libsample_engine.so": ("m/view@any",),
+    }
+    for program, scenarios in users.items():
+        verified = " ".join(f"verify/{each} neighbours/{each}" for each in scenarios)
+        timed, compared = times("*", *scenarios), times("trimming-*", *scenarios)
+        traced = " ".join(f"profile/{each}" for each in scenarios)
+        recorded = " ".join(f"functions/{each}" for each in scenarios)
+        yield Left(task="build/plain", file=f"bin/{program}", rest=f"{verified} {timed}")
+        yield Left(task="reduce/reduced", file=f"bin/{program}", rest=f"{verified} {compared}")
+        shown = " ".join(f"neighbours/{each}" for each in scenarios)
+        yield Left(task="build/profile", file=f"bin/{program}", rest=f"{traced} {shown}")
+        yield Left(task="functions/linked", file=f"links/*/{program}", rest=recorded, where=HERE)
+        reported = f"links/*/{program}.observables"
+        yield Left(task="functions/linked", file=reported, rest=recorded, where=HERE)
+    for build in ("build/*", "reduce/re*"):
+        for artifact in ("load_and_run", "classify"):
+            yield Left(task=build, file=f"bin/{artifact}", rest="size/artifacts")
+
+
+LEFT: tuple[Left, ...] = (
+    *_programs(),
+    Left(task="build/plain", file="bin/load_and_run", rest="profile/*#search"),
+    Left(
+        task="build/plain", file="bin/load_and_run", rest="profile/m/tuned@any", where=("brought",)
+    ),
+    Left(
+        task="build/profile", file="bin/load_and_run", rest="profile/*#search", where=("brought",)
+    ),
+    Left(task="reduce/region", file="bin/load_and_run", rest="neighbours/*"),
+    Left(task="build/plain", file="*", rest=LINKS, where=PLAIN),
+    Left(task="reduce/region", file="*", rest=LINKS),
+    Left(task="profile/*", file="trace.txt", rest="header/keepset"),
+    Left(
+        task="profile/*",
+        file="algo.cache",
+        rest="functions/m/tuned@any verify/m/tuned@any neighbours/m/tuned@any"
+        f" {times('trimming-*', 'm/tuned@any')}" + KEPT,
+    ),
+    Left(
+        task="profile/*",
+        file="algo.cache",
+        rest="profile/m/tuned@any",
+        where=(*HERE, "brought functions"),
+    ),
+    Left(task="header/keepset", file="include/*", rest=TRIMS),
+    Left(
+        task="header/keepset",
+        file="keepset.json",
+        rest="verify/* neighbours/* size/artifacts",
+        where=REGION,
+    ),
+    Left(task="header/keepset", file="keepset.json", rest="functions/keepset"),
+    Left(
+        task="functions/linked",
+        file=FOUND.format("links"),
+        rest=f"functions/keepset {LINKS}"
+        + "".join(f" functions/{each}" for each in (*ENGINES, "m/app@any")),
+    ),
+    Left(
+        task="functions/keepset",
+        file="keepset.json",
+        rest=f"{LINKS} verify/* neighbours/* size/artifacts",
+    ),
+    Left(task="functions/*/*", file="functions.txt", rest="functions/keepset"),
+    Left(task="reduce/reduced", file="*", rest="references/shipped"),
+    Left(task="build/plain", file="*", rest="references/base", where=(*REGION, "times")),
+    Left(task="build/plain", file="*", rest="references/plain"),
+    Left(task="functions/linked", file="*", rest="references/base"),
+    Left(task="build/profile", file="*", rest="references/profile"),
+    Left(task="verdict/verdict", file="verdict.json", rest="report/report"),
 )

@@ -8,16 +8,22 @@ from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
+from megtrim.build.engines.sample import SampleEngine, find_embedded_source
+from megtrim.chain.graph import Stage, Task
 from megtrim.chain.session import Services, Session, TrimRequest
-from megtrim.chain.store import Store
+from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.invocation import Options
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.regions.keepset import KeepSet, ScenarioRecord
 from megtrim.regions.region import Region
+from megtrim.trim.committed_keepset import write_committed
+from megtrim.trim.results import HeaderResult
 from megtrim.trim.runs.execution import RunResult
+from megtrim.trim.stages import header
 from megtrim.util.console import Console
+from megtrim.util.process import ProcessRunner
 
 CONFIG = """\
 version: 1
@@ -27,6 +33,7 @@ models:
 """
 NOTHING = cast(Any, None)
 PARTS = ("request", "services", "results")
+HEADER_TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
 
 
 def open_session(folder: Path, *, accept: bool = False) -> tuple[Session, io.StringIO]:
@@ -112,3 +119,26 @@ def floats(*values: float, shape: tuple[int, ...] | None = None, text: str = "dt
     places = (*dimensions, *([0] * (7 - len(dimensions))))
     head = struct.pack("<III7I", len(text), 0, 7, *places)
     return head + text.encode() + struct.pack(f"<{len(values)}f", *values)
+
+
+def open_committed(tmp_path: Path, processes: ProcessRunner) -> tuple[Session, io.StringIO]:
+    opened, console = open_session(tmp_path)
+    engine = SampleEngine(find_embedded_source(), processes)
+    return changed(opened, committed=True, engine=engine), console
+
+
+def commit(session: Session, keep: KeepSet) -> Path:
+    path = session.request.path(session.request.config.keep_set)
+    write_committed(path, keep)
+    return path
+
+
+def make_header(session: Session) -> StageFolder:
+    named = header.inputs(HEADER_TASK, session)
+    return session.services.store.ensure(
+        "header",
+        "keepset",
+        named,
+        lambda folder: header.work(HEADER_TASK, session, folder),
+        HeaderResult,
+    )[0]

@@ -29,7 +29,9 @@ from unit.trim.stages.contract_facts import (
     AROUND,
     CONFIG,
     EDITED,
+    FOUND,
     IDENTITIES,
+    LEFT,
     NO_FACTS,
     OPTIONS_ELSEWHERE,
     PLACES,
@@ -40,7 +42,6 @@ from unit.trim.stages.contract_facts import (
     VERSIONS,
     Fact,
 )
-from unit.trim.stages.contract_results import FOUND, LEFT
 from unit.trim.stages.contract_world import World, worlds
 from unit.trim.stages.results import SAMPLES, field_names, found_facts
 

@@ -15,8 +15,7 @@ from megtrim.trim.results import HeaderResult
 from megtrim.trim.stages import header
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
-from unit.trim.stages.committed_mode import HEADER_TASK, commit, make_header, open_committed
-from unit.trim.stages.support import keep_set
+from unit.trim.stages.support import HEADER_TASK, commit, keep_set, make_header, open_committed
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from megtrim.build_spec import Linkage, Toolchain, Variant
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
-from unit.build.engines.megengine_trees import NEWEST as MEGENGINE
 from unit.build.engines.support import BUILT, SCOPED, make_spec, repository, write
+from unit.build.engines.support import NEWEST as MEGENGINE
 
 MODES_SCRIPT = """\
 import sys

@@ -23,8 +23,7 @@ from megtrim.build_spec import BuildSpec, Variant
 from megtrim.regions.keepset import GENERATIONS as HEADERS
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
-from unit.build.engines.megengine_trees import BETWEEN, NEWEST, OLDEST
-from unit.build.engines.support import TOOLCHAIN, write
+from unit.build.engines.support import BETWEEN, NEWEST, OLDEST, TOOLCHAIN, write
 
 TREES = [(OLDEST, SDK), (BETWEEN, LITE), (NEWEST, LITE_TRACED)]
 SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
