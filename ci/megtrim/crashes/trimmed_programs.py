@@ -15,7 +15,7 @@ from megtrim.regions.header import LEFT_OUT
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import links as linking
-from megtrim.trim.builds.variants import name_headers
+from megtrim.trim.builds.variants import header_inputs
 from megtrim.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
@@ -65,7 +65,7 @@ def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
             Stage.HEADER,
             HeaderResult,
             task_name(HEADER),
-            fits=lambda folder: name_headers(folder).items() <= reduced.inputs.items(),
+            fits=lambda folder: header_inputs(folder).items() <= reduced.inputs.items(),
         )
     else:
         made = store.previous(

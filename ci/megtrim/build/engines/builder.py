@@ -94,7 +94,10 @@ class Builder:
         them, ``links/LABEL/stripped/TARGET`` and ``links/LABEL/TARGET.map``.
         """
         tree = _tree(spec, work)
-        if not self._is_made(spec, tree, applications):
+        trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
+        built = {tree.build: spec.targets, **trees}
+        token = self._token(spec, applications)
+        if not driver.is_up_to_date(tree, token, built, self._processes):
             self._make(spec, tree, folder, applications, progress)
         with _guard_tree(tree):
             for done, each in enumerate(links):
@@ -139,13 +142,6 @@ class Builder:
             env=self._env(tree),
         )
 
-    def _is_made(
-        self, spec: BuildSpec, tree: WorkTree, applications: tuple[ApplicationSpec, ...]
-    ) -> bool:
-        trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
-        built = {tree.build: spec.targets, **trees}
-        return driver.is_up_to_date(tree, self._token(spec, applications), built, self._processes)
-
     def _token(self, spec: BuildSpec, applications: tuple[ApplicationSpec, ...]) -> str:
         settings = (
             f"{each.name} {each.lto} {each.library} {each.options}" for each in applications
@@ -173,6 +169,8 @@ class Builder:
         build_env = self._build_environment(spec, tree, log, progress)
         driver.drop_stale_tree(tree, self._toolchain, self._settings(spec, tree))
         before = build_records.read_steps(tree.build)
+        # Options that are off have no use if CMake ignores them.
+        on = (name for name, value in spec.options if value == "ON")
         job = Job(
             source=tree.source,
             build=tree.build,
@@ -181,7 +179,7 @@ class Builder:
             log=log,
             jobs=self._jobs,
             env=build_env.env,
-            places=self._places(spec),
+            places={name: f"{self._checkout.root}: {name}" for name in on} | dict(spec.places),
         )
         with _guard_tree(tree):
             if spec.script is None:
@@ -219,11 +217,6 @@ class Builder:
             name = toolchain_file.option_name(lists, root=str(self._checkout.root))
             own.append((name, str(tree.root / toolchain_file.SOURCES_FILE)))
         return (*spec.options, *spec.header_entry(tree.source), *own)
-
-    def _places(self, spec: BuildSpec) -> Mapping[str, str]:
-        """Options that are off have no use if CMake ignores them, and no place."""
-        on = (name for name, value in spec.options if value == "ON")
-        return {name: f"{self._checkout.root}: {name}" for name in on} | dict(spec.places)
 
     def _settings(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         hook = spec.source_options

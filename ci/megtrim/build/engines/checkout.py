@@ -79,7 +79,12 @@ def take(root: Path, processes: ProcessRunner) -> Checkout:
         msg = f"there is no engine checkout at {root}"
         raise InputError(msg, hint="set engine.source, or pass --engine PATH")
     if not any(folders or files for _, folders, files in os.walk(root)) and processes.which("git"):
-        _refuse_missing_submodule(root, processes)
+        top = Path(_Git(root, processes).find_top() or root)
+        for path in _Git(top, processes).list_links():
+            if root.resolve() == (top / path).resolve():
+                msg = f"{root}: the submodule {path} of {top} is not checked out"
+                command = ("git", "-C", str(top), "submodule", "update", "--init", path)
+                raise InputError(msg, hint=shlex.join(command))
     git = _Git(root, processes)
     names = git.files() if git.works else _walk(root)
     return Checkout(
@@ -89,15 +94,6 @@ def take(root: Path, processes: ProcessRunner) -> Checkout:
         dirty=git.dirty() if git.works else (),
         submodules=git.submodules() if git.works else {},
     )
-
-
-def _refuse_missing_submodule(root: Path, processes: ProcessRunner) -> None:
-    top = Path(_Git(root, processes).find_top() or root)
-    for path in _Git(top, processes).list_links():
-        if root.resolve() == (top / path).resolve():
-            msg = f"{root}: the submodule {path} of {top} is not checked out"
-            command = ("git", "-C", str(top), "submodule", "update", "--init", path)
-            raise InputError(msg, hint=shlex.join(command))
 
 
 class _Git:

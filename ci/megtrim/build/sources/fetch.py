@@ -20,7 +20,6 @@ from megtrim.build.sources.gitmodules import (
     RepositoryUrl,
     Submodule,
     Trust,
-    make_trust,
     parse_gitmodules,
     parse_repository_url,
 )
@@ -100,7 +99,9 @@ class SourceFetch:
 
     def _descend(self, level: _Level, wanted: list[PurePosixPath]) -> None:
         modules = _list_modules(level.tree, level.path)
-        trust = make_trust(_trusted_urls(level).values(), self._request.patterns)
+        trust = Trust(
+            repositories=frozenset(_trusted_urls(level).values()), patterns=self._request.patterns
+        )
         for text, commit in sorted(level.tree.links.items()):
             link = PurePosixPath(text)
             path = level.path / link

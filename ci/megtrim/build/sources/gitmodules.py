@@ -9,7 +9,7 @@ options. Only https is read, and what else the project's own server is reached b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -208,12 +208,6 @@ def parse_patterns(text: str, *, near: RepositoryUrl) -> tuple[RepositoryPattern
         url = parse_repository_url(word, place="submodule-repositories", near=near)
         found.append(RepositoryPattern(url=url, below=word.endswith("/")))
     return tuple(found)
-
-
-def make_trust(
-    repositories: Iterable[RepositoryUrl], patterns: tuple[RepositoryPattern, ...]
-) -> Trust:
-    return Trust(repositories=frozenset(repositories), patterns=patterns)
 
 
 def _resolve(text: str, near: RepositoryUrl, place: str) -> RepositoryUrl:

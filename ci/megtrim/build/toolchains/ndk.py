@@ -54,11 +54,17 @@ def find(
     abi = _ABIS[name]
     api = wanted.api or LOWEST_API[name]
     _check_level(api, name, _text(root, _LEVELS, processes), release)
-    _check_loader(relocations, api)
-    cmake_file = root / _TOOLCHAIN_FILE
+    needed = LOADED_FROM.get(relocations, 0)
+    if api < needed:
+        msg = (
+            f"trim.relocations: {relocations} needs API level {needed} or later, "
+            f"and toolchain.api is {api}: older loaders kill the process without a message"
+        )
+        raise InputError(msg, hint="set toolchain.api to that of the oldest phone, or pack less")
     rules = _text(root, _TOOLCHAIN_FILE, processes)
     programs = root / _PROGRAMS
     cxx = tools.need(processes, str(programs / "clang++"), hint=_HINT)
+    host = (processes.which(each) for each in ("g++", "clang++", "clang++-14", "c++"))
     return Toolchain(
         kind="ndk",
         target=f"{abi.target}{api}",
@@ -69,12 +75,12 @@ def find(
         cxx_compiler=(cxx,),
         link_flags=("-Wl,--build-id=none", *PACKED.get(relocations, ())),
         strip=(tools.need(processes, str(programs / "llvm-strip"), hint=_HINT), "--strip-all"),
-        host_cxx=_host_compiler(processes),
+        host_cxx=tuple(path for path in host if path)[:1],
         abi=name,
         api=api,
         fp16=wanted.fp16,
         ndk=str(root),
-        includes=str(cmake_file),
+        includes=str(root / _TOOLCHAIN_FILE),
         settings=(("ANDROID_ABI", name), ("ANDROID_PLATFORM", f"android-{api}")),
     )
 
@@ -122,19 +128,3 @@ def _check_level(api: int, abi: str, levels: str, release: str) -> None:
     if not lowest <= api <= highest:
         msg = f"NDK {release} builds {abi} for API levels {lowest} to {highest}, not for {api}"
         raise InputError(msg, hint="change toolchain.api, or take another NDK")
-
-
-def _check_loader(relocations: Relocations, api: int) -> None:
-    needed = LOADED_FROM.get(relocations, 0)
-    if api < needed:
-        msg = (
-            f"trim.relocations: {relocations} needs API level {needed} or later, "
-            f"and toolchain.api is {api}: older loaders kill the process without a message"
-        )
-        raise InputError(msg, hint="set toolchain.api to that of the oldest phone, or pack less")
-
-
-def _host_compiler(processes: ProcessRunner) -> tuple[str, ...]:
-    """For programs that run during the build; empty if there is none."""
-    found = (processes.which(name) for name in ("g++", "clang++", "clang++-14", "c++"))
-    return tuple(path for path in found if path)[:1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from megtrim.build.engines.link.relink import LINKS
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
 from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
-from megtrim.chain.graph import FUNCTIONS, LINKED, trims_plain_build
+from megtrim.chain.graph import FUNCTIONS, HEADER, LINKED, trims_plain_build
 from megtrim.chain.session import Session, TaskResults
 from megtrim.chain.store import StageFolder
 from megtrim.elf.layout import WITH_BUILD_ID
@@ -96,7 +96,7 @@ def base_inputs(session: Session) -> dict[str, str]:
     return (
         named
         if trims_plain_build(session.request.config)
-        else named | variants.header_inputs(session.results)
+        else named | variants.header_inputs(session.results.done[HEADER])
     )
 
 
@@ -203,7 +203,3 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
         form=StubForm.NUMBERED if numbered else StubForm.SHARED,
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )
-
-
-def specify_whole_link(target: str) -> LinkSpec:
-    return LinkSpec(target=target, label=Link.SHIPPED, flags=(WITH_BUILD_ID,))

@@ -109,11 +109,7 @@ def header_files(results: TaskResults) -> dict[str, str]:
     }
 
 
-def header_inputs(results: TaskResults) -> dict[str, str]:
-    return name_headers(results.done[HEADER])
-
-
-def name_headers(made: StageFolder) -> dict[str, str]:
+def header_inputs(made: StageFolder) -> dict[str, str]:
     return {
         f"header {name.removeprefix(_INCLUDE)}": digest
         for name, digest in made.files.items()
@@ -123,7 +119,7 @@ def name_headers(made: StageFolder) -> dict[str, str]:
 
 def region_inputs(session: Session) -> dict[str, str]:
     wanted = make_spec(session, Variant.REDUCED, header_files(session.results))
-    return inputs(session, wanted) | header_inputs(session.results)
+    return inputs(session, wanted) | header_inputs(session.results.done[HEADER])
 
 
 def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildRecord:

@@ -295,7 +295,11 @@ def _expect_fitting(keep: KeepSet, session: Session) -> None:
 
 
 def _merge_records(session: Session) -> KeepSet:
-    before = _regions(session)
+    traced = None
+    if HEADER in session.results.done:
+        traced = read_keep_set(session.results.done[HEADER].file(KEEP_SET_FILE))
+    regions = traced if traced and not trims_plain_build(session.request.config) else None
+    before = {record.id: record for record in regions.scenarios} if regions else {}
     links = {
         name: linking.read_unfolded(name, session.results)
         for name in linking.identities(session.results)
@@ -304,17 +308,8 @@ def _merge_records(session: Session) -> KeepSet:
         _with_functions(scenario, before.get(scenario.id), links, session)
         for scenario in all_scenarios(session.request.config)
     ]
-    operators = None
-    if HEADER in session.results.done:
-        operators = read_keep_set(session.results.done[HEADER].file(KEEP_SET_FILE)).operators
-    return build_keep_set(session.services.engine.identity().generation, records, operators)
-
-
-def _regions(session: Session) -> Mapping[str, ScenarioRecord]:
-    if trims_plain_build(session.request.config):
-        return {}
-    keep = read_keep_set(session.results.done[HEADER].file(KEEP_SET_FILE))
-    return {record.id: record for record in keep.scenarios}
+    generation = session.services.engine.identity().generation
+    return build_keep_set(generation, records, traced.operators if traced else None)
 
 
 def _with_functions(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import Link, StubForm, Variant
+from megtrim.build_spec import Link, LinkSpec, StubForm, Variant
 from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.chain.graph import (
     FUNCTIONS,
@@ -25,6 +25,7 @@ from megtrim.chain.graph import (
 from megtrim.chain.result_content import content_of
 from megtrim.chain.session import Session, TrimRequest, binary
 from megtrim.chain.store import StageFolder
+from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.elf.symbol_table import read_registrations, read_table
 from megtrim.functions import linker_script
 from megtrim.size.byte_tables import leave_symbols
@@ -79,7 +80,7 @@ def _link(session: Session, folder: Path) -> ReduceResult:
     whole = whole if trims_plain_build(session.request.config) else []
     specs = (
         *(linking.specify_link(each, session) for each in programs),
-        *(linking.specify_whole_link(each) for each in whole),
+        *(LinkSpec(target=each, label=Link.SHIPPED, flags=(WITH_BUILD_ID,)) for each in whole),
     )
     variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:

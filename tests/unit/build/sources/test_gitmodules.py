@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from megtrim.build.sources.gitmodules import (
     MOST_SUBMODULES,
-    make_trust,
+    Trust,
     parse_gitmodules,
     parse_patterns,
     parse_project_url,
@@ -148,7 +148,7 @@ def test_two_ways_to_write_one_repository_are_equal() -> None:
     )
 
     assert first == second
-    assert make_trust([first], ()).allows(second)
+    assert Trust(repositories=frozenset([first]), patterns=()).allows(second)
 
 
 @pytest.mark.parametrize("text", HOSTILE_URLS)
@@ -181,7 +181,7 @@ def test_a_workflow_names_repositories_or_what_is_above_them() -> None:
     patterns = parse_patterns(
         "https://github.com/MegEngine/ https://example.org/a/json.git", near=PROJECT
     )
-    trust = make_trust([], patterns)
+    trust = Trust(repositories=frozenset(), patterns=patterns)
 
     def allows(text: str) -> bool:
         return trust.allows(parse_repository_url(text, place="", near=PROJECT))

@@ -20,7 +20,6 @@ from megtrim.build.engines.megengine.generations import (
     MODES_FILE,
     MODES_TAG,
     QUIRKS,
-    Generation,
     generation_of,
     quirk_options,
 )
@@ -202,7 +201,9 @@ class MegEngine:
     def __init__(self, source: Path, processes: ProcessRunner) -> None:
         self._processes = processes
         self.checkout = checkouts.take(source, processes)
-        self.generation = self._generation()
+        traced = MODES_TAG in self.checkout.text(MODES_FILE)
+        root = str(self.checkout.root)
+        self.generation = generation_of(self.checkout.files, traces_modes=traced, root=root)
         self._refuse_missing_submodules()
         self._sources = SourceTexts(self.checkout)
         self._refuse_what_cannot_be_trimmed()
@@ -250,11 +251,12 @@ class MegEngine:
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
         with tempfile.TemporaryDirectory(prefix="megtrim-modes-") as folder:
             written = Path(folder) / "modes"
-            script, source = self._path(_MODES_SCRIPT), self._path(_MODES_SOURCE)
+            script, source = (self.checkout.root / name for name in (_MODES_SCRIPT, _MODES_SOURCE))
             argv = (sys.executable, "-B", str(script), "--write-enum-items", "Elemwise:Mode")
             self._processes.capture(*argv, str(source), str(written))
             lines = written.read_text(encoding="utf-8").splitlines()
-        return tuple(_mode(line) for line in lines if line.strip())
+        pairs = (line.replace(" ", "").rstrip(",").partition("=") for line in lines if line.strip())
+        return tuple((name, int(value)) for name, _, value in pairs)
 
     def scopes(self) -> Scopes:
         return self._sources.scopes
@@ -281,14 +283,6 @@ class MegEngine:
         expect_abi(text, toolchain.abi, root=str(self.checkout.root))
         return script_for(toolchain, targets)
 
-    def _path(self, name: str) -> Path:
-        return self.checkout.root / name
-
-    def _generation(self) -> Generation:
-        traced = MODES_TAG in self.checkout.text(MODES_FILE)
-        root = str(self.checkout.root)
-        return generation_of(self.checkout.files, traces_modes=traced, root=root)
-
     def _refuse_missing_submodules(self) -> None:
         root, files = self.checkout.root, self.checkout.files
         listed = self.checkout.text(_MODULES).split() if _MODULES in files else None
@@ -309,11 +303,6 @@ class MegEngine:
             if name not in text:
                 msg = f"{self.checkout.root} has no CMake option {name}, which megtrim needs"
                 raise InputError(msg, hint="is it a complete checkout of a release from 1.0 on?")
-
-
-def _mode(line: str) -> tuple[str, int]:
-    name, _, value = line.replace(" ", "").rstrip(",").partition("=")
-    return name, int(value)
 
 
 def script_for(toolchain: Toolchain, targets: Sequence[str]) -> BuildScript:
