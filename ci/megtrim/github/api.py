@@ -323,18 +323,18 @@ def text_at(answer: Any, *keys: str) -> str:
     """Return the text at the path ``keys``. Raises InfrastructureFailure if there is none."""
     text = find_at(answer, *keys)
     if not isinstance(text, str) or not text:
-        refuse_answer(f"holds no {'.'.join(keys)}")
+        raise_odd_answer(f"holds no {'.'.join(keys)}")
     return text
 
 
 def number_at(answer: Any, key: str) -> int:
     number = find_at(answer, key)
     if type(number) is not int or number < 1:
-        refuse_answer(f"holds no {key}")
+        raise_odd_answer(f"holds no {key}")
     return number
 
 
-def refuse_answer(what: str) -> NoReturn:
+def raise_odd_answer(what: str) -> NoReturn:
     msg = f"the answer {what}"
     raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.github.api import Api, NotFound, find_at, refuse_answer, text_at
+from megtrim.github.api import Api, NotFound, find_at, raise_odd_answer, text_at
 from megtrim.github.runner import one_line
 from megtrim.perf.nights.history import MeasuredCommit
 from megtrim.util.errors import InfrastructureFailure
@@ -21,7 +21,7 @@ def fetch_commit(api: Api, repository: str, sha: str) -> MeasuredCommit:
     parents = find_at(answer, "parents")
     first = text_at(parents[0], "sha") if isinstance(parents, list) and parents else ""
     if first and not COMMIT_DIGEST.fullmatch(first):
-        refuse_answer("has a parent that is no commit")
+        raise_odd_answer("has a parent that is no commit")
     return MeasuredCommit(sha=sha, parent=first, committed_at=_time_at(answer, "committer", "date"))
 
 
@@ -68,5 +68,5 @@ def list_rewrites(api: Api, repository: str, branch: str) -> tuple[str, ...]:
 def _time_at(answer: Any, *keys: str) -> str:
     time = text_at(answer, *keys)
     if not _TIME.fullmatch(time):
-        refuse_answer(f"has in {'.'.join(keys)} no time in UTC")
+        raise_odd_answer(f"has in {'.'.join(keys)} no time in UTC")
     return time

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.github.api import Api, NotFound, find_at, number_at, refuse_answer
+from megtrim.github.api import Api, NotFound, find_at, number_at, raise_odd_answer
 from megtrim.util.value import Value
 
 AUTHOR = "github-actions[bot]"
@@ -71,7 +71,7 @@ class IssueTracker:
 def _parse(item: Any) -> TrackedIssue:
     state = find_at(item, "state")
     if state not in ("open", "closed"):
-        refuse_answer("is not an issue")
+        raise_odd_answer("is not an issue")
     return TrackedIssue(
         number=number_at(item, "number"),
         is_open=state == "open",

@@ -20,7 +20,7 @@ from megtrim.github.api import (
     Refused,
     find_at,
     number_at,
-    refuse_answer,
+    raise_odd_answer,
     text_at,
 )
 from megtrim.github.commits import fetch_head
@@ -116,7 +116,7 @@ class PullRequestProposer:
         answer = self._api.get(f"{self._root}/git/trees/{quote(tree, safe='')}", params)
         entries = find_at(answer, "tree")
         if not isinstance(entries, list) or answer.get("truncated"):
-            refuse_answer("is not the whole tree of a folder")
+            raise_odd_answer("is not the whole tree of a folder")
         for entry in entries:
             if find_at(entry, "type") == kind:
                 yield text_at(entry, "path"), text_at(entry, "sha")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.github.api import Api, find_at, number_at, refuse_answer, text_at
+from megtrim.github.api import Api, find_at, number_at, raise_odd_answer, text_at
 from megtrim.github.runner import one_line
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.util.value import Value
@@ -154,7 +154,7 @@ def _expect_same(found: Mapping[str, Any], wanted: WantedRelease) -> None:
 def _list_assets(release: Mapping[str, Any]) -> list[dict[str, Any]]:
     assets = release.get("assets")
     if not isinstance(assets, list):
-        refuse_answer("is a release without its files")
+        raise_odd_answer("is a release without its files")
     return assets
 
 
