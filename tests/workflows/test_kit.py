@@ -92,20 +92,19 @@ def test_a_link_to_the_cache_may_go_away(installer: Installer, lock: Path, tmp_p
     assert len(installer.calls) == 2
 
 
-def test_another_place_has_libraries_of_its_own(
-    installer: Installer, lock: Path, tmp_path: Path
+@pytest.mark.parametrize("differs", ["place", "lock", "Python"])
+def test_libraries_are_of_a_place_a_lock_and_a_python(
+    installer: Installer, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, differs: str
 ) -> None:
     """An environment that was moved would start programs by its old folder."""
-    before = kit.libraries(lock, tmp_path / "here")
+    before = kit.libraries(lock, tmp_path / "place")
+    if differs == "lock":
+        lock.write_text("click==9 --hash=sha256:00\n", encoding="utf-8")
+    if differs == "Python":
+        monkeypatch.setattr(sys, "version", "3.99.0")
+    place = "elsewhere" if differs == "place" else "place"
 
-    assert kit.libraries(lock, tmp_path / "there").parents[1].name != before.parents[1].name
-
-
-def test_another_lock_has_other_libraries(installer: Installer, lock: Path, tmp_path: Path) -> None:
-    before = kit.libraries(lock, tmp_path)
-    lock.write_text("click==9 --hash=sha256:00\n", encoding="utf-8")
-
-    assert kit.libraries(lock, tmp_path) != before
+    assert kit.libraries(lock, tmp_path / place).parents[1].name != before.parents[1].name
     assert len(installer.calls) == 4
 
 
@@ -146,33 +145,15 @@ def test_libraries_of_a_python_that_is_gone_are_made_again(
     python = kit.libraries(lock, tmp_path)
     python.unlink()
     python.symlink_to(tmp_path / "gone")
-
-    assert kit.libraries(lock, tmp_path) == python
-    assert len(installer.calls) == 4
-    assert python.readlink() == Path(sys.executable)
-
-
-def test_libraries_are_not_ready_while_they_are_made(
-    installer: Installer, lock: Path, tmp_path: Path
-) -> None:
-    """Not even where they once were: a job that is cut off now must not look finished."""
-    python = kit.libraries(lock, tmp_path)
-    python.unlink()
     installer.fails = "--require-hashes"
-
     with pytest.raises(kit.Refusal):
         kit.libraries(lock, tmp_path)
+    assert not (python.parent.parent / "ready").exists()  # a job that is cut off is not finished
 
-    assert not (python.parent.parent / "ready").exists()
-
-
-def test_another_python_has_libraries_of_its_own(
-    installer: Installer, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = kit.libraries(lock, tmp_path)
-    monkeypatch.setattr(sys, "version", "3.99.0")
-
-    assert kit.libraries(lock, tmp_path) != before
+    installer.fails = ""
+    assert kit.libraries(lock, tmp_path) == python
+    assert len(installer.calls) == 6
+    assert python.readlink() == Path(sys.executable)
 
 
 def test_another_version_of_the_kit_takes_the_place_of_the_first(
@@ -251,11 +232,16 @@ def test_what_is_no_package_is_refused(installer: Installer, name: str) -> None:
     assert installer.calls == []
 
 
-def test_where_libraries_are_kept(tmp_path: Path) -> None:
-    assert kit.cache_root({"RUNNER_TOOL_CACHE": str(tmp_path)}) == tmp_path / "megtrim"
-    cache = {"XDG_CACHE_HOME": "/c", "RUNNER_TOOL_CACHE": str(tmp_path / "gone")}
-    assert kit.cache_root(cache) == Path("/c/megtrim")
-    assert kit.cache_root({}) == Path.home() / ".cache" / "megtrim"
+@pytest.mark.parametrize(
+    ("env", "folder"),
+    [
+        ({"RUNNER_TOOL_CACHE": "."}, "./megtrim"),
+        ({"XDG_CACHE_HOME": "/c", "RUNNER_TOOL_CACHE": "/gone"}, "/c/megtrim"),
+        ({}, str(Path.home() / ".cache" / "megtrim")),
+    ],
+)
+def test_where_libraries_are_kept(env: dict[str, str], folder: str) -> None:
+    assert kit.cache_root(env) == Path(folder)
 
 
 def test_no_job_of_a_lasting_runner_finds_libraries_of_another(
