@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from megtrim.config.device import PowerPort
 from megtrim.devices.device import ConnectionState, DeviceSpec, MachineId, Timeouts
@@ -93,6 +94,11 @@ class FakeMachine:
             self.answers, self.attached = True, ConnectionState.READY
 
 
+def spec_of(processes: ProcessRunner, scratch: Path, **changes: Any) -> DeviceSpec:
+    usual = {"name": "board", "machine": "aarch64", "qemu_cpu": "max", "sysroot": None}
+    return DeviceSpec(processes=processes, scratch=scratch, **{**usual, **changes})
+
+
 def make_spec(
     tmp_path: Path,
     *,
@@ -100,15 +106,12 @@ def make_spec(
     now: Callable[[], datetime] = lambda: NOON,
     timeouts: Timeouts = QUICK,
     said: list[str] | None = None,
-    path: str = "/usr/bin:/bin",
 ) -> DeviceSpec:
-    return DeviceSpec(
+    env = {"MEGTRIM_STATE": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
+    return spec_of(
+        ProcessRunner(env),
+        tmp_path / "runs",
         name=name,
-        processes=ProcessRunner({"MEGTRIM_STATE": str(tmp_path / "state"), "PATH": path}),
-        scratch=tmp_path / "runs",
-        machine="x86_64",
-        qemu_cpu="max",
-        sysroot=None,
         cpu_class="armv82",
         timeouts=timeouts,
         now=now,

@@ -20,6 +20,7 @@ from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
 from unit.devices.fake_adb import CLIENT, Server, serving, write_client
+from unit.devices.machines import spec_of
 
 GETPROP = """\
 #!/bin/sh
@@ -50,14 +51,7 @@ def environment(client: Path, port: int | str, **more: str) -> ProcessRunner:
 
 @pytest.fixture
 def spec(client: Path, server: Server, tmp_path: Path) -> DeviceSpec:
-    return DeviceSpec(
-        name="pixel-6",
-        processes=environment(client, server.port),
-        scratch=tmp_path,
-        machine="aarch64",
-        qemu_cpu="",
-        sysroot=None,
-    )
+    return spec_of(environment(client, server.port), tmp_path, name="pixel-6")
 
 
 def named(spec: DeviceSpec, **settings: Any) -> DeviceSpec:

@@ -12,8 +12,7 @@ from megtrim.devices.device import (
     make_too_large_error,
     sort_printable_names,
 )
-from megtrim.devices.local import Local
-from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.errors import ProductFailure
 from unit.devices.machines import make_spec
 
 
@@ -44,17 +43,9 @@ def test_every_kind_that_can_be_configured_can_be_made() -> None:
     assert set(settings.KINDS) == {"auto", *devices.KINDS}
 
 
-def test_auto_runs_natively_where_it_can(tmp_path: Path) -> None:
-    spec = make_spec(tmp_path, path="/nowhere")
-
-    assert isinstance(devices.make("auto", spec, native=spec.machine), Local)
-    with pytest.raises(InputError, match="qemu"):
-        devices.make("auto", spec, native="aarch64")
-
-
 @pytest.mark.parametrize("kind", ["adb", "ssh"])
 def test_machines_that_others_use_are_pools(tmp_path: Path, kind: str) -> None:
-    device = devices.make(kind, make_spec(tmp_path, path="/nowhere"), native="x86_64")
+    device = devices.make(kind, make_spec(tmp_path), native="x86_64")
 
     assert (device.kind, device.name) == (kind, "phones")
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from megtrim import devices
-from megtrim.devices import DeviceSpec, local
+from megtrim.devices import local
 from megtrim.devices.local import Local
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.environment import PASSED
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Command, ProcessRunner
+from unit.devices.machines import spec_of
 
 
 @pytest.fixture
@@ -32,14 +33,8 @@ def test_a_program_does_not_see_the_variables_of_a_shell(
 ) -> None:
     """What an emulator, a loader or a C library reads there would be in no key of a result."""
     shell = {"LD_BIND_NOW": "1", "GLIBC_TUNABLES": "glibc.malloc.check=3", "QEMU_STRACE": "1"}
-    spec = DeviceSpec(
-        name="here",
-        processes=ProcessRunner({**processes.env, **shell, "MALLOC_PERTURB_": "7"}),
-        scratch=tmp_path / "runs",
-        machine="any",
-        qemu_cpu="max",
-        sysroot=None,
-    )
+    changed = ProcessRunner({**processes.env, **shell, "MALLOC_PERTURB_": "7"})
+    spec = spec_of(changed, tmp_path / "runs", machine="any")
     program = script(tmp_path, "env")
 
     with devices.make("local", spec, native="any").reserve() as lease, lease.open() as directory:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from megtrim import devices
-from megtrim.devices import DeviceSpec, qemu
+from megtrim.devices import qemu
 from megtrim.devices.local import read_host_facts
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
+from unit.devices.machines import spec_of
 
 FAKE = """\
 #!/bin/sh
@@ -25,11 +26,11 @@ esac
 @pytest.fixture
 def emulated(tmp_path: Path) -> ProcessRunner:
     """A machine whose qemu prints its arguments, and ends its list of CPUs with 1 as some do."""
-    emulator = tmp_path / "bin" / "qemu-aarch64"
+    emulator = tmp_path / "bin" / "qemu-aarch64-static"
     emulator.parent.mkdir()
     emulator.write_text(FAKE, encoding="utf-8")
     emulator.chmod(0o755)
-    return ProcessRunner({"PATH": str(emulator.parent)})
+    return ProcessRunner({"PATH": f"{emulator.parent}:/bin"})
 
 
 def find(processes: ProcessRunner, tmp_path: Path, cpu: str, sysroot: Path | None) -> qemu.Qemu:
@@ -39,15 +40,12 @@ def find(processes: ProcessRunner, tmp_path: Path, cpu: str, sysroot: Path | Non
 
 
 @pytest.mark.parametrize("sysroot", [None, Path("/usr/aarch64-linux-gnu")])
-def test_the_cpu_and_the_sysroot_are_passed(tmp_path: Path, sysroot: Path | None) -> None:
-    emulator = tmp_path / "bin" / "qemu-aarch64-static"
-    emulator.parent.mkdir()
-    emulator.write_text(FAKE, encoding="utf-8")
-    emulator.chmod(0o755)
-    processes = ProcessRunner({"PATH": f"{emulator.parent}:/bin"})
+def test_the_cpu_and_the_sysroot_are_passed(
+    emulated: ProcessRunner, tmp_path: Path, sysroot: Path | None
+) -> None:
     (tmp_path / "load_and_run").touch()
 
-    with find(processes, tmp_path, "cortex-a76", sysroot).open() as directory:
+    with find(emulated, tmp_path, "cortex-a76", sysroot).open() as directory:
         directory.put(tmp_path / "load_and_run", "load_and_run")
         run = directory.run(("load_and_run", "model.mge", "--cpu"), timeout_s=5)
 
@@ -101,14 +99,7 @@ def test_without_qemu_it_is_said_how_to_get_it(tmp_path: Path) -> None:
 def test_auto_runs_natively_where_it_can(
     emulated: ProcessRunner, tmp_path: Path, kind: str, native: str, made: str
 ) -> None:
-    spec = DeviceSpec(
-        name="d",
-        processes=emulated,
-        scratch=tmp_path,
-        machine="aarch64",
-        qemu_cpu="max",
-        sysroot=None,
-    )
+    spec = spec_of(emulated, tmp_path)
 
     assert devices.make(kind, spec, native=native).kind == made
 

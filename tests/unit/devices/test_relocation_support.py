@@ -7,6 +7,7 @@ import pytest
 from megtrim.devices import DeviceSpec, relocation_support
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.process import ProcessRunner
+from unit.devices.machines import spec_of
 
 OLD = b"\x7fELF\0GLIBC_2.35\0"
 NEW = OLD + b"GLIBC_2.36\0GLIBC_ABI_DT_RELR\0"
@@ -21,14 +22,7 @@ SHOWN = (
 
 
 def make_spec(processes: ProcessRunner, folder: Path, sysroot: Path | None) -> DeviceSpec:
-    return DeviceSpec(
-        name="board",
-        processes=processes,
-        scratch=folder / "runs",
-        machine="aarch64",
-        qemu_cpu="max",
-        sysroot=sysroot,
-    )
+    return spec_of(processes, folder / "runs", sysroot=sysroot)
 
 
 def sysroot(folder: Path, **libraries: bytes) -> Path:

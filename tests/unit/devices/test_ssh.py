@@ -13,21 +13,14 @@ from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.ssh import SshTransport, address, advice, options
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from unit.devices.machines import spec_of
 from unit.devices.recorder import Recorder
 
 SETTINGS = DeviceSettings(host="rock.lan", port=2222, user="tester")
 
 
 def make_spec(processes: ProcessRunner, tmp_path: Path, settings: DeviceSettings) -> DeviceSpec:
-    return DeviceSpec(
-        name="rock",
-        processes=processes,
-        scratch=tmp_path,
-        machine="aarch64",
-        qemu_cpu="",
-        sysroot=None,
-        settings=settings,
-    )
+    return spec_of(processes, tmp_path, name="rock", settings=settings)
 
 
 def test_what_an_entry_must_name(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from megtrim.devices import DeviceSpec, virtual_phone
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, ProcessRunner
+from unit.devices.machines import spec_of
 from virtual_phone.system import rootfs
 
 QEMU = """\
@@ -19,14 +20,9 @@ esac
 
 
 def make_spec(tmp_path: Path, *, cpu: str = "cortex-a76", machine: str = "aarch64") -> DeviceSpec:
-    return DeviceSpec(
-        name="rehearsal",
-        processes=ProcessRunner({"PATH": str(tmp_path)}),
-        scratch=tmp_path / "runs",
-        machine=machine,
-        qemu_cpu=cpu,
-        sysroot=None,
-    )
+    processes = ProcessRunner({"PATH": str(tmp_path)})
+    changes = {"name": "rehearsal", "machine": machine, "qemu_cpu": cpu}
+    return spec_of(processes, tmp_path / "runs", **changes)
 
 
 def has_qemu(tmp_path: Path) -> None:
