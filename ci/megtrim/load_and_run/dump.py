@@ -51,19 +51,14 @@ def parse_dump(data: bytes, *, name: str, source: str) -> Tensor:
     while dimensions and dimensions[-1] == 0:
         dimensions.pop()
     shape, element = tuple(dimensions), BY_NUMBER[number]
-    size, possible = len(data) - start, _sizes_bytes(shape, element)
+    size, possible = len(data) - start, {0}
+    if shape:  # rows of small elements may be padded to a byte
+        row = -(-shape[-1] * element.bits // 8)
+        possible = {-(-math.prod(shape) * element.bits // 8), math.prod(shape[:-1]) * row}
     if size not in possible:
         takes = " or ".join(str(each) for each in sorted(possible))
         _fail(source, f"a tensor of {size} bytes, {element.name} {shape} takes {takes}")
     return Tensor(name=name, dtype=element.name, shape=shape, data=data[start:])
-
-
-def _sizes_bytes(shape: tuple[int, ...], element: DType) -> set[int]:
-    """Rows of small elements may be padded to a byte."""
-    if not shape:
-        return {0}
-    row = -(-shape[-1] * element.bits // 8)
-    return {-(-math.prod(shape) * element.bits // 8), math.prod(shape[:-1]) * row}
 
 
 def _fail(source: str, found: str) -> NoReturn:

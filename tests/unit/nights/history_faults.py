@@ -18,34 +18,23 @@ SPOILED = make_run(3).path
 _ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-def _leave(folder: Path, data: bytes) -> None:
+def _spoiled(folder: Path) -> Path:
     path = folder / SPOILED
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    return path
 
 
-def _link(folder: Path) -> None:
-    path = folder / SPOILED
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.symlink_to("/etc/passwd")
-
-
-def _make_folder(folder: Path) -> None:
-    (folder / SPOILED).mkdir(parents=True)
-
-
-def _rename(folder: Path) -> None:
-    (folder / SPOILED).parent.mkdir(parents=True, exist_ok=True)
-    (folder / SPOILED).write_bytes((folder / LAST_WEEK.path).read_bytes())
-
-
-FOLDER_FAULTS: dict[str, Callable[[Path], None]] = {
-    "a former night is damaged": lambda folder: _leave(folder, b'{"version": 1,,'),
-    "a former night is no text": lambda folder: _leave(folder, b"\xff\xfe{"),
-    "a former night is too large": lambda folder: _leave(folder, b" " * (LARGEST_RUN_BYTES + 1)),
-    "a former night is a link": _link,
-    "a former night is a folder": _make_folder,
-    "a former night has another's name": _rename,
+FOLDER_FAULTS: dict[str, Callable[[Path], object]] = {
+    "a former night is damaged": lambda at: _spoiled(at).write_bytes(b'{"version": 1,,'),
+    "a former night is no text": lambda at: _spoiled(at).write_bytes(b"\xff\xfe{"),
+    "a former night is too large": (
+        lambda at: _spoiled(at).write_bytes(b" " * (LARGEST_RUN_BYTES + 1))
+    ),
+    "a former night is a link": lambda at: _spoiled(at).symlink_to("/etc/passwd"),
+    "a former night is a folder": lambda at: _spoiled(at).mkdir(),
+    "a former night has another's name": (
+        lambda at: _spoiled(at).write_bytes((at / LAST_WEEK.path).read_bytes())
+    ),
 }
 
 RACES: dict[str, tuple[HistoryRun, HistoryRun]] = {

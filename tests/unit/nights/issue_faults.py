@@ -53,16 +53,8 @@ def broken_history(team: Team) -> None:
     (folder / names[2]).mkdir(exist_ok=True)
 
 
-def no_event(team: Team) -> None:
-    team.env.setenv("GITHUB_EVENT_PATH", "/nonexistent")
-
-
-def no_token(team: Team) -> None:
-    team.env.setenv("GITHUB_TOKEN", "")
-
-
-def wrong_token(team: Team) -> None:
-    team.env.setenv("GITHUB_TOKEN", "ghs_stolen")
+def say(name: str, value: str) -> Fault:
+    return lambda team: team.env.setenv(f"GITHUB_{name}", value)
 
 
 def read_only(team: Team) -> None:
@@ -94,9 +86,9 @@ ISSUE_FAULTS: dict[str, Fault] = {
     "the report is cut": cut,
     "a foreign issue": foreign,
     "a broken history": broken_history,
-    "no event": no_event,
-    "no token": no_token,
-    "a wrong token": wrong_token,
+    "no event": say("EVENT_PATH", "/nonexistent"),
+    "no token": say("TOKEN", ""),
+    "a wrong token": say("TOKEN", "ghs_stolen"),
     "a token that reads": read_only,
 }
 

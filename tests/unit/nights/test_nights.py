@@ -169,7 +169,7 @@ def try_evidence_fault(fault: EvidenceFault, reason: str, night: Night) -> None:
     expect_delivered(verdict)
 
 
-def try_folder_fault(fault: Callable[[Path], None], night: Night) -> None:
+def try_folder_fault(fault: Callable[[Path], object], night: Night) -> None:
     history = night.folder / "history"
     append_to_folder(history, [LAST_WEEK])
     fault(history)

@@ -241,16 +241,14 @@ def list_bases(
     elif oldest.record.base == head:
         return ()
     else:
-        best = oldest.record.base if _has_its_turn(oldest, runs) else ""
+        record = oldest.record
+        written = max((e.measured_at for e in runs if e.job == str(record.run)), default="")
+        nights = {each.measured_at for each in runs if each.measured_at > written}
+        has_its_turn = len(nights) <= _NIGHTS_WITHOUT_NEWS or len(nights) % 2 == 0
+        best = record.base if has_its_turn else ""
     newest_first = sorted(runs, key=lambda each: each.id, reverse=True)
     every = dict.fromkeys((best, *(each.commit.sha for each in newest_first)))
     return tuple(each for each in every if each not in ("", head))
-
-
-def _has_its_turn(issue: KnownIssue, runs: Sequence[HistoryRun]) -> bool:
-    written = max((e.measured_at for e in runs if e.job == str(issue.record.run)), default="")
-    nights = {each.measured_at for each in runs if each.measured_at > written}
-    return len(nights) <= _NIGHTS_WITHOUT_NEWS or len(nights) % 2 == 0
 
 
 def _find_before_rise(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -> str:

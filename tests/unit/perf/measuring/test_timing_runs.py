@@ -14,7 +14,6 @@ from megtrim.experiments.contest import Contest, Mark, PerformanceStatus, Side
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
-from megtrim.load_and_run.timing_log import DamagedLog
 from megtrim.perf.measuring.timing import compare_in_order, describe_rounds
 from megtrim.perf.measuring.timing_runs import (
     ContestEnded,
@@ -153,28 +152,19 @@ def test_a_log_has_all_times_of_a_process() -> None:
     assert sample.counts
 
 
-@pytest.mark.parametrize("form", list(Form))
-def test_every_release_is_read_on_either_stream(form: Form) -> None:
-    warmup_ms = (7.0,) if form is Form.BARE else LOG.warmup_ms
-    text = replace(LOG, form=form, warmup_ms=warmup_ms).text()
-    for run in (make_run(text), make_run(stdout=text)):
-        log = read_times(run, source="x", iterations=2, warmups=len(warmup_ms))
+def test_a_log_is_read_on_either_stream() -> None:
+    for run in (make_run(LOG.text()), make_run(stdout=LOG.text())):
+        log = read_times(run, source="x", iterations=2, warmups=2)
         assert log is not None
         assert log.iterations_ms == pytest.approx([2, 4])
 
 
 def test_a_log_of_other_counts_is_damaged() -> None:
-    with pytest.raises(DamagedLog):
-        read_times(make_run(LOG.text()), source="x", iterations=3, warmups=2)
     for stderr, iterations in ((LOG.text(), 3), ("", 2)):
         sample = make_sample(
             TURN, make_run(stderr), iterations=iterations, warmups=2, other_load=0.5
         )
         assert (sample.marks, sample.iterations_ms) == ((Mark.DAMAGED_LOG,), ())
-
-
-def test_a_program_that_prints_nothing_has_no_times() -> None:
-    assert read_times(make_run(), source="x", iterations=2, warmups=1) is None
 
 
 @pytest.mark.parametrize(
