@@ -12,14 +12,7 @@ from integration.links import KINDS, TRAPPED, Lease, lease, places
 from megtrim.build import toolchains
 from megtrim.build.engines import checkout
 from megtrim.build.engines.application import ApplicationSpec
-from megtrim.build_spec import (
-    BuildScript,
-    BuildSpec,
-    EngineLibrary,
-    Linkage,
-    LinkSpec,
-    Variant,
-)
+from megtrim.build_spec import BuildScript, BuildSpec, EngineLibrary, Linkage, LinkSpec, Variant
 from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import read_table
 from megtrim.functions import linker_script, qemu_log

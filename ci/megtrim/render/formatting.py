@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
-
-if TYPE_CHECKING:
-    pass
 
 
 def percent(share: float) -> str:

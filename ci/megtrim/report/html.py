@@ -103,11 +103,7 @@ def _times(verdict: Verdict) -> dict[str, Any]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import (
-        Environment,
-        PackageLoader,
-        StrictUndefined,
-    )
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("megtrim.report", "templates"),

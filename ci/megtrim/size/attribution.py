@@ -22,12 +22,7 @@ from megtrim.elf.layout import (
     PlacedSection,
     make_damage_error,
 )
-from megtrim.elf.objects import (
-    ARCHIVE_MAGIC,
-    THIN_MAGIC,
-    MemberKind,
-    iter_members,
-)
+from megtrim.elf.objects import ARCHIVE_MAGIC, THIN_MAGIC, MemberKind, iter_members
 from megtrim.elf.sections import NAMED, STRIPPED, Purpose, find_purpose
 from megtrim.functions.link_map import LinkMap
 from megtrim.util.errors import InputError

@@ -40,12 +40,7 @@ from megtrim.regions.keepset import (
 )
 from megtrim.regions.region import PREFIX, Region
 from megtrim.regions.trace import find_regions
-from megtrim.size.prices import (
-    Price,
-    PriceKind,
-    PriceList,
-    sort_prices,
-)
+from megtrim.size.prices import Price, PriceKind, PriceList, sort_prices
 from megtrim.size.references import stage as references
 from megtrim.size.references.graph import Mask, Numbers, ReferenceGraph, count_retained
 from megtrim.size.references.linked_file import LinkedFile, locate

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from megtrim.build_spec import Variant
 from megtrim.checks.check import Check
@@ -17,9 +16,6 @@ from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.prices import PriceChange, PriceList
 from megtrim.util.strict_json import SignedInt
 from megtrim.util.value import Value
-
-if TYPE_CHECKING:
-    pass
 
 
 class LimitKind(StrEnum):
@@ -120,11 +116,7 @@ class BudgetRow(Value):
         return f"{self.used_text} of {format_bytes(self.max_bytes)}, {room}"
 
 
-BUDGET_SIGNS = {
-    BudgetStatus.PASS: CHECK_SIGNS[CheckStatus.PASS],
-    BudgetStatus.FAIL: CHECK_SIGNS[CheckStatus.FAIL],
-    BudgetStatus.SKIPPED: CHECK_SIGNS[CheckStatus.SKIPPED],
-}
+BUDGET_SIGNS = {each: CHECK_SIGNS[CheckStatus(each)] for each in BudgetStatus}
 
 
 def budget_checks(

@@ -7,15 +7,7 @@ from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
 from megtrim.chain.filenames import BYTE_TABLES_FILE, SIZES_FILE
-from megtrim.chain.graph import (
-    LINKED,
-    PLAIN,
-    PROFILE,
-    REDUCED,
-    REGION,
-    Task,
-    trims_plain_build,
-)
+from megtrim.chain.graph import LINKED, PLAIN, PROFILE, REDUCED, REGION, Task, trims_plain_build
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.chain.store import StageFolder
 from megtrim.config.units import Measure
@@ -23,27 +15,17 @@ from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.size import byte_tables
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
-from megtrim.size.breakdown import (
-    Measures,
-    View,
-    compare_tables,
-    list_measures,
-    list_parts,
-)
+from megtrim.size.breakdown import Measures, View, compare_tables, list_measures, list_parts
 from megtrim.size.budgets import Baseline, check
 from megtrim.size.byte_table import (
     ByteChange,
-    ByteMap,
     ByteTable,
     list_largest,
     make_map,
     make_table,
 )
 from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
-from megtrim.size.growth.build_inputs import (
-    name_build_inputs,
-    read_build_inputs,
-)
+from megtrim.size.growth.build_inputs import name_build_inputs, read_build_inputs
 from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_causes, make_print
 from megtrim.size.prices import PriceList, compare_prices, shorten
 from megtrim.size.results import SizeResult
@@ -126,26 +108,21 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     traced = not session.request.options.committed
     changes = compare_inputs(before.made_from, made_from, traced=traced)
     every_price = {each.artifact: each for each in all_prices}
+    artifacts = []
+    for name in config.artifacts:
+        price, table = every_price.get(name), parts.get((name, builds[-1][0]))
+        sizes = (
+            _weigh((name, variant), facts[name, variant], now, before, changes, price)
+            for variant, _ in builds
+        )
+        byte_map = None
+        if table is not None and not are_unnamed(table.components):
+            byte_map = make_map(name, builds[-1][0], table, plain.get(name))
+        artifacts.append(
+            ArtifactSizes(name=name, sizes=tuple(sizes), prices=prices.get(name), byte_map=byte_map)
+        )
     return SizeResult(
-        artifacts=tuple(
-            ArtifactSizes(
-                name=name,
-                sizes=tuple(
-                    _weigh(
-                        (name, variant),
-                        facts[name, variant],
-                        now,
-                        before,
-                        changes,
-                        every_price.get(name),
-                    )
-                    for variant, _ in builds
-                ),
-                prices=prices.get(name),
-                byte_map=_map_bytes(name, builds[-1][0], parts, plain),
-            )
-            for name in config.artifacts
-        ),
+        artifacts=tuple(artifacts),
         budgets=check(
             config.budgets,
             now,
@@ -158,18 +135,6 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         causes=changes.causes,
         notes=describe_causes(changes),
     )
-
-
-def _map_bytes(
-    artifact: str,
-    variant: str,
-    parts: Mapping[_File, ByteTable],
-    plain: Mapping[str, ByteTable],
-) -> ByteMap | None:
-    table = parts.get((artifact, variant))
-    if table is None or are_unnamed(table.components):
-        return None
-    return make_map(artifact, variant, table, plain.get(artifact))
 
 
 def _measure(

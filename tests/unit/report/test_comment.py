@@ -19,13 +19,7 @@ from megtrim.report import comment
 from megtrim.report.comment import Links, describe_next_step, render
 from megtrim.size.growth.inputs import Cause
 from megtrim.size.rows import BudgetStatus
-from megtrim.trim.results import (
-    OperatorUse,
-    Rebuild,
-    RegionsUse,
-    SizeFlagResult,
-    TagUse,
-)
+from megtrim.trim.results import OperatorUse, Rebuild, RegionsUse, SizeFlagResult, TagUse
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.report.golden import (

@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Origin
-from megtrim.size.baseline import (
-    dump_sizes,
-    expect_same_kind,
-    load_sizes,
-    parse_sizes,
-)
+from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, parse_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint

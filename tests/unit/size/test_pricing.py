@@ -12,14 +12,7 @@ from megtrim.elf.references import References
 from megtrim.regions.keepset import NeededParts
 from megtrim.regions.region import Region
 from megtrim.size import pricing
-from megtrim.size.prices import (
-    Price,
-    PriceKind,
-    PriceList,
-    compare_prices,
-    shorten,
-    sort_prices,
-)
+from megtrim.size.prices import Price, PriceKind, PriceList, compare_prices, shorten, sort_prices
 from megtrim.size.pricing import TRAP_BYTES, RegionExtents, find_extents, find_prices
 from megtrim.size.references.graph import Part
 from megtrim.size.references.linked_file import LinkedFile, Stretch

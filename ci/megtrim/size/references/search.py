@@ -11,12 +11,7 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 from megtrim.elf.components import find_component
-from megtrim.elf.symbol_names import (
-    find_literal_word,
-    fold,
-    iter_spellings,
-    readable,
-)
+from megtrim.elf.symbol_names import find_literal_word, fold, iter_spellings, readable
 from megtrim.size.references.graph import Part, ReferenceGraph
 from megtrim.util.value import Value
 
