@@ -294,7 +294,7 @@ project(own CXX)
 add_link_options(-Wl,--gc-sections)
 add_executable(own ${MEGTRIM_ENGINE_SOURCE}/main.cpp)
 target_link_libraries(own ${MEGTRIM_ENGINE_LIBRARIES})
-""",
+"""
         },
     )
     application = ApplicationSpec(

@@ -240,8 +240,7 @@ def _measure(
             at, region = place, marks[target]
     sizes[region] += stretch.end - at
     return RegionExtents(
-        sizes=dict(sizes),
-        references={name: frozenset(found) for name, found in references.items()},
+        sizes=dict(sizes), references={name: frozenset(found) for name, found in references.items()}
     )
 
 

@@ -17,13 +17,7 @@ from megtrim.size import byte_tables
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
 from megtrim.size.breakdown import Measures, View, compare_tables, list_measures, list_parts
 from megtrim.size.budgets import Baseline, check
-from megtrim.size.byte_table import (
-    ByteChange,
-    ByteTable,
-    list_largest,
-    make_map,
-    make_table,
-)
+from megtrim.size.byte_table import ByteChange, ByteTable, list_largest, make_map, make_table
 from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
 from megtrim.size.growth.build_inputs import name_build_inputs, read_build_inputs
 from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_causes, make_print

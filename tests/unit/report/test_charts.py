@@ -49,10 +49,7 @@ def test_bytes_that_no_section_has_are_drawn_too() -> None:
         )
     )
 
-    assert picture.sections == (
-        ("not in a section", 0, (1000, None)),
-        ("text", 1, (None, 50)),
-    )
+    assert picture.sections == (("not in a section", 0, (1000, None)), ("text", 1, (None, 50)))
     assert [part.name for part in picture.bars[0].segments] == ["not in a section"]
 
 

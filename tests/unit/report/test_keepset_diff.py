@@ -205,10 +205,7 @@ def test_where_no_region_is_trimmed_none_is_reported() -> None:
         # A scenario ends with @class: outside of code that would call a person.
         ("m/s@torvalds", "@torvalds", "m&#47;s&#64;<!-- -->torvalds</code>: regions</summary>"),
         # A title is HTML, where backticks protect nothing.
-        (
-            *("</summary><img src=x>@torvalds", "<img"),
-            "&#60;&#47;summary&#62;&#60;img src&#61;x",
-        ),
+        (*("</summary><img src=x>@torvalds", "<img"), "&#60;&#47;summary&#62;&#60;img src&#61;x"),
     ],
     ids=["mention", "markup"],
 )

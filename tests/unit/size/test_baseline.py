@@ -55,12 +55,7 @@ UNKNOWN = Origin(project="camera", config="megtrim.yaml")
         (SIZES, {"source": "x" * 500}, {"source": "x" * 500}, {"source": "x" * 500}),
         ({}, {"source": SOURCE}, {"source": SOURCE, "artifacts": {}}, {"source": SOURCE}),
         (SIZES, {"quick": True}, {"quick": True}, {"source": "f", "quick": True}),
-        (
-            SIZES,
-            {"origin": ORIGIN},
-            asdict(ORIGIN),
-            {"source": "f", "origin": ORIGIN},
-        ),
+        (SIZES, {"origin": ORIGIN}, asdict(ORIGIN), {"source": "f", "origin": ORIGIN}),
         (
             SIZES,
             {"origin": UNKNOWN},

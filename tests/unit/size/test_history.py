@@ -35,11 +35,7 @@ def test_points_are_in_the_order_of_commits() -> None:
     assert (trend.config, trend.artifact, trend.variant) == ("megtrim.yaml", "app", "reduced")
     assert [
         (int(each.commit, 16), each.size_bytes, each.growth_bytes) for each in trend.points
-    ] == [
-        (1, 100, None),
-        (2, 130, 30),
-        (3, 90, -40),
-    ]
+    ] == [(1, 100, None), (2, 130, 30), (3, 90, -40)]
     assert trend.growth_bytes == -10
 
 

@@ -96,11 +96,7 @@ def _differs_by_scenarios_alone(changes: InputChanges) -> bool:
 
 
 def _price_use(
-    kind: PriceKind,
-    name: str,
-    exact: int | None,
-    prices: PriceList | None,
-    changes: InputChanges,
+    kind: PriceKind, name: str, exact: int | None, prices: PriceList | None, changes: InputChanges
 ) -> NewUse:
     found = prices.of_kind(kind) if prices else ()
     price = next((each for each in found if each.name == name), None)

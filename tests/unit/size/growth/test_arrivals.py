@@ -61,9 +61,7 @@ def test_a_model_that_needs_nothing_of_its_own_costs_nothing() -> None:
 )
 def test_growth_is_no_price_if_anything_else_differs(more: dict[str, object]) -> None:
     (unknown,) = find_arrivals(changes(**more), 12_288).uses
-    listed = price_list(
-        price(PriceKind.MODEL, "tiny-quant", 11_000, alone=80_000),
-    )
+    listed = price_list(price(PriceKind.MODEL, "tiny-quant", 11_000, alone=80_000))
     (attributed,) = find_arrivals(changes(**more), 12_288, (), listed).uses
 
     assert (unknown.basis, unknown.margin_bytes) == (PriceBasis.UNKNOWN, None)

@@ -93,8 +93,7 @@ def test_a_part_retains_what_only_it_leads_to() -> None:
 
 @settings(max_examples=30)
 @given(
-    st.lists(st.tuples(_NUMBERS, _NUMBERS), max_size=40),
-    st.lists(_NUMBERS, min_size=1, max_size=3),
+    st.lists(st.tuples(_NUMBERS, _NUMBERS), max_size=40), st.lists(_NUMBERS, min_size=1, max_size=3)
 )
 def test_it_is_what_removing_each_part_shows(
     references: list[tuple[int, int]], starts: list[int]

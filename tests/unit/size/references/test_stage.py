@@ -57,10 +57,7 @@ def _task(task_id: str) -> Task:
 
 @pytest.mark.parametrize(
     ("task_id", "variant"),
-    [
-        (SHIPPED_REFERENCES, Variant.REDUCED),
-        (PROFILE_REFERENCES, Variant.PROFILE),
-    ],
+    [(SHIPPED_REFERENCES, Variant.REDUCED), (PROFILE_REFERENCES, Variant.PROFILE)],
 )
 def test_a_program_is_linked_as_it_was_with_its_relocations(
     task_id: str, variant: Variant, now: Session, linker: Linker, tmp_path: Path
