@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import junitparser
@@ -20,17 +18,11 @@ from megtrim.util.strict_json import dump
 pytestmark = [pytest.mark.chain]
 
 
-@dataclass(slots=True)
 class Report:
-    arena: Arena
-
-    @property
-    def folder(self) -> Path:
-        return self.arena.root / "report"
-
-    @property
-    def verdict(self) -> Path:
-        return self.folder / "verdict.json"
+    def __init__(self, arena: Arena) -> None:
+        self.arena = arena
+        self.folder = arena.root / "report"
+        self.verdict = self.folder / "verdict.json"
 
     def start(self, state: str) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +21,12 @@ from unit.verdict.performance_examples import timed
 pytestmark = pytest.mark.browser
 
 QUIET = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+    *("--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--hide-scrollbars"),
 )
-SAMPLES = {
-    "passing": passing,
-    "failing": failing,
-    "unverified": unverified,
-    "hostile": hostile,
-    "big": big,
-    "mapped": mapped,
-    "near": near,
-    "timed": timed,
-}
+MADE = (passing, failing, unverified, hostile, big, mapped, near, timed)
+SAMPLES: Mapping[str, Callable[[], Verdict]] = {make.__name__: make for make in MADE}
 LEAST_CONTRAST = 4.5
 
 CONTRASTS = """
@@ -221,12 +206,11 @@ def test_dark_mode_is_dark(browser: Browser) -> None:
 
 @pytest.mark.parametrize("name", ["passing", "failing", "unverified"])
 def test_every_scenario_is_shown(browser: Browser, name: str) -> None:
-    make: Callable[[], Verdict] = SAMPLES[name]
     browser.show(name)
     cards = browser.driver.find_elements(By.CSS_SELECTOR, ".scenario > summary")
 
     assert len(cards) == 3
-    for card, scenario in zip(cards, make().scenarios, strict=True):
+    for card, scenario in zip(cards, SAMPLES[name]().scenarios, strict=True):
         lines = card.text.splitlines()
         assert lines[:3] == [scenario.status, scenario.id, scenario.text]
 
