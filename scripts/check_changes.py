@@ -24,7 +24,7 @@ SOURCES = PurePosixPath("ci")
 UNIT = PurePosixPath("tests/unit")
 WALLS = (
     *("architecture", "checkers", "words"),
-    *("docs_are_current", "docs_links", "page_commands", "plants"),
+    *("docs_are_current", "printed_commands", "plants"),
 )
 """Modules of tests/walls; lint and types are in ``checkers``."""
 LONGEST_S = 900.0
