@@ -235,7 +235,8 @@ class Store:
         with self.lock(f"{stage}-{key}"):
             found = self.find(stage, key, kind) or self._take(stage, key, kind)
             if found is not None:
-                _touch(found.path / MANIFEST)
+                with suppress(OSError):  # of a store that can only be read
+                    os.utime(found.path / MANIFEST)  # the newest one of its stage
                 return found, False
             path = self.root / stage / key
             self._hide_from_git()
@@ -385,12 +386,6 @@ def _is_foreign(path: Path, name: str) -> bool:
         return False
     whole = data.get("layout") != LAYOUT or _load_manifest(path) == (None, "")
     return whole and name in ("", data.get("name"))
-
-
-def _touch(manifest: Path) -> None:
-    """Make a result that is used again the newest one of its stage."""
-    with suppress(OSError):  # of a store that can only be read
-        os.utime(manifest)
 
 
 def _load(path: Path, kind: type[StageResult]) -> tuple[StageFolder | None, str]:

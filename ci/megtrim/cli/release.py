@@ -276,7 +276,11 @@ def _rebuild(
     fresh = replace(
         options, out=options.out / _REBUILT, recompile=True, committed=not is_traced(found)
     )
-    _clear(fresh.out)
+    try:
+        if fresh.out.exists():  # results that are there would only be read
+            shutil.rmtree(fresh.out)
+    except OSError as error:
+        raise cannot_write(fresh.out, error) from None
     session, codes = run_chain(fresh, Stage.VERDICT)
     status = worst_exit_code(codes)
     if status != EXIT_PASS:
@@ -293,13 +297,3 @@ def _rebuild(
     if options.device is not None:
         show(f"proven again: {count(len(contents.scenarios), 'scenario')} on {options.device}")
     return EXIT_PASS
-
-
-def _clear(folder: Path) -> None:
-    """Remove what was built again before: results that are there would only be read."""
-    try:
-        shutil.rmtree(folder)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise cannot_write(folder, error) from None
