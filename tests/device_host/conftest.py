@@ -65,7 +65,6 @@ class Host:
 
 
 def _runner(path: Path) -> str:
-    """Make an archive that unpacks like GitHub's runner; return its digest."""
     job = (HERE / "job").read_bytes()
     entry = tarfile.TarInfo("./run.sh")
     entry.mode, entry.size = 0o755, len(job)

@@ -52,7 +52,6 @@ def image(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> st
 
 @pytest.fixture
 def container(engine: ProcessRunner, image: str) -> Iterator[str]:
-    """A phone in a container, whose port is published on this machine alone."""
     name = f"megtrim-virtual-phone-{os.getpid()}"
     options = ("--detach", "--name", name, "--publish", "127.0.0.1::5555", *rights(engine))
     try:

@@ -37,7 +37,6 @@ def compile_program(processes: ProcessRunner, folder: Path) -> Path:
 
 
 def with_role(compiled: bytes, variant: Variant, plant: Plant, seed: int) -> bytes:
-    """Return the program as that build, different for each seed so that it must be pushed."""
     role = f"megtrim-role:{variant}:{plant}:".encode()
     if compiled.count(_ROLE) != 1:
         msg = f"{SOURCE} holds no role of the expected spelling"
@@ -46,7 +45,6 @@ def with_role(compiled: bytes, variant: Variant, plant: Plant, seed: int) -> byt
 
 
 def model(seed: int, *, tenths: int, size_bytes: int) -> bytes:
-    """Return a model that lets the program work for so many tenths of a second."""
     body, state = _body(tenths, size_bytes)
     number = struct.pack("<Q", seed)
     return body + number + struct.pack("<Q", _digest(number, state))

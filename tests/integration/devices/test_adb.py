@@ -103,7 +103,6 @@ def test_a_holder_that_is_killed(phone: ConnectedPhone, program: Callable[[str],
 
 
 def test_a_frozen_phone_is_noticed(phone: ConnectedPhone, program: Callable[[str], Path]) -> None:
-    """In less than 30 s with the patience that everybody has, during a run and a push."""
     began = time.monotonic()
     with (
         pytest.raises(ConnectionLost, match="no sign of life"),

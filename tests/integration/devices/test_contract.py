@@ -118,7 +118,6 @@ def test_exit_statuses_are_exact(rig: Rig) -> None:
 
 
 def test_a_program_is_bound_to_its_cpu(rig: Rig) -> None:
-    """One after the other; elsewhere only to those that the configuration names."""
     mine = sorted(os.sched_getaffinity(0))
     with rig.open() as directory:
         found = [
@@ -202,7 +201,6 @@ def test_much_output(rig: Rig) -> None:
 
 
 def test_output_that_is_no_text(rig: Rig) -> None:
-    """Every byte there is: shown as well as can be, and no failure."""
     with rig.open() as directory:
         run = do(directory, "bytes")
 
@@ -218,7 +216,6 @@ def test_arguments_arrive_unchanged(rig: Rig) -> None:
 
 
 def test_many_arguments(rig: Rig) -> None:
-    """Long command lines are usual: one option for each input and flag."""
     words = [f"--input-{i}=" + "x" * 100 for i in range(300)]
     with rig.open() as directory:
         run = do(directory, "hex", *words)
@@ -375,7 +372,6 @@ def test_a_file_can_be_put_again(rig: Rig, tmp_path: Path) -> None:
 
 
 def test_a_job_is_not_spoilt_by_the_one_before(rig: Rig, tmp_path: Path) -> None:
-    """Whatever its program overwrote: its own files, and what the device keeps for later."""
     (tmp_path / "in").write_bytes(b"pure" * 1000)
     for _ in range(2):
         with rig.open() as directory:
@@ -399,7 +395,6 @@ def test_the_program_is_of_the_machine(rig: Rig) -> None:
 
 
 def test_a_program_with_libraries(rig: Rig) -> None:
-    """Its loader and libraries are the device's own, or come from the sysroot."""
     with rig.open() as directory:
         directory.put(rig.dynamic, "dynamic")
         run = directory.run(("dynamic",), timeout_s=LONG_S)
@@ -451,7 +446,6 @@ def test_nothing_is_left_after_an_error(rig: Rig, error: BaseException) -> None:
 
 
 def test_two_jobs_at_once_do_not_meet(rig: Rig) -> None:
-    """On one machine one waits for the other, where they are not apart; each has its own files."""
     seen: dict[str, str] = {}
 
     def job(name: str) -> None:

@@ -135,7 +135,6 @@ def test_a_person_puts_aside_and_restores(desk: Desk) -> None:
 def test_a_frozen_phone_is_put_aside_and_a_check_restores_it(
     desk: Desk, phone: ConnectedPhone
 ) -> None:
-    """When it thaws no one has to say so: a passed check is enough."""
     phone.fault("freeze")
     failed = desk.megtrim("devices", "check", "pixel")
     assert failed.rc == 3

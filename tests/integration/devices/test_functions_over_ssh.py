@@ -70,7 +70,6 @@ def test_a_board_records_and_proves(team: Team, board: Sshd) -> None:
 
 
 def test_device_jobs_record_on_a_board(team: Team, board: Sshd) -> None:
-    """First they trace; then the twin records, of the link that depends on that."""
     whole = team.keep.texts()
     # What the configuration says of the way is for people at their desks.
     asked = rock(board, runner=True, host="evil.lan", port=9, user="root")

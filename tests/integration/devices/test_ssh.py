@@ -69,7 +69,6 @@ def only(spec: DeviceSpec) -> Board:
 
 
 def failure_of(board: Board) -> InfrastructureFailure:
-    """Return the failure of using the board at all, which must come soon."""
     began = time.monotonic()
     with pytest.raises(InfrastructureFailure) as failed, board.open():
         pass
@@ -212,7 +211,6 @@ def test_a_pool_of_a_board_that_refuses_us(make_spec: MakeSpec, board: Sshd) -> 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST"])
 def test_a_board_under_two_hosts_is_one(board: Sshd, make_spec: MakeSpec, host: str) -> None:
-    """What it is, it says itself: its machine id and its boot id."""
     known = Path(str(board.settings.known_hosts))
     lines = known.read_text(encoding="utf-8").splitlines()
     name = f"[localhost]:{board.settings.port}"

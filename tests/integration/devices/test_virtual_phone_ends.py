@@ -68,7 +68,6 @@ def own_root(tmp_path: Path, phone_root: Path) -> Path:
 def by_hand(
     env: dict[str, str], root: Path
 ) -> Iterator[tuple[int, manager.RunningPhone, set[int]]]:
-    """Start one as a person does; gives the command's pid, the phone, and its processes."""
     processes = ProcessRunner(env)
     argv = (*_PROGRAM, "start", "mine", "--root", str(root))
     with processes.background(Command(argv=argv, timeout_s=30)) as command:

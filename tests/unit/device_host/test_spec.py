@@ -53,7 +53,6 @@ def test_nothing_required_has_a_default(name: str, capsys: pytest.CaptureFixture
 
 
 def test_an_order_may_stand_in_a_file(tmp_path: Path) -> None:
-    """One argument on each line, so that every later run is the same."""
     file = tmp_path / "order"
     file.write_text("\n".join(_words()) + "\n", encoding="utf-8")
 

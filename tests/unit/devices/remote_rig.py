@@ -26,7 +26,6 @@ class FolderMachine:
     def open(
         self, timeouts: Timeouts = TIMEOUTS, said: list[str] | None = None
     ) -> AbstractContextManager[RemoteDirectory]:
-        """Give out a run directory; ``said`` collects what is reported."""
         spec = make_spec(self.root.parent, timeouts=timeouts, said=said)
         return open_directory(self.link, spec, root=str(self.root))
 

@@ -73,7 +73,6 @@ def test_features_that_all_cpus_have(text: str, expected: set[str] | None) -> No
 
 
 def test_features_are_known_of_this_machine_alone() -> None:
-    """A phone has a CPU of its own, and an emulator one that it is asked for."""
     here = platform.machine()
 
     assert read_device_features("local", here) == read_cpu_features()

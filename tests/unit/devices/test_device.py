@@ -29,7 +29,6 @@ def test_a_link_that_is_lost_for_half_a_minute_is_outlived() -> None:
 
 
 def test_a_transfer_is_waited_for_by_its_size() -> None:
-    """40 MB over a slow cable take their time."""
     assert Timeouts().transfer_s(40_000_000) == 70.0
 
 

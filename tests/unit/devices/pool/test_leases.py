@@ -233,7 +233,6 @@ OTHER, BOOT_ALONE = MachineId(serial="T", boot="b1"), MachineId(boot="b1")
 def test_a_lease_is_of_the_machine_whatever_its_address(
     leases: Leases, held: FakeMachine, asked: FakeMachine, same: bool
 ) -> None:
-    """One serial and one boot are one machine; with other boots there are two of one serial."""
     seen: list[Holder] = []
 
     def give_up(holders: Sequence[Holder]) -> None:

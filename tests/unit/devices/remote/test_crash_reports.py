@@ -120,7 +120,6 @@ def test_a_phone_that_cannot_count_back_is_asked_for_all(link: ShellLink) -> Non
 
 
 def test_a_board_is_asked_for_its_kernels_words(link: ShellLink) -> None:
-    """By pid; most have no log, so the command is shown."""
     link.program("dmesg", "echo '[  1.5] load_and_run[1234]: unhandled level 1 fault'\n"
                  "echo '[  1.6] load_and_run[12345]: unhandled level 2 fault'")  # fmt: skip
 

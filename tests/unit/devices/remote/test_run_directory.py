@@ -181,7 +181,6 @@ def test_a_machine_that_no_longer_answers_ends_the_run(machine: FolderMachine) -
 
 
 def test_conditions_of_a_run(machine: FolderMachine) -> None:
-    """Before the first run stands the entry's reading, before the next the last run's."""
     with machine.open() as directory:
         directory.put(machine.program("exit 0"), "p")
         first = directory.run(("p",), timeout_s=9).conditions

@@ -23,7 +23,6 @@ AS_ROOT = DeviceSettings(governor="performance")
 
 @pytest.fixture
 def link(processes: ProcessRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ShellLink:
-    """A rooted machine with two clocks, whose kernel takes known governors alone."""
     monkeypatch.setattr(tuning, "_REPORTED", set())
     link = ShellLink(processes, tmp_path)
     link.policy("policy0", "schedutil")
@@ -235,7 +234,6 @@ def test_a_governor_that_cannot_be_set_is_reported(
 
 
 def test_programs_are_pinned_by_a_mask(link: ShellLink, said: Said) -> None:
-    """Old toybox knows masks alone; nothing needs to be put back."""
     link.program("taskset", '[ "$1" = f0 ] && [ "$2" = true ]')
 
     with said.tuned(link, DeviceSettings(cpus="4-7")) as found:

@@ -27,7 +27,6 @@ def phone(watcher: Watcher, command: bytes, number: int, payload: bytes = b"") -
 
 
 def test_a_packet_is_read_as_it_was_written() -> None:
-    """The head is six words; the last is the first one's complement."""
     raw = packet(b"WRTE", 3, 4, b"abc")
     assert len(raw) == HEAD_BYTES + 3
     assert parse_head(raw[:HEAD_BYTES]) == PacketHeader(b"WRTE", 3, 4, 3)
