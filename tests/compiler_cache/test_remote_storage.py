@@ -25,7 +25,6 @@ def taken(built: Built) -> int:
 
 
 def test_a_second_machine_compiles_nothing(bench: Bench, plain: Built, redis: Redis) -> None:
-    """Its local cache is empty: every result comes from the storage, and is the same."""
     first = bench.build(redis.url())
     second = bench.build(redis.url())
 
@@ -143,7 +142,6 @@ def test_a_server_that_freezes_meanwhile(bench: Bench, plain: Built, redis: Redi
 
 
 def test_damaged_entries_are_compiled_again(bench: Bench, plain: Built, redis: Redis) -> None:
-    """Their sums are checked; whoever may write puts right ones in their place."""
     bench.build(redis.url())
     kinds = itertools.cycle(("garbage", "nothing", "half", "one bit"))
     # By size: manifests and results each have every kind of damage.

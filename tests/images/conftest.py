@@ -22,7 +22,6 @@ ANDROID = f"{_NAME}:android-arm64"
 
 
 def built(recipe: Path, tag: str, *arguments: str, fails: bool = False) -> str:
-    """Build an image as a person does; return its ID, or what docker said if it failed."""
     given = (word for each in arguments for word in ("--build-arg", each))
     argv = ("docker", "build", "--tag", tag, *given, str(recipe))
     processes = ProcessRunner(os.environ)

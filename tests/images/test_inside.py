@@ -32,7 +32,6 @@ def shell(
 
 
 def test_nothing_of_this_machine_enters(inside: ContainerRunner, tmp_path: Path) -> None:
-    """No network, no rights, none of the caller's variables; the folders have their own paths."""
     script = "ls /sys/class/net; grep CapEff /proc/self/status; env | sort; pwd"
     outcome = shell(inside, script, env={"GIVEN": "a b", "PATH": "/usr/bin"}, cwd=tmp_path / "out")
 
@@ -48,7 +47,6 @@ def test_nothing_of_this_machine_enters(inside: ContainerRunner, tmp_path: Path)
 def test_files_are_the_callers(
     docker: DockerClient, linux_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever runs megtrim, root or not, owns what is written; what is only read stays as it is."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "source").write_text("as it was", encoding="utf-8")
     script = "echo new > made; echo other > ../given/source; echo $?; id -u"
@@ -102,7 +100,6 @@ def test_a_signal_is_reported_as_a_shell_does(inside: ContainerRunner) -> None:
 
 
 def test_what_cannot_run(inside: ContainerRunner, tmp_path: Path) -> None:
-    """A program that is not there is an input error; a folder, and docker itself, are not."""
     with pytest.raises(InputError, match=r"^image \S+ has no program 'no-such-tool'\n.*recipe"):
         inside.run(Command(argv=("no-such-tool",), timeout_s=60))
     with pytest.raises(InfrastructureFailure, match=r"/etc cannot be started in image"):

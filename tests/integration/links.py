@@ -77,7 +77,6 @@ class Lease:
 
 
 def lease(kind: str, root: Path, sources: Path, *targets: str, **options: str) -> Lease:
-    """Return a lease that has built nothing yet; ``options`` are CMake's."""
     processes = ProcessRunner({**os.environ, "CCACHE_DISABLE": "1"})
     found = toolchains.KINDS[kind](ToolchainConfig(kind=kind), processes)
     spec = BuildSpec(

@@ -16,7 +16,6 @@ def run(*argv: str, env: dict[str, str] | None = None) -> CompletedCommand:
 
 
 def build(source: Path, folder: Path, **settings: str) -> Path:
-    """Build ``load_and_run`` in ``folder`` and return it; ccache spares what others compiled."""
     ccache = ProcessRunner(os.environ).which("ccache")
     launcher = {"CMAKE_CXX_COMPILER_LAUNCHER": ccache} if ccache else {}
     compile_project(source, folder, {**launcher, **settings})

@@ -89,7 +89,6 @@ def test_nothing_needs_to_be_known() -> None:
 
 
 def test_what_a_job_knows_wins() -> None:
-    """The date and the state of the files stay with their commit."""
     other = Origin(project="p", config="a/megtrim.yaml", commit="ab" * 20, pull_request=3)
     mine = replace(ORIGIN, changed=True)
 

@@ -243,7 +243,6 @@ def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("better", [False, True])
 def test_what_is_new_is_written_if_nothing_else_is_wrong(tmp_path: Path, better: bool) -> None:
-    """No half of it is written to a file that a person has to accept anyway."""
     [record] = keep_set(1).scenarios
     new = replace(record, id="n/s@any")
     more = record if better else keep_set(1, 2).scenarios[0]

@@ -55,7 +55,6 @@ class Texts:
 
 
 def test_what_an_earlier_run_built_was_not_compiled(now: Session) -> None:
-    """The record of that build is of another day."""
     finish(now, HEADER, {})
     finish(now, REDUCED, {})
     built = keepset_usage.rebuild(now.results)
@@ -73,7 +72,6 @@ def test_what_an_earlier_run_built_was_not_compiled(now: Session) -> None:
 def test_a_profile_build_that_a_trap_made_is_not_counted(
     now: Session, committed: bool, held: int, of_tags: list[tuple[str, int, int]]
 ) -> None:
-    """The next run does not make it, and its verdict must be the same."""
     here = changed(now, committed=committed, engine=cast(Any, Texts()))
     finish(here, HEADER, {"keepset.json": dump_keep_set(keep_set(1, 2))})
     finish(here, PROFILE, {"regions.txt": "kern<1>\nkern<2>\nkern<3>\nother<1>\n"})

@@ -162,7 +162,6 @@ def test_a_link_that_a_build_left_is_not_written_through(
 def test_a_torn_record_means_that_everything_is_written(
     processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
-    """What is not known to be right is made right."""
     source_copy.sync(take(root, processes), tree, {})
     (tree.parent / "shadow.json").write_text('{"a.cpp": "', encoding="utf-8")
     age(tree)

@@ -126,7 +126,6 @@ def test_no_daemon(stub: Stub, said: str, text: str, hint: str) -> None:
 
 
 def test_words_that_are_not_about_the_daemon() -> None:
-    """A build that says `permission denied` of a file has a daemon."""
     expect_daemon("cc1: error: /x/y: Permission denied\n")
     expect_daemon("")
 

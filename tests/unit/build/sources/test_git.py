@@ -89,7 +89,6 @@ def test_gitmodules_that_is_a_link_is_refused(forge: SourceForge, tmp_path: Path
 
 
 def test_no_hook_and_no_filter_runs(forge: SourceForge, tmp_path: Path) -> None:
-    """Neither those of a person's settings nor what a tree asks for."""
     pwned = tmp_path / "pwned"
     home = tmp_path / "home"
     (home / "hooks").mkdir(parents=True)
@@ -278,7 +277,6 @@ def test_a_server_without_its_host_key_gets_nothing(
 
 
 def test_a_server_that_is_away_shows_what_ssh_said(tmp_path: Path) -> None:
-    """Git's own last lines ask for access rights, and no one is at fault."""
     repository = SourceRepository(tmp_path / "project", PROCESSES)
     repository.make()
     key = private_key(new_key(PROCESSES, tmp_path / "key"))

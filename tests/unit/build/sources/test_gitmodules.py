@@ -177,7 +177,6 @@ def test_a_project_is_somewhere(text: str) -> None:
 
 
 def test_a_workflow_names_repositories_or_what_is_above_them() -> None:
-    """With a slash at the end it is all that is below, and nothing that only begins alike."""
     patterns = parse_patterns(
         "https://github.com/MegEngine/ https://example.org/a/json.git", near=PROJECT
     )

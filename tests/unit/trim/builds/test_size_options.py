@@ -162,7 +162,6 @@ def test_whether_a_link_inlines_is_known(tmp_path: Path, more: str, inlines: boo
 
 
 def test_from_the_plain_build_only_links_can_be_smaller(tmp_path: Path) -> None:
-    """Its objects were compiled as they are, with exceptions; asking for more is no error there."""
     trim = "trim: {level: function, base: plain, optimize: size, means: {small_code: Oz}}\n"
     made = ready(tmp_path, trim, NDK)
 
@@ -352,7 +351,6 @@ def test_no_means_leave_the_order_as_it_is() -> None:
 def test_what_a_link_alone_can_do(
     trim: dict[str, Any], toolchain: Toolchain, flags: tuple[str, ...]
 ) -> None:
-    """Objects of a build that was made before are linked smaller, not compiled."""
     wanted = TrimConfig.model_validate(trim)
     made = size_options.choose(wanted, toolchain, off=MINIMUM_SIZE, alone=True)
 

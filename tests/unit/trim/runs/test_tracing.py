@@ -212,7 +212,6 @@ def test_a_twin_that_cannot_record_there_is_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("runs", [1, 2, 3, 4])
 def test_a_run_that_leaves_no_record_is_no_empty_list(tmp_path: Path, runs: int) -> None:
-    """Functions that are not known would be left out."""
     device = plays(*(["record a\n"] * (runs - 1)), *(["output o 1\n"] * (5 - runs)))
     with pytest.raises(InfrastructureFailure) as caught:
         recorded(tmp_path, device)

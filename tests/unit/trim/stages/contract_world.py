@@ -187,7 +187,6 @@ class World:
         return made
 
     def configured(self, path: str, value: Any) -> World:
-        """Return it with another value of a key, such as ``models.0.file``, and another file."""
         config = _changed(self.session.request.config, path.split("."), value)
         loaded = self.session.request.loaded
         document = replace(loaded.document, sha256="another")
@@ -195,7 +194,6 @@ class World:
         return self.having(loaded=loaded)
 
     def edited(self, file: str) -> World:
-        """Return it with other bytes in a file that the configuration names, where it was."""
         folder = self.session.request.loaded.folder
         other = folder.parent / f"edited {file.replace('/', ' ')}" / folder.name
         if not other.exists():
@@ -204,7 +202,6 @@ class World:
         return self.having(loaded=replace(self.session.request.loaded, folder=other))
 
     def patched(self, **patches: str | Callable[..., Any]) -> World:
-        """Return it as another version of megtrim would see it."""
         return replace(self, patches={**self.patches, **patches})
 
     def engine(self, **facts: Any) -> World:
@@ -216,7 +213,6 @@ class World:
         return self._with(task, replace(folder, result=replace(folder.result, **facts)))
 
     def left(self, task: str, file: str) -> World:
-        """Return it with other bytes in one of the files that a task left."""
         folder = self.session.results.done[task]
         if not (folder.path / file).exists():
             return self._with(task, replace(folder, files={**folder.files, file: "f" * 64}))

@@ -118,7 +118,6 @@ def test_what_is_no_list_is_refused(tmp_path: Path, text: str, said: str) -> Non
 def test_a_job_that_made_no_list_is_a_failure_here(
     tmp_path: Path, status: ScenarioStatus, kind: type[Exception]
 ) -> None:
-    """It is not made good for on another machine."""
     session, task, work = prepared(tmp_path, status=status, text="why", functions=None)
     with pytest.raises(kind) as caught:
         functions.work(task, session, work)

@@ -139,7 +139,6 @@ def test_every_unit_has_seen_the_header(
 
 
 def test_a_unit_without_the_header_is_named() -> None:
-    """The engine ignores an option that no longer exists without a message."""
     compiled = commands(("a.o", INCLUDE), ("dir/b.o", "-include /other/bin_reduce_cmake.h"))
     opened = dependencies(("a.o", (str(MIDOUT),)), ("dir/b.o", (str(MIDOUT),)))
 
@@ -160,7 +159,6 @@ def test_only_a_forced_header_counts(flags: str) -> None:
     "stranger", ["/usr/include/midout.h", "../src/third_party/midout/src/midout.h"]
 )
 def test_another_midout_is_refused(stranger: str) -> None:
-    """The engine's own would keep everything, even next to the generated one."""
     opened = dependencies(("a.o", (str(MIDOUT), stranger)), ("b.o", (str(MIDOUT),)))
 
     with pytest.raises(ProductFailure) as caught:

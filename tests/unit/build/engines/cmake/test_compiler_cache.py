@@ -69,7 +69,6 @@ def settings(
 
 @pytest.mark.parametrize("counted", [HIT, MISS, HIT + MISS, ""])
 def test_a_storage_that_answers_is_used(tmp_path: Path, counted: str) -> None:
-    """It is asked once in a run, through an empty local cache, and nothing is left behind."""
     machine = Machine(counted)
     found, warnings = settings(machine, tmp_path)
 
