@@ -327,10 +327,7 @@ def test_a_trees_flags_replace_the_list() -> None:
     assert found.values == {"model_info", "iter", "own"}
     assert not found.knows("winograd_transform")
     assert (found.literal, found.optional) == (True, SDK.optional)
-
-
-def test_flags_of_the_parser_stay() -> None:
-    found = LITE.of_tree(frozenset({"cpu"}), frozenset())
-
-    assert found.switches == {"cpu", "help", "helpfull", "helpshort", "version"}
-    assert found.values == frozenset()
+    # Flags of the parser stay.
+    gflags = LITE.of_tree(frozenset({"cpu"}), frozenset())
+    assert gflags.switches == {"cpu", "help", "helpfull", "helpshort", "version"}
+    assert gflags.values == frozenset()

@@ -122,9 +122,7 @@ def test_a_verdict_on_a_trim_has_no_times(session: Session) -> None:
 def test_machines_that_measured_are_named(session: Session) -> None:
     leave(session, ROW, None, skipped="needs an NVIDIA GPU")
 
-    found = list(list_measuring_devices([BASELINE, ROW, "build/plain"], session))
-
-    assert found == [DEVICE]
+    assert [*list_measuring_devices([BASELINE, ROW, "build/plain"], session)] == [DEVICE]
 
 
 SIZES = {"plain": 3000, "region": 400, "reduced": 200}

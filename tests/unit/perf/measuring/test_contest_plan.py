@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -169,4 +168,3 @@ def test_several_threads_reach_the_contest(tmp_path: Path) -> None:
 
     assert contest.threads == 4
     assert "--multithread" in last_words(contest, Side.RIVAL)
-    assert replace(contest, threads=1) != contest

@@ -131,9 +131,7 @@ def test_the_report_shows_all_nights() -> None:
 def test_two_runs_of_a_day_are_one_point() -> None:
     runs = [make_one(verdict(row(times=times(5 + h))), night(hour=h)) for h in (1, 2)]
 
-    shown = add_history(verdict(row()), runs)
-
-    (series,) = list_series(shown)
+    (series,) = list_series(add_history(verdict(row()), runs))
     assert [each.time.median_ms for each in series.points] == [7.0]
 
 
@@ -143,9 +141,7 @@ def test_a_change_point_is_shown() -> None:
         for n in range(1, 21)
     ]
 
-    shown = add_history(verdict(row()), runs)
-
-    (series,) = list_series(shown)
+    (series,) = list_series(add_history(verdict(row()), runs))
     assert [each.date for each in series.changes] == ["2026-03-11"]
 
 
