@@ -167,7 +167,6 @@ def make_nights(times_ms: list[float], first_on_new: int) -> list[HistoryRun]:
             measured_at=when,
             device=MeasuredDevice(name=name, identity=name, cpu_class="c"),
             engine="0" * 64,
-            programs={},
             method=1,
             rows=(_make_row(time_ms),),
         )

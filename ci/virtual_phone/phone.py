@@ -143,11 +143,7 @@ class Phone:
     def report_booted(self, booted: bool) -> None:
         spec = self._spec
         values = say.properties(
-            name=spec.name,
-            cpu=spec.cpu,
-            rooted=spec.rooted,
-            more=self._properties,
-            booted=booted,
+            name=spec.name, cpu=spec.cpu, rooted=spec.rooted, more=self._properties, booted=booted
         )
         self._tree.set_properties(values)
 

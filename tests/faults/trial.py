@@ -109,12 +109,7 @@ def attempt(case: Case, lane: Lane, compiled: bytes, timeouts: Timeouts = SHORT)
     folder = lane.scratch / f"case-{case.number}"
     shutil.rmtree(folder, ignore_errors=True)
     files = write_files(
-        folder,
-        compiled,
-        case.way.plant,
-        case.number,
-        tenths=_TENTHS,
-        size_bytes=_MODEL_BYTES,
+        folder, compiled, case.way.plant, case.number, tenths=_TENTHS, size_bytes=_MODEL_BYTES
     )
     work = _Work(case=case, lane=lane, files=files)
     device = lane.device(folder / "state", timeouts, spare=case.way.spare)

@@ -149,9 +149,5 @@ def lane(processes: ProcessRunner, number: int, scratch: Path) -> Iterator[Lane]
             connect(processes, server, phone.serial)
         env = {**processes.env, **server.env, "MEGTRIM_ADB": server.adb}
         yield Lane(
-            first=first,
-            second=second,
-            server=server,
-            processes=ProcessRunner(env),
-            scratch=folder,
+            first=first, second=second, server=server, processes=ProcessRunner(env), scratch=folder
         )

@@ -12,15 +12,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
 from support import github_release_routes
-from support.github_state import (
-    Asked,
-    Refused,
-    Repository,
-    as_json,
-    blob_sha,
-    paged,
-    tree_sha,
-)
+from support.github_state import Asked, Refused, Repository, as_json, blob_sha, paged, tree_sha
 
 
 def answer(

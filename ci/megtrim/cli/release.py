@@ -232,12 +232,7 @@ Examples:
     metavar="DIGEST",
     help="The sha256 of its SHA256SUMS, as the one who released it states it.",
 )
-@click.option(
-    "--model",
-    type=PATH,
-    metavar="FILE",
-    help="A model that it must be able to run.",
-)
+@click.option("--model", type=PATH, metavar="FILE", help="A model that it must be able to run.")
 @click.option(
     "--rebuild",
     is_flag=True,

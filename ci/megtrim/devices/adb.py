@@ -258,9 +258,7 @@ def _simplify(address: str) -> str:
 
 
 def list_phones(
-    processes: ProcessRunner,
-    *,
-    timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    processes: ProcessRunner, *, timeouts: Timeouts = DEFAULT_TIMEOUTS
 ) -> tuple[AttachedPhone, ...]:
     """Return every phone that adb shows, by serial."""
     adb = find_adb(processes)

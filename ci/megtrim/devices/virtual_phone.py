@@ -59,12 +59,7 @@ def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
     if native == MACHINE:
         return VirtualPhone(spec, {"machine": native, **system})
     emulator = qemu.find(
-        spec.name,
-        spec.processes,
-        spec.scratch,
-        machine=MACHINE,
-        cpu=spec.qemu_cpu,
-        sysroot=None,
+        spec.name, spec.processes, spec.scratch, machine=MACHINE, cpu=spec.qemu_cpu, sysroot=None
     )
     emulated_by = emulator.identity()
     return VirtualPhone(spec, {"cpu": emulated_by["cpu"], "qemu": emulated_by["qemu"], **system})

@@ -251,8 +251,9 @@ def expect_part(budget: Budget, known: AbstractSet[str], more: AbstractSet[str])
     names = sorted(each[len(prefix) :] for each in known | more if each.startswith(prefix))
     near = difflib.get_close_matches(name, names, n=1)
     suggestion = f" (did you mean {near[0]}?)" if near else ""
-    found = f"no build of {budget.artifact} has a {budget.measure}{suggestion}"
-    msg = f"the budget {budget.id}: {found}"
+    msg = (
+        f"the budget {budget.id}: no build of {budget.artifact} has a {budget.measure}{suggestion}"
+    )
     raise InputError(msg, hint=_BUDGET_HINT)
 
 

@@ -34,13 +34,7 @@ _FLAGS = "PF"
 
 class MountTree:
     def __init__(
-        self,
-        root: Path,
-        *,
-        cpuinfo: str,
-        rooted: bool,
-        cpus: int,
-        android: Path | None = None,
+        self, root: Path, *, cpuinfo: str, rooted: bool, cpus: int, android: Path | None = None
     ) -> None:
         self.top = root / MOUNT_POINT
         self.data = self.top / "data"

@@ -144,10 +144,7 @@ def test_a_full_phone(start_phone: StartPhone, program: Callable[[str], Path]) -
     assert left(phone) == []
     big = program("")
     big.write_bytes(os.urandom(11_000_000))
-    with (
-        pytest.raises(NoSpace, match="MiB are needed for p"),
-        machine(phone).open() as directory,
-    ):
+    with pytest.raises(NoSpace, match="MiB are needed for p"), machine(phone).open() as directory:
         directory.put(big, "p")
     with machine(phone).open() as directory:
         directory.put(program("echo 1 >t"), "p")

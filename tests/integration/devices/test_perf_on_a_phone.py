@@ -22,10 +22,7 @@ IN_THE_NEXT_ROW = OF_BASELINE + 10
 
 @pytest.fixture
 def team(
-    make_project: MakeProject,
-    phone: ConnectedPhone,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    make_project: MakeProject, phone: ConnectedPhone, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Project:
     """A project whose only device is a phone behind adb, of a class that no other test has.
 

@@ -124,5 +124,5 @@ def test_a_twin_records_on_a_phone(
     assert record is not None
     names = probes.parse_record(record, table, source="record")
     assert [name for name in names if name.startswith("probed_")] == [
-        *("probed_in_main", "probed_in_thread"),
+        *("probed_in_main", "probed_in_thread")
     ]

@@ -88,11 +88,7 @@ def test_only_readers_of_a_changed_file_are_notified(file: str, programs: list[s
         ("environment", PROXY, "no_proxy=localhost,127.0.0.1\n"),
         ("registration", PROXY, "https_proxy=http://proxy:3128\n"),
         # A hub is opened for jobs; the unit then sees USB, still no other device.
-        (
-            UDEV,
-            HUB,
-            'ATTR{idVendor}=="2109", ATTR{idProduct}=="2817", GROUP="lab", MODE="0660"\n',
-        ),
+        (UDEV, HUB, 'ATTR{idVendor}=="2109", ATTR{idProduct}=="2817", GROUP="lab", MODE="0660"\n'),
         (RUNNER, HUB, "DevicePolicy=closed\nDeviceAllow=char-usb_device rw\n"),
         *((unit, SPEC, TEXTS["sandbox"]) for unit in (RUNNER, JIT, ADB)),
     ],

@@ -113,10 +113,7 @@ TLS = "adb-S-aBcDeF (2)._adb-tls-connect._tcp"
         ({"S": ONE, "T": TWO}, ["S adb:S", "T adb:T"]),
         ({"S": ONE, "10.0.0.7:5555": ONE, TLS: ONE}, [f"S adb:S adb:10.0.0.7:5555 adb:{TLS}"]),
         ({TLS: ONE, "10.0.0.7:5555": ONE}, [f"10.0.0.7:5555 adb:S adb:10.0.0.7:5555 adb:{TLS}"]),
-        (
-            dict.fromkeys(NETWORK, ONE),
-            [" adb:".join(("127.0.0.1:5555 adb:S", *NETWORK))],
-        ),
+        (dict.fromkeys(NETWORK, ONE), [" adb:".join(("127.0.0.1:5555 adb:S", *NETWORK))]),
         (
             {"emulator-5554": ONE, "localhost:5555": ONE},
             ["emulator-5554 adb:S adb:emulator-5554 adb:localhost:5555"],
@@ -329,8 +326,7 @@ def test_no_server_is_started(client: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "raw",
-    [b"", b"FAIL0004gone", b"OKAY", b"OKAY0004", b"OKAYxxxx", b"HTTP/1.1", b"OKAY0002zz"],
+    "raw", [b"", b"FAIL0004gone", b"OKAY", b"OKAY0004", b"OKAYxxxx", b"HTTP/1.1", b"OKAY0002zz"]
 )
 def test_what_is_no_adb_server(client: Path, server: Server, raw: bytes) -> None:
     server.raw = raw

@@ -188,8 +188,7 @@ DEVICE_FAULTS: dict[str, DeviceFault] = {
     "all logs are cut": _uncounted(_cut, "the log was damaged", _PREPARATIONS),
     "logs are mixed": _uncounted(_mix, "the log was damaged", _PREPARATIONS),
     "a program says hostile things": _ends(
-        *(_FAILED, _is(rc=1, stderr=f"ERROR: {HOSTILE}\n")),
-        "baseline: it ended with 1 (failed): ",
+        *(_FAILED, _is(rc=1, stderr=f"ERROR: {HOSTILE}\n")), "baseline: it ended with 1 (failed): "
     ),
     "the device says hostile things": _uncounted(
         _has(cooling=("cpu--torvalds",)), "the machine was throttled"

@@ -25,13 +25,7 @@ from megtrim.cli.echo import open_console, show, show_json
 from megtrim.cli.options import PATH
 from megtrim.devices import Lease
 from megtrim.devices.device import ConnectionState, MachineBusy
-from megtrim.devices.pool.device_pool import (
-    MachineState,
-    Pool,
-    PoolState,
-    age,
-    quarantine_machine,
-)
+from megtrim.devices.pool.device_pool import MachineState, Pool, PoolState, age, quarantine_machine
 from megtrim.devices.pool.recovery import UNAUTHORIZED, Author
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.util.strict_json import encode

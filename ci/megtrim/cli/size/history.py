@@ -15,13 +15,7 @@ from megtrim.config.load import load_config
 from megtrim.config.model import Budget
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.render.formatting import align_columns, group_digits
-from megtrim.size.history import (
-    SIZE_FILES,
-    SizeHistory,
-    SizePoint,
-    SizeTrend,
-    make_trends,
-)
+from megtrim.size.history import SIZE_FILES, SizeHistory, SizePoint, SizeTrend, make_trends
 from megtrim.util.errors import InputError
 from megtrim.util.wording import count
 

@@ -262,11 +262,7 @@ def _policy(value: str) -> dict[str, Policy]:
     name, governor = (_name(part) for part in parts[:2])
     current, allowed, capable = (_within(part, 0, 10**8) for part in parts[2:])
     policy = Policy(
-        name=name,
-        governor=governor,
-        current_khz=current,
-        allowed_khz=allowed,
-        capable_khz=capable,
+        name=name, governor=governor, current_khz=current, allowed_khz=allowed, capable_khz=capable
     )
     return {name: policy}
 

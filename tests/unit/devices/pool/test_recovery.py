@@ -316,10 +316,7 @@ def test_the_day_has_three_reboots(scene: Scene) -> None:
 
 @pytest.mark.parametrize(
     ("rc", "step"),
-    [
-        (0, "power switched off and on"),
-        (1, "not power switched off and on: uhubctl -l 1-1.4"),
-    ],
+    [(0, "power switched off and on"), (1, "not power switched off and on: uhubctl -l 1-1.4")],
 )
 def test_power_is_switched_where_it_is_configured_before_a_reboot(
     scene: Scene, tmp_path: Path, rc: int, step: str

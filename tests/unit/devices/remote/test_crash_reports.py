@@ -80,10 +80,7 @@ def test_the_log_is_searched_for_this_program() -> None:
 def test_without_a_pid_the_name_decides() -> None:
     text = log(dump(77, "load_and_run_other"), dump(1234, "load_and_run"))
 
-    assert extract(text, RUN.argv, pid=None).splitlines() == [
-        "crash log:",
-        *OURS.splitlines()[2:],
-    ]
+    assert extract(text, RUN.argv, pid=None).splitlines() == ["crash log:", *OURS.splitlines()[2:]]
     assert extract(log(LIBC), RUN.argv, pid=None) == ""
 
 
@@ -148,8 +145,7 @@ def test_where_nothing_is_known_the_command_is_reported(link: ShellLink, lost: b
 
 
 @pytest.mark.parametrize(
-    "run",
-    [replace(RUN, rc=0), replace(RUN, rc=1), replace(RUN, timed_out=True)],
+    "run", [replace(RUN, rc=0), replace(RUN, rc=1), replace(RUN, timed_out=True)]
 )
 def test_what_no_signal_ended_is_no_crash(link: ShellLink, run: ProgramRun) -> None:
     assert evidence(link, run, pid=1234) == ""

@@ -76,11 +76,7 @@ def test_names_that_cannot_be_put(machine: FolderMachine, tmp_path: Path, name: 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_loader_is_brought_where_the_machine_has_none(
-    machine: FolderMachine,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    there: bool,
+    machine: FolderMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, there: bool
 ) -> None:
     loader = tmp_path / "lib" / "ld-test.so.1"
     brought = tmp_path / "sysroot-ld"
@@ -101,10 +97,7 @@ def test_a_loader_is_brought_where_the_machine_has_none(
 
 @pytest.mark.parametrize("there", [True, False])
 def test_androids_loader_is_the_phones_own(
-    machine: FolderMachine,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    there: bool,
+    machine: FolderMachine, monkeypatch: pytest.MonkeyPatch, *, there: bool
 ) -> None:
     loader = "/system/bin/linker64"
     libs = Needs(loader=loader, files=(("libc++_shared.so", machine.program("")),))

@@ -187,9 +187,7 @@ def test_a_machine_without_root_is_reported_once(link: ShellLink, said: Said) ->
             assert governors(link) == ["schedutil", "powersave"]
             assert [each.governor for each in found.before.policies] == ["schedutil", "powersave"]
 
-    assert said == [
-        f"{CANNOT}: it gives no root rights, or does not know the governor",
-    ]
+    assert said == [f"{CANNOT}: it gives no root rights, or does not know the governor"]
     assert remembered(link) == []
 
 
@@ -217,10 +215,7 @@ def remove_clocks(link: ShellLink) -> None:
     ("break_machine", "why"),
     [
         (remove_clocks, "it shows no frequency governor"),
-        (
-            lambda link: (link.tree / "root").rmdir(),
-            "it has no space to store the current one",
-        ),
+        (lambda link: (link.tree / "root").rmdir(), "it has no space to store the current one"),
     ],
 )
 def test_a_governor_that_cannot_be_set_is_reported(

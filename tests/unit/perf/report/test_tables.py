@@ -188,7 +188,7 @@ def test_what_needs_a_person_comes_first() -> None:
 
     shown = tables.markdown_summary(performance(rows=(absent, row(), failed, wrong), trimming=()))
     assert [line.partition(": ")[0][2:] for line in shown.splitlines()[2:]] == [
-        *("❌ wrong outputs", "❌ failed"),
+        *("❌ wrong outputs", "❌ failed")
     ]
 
 
