@@ -28,16 +28,9 @@ def test_problems_come_by_line_and_are_counted_where_there_are_too_many() -> Non
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (None, "nothing"),
-        (True, "true"),
-        (0, "the number 0"),
-        (1.5, "the number 1.5"),
-        ("a'b", '"a\'b"'),
-        ("x" * 60, repr("x" * 60)),
-        ("x" * 61, repr("x" * 57 + "...")),
-        ([1], "a list"),
-        ([], "an empty list"),
-        ({}, "a mapping (key: value)"),
+        *((None, "nothing"), (True, "true"), (0, "the number 0"), (1.5, "the number 1.5")),
+        *(("a'b", '"a\'b"'), ("x" * 60, repr("x" * 60)), ("x" * 61, repr("x" * 57 + "..."))),
+        *(([1], "a list"), ([], "an empty list"), ({}, "a mapping (key: value)")),
     ],
 )
 def test_a_value_is_described_in_a_few_words(value: object, shown: str) -> None:

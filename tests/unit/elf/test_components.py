@@ -90,15 +90,9 @@ def test_a_merged_archive_says_nothing() -> None:
         ("kernels", True),
         ("kernels/x86", True),
         ("kernels/arm_common/conv_bias", True),
-        ("dependencies/mkl", True),
-        ("C++ library", True),
-        ("headers", True),
-        ("unexplained code", True),
-        ("kernels/x87", False),
-        ("kernels/x86/", False),
-        ("kernel", False),
-        (".text", False),
-        ("", False),
+        *(("dependencies/mkl", True), ("C++ library", True), ("headers", True)),
+        *(("unexplained code", True), ("kernels/x87", False), ("kernels/x86/", False)),
+        *(("kernel", False), (".text", False), ("", False)),
     ],
 )
 def test_components_that_there_may_be_are_known(name: str, known: bool) -> None:

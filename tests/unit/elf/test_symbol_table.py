@@ -111,16 +111,9 @@ def test_what_linkers_add_is_no_function_of_the_program() -> None:
 @pytest.mark.parametrize(
     ("address", "names"),
     [
-        (99, ()),
-        (100, ("around", "first")),
-        (107, ("around", "first")),
-        (108, ("around",)),
-        (120, ("around", "inner")),
-        (124, ("around",)),
-        (139, ("around",)),
-        (140, ("bare",)),
-        (141, ()),
-        (1000, ()),
+        *((99, ()), (100, ("around", "first")), (107, ("around", "first")), (108, ("around",))),
+        *((120, ("around", "inner")), (124, ("around",)), (139, ("around",)), (140, ("bare",))),
+        *((141, ()), (1000, ())),
     ],
 )
 def test_functions_at_an_address(address: int, names: tuple[str, ...]) -> None:
