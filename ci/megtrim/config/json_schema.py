@@ -96,10 +96,6 @@ def _unique(*keys: str) -> Schema:
     return {"properties": {key: {"uniqueItems": True} for key in keys}}
 
 
-def _without(*keys: str) -> Schema:
-    return {"not": {"anyOf": [{"required": [key]} for key in keys]}}
-
-
 def _device_rules() -> Iterator[Schema]:
     for key, kinds in KINDS_OF_KEY.items():
         anywhere = {"properties": {"kind": {"enum": [*kinds, None]}}}
@@ -124,7 +120,7 @@ def _toolchain_rules() -> Iterator[Schema]:
 def _trim_rules() -> Iterator[Schema]:
     for key in FUNCTION_KEYS:
         yield _if({"required": [key]}, _is("level", "function"))
-    yield _if(_is("base", "plain"), _without(*COMPILED))
+    yield _if(_is("base", "plain"), {"not": {"anyOf": [{"required": [key]} for key in COMPILED]}})
     yield _if(_is("crash_ids", True), {"properties": {"layout": {"enum": ["scoped", None]}}})
     off = {"properties": {str(each): {"not": {"const": True}} for each in MINIMUM_SIZE}}
     yield _if({"not": _is("minimum_size", False)}, {"properties": {"switches": off}})

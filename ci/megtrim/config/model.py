@@ -425,7 +425,9 @@ class Config(ConfigSection):
         )
         # The model is frozen for everybody else; here it is still being made.
         object.__setattr__(self, "models", models)
-        object.__setattr__(self, "artifacts", self.artifacts or self._programs())
+        own = (self.engine.target,) if self.runs_engine else ()
+        programs = (*own, *(each.name for each in self.applications))
+        object.__setattr__(self, "artifacts", self.artifacts or programs)
         object.__setattr__(self, "devices", self.devices or _automatic_devices(names))
         return self
 
@@ -436,10 +438,6 @@ class Config(ConfigSection):
 
     def application(self, name: str | None) -> Application | None:
         return next((each for each in self.applications if each.name == name), None)
-
-    def _programs(self) -> tuple[str, ...]:
-        own = (self.engine.target,) if self.runs_engine else ()
-        return (*own, *(each.name for each in self.applications))
 
 
 def _filled_in(
@@ -457,8 +455,8 @@ def _filled_in(
 
 
 def _automatic_devices(classes: tuple[str, ...]) -> tuple[DeviceConfig, ...]:
-    if len(classes) == 1:
-        return (DeviceConfig.model_validate({"name": "auto", "class": classes[0]}),)
+    names = ["auto"] if len(classes) == 1 else [f"auto-{name}" for name in classes]
     return tuple(
-        DeviceConfig.model_validate({"name": f"auto-{name}", "class": name}) for name in classes
+        DeviceConfig.model_validate({"name": name, "class": class_})
+        for name, class_ in zip(names, classes, strict=True)
     )

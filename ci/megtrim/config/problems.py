@@ -64,7 +64,9 @@ def show(value: object) -> str:
         case int() | float():
             return f"the number {value}"
         case str():
-            return repr(_short(value))
+            return repr(
+                value if len(value) <= _LONGEST_FOUND else value[: _LONGEST_FOUND - 3] + "..."
+            )
         case list():
             return "a list" if value else "an empty list"
         case _:
@@ -82,7 +84,3 @@ def listing(candidates: Iterable[str]) -> str:
     """Write the choices that there are: ``a, b or c``; the order is kept."""
     *most, last = candidates
     return f"{', '.join(most)} or {last}" if most else last
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_FOUND else text[: _LONGEST_FOUND - 3] + "..."

@@ -20,7 +20,6 @@ from megtrim.config.model import (
     Budget,
     Config,
     ScenarioConfig,
-    TrimConfig,
 )
 from megtrim.config.problems import KeyPath, Problem, closest, listing, show
 from megtrim.elf.components import is_component, list_components
@@ -363,7 +362,8 @@ def _check_switches(config: Config, _document: Document) -> Mistakes:
 
 def _check_size_flags(config: Config, _document: Document) -> Mistakes:
     trim, means = config.trim, config.trim.means
-    if means.unwind_tables is False and not _is_without_exceptions(trim):
+    throws = not trim.minimum_size and trim.switches.exceptions is not False
+    if means.unwind_tables is False and throws:
         found = "false while exceptions are on, which unwind by these tables"
         expected = "minimum_size: true, or switches: {exceptions: false}"
         yield Mistake(("trim", "means", "unwind_tables"), found, expected)
@@ -375,10 +375,6 @@ def _check_size_flags(config: Config, _document: Document) -> Mistakes:
     if means.lto == "none" and asking:
         found = f"none while the application {asking[0]} asks for full"
         yield Mistake(("trim", "means", "lto"), found, "full, or no such key")
-
-
-def _is_without_exceptions(trim: TrimConfig) -> bool:
-    return trim.minimum_size or trim.switches.exceptions is False
 
 
 def _check_budgets(config: Config, document: Document) -> Mistakes:

@@ -363,7 +363,11 @@ def starter(
     """
     place = _PLACE.format(toolchain=toolchain)
     tail = _TAIL.format(models=_quote_scalar(models), keep_set=_quote_scalar(keep_set))
-    return "".join([_HEAD, _engine(kind, source), place, tail])
+    if kind == "megengine":
+        engine = _MEGENGINE.format(source=_quote_scalar(source))
+    else:
+        engine = _SAMPLE.format(source=f"  source: {_quote_scalar(source)}\n" if source else "")
+    return "".join([_HEAD, engine, place, tail])
 
 
 def name_keep_set(config: PurePath) -> str:
@@ -383,29 +387,19 @@ def model_files(
     for model in models:
         name = _free_name(PurePath(model.file).stem, names)
         names.append(name)
-        texts[f"{folder}/{name}.yaml"] = _model(name, model, folder)
-        texts[f"{folder}/{name}/default.yaml"] = _scenario(model)
+        texts[f"{folder}/{name}.yaml"] = _write_model(name, model, folder)
+        given = [f"  {_quote_scalar(key)}: {_quote_scalar(file)}\n" for key, file in model.inputs]
+        texts[f"{folder}/{name}/default.yaml"] = "".join(
+            [_SCENARIO, *([_INPUTS] if given else ()), *given]
+        )
     return texts
 
 
-def _engine(kind: Literal["megengine", "sample"], source: str) -> str:
-    if kind == "megengine":
-        return _MEGENGINE.format(source=_quote_scalar(source))
-    return _SAMPLE.format(source=f"  source: {_quote_scalar(source)}\n" if source else "")
-
-
-def _model(name: str, model: StarterModel, folder: str) -> str:
+def _write_model(name: str, model: StarterModel, folder: str) -> str:
     text = _MODEL.format(name=_quote_scalar(name), file=_quote_scalar(model.file))
     if model.strip_info is not None:
         text += _STRIP_INFO.format(strip_info=_quote_scalar(model.strip_info))
     return text + _SCENARIOS.format(scenarios=_quote_scalar(f"{folder}/{name}/*.yaml"))
-
-
-def _scenario(model: StarterModel) -> str:
-    text = _SCENARIO + (_INPUTS if model.inputs else "")
-    for input_name, file in model.inputs:
-        text += f"  {_quote_scalar(input_name)}: {_quote_scalar(file)}\n"
-    return text
 
 
 def _free_name(stem: str, taken: Sequence[str]) -> str:

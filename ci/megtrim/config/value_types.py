@@ -129,10 +129,6 @@ def _option_value(value: object) -> str | bool | int:
     return value
 
 
-def _share_or_any(text: str) -> float:
-    return 1.0 if text == units.ANY else units.parse_share(text)
-
-
 def _number(value: object) -> object:
     fits = isinstance(value, str) and re.fullmatch(_NUMBER_PATTERN, value)
     return float(str(value)) if fits else value
@@ -409,7 +405,11 @@ WaitS = Annotated[
 Share = Annotated[float, Form(units.SHARE_PATTERN, units.SHARE_EXPECTED, read=units.parse_share)]
 ShareOrAny = Annotated[
     float,
-    Form(f"{units.SHARE_PATTERN}|^{units.ANY}$", units.SHARE_OR_ANY_EXPECTED, read=_share_or_any),
+    Form(
+        f"{units.SHARE_PATTERN}|^{units.ANY}$",
+        units.SHARE_OR_ANY_EXPECTED,
+        read=lambda text: 1.0 if text == units.ANY else units.parse_share(text),
+    ),
 ]
 """A share, or the word for one without limit, which is 1."""
 Growth = Annotated[

@@ -128,7 +128,10 @@ def parse_elf(data: bytes, *, source: str) -> ElfFacts:
     return ElfFacts(
         size_bytes=len(data),
         machine=MACHINES.get(layout.machine, f"machine {layout.machine}"),
-        stripped=not any(_is_symbols(section) for section in layout.sections),
+        stripped=not any(
+            section.kind == SYMBOL_TABLE or section.name.startswith(_DEBUG)
+            for section in layout.sections
+        ),
         groups=tuple(sizes.items()),
     )
 
@@ -152,7 +155,3 @@ def _find_group(section: PlacedSection, layout: ElfLayout) -> Group:
     if section.flags & WRITTEN:
         return Group.DATA
     return Group.RODATA if section.kind == PROGBITS else Group.OTHER
-
-
-def _is_symbols(section: PlacedSection) -> bool:
-    return section.kind == SYMBOL_TABLE or section.name.startswith(_DEBUG)

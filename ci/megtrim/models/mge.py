@@ -119,17 +119,13 @@ def parse_mge(data: bytes, *, source: str) -> ModelFacts:
     if data[start + 8 : start + 12] == _V2_IDENTIFIER:
         return _parse_v2(data, start, source)
     hint = "expected a dump in the engine's formats mgb1 or mgv2"
-    if found := _name_other(data):
+    text = "a text file" if _TEXT.fullmatch(data[:_LONGEST_HEAD]) else ""
+    if found := next((name for pattern, name in _OTHERS if pattern.match(data)), text):
         msg = f"{source}: not a .mge model: it is {found}; the engine runs only its own dumps"
         raise InputError(msg, hint=hint)
     msg = f"{source}: not a .mge model: it begins with {data[:12]!r}"
     more = "an encrypted or packed one cannot be read: add its operator JSON (strip_info)"
     raise UnknownFormat(msg, hint=f"{hint}; {more}")
-
-
-def _name_other(data: bytes) -> str:
-    text = "a text file" if _TEXT.fullmatch(data[:_LONGEST_HEAD]) else ""
-    return next((name for pattern, name in _OTHERS if pattern.match(data)), text)
 
 
 def _graph_start(data: bytes) -> int:

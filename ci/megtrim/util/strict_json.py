@@ -133,12 +133,12 @@ def show_path(path: tuple[str | int, ...], start: str = "") -> str:
 def _keys(kind: type) -> tuple[tuple[str, str], ...]:
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in dataclasses.fields(kind)]
-    return tuple((name, _alias(hints[name]) or name) for name in names)
-
-
-def _alias(hint: Any) -> str | None:
-    given = (each.alias for each in getattr(hint, "__metadata__", ()) if hasattr(each, "alias"))
-    return next(given, None)
+    given = {
+        name: getattr(each, "alias", None)
+        for name in names
+        for each in getattr(hints[name], "__metadata__", ())
+    }
+    return tuple((name, given.get(name) or name) for name in names)
 
 
 @cache
