@@ -68,8 +68,5 @@ def suffix_of(config: str) -> str:
 
 
 def infix_of(config: str) -> str:
-    """Return what separates the parts of an artifact's name, such as ``.android.``.
-
-    No pattern that begins with the infix of one configuration fits the artifacts of another.
-    """
+    """Return what separates parts of an artifact's name: ``.android.``; no other begins with it."""
     return f".{id_}." if (id_ := id_of(config)) else "-"

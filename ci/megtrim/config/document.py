@@ -139,10 +139,7 @@ class Document(Value):
         return value
 
     def find_mark(self, path: KeyPath) -> SourceMark:
-        """Return where a key is written, with the file and line of what is around one that is not.
-
-        Its path is that in the file: before lists are read in full and a toolchain is chosen.
-        """
+        """Return where a key, or else what is around it, is written; its path is that in the file."""
         mark, written = self._walk(path)
         return replace(mark, path=(*mark.path, *path[written:]))
 
@@ -372,10 +369,7 @@ def _line(place: yaml.Node | yaml.Event) -> int:
 
 
 def append_item(raw: bytes, path: KeyPath, item: Mapping[str, object], *, file: str) -> bytes:
-    """Return the document with ``item`` at the end of the list at ``path``.
-
-    Raises InputError where that cannot be done without touching other lines.
-    """
+    """Return the document with ``item`` in a list. Raises InputError if other lines change."""
     document = parse_document(raw, file=file)
     text = raw.decode()
     place = _find(yaml.compose(text, Loader=yaml.SafeLoader), path)

@@ -44,10 +44,7 @@ _OF_ITS_OWN = tuple(
 
 
 def expand_threads(document: Document) -> Document:
-    """Return the document with a scenario for each number of threads, in the file's order.
-
-    A list that holds anything else stays, and is reported with all other mistakes.
-    """
+    """Return the document with a scenario for each number of threads; a wrong list stays."""
 
     def expand(model: object) -> Iterator[object]:
         if isinstance(model, MarkedDict):

@@ -152,13 +152,10 @@ class LoadedConfig(Value):
 def load_config(
     path: Path, *, engine_source: Path | None = None, quick: bool = False
 ) -> LoadedConfig:
-    """Read and check a megtrim.yaml; all mistakes of a kind are one :class:`ConfigError`.
+    """Read and check a megtrim.yaml, or ``FILE#TOOLCHAIN``. Raises ConfigError.
 
     First each key is read by itself; what keys say of each other is checked once all are right.
-
-    A file with several toolchains holds a configuration for each: ``path`` is ``FILE#TOOLCHAIN``.
-    ``engine_source`` replaces ``engine.source``; it is relative to the current folder. ``quick``
-    trims by functions from the plain build, whatever level is configured.
+    ``engine_source`` is relative to the current folder. ``quick``: as with ``base: plain``.
     """
     file, toolchain = split(str(path))
     path = Path(file)

@@ -90,10 +90,7 @@ def find_problems(config: Config, document: Document) -> Iterator[Problem]:
 
 
 def find_toolchain_problems(config: Config, document: Document) -> Iterator[Problem]:
-    """Yield toolchains that are named twice or not at all, and keys that do not go with several.
-
-    It is for the file as a whole: all other checks see what is left for one toolchain.
-    """
+    """Yield mistakes of the whole file: all other checks see what is left for one toolchain."""
     for mistake in _check_toolchains(config, document):
         yield document.problem(*mistake)
 

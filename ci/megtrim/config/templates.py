@@ -150,10 +150,7 @@ def name_check(config: str) -> str:
 
 
 def workflows(callers: Callers) -> dict[str, str]:
-    """Return the text of each workflow by its path; all follow the configuration.
-
-    A value that YAML or a shell could read otherwise than meant is an :class:`InputError`.
-    """
+    """Return the text of each workflow by path. Raises InputError for what YAML could misread."""
     check_kit(callers.kit)
     values = asdict(callers)
     del values["kit"], values["toolchains"], values["releases"]
@@ -357,17 +354,14 @@ def starter(
     models: str = f"{MODELS}/*.yaml",
     keep_set: str = KEEP_SET,
 ) -> str:
-    """Return the text of a megtrim.yaml for the engine in ``source``; empty: megtrim's own sample.
-
-    A path that YAML cannot hold on one line is an :class:`InputError`.
-    """
+    """Return the text of a megtrim.yaml; without ``source``, for megtrim's own engine."""
     place = _PLACE.format(toolchain=toolchain)
     tail = _TAIL.format(models=_quote_scalar(models), keep_set=_quote_scalar(keep_set))
     if kind == "megengine":
         engine = _MEGENGINE.format(source=_quote_scalar(source))
     else:
         engine = _SAMPLE.format(source=f"  source: {_quote_scalar(source)}\n" if source else "")
-    return "".join([_HEAD, engine, place, tail])
+    return f"{_HEAD}{engine}{place}{tail}"
 
 
 def name_keep_set(config: PurePath) -> str:

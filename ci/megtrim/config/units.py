@@ -122,10 +122,7 @@ def parse_bytes(value: object) -> int:
 
 
 def format_bytes(size_bytes: int) -> str:
-    """Write a size in the largest 1024-based unit that it fills: ``2.5 MiB``, ``3 MiB``, ``40 B``.
-
-    The decimal place is left out only if the size is exact without it.
-    """
+    """Write a size in the largest unit that it fills: ``2.5 MiB``, ``40 B``; ``3 MiB`` is exact."""
     sign = "-" if size_bytes < 0 else ""
     magnitude = abs(size_bytes)
     for unit, factor in _READABLE_UNITS:

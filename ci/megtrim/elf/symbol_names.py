@@ -58,10 +58,7 @@ def is_linkable(name: str) -> bool:
 
 
 def is_local_name(name: str) -> bool:
-    """Return whether the name alone shows that no other file can refer to the function.
-
-    A static C function is local as well, but its name does not show that.
-    """
+    """Return whether a name shows that no other file can refer to it; a C function's does not."""
     return _SURELY_LOCAL.match(name) is not None or _is_static_member(name)
 
 

@@ -133,10 +133,7 @@ def read_table(path: Path) -> FunctionTable:
 
 
 def parse_table(data: bytes, *, source: str) -> FunctionTable:
-    """Parse a linked file's bytes.
-
-    Raises InputError for a damaged ELF file, another machine's, or a stripped one.
-    """
+    """Raises InputError for a damaged ELF file, another machine's, or a stripped one."""
     layout = _open(data, source)
     symbols = layout.find_table(SYMBOL_TABLE)
     if symbols is None:

@@ -78,11 +78,7 @@ def digest_graph(data: bytes, weights: Iterable[tuple[int, int]], graph: Iterabl
 
 
 def operator_info(facts: ModelFacts, *, source: str) -> OperatorInfo:
-    """Return the content of an operator JSON, made from the model file ``source`` itself.
-
-    Raises InputError for operators of unknown class: a guess could leave them out of the reduced
-    build.
-    """
+    """Return the content of an operator JSON, made from the model file ``source`` itself."""
     if facts.unknown_operators:
         names = ", ".join(name for name, _ in facts.unknown_operators)
         msg = f"{source}: has operators that megtrim does not know: {names}"
@@ -92,10 +88,7 @@ def operator_info(facts: ModelFacts, *, source: str) -> OperatorInfo:
 
 
 def describe(facts: ModelFacts, *, sha256: str) -> str:
-    """Return the lines that ``megtrim model show`` prints, without a final newline.
-
-    ``sha256`` is the file's: the second format has no hash of its own.
-    """
+    """Return the lines that ``megtrim model show`` prints; ``sha256`` is the file's."""
     version = f", written by engine {facts.engine_version}" if facts.engine_version else ""
     parameters = facts.parameters
     rows = [

@@ -96,9 +96,9 @@ def is_mge(data: bytes) -> bool:
 
 
 def least_bytes(head: bytes, number_at: Callable[[int], int]) -> int:
-    """Return the size that a file must have at least; 0 if its format is not known.
+    """Return the least size of a file by its first 64 bytes; 0: an unknown format.
 
-    ``head`` are its first 64 bytes; ``number_at`` reads the u32 at an offset, 0 after the end.
+    ``number_at`` reads the u32 at an offset, 0 after the end.
     """
     start = _graph_start(head)
     graph_at = start

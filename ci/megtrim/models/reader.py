@@ -194,10 +194,7 @@ def _read_number(stream: IO[bytes], at: int) -> int:
 
 @lru_cache(maxsize=1024)
 def digest_model_graph(path: Path, sha256: str) -> str | None:
-    """Return the digest of a model of that sha256 without the values of its weights.
-
-    None where it is not known: only the engine can read the model, or it was replaced.
-    """
+    """Return the digest of a model without values of weights; None: only the engine can read it."""
     try:
         data = read_bytes(path, most_bytes=MAX_MODEL_BYTES, expected=_EXPECTED)
         facts = parse_model(data, source=str(path))

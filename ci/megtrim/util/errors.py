@@ -85,11 +85,7 @@ class ProductFailure(MegtrimError):
 
 
 class InfrastructureFailure(MegtrimError):
-    """Nothing is known about the product, because something around it failed.
-
-    ``attempts`` describes the failure of each machine that was tried, in order; the last one is
-    this failure.
-    """
+    """Nothing is known about the product. ``attempts``: the failures, with this one last."""
 
     exit_code = 3
 

@@ -138,11 +138,7 @@ class ProcessRunner:
         return used.ru_utime + used.ru_stime
 
     def run(self, command: Command) -> CompletedCommand:
-        """Run a program to its end.
-
-        Raises InputError if it is missing and InfrastructureFailure if it cannot be started, but
-        nothing for its exit status.
-        """
+        """Raises InputError if it is missing, InfrastructureFailure if it cannot be started."""
         started = time.monotonic()
         child: subprocess.Popen[bytes] | None = None
         streams: list[Stream] = []
@@ -225,10 +221,7 @@ def _shell_status(status: int) -> int:
 
 
 def is_there(pid: int) -> bool:
-    """Return whether a process exists.
-
-    Asks the kernel, because /proc may hide the processes of other users (hidepid).
-    """
+    """Ask the kernel, because /proc may hide the processes of other users (hidepid)."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

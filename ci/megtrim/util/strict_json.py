@@ -100,10 +100,7 @@ def decode(kind: Any, value: Any, path: str) -> Any:
 
 
 def make_schemas(kinds: Iterable[type]) -> tuple[dict[type, Any], dict[str, Any]]:
-    """Return a JSON Schema for each kind of document, and the definitions that they share.
-
-    It takes what :func:`decode` takes, but for the checks of a value's own.
-    """
+    """Return a JSON Schema for each kind of document, and the definitions that they share."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class ClosedSchemas(GenerateJsonSchema):
@@ -134,9 +131,10 @@ def _keys(kind: type) -> tuple[tuple[str, str], ...]:
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in dataclasses.fields(kind)]
     given = {
-        name: getattr(each, "alias", None)
+        name: each.alias
         for name in names
         for each in getattr(hints[name], "__metadata__", ())
+        if getattr(each, "alias", None)
     }
     return tuple((name, given.get(name) or name) for name in names)
 
