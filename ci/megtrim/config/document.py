@@ -139,7 +139,7 @@ class Document(Value):
         return value
 
     def find_mark(self, path: KeyPath) -> SourceMark:
-        """Return where a key, or else what is around it, is written; its path is that in the file."""
+        """Return where a key, or what is around it, is written; its path is that in the file."""
         mark, written = self._walk(path)
         return replace(mark, path=(*mark.path, *path[written:]))
 
