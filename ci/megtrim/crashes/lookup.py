@@ -453,7 +453,6 @@ def keep_lines(finding: CrashFinding) -> tuple[str, ...]:
 
 
 def scenario_lines(record: ScenarioRecord) -> tuple[str, ...]:
-    """Return the lines of a scenario next to the nearest one, for a person to complete."""
     model = model_of(record.id)
     arguments = ", ".join(map(json.dumps, record.arguments))
     inputs = (f"{name}: FILE" for name, _ in record.inputs)

@@ -31,7 +31,6 @@ class TrimmedProgram:
     name: str
     shipped: bytes = field(repr=False)
     table: FunctionTable = field(repr=False)
-    """Of its twin, which was linked alike and has symbols."""
     left_out: tuple[str, ...] = field(default=(), repr=False)
     trims_regions: bool = True
     crash_ids: bool = False

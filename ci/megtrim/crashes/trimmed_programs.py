@@ -31,7 +31,6 @@ class FinishedTrim(Value):
 
 
 def read_newest(store: Store) -> FinishedTrim:
-    """Read the newest trim. Raises InputError if there is none, or none with symbols."""
     reduced = store.previous(Stage.REDUCE, ReduceResult, task_name(REDUCED))
     keep = _read_keep_set(reduced, store) if reduced else None
     if reduced is None or keep is None:
@@ -48,7 +47,6 @@ def read_newest(store: Store) -> FinishedTrim:
 def finish_trim(
     found: Mapping[str, TrimmedProgram | None], keep: KeepSet, *, shown: str
 ) -> FinishedTrim:
-    """Return the trim of these programs by name; None: without symbols."""
     programs = tuple(each for each in found.values() if each is not None)
     if not programs:
         msg = f"{shown}: no program has a twin with symbols"

@@ -89,7 +89,6 @@ def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly
 
 
 def _find_branches(content: bytes, machine: str) -> Iterator[int]:
-    """Yield targets as offsets from the beginning of ``content``."""
     if machine != "aarch64":
         for found in _CALL.finditer(content):
             yield found.end(1) + int.from_bytes(found[1], "little", signed=True)

@@ -186,7 +186,6 @@ class KeepReason(Value):
 class KeptFunctions:
     ran: Mapping[str, tuple[str, ...]]
     table: FunctionTable
-    """Of the unfolded link."""
     observables: Observables
     origins: LinkMap
     patterns: Sequence[KeepPattern]

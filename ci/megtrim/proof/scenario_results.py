@@ -61,7 +61,6 @@ def scenario_checks_of(tasks: Iterable[Task], session: Session) -> Iterator[Chec
 def scenario_result(
     each: Scenario, session: Session, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
-    """``regions``: how many its trace holds."""
     task = verify_task(each)
     if task not in session.results.done:
         return _report_unverified(each, session, regions, proof)
@@ -140,7 +139,6 @@ class LastProof(Value):
         return self.days < -1 or self.days * DAY_S > allowed_s
 
     def describe_age(self, allowed_s: float) -> str:
-        """Such as ``last proof 3 days old``."""
         ahead = self.days < -1
         text = (
             "last proof of a day to come" if ahead else f"last proof {count(self.days, 'day')} old"

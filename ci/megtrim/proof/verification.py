@@ -50,7 +50,6 @@ class VerificationCase(Value):
     keep: KeepSet
     tolerance: Tolerance
     named: SymbolizingLink | None = None
-    """None: no function is trimmed."""
     committed: bool = False
 
 

@@ -186,7 +186,6 @@ def _zip(files: Mapping[str, bytes]) -> bytes:
 
 
 def render_config(*, library: str, programs: Iterable[str]) -> str:
-    """``library``: file of the shared library, empty without."""
     parts = []
     if library:
         place = {"IMPORTED_LOCATION": f"{LIBRARIES}/{library}"}
@@ -211,7 +210,6 @@ endif()
 
 
 def parse_target(toolchain: ToolchainIdentity) -> AndroidTarget | None:
-    """Return None for a toolchain that builds for no phones."""
     target, version = _TARGET.fullmatch(toolchain.target), _VERSION.match(toolchain.version)
     if toolchain.kind != _NDK or target is None or version is None:
         return None

@@ -107,7 +107,6 @@ def write_file(data: bytes, path: Path) -> None:
 
 @contextmanager
 def write_whole(path: Path) -> Iterator[Path]:
-    """Give another path to write to; it becomes ``path`` when the block ends well."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -68,7 +68,6 @@ _WHAT = (
 class Cell(Value):
     level: str
     status: str
-    """pass, fail or skipped; it selects the colour."""
     word: str
     text: str
     needs: tuple[str, ...]
@@ -90,7 +89,6 @@ class Matrix(Value):
 
 
 def count_working(rows: Sequence[NeighbourResult]) -> str:
-    """Return how many work on the shipped build, of those that apply: ``21 of 30``."""
     return f"{sum(row.works for row in rows)} of {sum(bool(row.levels) for row in rows)}"
 
 

@@ -317,7 +317,6 @@ def _describe_ending(run: ProgramRun) -> str:
 
 
 def _words(run: ProgramRun) -> str:
-    """Return one line: of an error its message, else what it prints."""
     text = error_message(run.stderr) if run.rc else run.stdout or run.stderr
     lines: Sequence[str] = [line.strip() for line in text.split("\n") if line.strip()]
     if run.rc and not lines:
