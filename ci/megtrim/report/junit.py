@@ -1,11 +1,10 @@
-"""The verdict as JUnit XML: flat suites, one for each stage, one case for each check.
+"""The verdict as JUnit XML: flat suites, one for each stage, one case for each check. Pure.
 
-Pure. A product failure is a ``failure``, whatever kept a check from being made is an ``error``,
-and a check without a statement is ``skipped``. Publishers trust the totals in the attributes,
-need a name for each suite and a time for each case, and take cases of the same name for retries
-of one test: suites and classes follow the configuration, and each suite says what it is of. The
-library that writes the XML turns a case green, or raises, for a failure without message and output,
-a time of 0, or a lone surrogate. This module never passes any of these.
+A product failure is a ``failure``, whatever kept a check from being made an ``error``. Publishers
+trust the totals in the attributes, need a name for each suite and a time for each case, and take
+cases of the same name for retries of one test. The library that writes the XML turns a case green,
+or raises, for a failure without message and output, a time of 0, or a lone surrogate: this module
+never passes any of these.
 """
 
 from __future__ import annotations

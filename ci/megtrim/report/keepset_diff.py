@@ -120,6 +120,10 @@ def body(proposal: Proposal) -> str:
     kinds = [kind for kind in (REGIONS, FUNCTIONS) if any(map(kind.count, keeps))]
     changed = [(kind, changes(kind, previous, current)) for kind in kinds]
     share = len(kinds)
+
+    def before(kind: ChangeKind) -> str:
+        return "" if previous is None else f" (before: {kind.count(previous)})"
+
     parts = [
         f"The scenarios were traced again, and {code(proposal.path)} is not what was committed.",
         f"{VERDICT_SIGNS[verdict.verdict]} **{verdict.verdict}**: {prose(verdict.headline)}",
@@ -127,7 +131,7 @@ def body(proposal: Proposal) -> str:
             part
             for kind, found in changed
             for part in (
-                _describe_count(kind, proposal),
+                f"{kind.name.capitalize()} that are kept: {kind.count(current)}{before(kind)}.",
                 _overview(kind, found, _ROOM["rows"] // share),
             )
         ),
@@ -137,12 +141,6 @@ def body(proposal: Proposal) -> str:
         f"Branch {code(proposal.branch)} is overwritten by each refresh: push no commits to it.",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _describe_count(kind: ChangeKind, proposal: Proposal) -> str:
-    previous, current = proposal.previous, proposal.current
-    before = "" if previous is None else f" (before: {kind.count(previous)})"
-    return f"{kind.name.capitalize()} that are kept: {kind.count(current)}{before}."
 
 
 def _overview(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) -> str:

@@ -1,14 +1,10 @@
 """``sizes.json``: the sizes of the artifacts, kept as the baseline that growth is measured against.
 
 Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, "quick": true}``.
-``source`` says where the sizes are from, for people, and may be left out. If it is there,
-``artifacts`` may be empty; the source then says why there are none. ``quick`` marks the sizes of a
-quick trim, which are never compared with those of a full one. ``parts`` says of some files what
-their bytes are, so that a comparison can say what grew, and ``inputs`` what they were built from,
-so that it can say why. ``measured`` has sizes of other kinds, which budgets may be about:
-``{NAME: {VARIANT: {MEASURE: BYTES}}}``. The other keys, of which each may be left out, are those of
-an :class:`~megtrim.build_spec.Origin`: sizes of another configuration of the repository are not
-compared either. Pure.
+``source`` says where the sizes are from, or why there are none. ``parts`` says of some files what
+their bytes are, ``inputs`` what they were built from, and ``measured`` has sizes of other kinds:
+``{NAME: {VARIANT: {MEASURE: BYTES}}}``. The other keys are those of an
+:class:`~megtrim.build_spec.Origin`; all but version and artifacts may be left out. Pure.
 """
 
 from __future__ import annotations
@@ -128,11 +124,9 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
 
 
 def expect_same_kind(baseline: Baseline, *, quick: bool, shown: str, config: str = "") -> Baseline:
-    """Return the baseline if it is of a quick trim or of a full one, as ``quick`` says.
+    """Refuse sizes of the other kind, as a quick trim starts from another build. Raises InputError.
 
-    A quick trim starts from another build, so its sizes cannot be compared with a full one's, and
-    another configuration has programs of its own. ``config`` is the path of this one in the
-    repository, empty if it is not known. Raises InputError.
+    ``config`` is the configuration's path in the repository, empty if it is not known.
     """
     # Outside of a repository, configurations of other projects have the same name.
     other = baseline.origin.config if baseline.origin.commit else ""

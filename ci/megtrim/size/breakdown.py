@@ -215,10 +215,9 @@ def list_measures(found: Breakdown, prices: PriceList | None = None) -> dict[str
 def find_measure(
     measure: str, size_bytes: int, measures: Measures | None, table: ByteTable | None
 ) -> int | None:
-    """Return the bytes of a measure of one file; None if it is not known.
+    """Return None if it is not known; a part that the file does not have is 0 bytes.
 
-    A section or component that the file does not have is 0 bytes. ``measures`` and ``table`` are
-    None if the file was not broken down, or its names are not known.
+    ``measures`` and ``table``: None if the file was not broken down, or its names are not known.
     """
     if measure == WHOLE_FILE:
         return size_bytes

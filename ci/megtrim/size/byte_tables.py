@@ -69,10 +69,9 @@ def leave_tables(
 def leave_symbols(
     folder: Path, wanted: BuildSpec, artifacts: Iterable[str], session: Session
 ) -> None:
-    """Leave each file of a build with its symbols, too: where links strip, by one more link.
+    """A link that cannot be made costs its own copy; one that a full disk ended ends the stage.
 
-    A link that cannot be made costs its own copy; one that a full disk ended, for example, ends the
-    stage, as its result would stay without the copy.
+    Its result would otherwise stay without the copy.
     """
     if session.services.toolchain.strip is not None:
         return  # the build stripped copies

@@ -18,8 +18,6 @@ from megtrim.verdict.wording import growth_of, list_trimmed
 _MOST_ARTIFACTS = 10
 _MOST_NAMED = 3
 
-_Row = tuple[VariantSize, str, Mapping[LimitKind, BudgetRow]]
-
 
 def glance(verdict: Verdict) -> str:
     """With several artifacts, the baseline has a line of its own."""
@@ -108,17 +106,18 @@ def _held_against(limits: Mapping[LimitKind, BudgetRow]) -> Iterator[str]:
 
 
 def table(verdict: Verdict) -> str:
-    rows: list[_Row] = [
-        (size, artifact.name, _find_limits(verdict, artifact.name, size.variant))
+    rows = [
+        _list_cells(size, artifact.name, _find_limits(verdict, artifact.name, size.variant))
         for artifact in verdict.artifacts
         for size in artifact.sizes
     ]
     head = ("artifact", "bytes>", "size>", "% of plain>", "change>", "budget left>", "result")
-    return bounded_table(head, rows, _cells)
+    return bounded_table(head, rows, tuple)
 
 
-def _cells(entry: _Row) -> tuple[str, ...]:
-    size, artifact, limits = entry
+def _list_cells(
+    size: VariantSize, artifact: str, limits: Mapping[LimitKind, BudgetRow]
+) -> tuple[str, ...]:
     change, left, result = growth_of(size), "", ""
     growth, whole = limits.get(LimitKind.GROWTH), limits.get(LimitKind.SIZE)
     if growth is not None and growth.max_bytes is not None:
@@ -131,12 +130,8 @@ def _cells(entry: _Row) -> tuple[str, ...]:
         result += f", waived: {prose('; '.join(waived))}" if waived else ""
     return (
         f"{code(artifact)} {code(size.variant)}",
-        group_digits(size.size_bytes),
-        format_bytes(size.size_bytes),
-        percent(size.share),
-        change,
-        left,
-        result,
+        *(group_digits(size.size_bytes), format_bytes(size.size_bytes), percent(size.share)),
+        *(change, left, result),
     )
 
 
