@@ -201,7 +201,7 @@ def shipped_by_list(made: Lease, *, unfolded: bool) -> tuple[tuple[str, ...], Co
 @pytest.mark.clang
 @pytest.mark.parametrize("unfolded", [True, False])
 def test_a_list_is_from_before_inlining(optimised: Lease, unfolded: bool) -> None:
-    """After it, a list is without the inlined function that ran: its own copy did not, and traps."""
+    """After it, a list is without the inlined function that ran; its own copy traps."""
     dropped, outcome = shipped_by_list(optimised, unfolded=unfolded)
 
     if unfolded:
