@@ -9,8 +9,6 @@ One row has steps of exactly 2.5 times the noise, the hardest ones. Exits with 1
 reached.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ name, and what a dozen reporters write of a trap is never certain and wrong. Ano
 same --out builds nothing again. Some minutes for each way at first.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

@@ -9,8 +9,6 @@ scenario of a trim does, and checks, measures and cleans the phone. Both ways ta
 figure to quote is the ratio of the medians. Without a serial a virtual phone is started.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import sys

@@ -9,8 +9,6 @@ With a checkout of the engine, its own generator makes its header of the same fi
 run, and the figure to quote is the ratio of the two.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

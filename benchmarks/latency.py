@@ -12,8 +12,6 @@ is what this machine cannot tell apart. The figure to quote is the median of the
 wall time. CPU time, and the fastest runs of all rounds, are less disturbed by other programs.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import resource

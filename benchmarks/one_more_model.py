@@ -11,8 +11,6 @@ second build commands. Without a keep set, the configuration's own scenarios are
 MegEngine takes an hour on two cores; ``--out`` keeps the trees, for another model.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

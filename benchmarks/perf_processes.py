@@ -1,7 +1,5 @@
 """Programs whose times are compared, each with a slowdown that is planted in it."""
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

@@ -19,8 +19,6 @@ engine; the load is a process that keeps one CPU busy half the time. Recording a
 g++ and taskset.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -7,8 +7,6 @@ Both are built in one run into a folder that is removed afterwards; the figure t
 ratio. MegEngine takes an hour on two cores.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import tempfile

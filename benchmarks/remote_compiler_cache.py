@@ -8,8 +8,6 @@ with a storage that is dead, frozen, killed or frozen after it had answered. Nee
 ccache and g++. Prints seconds, and how many times those of the build without a storage.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -10,8 +10,6 @@ latency is taken is told in latency.py. Another run with the same --out builds n
 times again. Minutes for the sample engine; for MegEngine hours at first, on two cores.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Several ways to trim one configuration, built side by side in one folder of results."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping

@@ -10,8 +10,6 @@ ratios to the recipe's bytes of the same run. Minutes for the sample engine; for
 hour a row on two cores, so rows can be named.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -10,8 +10,6 @@ that the second compiles, which must be none, and the ratio of the wall times. W
 both, such as checkouts and the installation of megtrim, is in neither.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -8,8 +8,6 @@ to quote is the ratio of their medians. The other side compares sizes alone; wit
 another version of megtrim, whose checkout is named.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import statistics

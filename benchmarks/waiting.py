@@ -7,8 +7,6 @@ Without a command the sample engine is trimmed. Everything runs on a pseudo term
 the longest time between two outputs, whatever they are.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -4,8 +4,6 @@ A lane that this machine cannot run is listed and skipped; where ``MEGTRIM_LANES
 set, it fails instead. Minutes and starts per lane stand above the runner's summary line.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import shutil

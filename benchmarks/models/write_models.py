@@ -9,8 +9,6 @@ Leaves NETWORK.mge (the engine's first format, weights of noise) and data.npy in
 resnet50.yaml reads. The same engine writes the same bytes again.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

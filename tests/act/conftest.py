@@ -1,7 +1,5 @@
 """What the lane shares: act, a folder that keeps what jobs set up, and the double of GitHub."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

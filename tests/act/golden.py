@@ -4,8 +4,6 @@
 ``MEGTRIM_COMMENTS=FOLDER`` keeps the comments there as they were, for a picture of one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

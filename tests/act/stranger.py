@@ -1,7 +1,5 @@
 """The stranger's repository: an engine, one model, and what adopting megtrim adds."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

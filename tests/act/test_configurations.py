@@ -7,8 +7,6 @@ trimmed quickly and have no device. One of these is zig, whose programs are the 
 machine, so files hold its comments with all sizes.
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 import zipfile
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The driver and the stand-ins themselves, on workflows of a few lines."""
 
-from __future__ import annotations
-
 import json
 import random
 import textwrap

@@ -1,7 +1,5 @@
 """What goes wrong around a check: each ends in the right verdict, and in exactly one comment."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

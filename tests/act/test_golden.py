@@ -1,7 +1,5 @@
 """What a golden file keeps of a comment, and what it leaves out."""
 
-from __future__ import annotations
-
 import pytest
 
 from act.golden import normal

@@ -4,8 +4,6 @@ Each step depends on those before it. The engine's plant is larger than what a n
 that few rounds find it on a busy machine.
 """
 
-from __future__ import annotations
-
 import os
 import zipfile
 from collections.abc import Iterator

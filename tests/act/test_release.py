@@ -3,8 +3,6 @@
 Each step depends on those before it; whichever test is asked for, they run first.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A tag of the kit becomes its release: built twice, compared, tried, and published whole."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A refresh where functions are trimmed: the devices trace, then record, and one proposal comes."""
 
-from __future__ import annotations
-
 import pytest
 
 from act import stranger

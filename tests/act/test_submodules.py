@@ -3,8 +3,6 @@
 Sources come from a server of the test's own, by HTTP; what is in Git LFS, from a folder.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """tools/build.py: the pinned Go programs, built once, with nothing but Python and go."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

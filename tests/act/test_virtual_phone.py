@@ -1,7 +1,5 @@
 """A device job on a virtual phone: the runner's phone is a real adb daemon behind a real adb."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The forge with the stranger's repository in it, and the questions that tests ask of it."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ in seconds. The engine has two doors for attacks. It is *flaky* where a file of 
 the arena, and it can be made *bad*: then the reduced program flips a bit of each output.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """One arena for all attacks: it is built once, and one attempt at a time is made in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

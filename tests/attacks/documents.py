@@ -1,7 +1,5 @@
 """What jobs hand on to each other, changed in one place each, and what the last of them says."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Changing files so that only their bytes show it, and documents in one place."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

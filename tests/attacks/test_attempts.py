@@ -1,7 +1,5 @@
 """Every attempt that is listed is made, and none is made that is not listed."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Attempts on budgets, and on the baseline that growth is held against."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

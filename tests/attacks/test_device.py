@@ -3,8 +3,6 @@
 The device is this machine, and its job a real one; what it runs are scripts.
 """
 
-from __future__ import annotations
-
 import json
 import stat
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Attempts on what device jobs bring back, and on the bundle that they were given."""
 
-from __future__ import annotations
-
 import copy
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Attempts on the committed keep set: what is missing there is missing in the program."""
 
-from __future__ import annotations
-
 import os
 import re
 import struct

@@ -1,7 +1,5 @@
 """Attempts on nights and histories: what a branch, a tag, a clock or a push may decide."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

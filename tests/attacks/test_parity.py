@@ -1,7 +1,5 @@
 """Attempts on parity, by programs that leave what they like; the device and its job are real."""
 
-from __future__ import annotations
-
 import io
 import math
 import struct

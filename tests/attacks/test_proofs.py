@@ -1,7 +1,5 @@
 """Attempts on proofs: what was shown before stands in for what has to be shown now."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

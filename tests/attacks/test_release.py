@@ -1,7 +1,5 @@
 """Releases that were forged from end to end: every sum in them fits."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

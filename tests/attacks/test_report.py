@@ -1,7 +1,5 @@
 """Attempts on the report: the last thing that is read before a change is let in."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Attempts with the clock: what was allowed or proven once is so no more."""
 
-from __future__ import annotations
-
 import shutil
 from typing import Any
 

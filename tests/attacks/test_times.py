@@ -1,7 +1,5 @@
 """Attempts to get a slower trimmed program past its times: the samples that a device brings."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Attempts on the jobs around a trim; the steps that conclude are run as they stand."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

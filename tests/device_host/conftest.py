@@ -3,8 +3,6 @@
 A small server plays GitHub's API, and a script plays the runner and its job.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

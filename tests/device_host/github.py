@@ -1,7 +1,5 @@
 """Plays the one call of GitHub's API that a device host makes; writes down what it was asked."""
 
-from __future__ import annotations
-
 import base64
 import json
 import sys

@@ -1,7 +1,5 @@
 """A whole device host in a container: set up, checked, broken, mended, and running jobs."""
 
-from __future__ import annotations
-
 import pytest
 
 from device_host.conftest import TOKEN, Host, calls

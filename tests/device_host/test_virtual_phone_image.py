@@ -1,7 +1,5 @@
 """The virtual phone as an image: built, run with the rights its README names, used, and ended."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

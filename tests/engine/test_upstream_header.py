@@ -3,8 +3,6 @@
 Needs a checkout of the engine, named by MEGTRIM_ENGINE; it is not written to.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import product

@@ -1,7 +1,5 @@
 """The command line of the suite. Exits non-zero for any wrong verdict."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@ under any fault that hit, a product failure only where one was planted, and a pa
 none was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

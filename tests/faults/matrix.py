@@ -4,8 +4,6 @@ A cell is a fault and a moment; it is tried in the ways of ``WAYS``, half of whi
 failure beneath the fault. Controls have no fault. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum

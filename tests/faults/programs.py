@@ -1,7 +1,5 @@
 """The arm64 programs and models of a case: one compilation, roles written into the file."""
 
-from __future__ import annotations
-
 import random
 import struct
 from dataclasses import dataclass

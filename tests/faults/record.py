@@ -4,8 +4,6 @@
  "runs": [{"case": 1, "fault": "kill", ..., "verdict": "pass", "wrong": []}, ...]}
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any

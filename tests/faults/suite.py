@@ -1,7 +1,5 @@
 """Runs cases in lanes that work side by side, each a process of its own."""
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import os

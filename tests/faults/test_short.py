@@ -3,8 +3,6 @@
 In full: `nox -s faults`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import replace

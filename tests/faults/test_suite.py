@@ -1,7 +1,5 @@
 """The matrix, the judge and the published page: data in and values out."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One case: real programs, through the product's own path, on phones of which one goes wrong."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable

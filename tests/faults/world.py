@@ -1,7 +1,5 @@
 """Virtual phones in lanes: two phones each, with an adb server, and nothing shared with others."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping

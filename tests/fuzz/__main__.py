@@ -3,8 +3,6 @@
 python -m fuzz [--count N] [--seed N] [READER ...]
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

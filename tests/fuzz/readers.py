@@ -1,7 +1,5 @@
 """What is fuzzed: each reader with good files of its format."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from dataclasses import dataclass

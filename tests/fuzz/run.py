@@ -1,7 +1,5 @@
 """A reader on many damaged files, and what came of it."""
 
-from __future__ import annotations
-
 import random
 import re
 import resource

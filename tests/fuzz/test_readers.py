@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from fuzz.readers import READERS, FileReader

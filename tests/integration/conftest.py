@@ -1,7 +1,5 @@
 """Projects on the sample engine that share one folder of results, so that builds are made once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A small tree, built with a real toolchain, whose targets are linked once more."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

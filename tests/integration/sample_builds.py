@@ -1,7 +1,5 @@
 """Building the sample engine without megtrim: CMake, Ninja and a compiler."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping

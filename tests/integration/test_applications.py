@@ -3,8 +3,6 @@
 One project has all of them and shares its builds, so the tests cost three builds of the engine.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

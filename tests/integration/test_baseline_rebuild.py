@@ -1,7 +1,5 @@
 """The merge base is built for its sizes where no run has stored them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

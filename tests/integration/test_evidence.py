@@ -3,8 +3,6 @@
 The device is this machine, taken for a board on a runner, whose owner lets programs run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

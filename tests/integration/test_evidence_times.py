@@ -1,7 +1,5 @@
 """Times from device jobs: packed here, taken on a board in two parts, joined as if taken here."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

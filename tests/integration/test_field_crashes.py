@@ -4,8 +4,6 @@ The sample engine is trimmed twice, without crash ids and with them, and a relea
 benchmarks/crash_lookup.py does the same with other toolchains, by regions and in shared objects.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """What each byte is of files by real compilers, next to what readelf, nm and strip say."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

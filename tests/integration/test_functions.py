@@ -1,7 +1,5 @@
 """The second level, end to end: functions that no scenario ran are linked out, and named."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ they are and in sources that include each fact by itself, and upstream with an e
 ``midout.h``, for which the sample engine's stands.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -3,8 +3,6 @@
 First by their own script, as a user of the engine does; then by megtrim.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

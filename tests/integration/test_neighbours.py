@@ -1,7 +1,5 @@
 """What is near a scenario of the sample engine, run on plain and on what was trimmed."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 The two pages have the same two commands, so they are run once, in a folder as a job finds it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The commands that the pages print, typed as they stand, in a team's folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``megtrim perf run`` on the sample engine: rows, verdict, what is up to date, what is cut off."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -5,8 +5,6 @@ the list is not this link's, or shrank. The sample engine is built once; a plant
 the runs behind it, or less.
 """
 
-from __future__ import annotations
-
 import shutil
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Prices of models on the sample engine: attributed, and as a trim without them shows."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Probed twins of a small program, made by real compilers and linkers, and run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 In a folder of results of its own: what is compiled depends on what was built there before.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

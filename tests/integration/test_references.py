@@ -1,7 +1,5 @@
 """What keeps what in programs by real compilers; of a trim: test_functions.py."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A release of the sample engine: what people do with it, and whether two are equal."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Links of a small program once more, by real compilers and linkers, without what never ran."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The HTML report in a real browser: what it loads, how it looks, how it behaves."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Switches and means against size, with real compilers: smaller, and the outputs stay equal."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names of source files in programs: the same in any folder, with a compiler cache and without."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Contests of the real sample engine here: what is planted is found, and nothing else."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack

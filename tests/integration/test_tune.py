@@ -1,7 +1,5 @@
 """Searches for the fastest flags on the real sample engine."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from difflib import SequenceMatcher

@@ -1,7 +1,5 @@
 """The wheel of this tree, in an environment of its own: it has all that a trim needs."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 Ends with 1 where fewer than 97 % are killed or a plant cannot be tried.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -10,8 +10,6 @@ Plants lie in ``rooms/ROOM.toml``, one table for each:
     tests = ["tests/unit/ROOM/test_MODULE.py::test_that_should_notice"]
 """
 
-from __future__ import annotations
-
 import importlib.util
 import tomllib
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Plants are read from files, applied exactly once, and leave nothing behind."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

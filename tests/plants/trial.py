@@ -4,8 +4,6 @@ The checkout is only read. A lane is a copy with its share of the plants; before
 planted, the lane's tests run on the copy as it is: what fails there can tell nothing.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -13,8 +13,6 @@ Archives come by a redirect to another host that, like GitHub's storage, refuses
 carries a token.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Tags and releases of the GitHub double: drafts that no one sees, files, and publishing."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from typing import Any

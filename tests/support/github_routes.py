@@ -1,7 +1,5 @@
 """The routes of the GitHub double: a request and a repository in, a response out."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Mapping

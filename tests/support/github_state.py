@@ -4,8 +4,6 @@ It follows GitHub where a client could notice: ids ascend, a pull request whose 
 nothing new is closed, one branch has at most one open pull request.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

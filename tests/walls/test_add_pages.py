@@ -4,8 +4,6 @@ A comment before a block says what it is: ``<!-- new: FILE -->`` the whole of a 
 ``<!-- edit: FILE -->`` changes, as ``diff`` prints them, each between lines with ``@@``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

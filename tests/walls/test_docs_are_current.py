@@ -1,7 +1,5 @@
 """The pages say what the code does: those made from it are current, and quoted commands exist."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Each error that the sources raise has a code, and each code is of an error."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

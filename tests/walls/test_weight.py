@@ -1,7 +1,5 @@
 """The tree weighs no more than tests/walls/weight.toml holds."""
 
-from __future__ import annotations
-
 import pytest
 
 from support.weight import count, read_held, read_texts

@@ -1,7 +1,5 @@
 """The words of docs/concepts.md, and the ones that it says not to use."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

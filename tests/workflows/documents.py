@@ -1,7 +1,5 @@
 """The kit's workflows and actions as values: every scalar stays the text that was written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

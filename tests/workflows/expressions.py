@@ -1,7 +1,5 @@
 """What GitHub makes of an expression: enough of its language for the kit's own guards."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The kit's scripts as modules: they lie in no package, since they run before there is one."""
 
-from __future__ import annotations
-
 import importlib.util
 from types import ModuleType
 

@@ -4,8 +4,6 @@ The checkers know GitHub's rules; these are the kit's own, or are shown here so 
 a checker can lose them. Each rule is shown at work on a broken sample in test_rules.py.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """One thing that was checked, and what it was checked on. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any

@@ -1,7 +1,5 @@
 """What megtrim was asked for, and the call that every command that it prints repeats. Pure."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from pathlib import Path

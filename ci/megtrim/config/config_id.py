@@ -6,8 +6,6 @@ configuration has none: its names need none. A file with several toolchains hold
 for each of them, which ``FILE#TOOLCHAIN`` names wherever a configuration is named.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from pathlib import PurePosixPath

@@ -11,8 +11,6 @@ it its own ``trim`` and ``baseline``; what is for other toolchains alone is left
 has a folder of the toolchain's name.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

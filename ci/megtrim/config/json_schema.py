@@ -4,8 +4,6 @@ What no schema can say is checked when the file is loaded: names that must exist
 there, a size that is too large when its unit is counted. Pure.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What megtrim.yaml says of times: the key ``perf``. Pure."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool

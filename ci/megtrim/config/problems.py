@@ -3,8 +3,6 @@
 Pure: values and their text. All that the user reads about a mistake is composed here.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

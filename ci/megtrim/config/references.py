@@ -4,8 +4,6 @@ Pure. It sees typed values, once every key is right by itself; what a person wro
 is there at all, is asked of the document.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

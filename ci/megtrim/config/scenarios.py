@@ -3,8 +3,6 @@
 Pure. Reports, keep sets and the command line use its id: ``MODEL/SCENARIO@CLASS``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from megtrim.config.model import Config, CpuClass, ModelConfig, ScenarioConfig

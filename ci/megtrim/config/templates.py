@@ -4,8 +4,6 @@ Pure: names in, text out. The texts load as they are (once the files that they n
 so does every line that is commented out when the ``#`` goes, which no space follows there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, field

@@ -8,8 +8,6 @@ the stripped file. The first word says which kind it is, so a component that is 
 section is still another one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from enum import StrEnum

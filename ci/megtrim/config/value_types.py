@@ -4,8 +4,6 @@ Pure: each kind converts what YAML holds, or refuses it with what was expected, 
 Numbers may be written as people write them: 1_000, 1e-5, 2.5 MiB, 5%.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A line is understood whole, or it says so: what stands behind a path is one of `
 the frame is not ``whole``, and nothing that follows from it is certain. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Final

@@ -3,8 +3,6 @@
 A release has the list of what was left out of each program. Pure.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from bisect import bisect_right

@@ -1,7 +1,5 @@
 """The trimmed programs of a folder of results, as crashes are looked up in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from megtrim.chain.filenames import KEEP_SET_FILE

@@ -1,7 +1,5 @@
 """Where programs run: one file per kind behind :class:`Device`, one line each in ``KINDS``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from megtrim.devices import adb, local, qemu, ssh, virtual_phone

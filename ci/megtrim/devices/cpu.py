@@ -4,8 +4,6 @@ The first line of ``/proc/stat`` counts the time of all CPUs, in ticks. What was
 ours is what others took; time that a hypervisor gave to other machines is among it.
 """
 
-from __future__ import annotations
-
 import platform
 import re
 from collections.abc import Collection, Mapping

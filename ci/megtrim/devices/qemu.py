@@ -4,8 +4,6 @@ qemu needs two things: the CPU, because otherwise a trace would choose the kerne
 no one ships, and, unless programs are static, the sysroot that holds the target's loader.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Devices on this machine are checked before anything is built; a board only shows
 run. For Android the API level decides.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from megtrim.devices.device import DeviceSpec

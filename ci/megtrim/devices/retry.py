@@ -1,7 +1,5 @@
 """Work on a device, retried if the machine failed and not the program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """``ssh``: Linux boards, each with a run directory like a phone's, below the user's home."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

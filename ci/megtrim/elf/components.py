@@ -5,8 +5,6 @@ before symbols: a template of the C++ library is instantiated in the engine. ``{
 a component are the pattern's groups. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

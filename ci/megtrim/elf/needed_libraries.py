@@ -4,8 +4,6 @@ They are read from the program itself and from a sysroot. No loader is run, beca
 for another architecture and untrusted.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence

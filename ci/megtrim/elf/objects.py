@@ -5,8 +5,6 @@ in-place edits need: sections, symbols and relocations of 64-bit objects. Pure: 
 out. What is damaged raises ValueError or struct.error.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Container, Iterator, Mapping
 from enum import Enum, auto

@@ -9,8 +9,6 @@ them. Pure: bytes in, addresses out. Whatever is outside of the bytes raises Val
 IndexError.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

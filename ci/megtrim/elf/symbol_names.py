@@ -4,8 +4,6 @@ Names come from untrusted files and go into a linker script, so they are restric
 without a meaning there. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache

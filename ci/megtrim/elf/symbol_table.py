@@ -3,8 +3,6 @@
 Every symbol of a function counts, also aliases and local functions. Pure: bytes in, values out.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from bisect import bisect_right

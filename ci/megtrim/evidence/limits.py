@@ -3,8 +3,6 @@
 Quick to load: the types of values, which need pydantic, are in :mod:`megtrim.evidence.fields`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ The judge gets samples, never a judgement, and samples that contradict their con
 A contest for which nothing counts is an InfrastructureFailure, never a pass. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path

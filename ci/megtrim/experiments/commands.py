@@ -1,7 +1,5 @@
 """Whether an experiment can run here, and the command line of each step as the engine spells it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

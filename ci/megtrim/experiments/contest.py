@@ -4,8 +4,6 @@ The values that go in and come out, wherever it is carried out. Files have names
 long on both sides, because the length of a command line moves a program's stack. Pure.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import statistics

@@ -4,8 +4,6 @@ Flags are written as one release spells them, with ``_`` for ``-``;
 :mod:`megtrim.experiments.commands` spells them for the engine at hand. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 

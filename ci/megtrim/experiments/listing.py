@@ -1,7 +1,5 @@
 """Experiments as text, for lists and for the page of the reference. Pure."""
 
-from __future__ import annotations
-
 from megtrim.experiments.commands import StepFiles, describe_needs, find_missing, make_commands
 from megtrim.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step, TimeStage
 from megtrim.experiments.table import EXPERIMENTS

@@ -5,8 +5,6 @@ run a dumped model leave out ``--input``; here every step gets the scenario's in
 x86 leaves out ``--warmup-iter 2``, which its own text calls necessary for fake-first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ size, every byte that could begin a call counts: megtrim keeps too much rather t
 Pure: bytes in, names out.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping

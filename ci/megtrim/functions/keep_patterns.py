@@ -5,8 +5,6 @@ A pattern is a shell pattern for function names, as linkage names or as in the s
 functions of objects and archives in it. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

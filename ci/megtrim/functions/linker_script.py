@@ -7,8 +7,6 @@ an address shows which function was called. In the build for diagnosis, each fun
 its own, which prints its number. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib.resources import files as package_files

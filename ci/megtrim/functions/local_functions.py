@@ -7,8 +7,6 @@ unwind entry are removed, with everything that only they referred to. Nothing mo
 index stays valid. Pure: bytes in, edits out.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

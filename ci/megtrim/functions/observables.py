@@ -13,8 +13,6 @@ One group a line, sorted. Those that ran are listed alike, one name a line, unde
 ``megtrim functions v1``. Names must be allowed in a linker script. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence

@@ -5,8 +5,6 @@ which moves to the runtime's table. The record of a run is a header, which ident
 one byte for each address at which functions begin. Pure: bytes in, bytes and names out.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import struct

@@ -9,8 +9,6 @@ A program is loaded at other addresses than those in its file. The difference is
 names that the log and the symbol table share. Pure: bytes in, names out.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ Every call has a deadline, a bounded response and bounded retries. The token goe
 host alone, and never into a message; what a server wrote is reduced to one printable line.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

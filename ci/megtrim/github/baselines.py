@@ -5,8 +5,6 @@ or of a fork, could store anything under its name, so the run of each artifact i
 is opened. If GitHub does not answer, there is no baseline, but never a failure.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import struct

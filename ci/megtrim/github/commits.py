@@ -1,7 +1,5 @@
 """Facts of a run and its commit, as GitHub has them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from urllib.parse import quote

@@ -4,8 +4,6 @@ Only what is needed is read, and each value must match an exact pattern.
 Titles, descriptions and branch names of a pull request are untrusted and not read at all.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ Only what ``AUTHOR`` wrote is megtrim's, with the label or with the marker as it
 can write a marker, and what others wrote is neither changed nor removed.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from contextlib import suppress

@@ -4,8 +4,6 @@ An offline phone must not delay a verdict forever: jobs that no runner picks up 
 and those that run too long later. The caller provides the clock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from megtrim.evidence.evidence import PendingReason

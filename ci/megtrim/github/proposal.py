@@ -4,8 +4,6 @@ Repeating it changes nothing; a run that was interrupted or overtaken is complet
 The branch moves in one step: if it were reset to its base, GitHub would close its pull request.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ Everything is uploaded to a draft, which becomes the release in one step once Gi
 What an earlier attempt left is removed, and a release that is there already is never touched.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Collection, Mapping

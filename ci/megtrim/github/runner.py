@@ -4,8 +4,6 @@ A runner reads outputs and summaries from files, and annotations from the
 step's output, so no value may contain what a runner would take for its end or for a command.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -5,8 +5,6 @@ only if that proof is too old. A pass counts until it is too old, a failure coun
 wherever it was seen. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ What is asked of devices, and what is left out for a proof, is decided here alon
 jobs and the bundle agree by construction.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

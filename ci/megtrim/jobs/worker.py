@@ -4,8 +4,6 @@ It has no engine, no compiler and no project: everything comes from the bundle, 
 is held to its digest on the way. How a program ends is evidence; so is a device that fails.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

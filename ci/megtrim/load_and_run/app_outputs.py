@@ -4,8 +4,6 @@ A ``.npy`` file of numbers is a tensor, in any byte order. Everything else is co
 other ``.npy`` files (records, text, dates, ``f16``), raw files, text, printed output.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -4,8 +4,6 @@
 ``{{`` and ``}}`` are braces.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field

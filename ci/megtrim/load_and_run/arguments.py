@@ -4,8 +4,6 @@ Flags are parsed as the engine's own program parses them. Those that megtrim add
 every release accepts them.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ the dimensions), a description that differs between builds, and the tensor's byt
 ``dump_tensor`` in the engine's ``src/core/impl/utils/debug.cpp``. Pure.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ An exit status is not enough: if an Android C library cannot start its crash dum
 signal into exit status 1, and reports the signal only on standard error. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 

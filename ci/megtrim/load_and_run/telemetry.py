@@ -4,8 +4,6 @@ Devices measure; this decides whether the time of a run is valid. A time from a 
 marked, never averaged. Temperatures are in °C, rates in kHz.
 """
 
-from __future__ import annotations
-
 import re
 
 from megtrim.util.strict_json import SignedFloat

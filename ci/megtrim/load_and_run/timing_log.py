@@ -5,8 +5,6 @@ Read at the tags v1.0.0 to v1.6.0 (``sdk/load-and-run``) and v1.7.0 to v1.13.4
 are milliseconds with three decimals. Lines of other kinds are passed over.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Pure values; each format is read by a module of its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ The engine's dump writes it next to a model (``strip_info_file``). Its names go 
 is compiled into every file, so each must be a C++ identifier. Pure: bytes in, values out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence

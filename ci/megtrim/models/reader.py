@@ -1,7 +1,5 @@
 """Reads a model file of any format into :class:`ModelFacts`, chosen by its first bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import re

@@ -6,8 +6,6 @@ MegEngine, commit 47952c075d868665e1116214bea760d786144081. Data only: no file o
 needed to read a model.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """From what came of contests to the rows of a verdict, wherever they were measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import groupby

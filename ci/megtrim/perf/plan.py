@@ -3,8 +3,6 @@
 They are not part of a trim: a trim proves that a program works, in minutes, and times take longer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from megtrim.build_spec import Variant

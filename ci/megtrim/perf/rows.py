@@ -5,8 +5,6 @@ contradict themselves. A time is never a pass by default: what was not decided i
 fast run with wrong outputs is a failure.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise

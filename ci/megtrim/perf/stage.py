@@ -4,8 +4,6 @@ What the samples mean is for the verdict, which sees all rows. Samples that a de
 taken as they are, if they are bound to what is built here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import statistics
 from collections.abc import Mapping

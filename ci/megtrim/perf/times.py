@@ -4,8 +4,6 @@ Times are milliseconds of medians over processes, spreads are shares of the medi
 over time of the reference: above 1 is slower.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from megtrim.experiments.experiment import TimeStage

@@ -5,8 +5,6 @@ half goes on, with more pairs of processes, until one is left; it meets the base
 pairs of their own: the times that chose it flatter it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

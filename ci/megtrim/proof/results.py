@@ -1,7 +1,5 @@
 """What a scenario did on the trimmed program. Pure."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Annotated, Literal, assert_never
 

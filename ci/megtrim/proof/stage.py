@@ -6,8 +6,6 @@ is missing it is no trimming fault but an engine error, reported in the profile 
 (a minimum-size build traps on any error and prints nothing).
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from functools import partial

@@ -3,8 +3,6 @@
 The named link shows which function is not kept; else the profile build does, by difference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

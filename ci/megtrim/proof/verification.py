@@ -4,8 +4,6 @@ It needs programs, a device and a keep set, and no configuration: the stage ``ve
 device job, which has nothing but a bundle, share it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -8,8 +8,6 @@ the key of a compiler cache, changes only in files that declare a changed tag. F
 depends on them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum

@@ -21,8 +21,6 @@ operators, and lists none. Functions are listed only if functions are trimmed; a
 the link that they belong to. Pure, but for ``read_folder`` and ``find_files``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -6,8 +6,6 @@ name itself in ``dnn/`` (``"NAME"_hash``), and of the name with its terminating 
 a candidate. Names that macros assemble from parts are not decoded.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable

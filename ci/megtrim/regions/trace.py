@@ -8,8 +8,6 @@ One mangled type name a line, written when the program exits. A trace is untrust
 match a grammar. Pure: bytes in, values out.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Sequence

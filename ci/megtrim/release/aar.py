@@ -4,8 +4,6 @@ Everything in it follows from the other files of the release, and nothing in it 
 its bytes are the same whoever makes it. A check makes it again and never reads the one that came.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import re

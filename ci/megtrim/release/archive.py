@@ -5,8 +5,6 @@ read: anything else in an archive, which may come from anyone, is refused before
 so is one that would fill the disk.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

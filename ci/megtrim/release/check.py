@@ -6,8 +6,6 @@ set and the proofs. Someone who writes all of it again is found only by a digest
 way: ``expected``.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """From the results of a trim to the files of its release."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace

@@ -4,8 +4,6 @@ It says nothing that differs where the same is done again: no time, no day, no f
 inputs give equal bytes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace

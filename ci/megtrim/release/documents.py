@@ -12,8 +12,6 @@ https://cyclonedx.org/docs/1.6/json/ says what its fields mean; the form's own l
 five more to each machine, a second to each check, and a time and a random number.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

@@ -5,8 +5,6 @@ elsewhere proved is no result of a build: what follows from it is made again fro
 built here and the proofs of the release.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ machine sees what one in an image sees. The launcher of a program, such as an em
 has the same environment as the program, and it is megtrim's. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

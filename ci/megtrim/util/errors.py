@@ -10,8 +10,6 @@ Anything else that escapes is our own bug (70). Only the command line turns thes
 into an exit status; every other room raises them and says what to do.
 """
 
-from __future__ import annotations
-
 import errno
 import shlex
 from collections.abc import Sequence

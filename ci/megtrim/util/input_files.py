@@ -5,8 +5,6 @@ may be larger than the memory, be a Git LFS pointer, or contain a merge conflict
 InputError that names the path as the user wrote it (``shown``).
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

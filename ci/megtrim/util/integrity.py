@@ -5,8 +5,6 @@ stored with the file's size, inode, and the times of its last write and of its l
 kind. A program can reset the first of these times, but not the second.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -3,8 +3,6 @@
 Pure, and quick to load: :mod:`megtrim.util.strict_json`, which knows shapes, needs pydantic.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar

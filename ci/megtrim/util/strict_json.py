@@ -9,8 +9,6 @@ field is annotated with other bounds. A pydantic model inside a document keeps r
 keys that hold their defaults are left out.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -6,8 +6,6 @@ shown as its escape; a line that a CI service would take for a command is not on
 escape is one of JSON's, so a document stays the same document.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Which stand-in act takes for which action: by the pins that the workflows themselves write."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Runs are real (act), commits are real (git), and what the API reports of both is kept in step.
 """
 
-from __future__ import annotations
-
 import compileall
 import json
 from collections.abc import Mapping, Sequence

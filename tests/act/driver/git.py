@@ -1,7 +1,5 @@
 """Repositories of a test: real git, made when they are needed, with no one's settings."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tarfile

@@ -4,8 +4,6 @@ act skips a job silently where no runner has its labels, and one whose condition
 are simply not among the finished jobs, so a test names every job that it expects.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

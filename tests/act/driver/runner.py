@@ -1,7 +1,5 @@
 """One run of act: the command line, the deadline, and what it left."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence

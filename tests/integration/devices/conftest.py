@@ -1,7 +1,5 @@
 """Virtual phones of the tests' own, at which no other test of this machine looks."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

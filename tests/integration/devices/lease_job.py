@@ -3,8 +3,6 @@
 Arguments: state folder, file of notes, name of the job, seconds to keep it, machines.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

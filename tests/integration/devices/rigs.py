@@ -1,7 +1,5 @@
 """The kinds of devices, each set up for the contract suite in the same shape."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Run directories over a real adb and a real adbd, and what is left of them: nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """On a virtual phone: what is measured around a run, tuning that leaves no trace, and a crash."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The program under all of it does what its words say: see support/signal_probe.c.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """``megtrim devices`` on virtual phones behind a real adb server."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

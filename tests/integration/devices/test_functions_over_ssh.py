@@ -3,8 +3,6 @@
 The board is this machine, so the same functions are recorded as without ssh.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator

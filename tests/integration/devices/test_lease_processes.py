@@ -1,7 +1,5 @@
 """Leases between real processes: no mixing, and locks that die with their holder."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

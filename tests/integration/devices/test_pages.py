@@ -1,7 +1,5 @@
 """The commands that the pages print of phones and boards, typed as they stand."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Times taken on a phone behind adb that gets hot in the middle of a row, or is gone in one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

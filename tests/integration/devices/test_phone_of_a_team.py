@@ -1,7 +1,5 @@
 """A team's phone from its configuration to the verdict: there, gone, and gone for too long."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Functions recorded on a phone: the same as an emulator recorded, and as a twin keeps them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Boards behind a real sshd: what goes wrong on the way to them, and how soon it is known."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile

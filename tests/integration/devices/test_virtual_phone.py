@@ -1,7 +1,5 @@
 """A virtual phone is a phone to adb, to programs for arm64, and to those who rehearse."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """A virtual phone leaves nothing behind, however it ends, and runs however it is started."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

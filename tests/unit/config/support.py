@@ -1,7 +1,5 @@
 """Configurations for the tests of this room: a small one that loads, and folders to load it in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from megtrim.config.config_id import choose

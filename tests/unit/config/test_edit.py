@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from megtrim.config.document import append_item, parse_document

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from megtrim.config.problems import MOST_SHOWN, ConfigError, Problem, closest, listing, show

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 from megtrim.config.scenarios import all_scenarios, scenario_id, without_device

@@ -5,8 +5,6 @@ other   calls nothing
 stub    what was left out leads here
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 

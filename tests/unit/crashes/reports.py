@@ -1,7 +1,5 @@
 """Reports of crashes, as phones, kernels and debuggers write them; written for these tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 LIBRARY = "/data/app/~~Xy==/com.example.app-Zz==/lib/arm64/libengine.so"

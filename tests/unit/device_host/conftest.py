@@ -1,7 +1,5 @@
 """The set-up's modules lie next to their script, in no package: they run before there is one."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

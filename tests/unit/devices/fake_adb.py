@@ -1,7 +1,5 @@
 """An adb that is a folder of this machine: a server's socket, and a program in front of `sh`."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A link whose machine is a folder of this one: real scripts in a real shell, faults on order."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Machines that do what a test says, and pools of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 

@@ -3,8 +3,6 @@
 The scripts that phones and boards run are run for real; only where they look is moved.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable

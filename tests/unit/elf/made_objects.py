@@ -1,7 +1,5 @@
 """Objects and archives as compilers write them, made part by part, and read back."""
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Mapping, Sequence

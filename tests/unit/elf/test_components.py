@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from megtrim.elf.components import OTHER, find_component, is_component

@@ -1,7 +1,5 @@
 """Bundles and evidence for tests: whole ones, which each test changes in one place."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

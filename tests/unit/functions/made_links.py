@@ -1,7 +1,5 @@
 """Linked files, made part by part: their code, their symbols, and what they register."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass

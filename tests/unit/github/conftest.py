@@ -1,7 +1,5 @@
 """GitHub on a socket."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

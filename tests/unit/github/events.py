@@ -1,7 +1,5 @@
 """Events as GitHub writes them, shortened to what a reader could meet."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

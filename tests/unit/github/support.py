@@ -1,7 +1,5 @@
 """An API whose pauses are recorded, not waited for, and servers that break in the middle."""
 
-from __future__ import annotations
-
 import re
 import socket
 import struct

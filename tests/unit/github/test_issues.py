@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from megtrim.github.issues import IssueTracker, TrackedIssue

@@ -1,7 +1,5 @@
 """A session whose times devices are to take."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast

@@ -4,8 +4,6 @@ A table is a dict of field index to value: ``u8(3)``, ``u32(3)``, ``u64(3)``, a 
 dict (a table), ``Numbers`` (a vector of numbers) or a list (a vector of strings or tables).
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from typing import Any

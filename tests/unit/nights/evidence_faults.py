@@ -1,7 +1,5 @@
 """What can go wrong with a night's times between a device and the join: a fault each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

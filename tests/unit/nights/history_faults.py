@@ -1,7 +1,5 @@
 """What can go wrong with the history of a night: files of others in its folder, writers at once."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What can go wrong around the issues of a night: GitHub, the report, the history, the job."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from megtrim.perf.nights.regressions import plan_actions

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from megtrim.regions.names import NameTable, name_hash

@@ -5,8 +5,6 @@ algorithm cache that earlier ones wrote. ``{cache}`` and ``{dump}`` stand for pa
 for the input as a .npy file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The sample engine's Python files: scripts next to the engine, not part of a package."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

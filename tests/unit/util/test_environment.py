@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from megtrim.util.environment import describe_ignored, is_name, is_value, select_passed

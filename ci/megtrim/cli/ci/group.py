@@ -1,7 +1,5 @@
 """``megtrim ci``: what workflows call around a trim."""
 
-from __future__ import annotations
-
 import click
 
 from megtrim.cli.lazy_group import LazyGroup

@@ -1,7 +1,5 @@
 """``megtrim ci schema``: the JSON Schema of megtrim.yaml, and of what megtrim writes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """``megtrim ci sources``: the submodules that a build needs, and nothing else of theirs."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath

@@ -5,8 +5,6 @@ holds it, and what the machine is: one machine may have several addresses, and t
 one serial. Jobs that wait look again every so often, in no order.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib

@@ -6,8 +6,6 @@ core file. Nothing here may fail a run. What comes from the machine is bounded, 
 characters are replaced.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

@@ -8,8 +8,6 @@ on a phone each call is slow. A line that starts with ``megtrim`` is a reply.
     ROOT/runs/RUN/place     where the program runs; next to it: pid, put (names), late (too slow)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 

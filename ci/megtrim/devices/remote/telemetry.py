@@ -6,8 +6,6 @@ without special rights or arguments, so they can be part of a longer script. The
 trusted: whatever it prints, parsing ends quickly with values within bounds.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

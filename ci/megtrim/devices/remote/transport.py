@@ -6,8 +6,6 @@ constants; what varies is passed as arguments. A heartbeat watches long work: if
 or frozen, it aborts the work long before its own timeout.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 import shlex

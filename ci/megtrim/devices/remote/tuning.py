@@ -6,8 +6,6 @@ either, but marks its time as not valid. Before anything is changed, the current
 written to ``ROOT/tuned`` on the machine, so that the next job restores what a killed one left.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """From a task that measures to its contest: which programs, which flags, which files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

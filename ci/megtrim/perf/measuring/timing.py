@@ -5,8 +5,6 @@ crashes, hangs or computes something else ends its contest, which is a result; a
 machine is raised.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 import tempfile

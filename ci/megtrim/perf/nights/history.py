@@ -1,7 +1,5 @@
 """The times in a history: one file a run, as :mod:`megtrim.history.entries` names it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 A row whose device was not reached is in no run, so a series has a gap there.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ so that a regression that no one repairs is found every night. A rise in the his
 base, and opens nothing by itself: machines get slower, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime

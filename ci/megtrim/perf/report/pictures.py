@@ -5,8 +5,6 @@ if they follow each other, so that a missing night is a gap. Sizes and speeds st
 distances are shares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import groupby, pairwise

@@ -4,8 +4,6 @@ Texts come from anywhere: :mod:`megtrim.render.markup` escapes every one of them
 becomes a mention, a link, HTML, or a word that closes another issue.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Names and reasons come from devices and are cleaned here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """Neighbours of a scenario: how each ended on each level of trimming. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Stand-in for actions/cache: a tar per key, in a folder. A key that is taken is not saved."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Stand-in for actions/checkout: the tree of one commit, out of a folder of bare repositories."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess  # noqa: TID251 - runs on its own, without the package

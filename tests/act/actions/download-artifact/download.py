@@ -4,8 +4,6 @@ A single artifact is unpacked into the folder, several into folders of their nam
 are to be merged. A name or an id that is not there fails; a pattern that fits nothing does not.
 """
 
-from __future__ import annotations
-
 import base64
 import fnmatch
 import io

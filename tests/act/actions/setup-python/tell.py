@@ -1,7 +1,5 @@
 """Stand-in for actions/setup-python: the Python that runs this."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

@@ -4,8 +4,6 @@ The layout is the action's: names are relative to the deepest folder that all se
 hidden files stay out unless asked for, and no file keeps its mode.
 """
 
-from __future__ import annotations
-
 import base64
 import glob
 import hashlib

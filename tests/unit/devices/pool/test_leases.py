@@ -1,7 +1,5 @@
 """Leases: who holds which machine. Real processes are in the integration tests."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Change points in planted series; `benchmarks/change_points.py` prints the shares."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

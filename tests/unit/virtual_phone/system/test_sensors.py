@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from virtual_phone.system import sensors

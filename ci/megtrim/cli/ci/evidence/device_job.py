@@ -1,7 +1,5 @@
 """``megtrim ci evidence run``: a bundle on a device of this machine, in a folder of its own."""
 
-from __future__ import annotations
-
 import platform
 import tempfile
 from dataclasses import replace

@@ -4,8 +4,6 @@ If the build ended before a verdict, the report says so. Evidence that cannot be
 warning of the verdict: its scenarios stay unverified.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from datetime import date

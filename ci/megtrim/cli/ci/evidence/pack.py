@@ -1,7 +1,5 @@
 """``megtrim ci evidence pack``: what a hosted build gives to device jobs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Logs are those of builds that failed, bounded and without passwords.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

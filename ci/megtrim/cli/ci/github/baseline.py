@@ -4,8 +4,6 @@ Both verbs write to ``OUT/baseline``: sizes.json, evidence.json, and wanted.json
 sizes would be the right ones. A missing baseline never blocks a change.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 Nothing that is read here is executed: runs are JSON, and git is asked for objects alone.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath

@@ -1,7 +1,5 @@
 """``megtrim ci github image``: brings the toolchain's image before a job needs it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``megtrim ci github wait`` and ``propose``: what jobs of a workflow ask of GitHub."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from pathlib import Path

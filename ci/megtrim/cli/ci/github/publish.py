@@ -3,8 +3,6 @@
 Publishing never changes a verdict: what cannot be published is a warning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -4,8 +4,6 @@ The first publishes what is made of a trim, and is proven; by the other one the 
 own wheel, and files are taken as they are.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

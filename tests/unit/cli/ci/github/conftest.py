@@ -1,7 +1,5 @@
 """A job whose GitHub is a server of the test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

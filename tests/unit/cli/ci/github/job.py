@@ -1,7 +1,5 @@
 """A job of a pull request, whose GitHub is a server of the test."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

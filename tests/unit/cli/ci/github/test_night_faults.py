@@ -3,8 +3,6 @@
 Each fault meets the night that opens an issue and the one that closes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

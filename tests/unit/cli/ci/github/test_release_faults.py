@@ -5,8 +5,6 @@ the whole release, and what was published before is as it was. Then its cause is
 message or the page says, and the job is run again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
