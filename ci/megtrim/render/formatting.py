@@ -1,7 +1,5 @@
 """Numbers and columns as every report writes them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from unicodedata import east_asian_width
 

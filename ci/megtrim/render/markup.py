@@ -4,8 +4,6 @@ This is for GitHub's dialect, which links names after ``@``, numbers after ``#``
 plain text, but never inside code.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Callable, Sequence

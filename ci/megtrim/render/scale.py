@@ -4,8 +4,6 @@ Positions along the width are percentages, as text, so that a picture fills any 
 text is not stretched; heights are pixels.
 """
 
-from __future__ import annotations
-
 import math
 
 from megtrim.util.value import Value

@@ -4,8 +4,6 @@ GitHub shows ten errors and ten warnings of a step and drops the rest silently. 
 of its own, so the eighth says how many more there are. The caller must escape them. Pure.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from megtrim.checks.check import Check

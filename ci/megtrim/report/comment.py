@@ -5,8 +5,6 @@ importance; one that does not fit is omitted as a whole, with a note. Names, tex
 untrusted: :mod:`megtrim.render.markup` escapes every one of them. Pure.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar

@@ -7,8 +7,6 @@ or raises, for a failure without message and output, a time of 0, or a lone surr
 never passes any of these.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a new keep set changes, as the description of the pull request that proposes it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 

@@ -1,7 +1,5 @@
 """Stage `report`: the verdict as JUnit, Markdown and HTML."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from megtrim.chain.filenames import VERDICT_FILE

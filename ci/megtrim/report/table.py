@@ -1,7 +1,5 @@
 """The verdict as plain text for a terminal, without colour: it reads the same in a log. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from megtrim.checks.check import Check

@@ -7,8 +7,6 @@ their bytes are, ``inputs`` what they were built from, and ``measured`` has size
 :class:`~megtrim.build_spec.Origin`; all but version and artifacts may be left out. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path

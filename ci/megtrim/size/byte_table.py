@@ -4,8 +4,6 @@ A table is small enough to travel with sizes, and adds up to the file: symbols t
 for it are one row of their component.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 The plain build is broken down when it is made, which takes longer than all else here.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ A price at the margin is what would go if the thing left, and all others stayed.
 is in the price of none, so prices do not add up to the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum

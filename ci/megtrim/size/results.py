@@ -1,7 +1,5 @@
 """The result of the stage `size`, and how the verdict and the verbs read it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from megtrim.chain.graph import SIZE

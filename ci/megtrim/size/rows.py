@@ -1,7 +1,5 @@
 """Files and limits as results, the verdict and all reports show them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 

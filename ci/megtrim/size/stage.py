@@ -1,7 +1,5 @@
 """Stage `size`: the stripped artifacts, measured and compared with their budgets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The keep set that the team commits: read, written, and compared with what was traced now."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What was kept and for whom, as a verdict shows it, and how far the engine was trimmed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import groupby
 

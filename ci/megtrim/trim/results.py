@@ -1,7 +1,5 @@
 """Results of the stages that build, record and trim. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from megtrim.build_spec import BuildRecord

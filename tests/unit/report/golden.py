@@ -4,8 +4,6 @@ Run as a program (``PYTHONPATH=ci:tests python -m unit.report.golden``) it rewri
 the change is then looked at like any other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

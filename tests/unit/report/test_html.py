@@ -1,7 +1,5 @@
 """The verdict as one HTML page; how it looks is tested in a browser."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -5,8 +5,6 @@ what that falls over: written from what is known of mikepenz/action-junit-report
 EnricoMi/publish-unit-test-result 2.24 and dorny/test-reporter 3.0 (``java-junit``).
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Small files whose bytes are known."""
 
-from __future__ import annotations
-
 from megtrim.size.attribution import NameSources
 from megtrim.size.breakdown import Breakdown, break_down
 from unit.elf.made_objects import ALLOC, DATA, Named, Part, object_file

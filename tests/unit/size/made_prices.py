@@ -5,8 +5,6 @@ both, and ``main`` calls ``plan``. ``mul`` needs ``table``. What registers the o
 to its maker.
 """
 
-from __future__ import annotations
-
 from megtrim.regions.region import Region
 from megtrim.size.pricing import PricedProgram, RegionExtents
 from megtrim.size.references.graph import Part

@@ -1,7 +1,5 @@
 """ELF files, made section by section."""
 
-from __future__ import annotations
-
 import struct
 
 PROGBITS, SYMTAB, STRTAB, RELA, NOBITS, NOTE, REL, RELR, ANDROID_RELA = (

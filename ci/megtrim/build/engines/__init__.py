@@ -1,7 +1,5 @@
 """Engines that can be trimmed: one file per kind behind :class:`Engine`, one line in ``KINDS``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol

@@ -3,8 +3,6 @@
 It gets the engine's paths and options as cache entries that begin with ``MEGTRIM_ENGINE_``.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds one variant: shadow tree, host tools, CMake, Ninja, header check, stripped artifacts."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

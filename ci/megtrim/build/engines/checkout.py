@@ -4,8 +4,6 @@ Files that git ignores do not belong to it; untracked files do, because the engi
 collects sources by pattern.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The sample engine of ``examples/sample-engine``, which includes its header as MegEngine does."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 A file is copied only if its content changed, so that a second build compiles only what it must.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

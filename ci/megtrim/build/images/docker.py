@@ -5,8 +5,6 @@ image is only pulled by :meth:`DockerClient.pull`, never by running it. A recipe
 built from what its ``ARG`` lines say.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -6,8 +6,6 @@ must come from a repository that the trusted tree names at the same level, or th
 names. A level whose commit the trusted tree has, too, needs no other word.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress

@@ -5,8 +5,6 @@ no redirect, no submodule, no other protocol. The key of a repository reaches on
 the environment of that program, a deploy key by an agent; it is in no file and on no command line.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import re

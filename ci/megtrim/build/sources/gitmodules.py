@@ -6,8 +6,6 @@ here, whether or not it is needed. git takes many forms of URLs, and some start 
 options. Only https is read, and what else the project's own server is reached by, on that server.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A kind's ``find`` returns a :class:`~megtrim.build_spec.Toolchain` or raises an
 :class:`~megtrim.util.errors.InputError` that says how to get what is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

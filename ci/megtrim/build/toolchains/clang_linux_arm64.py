@@ -4,8 +4,6 @@ Clang 14 is tried first: it was seen to build the whole engine, while newer ones
 flatbuffers that the engine bundles (seen with clang 19).
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``host``: this machine's own C++ compiler, for its own architecture."""
 
-from __future__ import annotations
-
 import platform
 
 from megtrim.build.toolchains import tools

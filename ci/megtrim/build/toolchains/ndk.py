@@ -4,8 +4,6 @@ Its own toolchain file does the work. This module reads what must be known befor
 release, and the API levels that it has. Names and formats of its files are those of r22.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

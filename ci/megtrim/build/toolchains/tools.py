@@ -1,7 +1,5 @@
 """What the kinds of toolchains share."""
 
-from __future__ import annotations
-
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
 

@@ -3,8 +3,6 @@
 Its programs for ``aarch64-linux-musl`` run under qemu and on phones.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import platform
 from pathlib import Path

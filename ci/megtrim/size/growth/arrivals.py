@@ -4,8 +4,6 @@ If a build differs from its baseline by one new model alone, the growth of a fil
 price, to the byte. Otherwise the price is an attributed one, where prices were asked for. Pure.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from enum import StrEnum

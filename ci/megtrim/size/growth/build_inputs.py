@@ -1,7 +1,5 @@
 """What the program that ships was built from."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection

@@ -4,8 +4,6 @@ A baseline keeps a print of it. The build that is compared with it knows its own
 what came and what differs has a name, and what went is counted.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

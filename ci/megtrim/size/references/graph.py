@@ -4,8 +4,6 @@ A part is what a linker keeps or drops as one: a section of an object or, withou
 symbol. Numbers fit into arrays, so a program with some hundred thousand functions takes seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise

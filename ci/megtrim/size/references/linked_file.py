@@ -5,8 +5,6 @@ part counts as its own: its unwind entry, and its entries in the loader's table 
 Together, the parts are all that is in memory.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import defaultdict

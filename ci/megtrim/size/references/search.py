@@ -4,8 +4,6 @@ A name is a linkage name, or a readable one with arguments or without; all overl
 instances of a template, are one answer. Pure.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from enum import StrEnum

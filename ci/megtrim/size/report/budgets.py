@@ -1,7 +1,5 @@
 """Budgets in reports: of each limit what is allowed, what is used, what is left. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from megtrim.config.units import format_bytes

@@ -4,8 +4,6 @@ Widths are percentages and heights are pixels, so that a picture fills its place
 not stretched. Each picture is laid out twice, for wide screens and for phones.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar

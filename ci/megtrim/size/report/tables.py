@@ -1,7 +1,5 @@
 """Sizes for the comment: a line for each artifact, and the table of all variants. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

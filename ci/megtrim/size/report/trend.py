@@ -1,7 +1,5 @@
 """How the size of each file changed over the commits of the default branch, and its budget."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 

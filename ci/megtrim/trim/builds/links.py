@@ -1,7 +1,5 @@
 """What the stages `functions` and `reduce` share: the base build, linked in other ways."""
 
-from __future__ import annotations
-
 from megtrim.build.engines.link.relink import LINKS
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
 from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE

@@ -1,7 +1,5 @@
 """Which program a scenario runs, what must be next to it, and how the programs are built."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

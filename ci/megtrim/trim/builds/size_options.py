@@ -1,7 +1,5 @@
 """Which size optimisations a trim uses, known before anything is built, and why not the others."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace

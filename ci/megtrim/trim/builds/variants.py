@@ -1,7 +1,5 @@
 """What the stages `build` and `reduce` share: one variant, built and recorded."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence

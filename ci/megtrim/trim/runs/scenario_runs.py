@@ -1,7 +1,5 @@
 """From a task's scenario to a run of it: which files, which algorithm cache."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ It needs programs and a device, and no configuration: the stage ``profile`` and 
 which has nothing but a bundle, share it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Stage `build`: the plain and the profile variant of the engine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from megtrim.build_spec import Variant

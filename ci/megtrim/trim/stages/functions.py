@@ -5,8 +5,6 @@ on that link: an emulator reports what it translated; elsewhere the probed twin 
 that a device job brought is used as it is, if it is of this very link.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace

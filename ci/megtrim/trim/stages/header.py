@@ -3,8 +3,6 @@
 In committed mode, the keep set is the team's file, and nothing is traced.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

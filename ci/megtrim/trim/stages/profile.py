@@ -7,8 +7,6 @@ repeated: its cache is a recorded input, and everything after it is a function o
 A trace that a device job brought is used as it is, if it is bound to what is built here.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from megtrim.chain.filenames import CACHE_FILE, TRACE_FILE

@@ -4,8 +4,6 @@ Regions are compiled out. Where functions are trimmed as well, what ships is the
 again, so that a change of the functions alone compiles nothing.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Collection, Iterable
 from dataclasses import replace

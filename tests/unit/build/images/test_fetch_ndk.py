@@ -3,8 +3,6 @@
 A small program plays unzip, which machines of tests may lack; the lane ``images`` has the real one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

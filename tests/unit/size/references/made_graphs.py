@@ -4,8 +4,6 @@
 ``old`` refers to ``relic``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small program as a linker writes it with ``--emit-relocs``."""
 
-from __future__ import annotations
-
 import struct
 
 from unit.elf.made_objects import AARCH64, ALLOC, CALL, POINTER, WRITE, Named, Part, object_file

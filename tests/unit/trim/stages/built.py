@@ -1,7 +1,5 @@
 """A session whose programs are built: files with a few words, in the store where stages look."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

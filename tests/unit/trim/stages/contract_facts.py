@@ -4,8 +4,6 @@ A task's key must change with each fact that it depends on, and with no other. T
 patterns; those that a way to trim does not have are of no account there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date

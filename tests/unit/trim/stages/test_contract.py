@@ -4,8 +4,6 @@ It is made from what there is: a new stage, a new key of megtrim.yaml, a new fie
 of a toolchain and a new file that a task leaves fail here until a row says what depends on them.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import types

@@ -4,8 +4,6 @@ Paths are made absolute by their text alone, links are not followed: a compiler 
 records paths relative to the build.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import shlex

@@ -4,8 +4,6 @@ A blank in a path separates arguments, ``;`` entries of CMake's lists, ``,`` tho
 library folders; GNU ld replaces ``%``, and prefix maps are split at ``=``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

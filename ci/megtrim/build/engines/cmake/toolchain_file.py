@@ -5,8 +5,6 @@ target is defined. So none of the engine's files is changed, however it is built
 own options come first.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

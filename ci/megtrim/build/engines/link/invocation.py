@@ -6,8 +6,6 @@ Other compilers are called themselves. A command that does more than call one li
 the rest of it would be lost.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Links a built target again by its own link command, without touching the tree's outputs."""
 
-from __future__ import annotations
-
 import json
 import mmap
 import os

@@ -5,8 +5,6 @@ It pastes paths and options into shell commands: options are quoted, and paths t
 are rejected.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

@@ -4,8 +4,6 @@ A generation is recognised by files of the tree, never by a version string: fork
 change the number. The releases named here are those in which each layout was seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
