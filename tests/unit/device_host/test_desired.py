@@ -1,10 +1,15 @@
+import argparse
 import dataclasses
+import hashlib
+import io
+import os
+import tarfile
 from pathlib import Path
 
 import pytest
 import set_up
-from host.desired import HostSpec, HostState, fill, list_items, make_values
-from host.items import Item
+from host.desired import HostSpec, HostState, fill, list_items, make_values, parser, read
+from host.items import UNPACKED, Facts, Item, Refusal, file, look, make, runner
 
 SPEC = HostSpec(
     user="lab",
@@ -158,3 +163,221 @@ def test_a_template_with_an_unknown_place_is_our_mistake() -> None:
     )
     with pytest.raises(KeyError, match="no_one"):
         fill("@no_one@", {})
+
+
+FILE = {"owner": "root", "content": "a\nb\nc\n"}
+SHELL = "shell: found /bin/bash, expected /usr/sbin/nologin"
+
+
+@pytest.mark.parametrize(
+    ("desired", "actual", "lines"),
+    [
+        ({"state": "installed"}, None, ("missing",)),
+        ({"state": "installed"}, {"state": "installed"}, ()),
+        ({"shell": "/usr/sbin/nologin"}, {"shell": "/bin/bash"}, (SHELL,)),
+        ({"mode": "0700"}, {}, ("mode: found nothing, expected 0700",)),
+        (FILE, {"owner": "root", "content": "a\nB\nc\n"}, ("content differs", "-B", "+b")),
+        (None, None, ()),
+        (None, {}, ("not needed any more",)),
+        ({"at boot": "enabled"}, {"at boot": "enabled", "now": "failed"}, ()),
+    ],
+)
+def test_a_difference_says_what_was_found(
+    desired: Facts | None, actual: Facts | None, lines: tuple[str, ...]
+) -> None:
+    item = Item(name="x", desired=desired, read=lambda: actual, make=None)
+
+    assert item.list_differences() == lines
+
+
+def apply(item: Item) -> None:
+    assert item.make
+    item.make()
+
+
+def pack(path: Path, name: str = "./run.sh") -> str:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = 2, 0o755
+    with tarfile.open(path, "w:gz") as archive:
+        archive.addfile(entry, io.BytesIO(b"#!"))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_file_gets_content_and_mode_and_replaces_a_link(tmp_path: Path) -> None:
+    """A link is not followed: what it leads to is someone else's."""
+    other = tmp_path / "other"
+    other.write_text("theirs", encoding="utf-8")
+    path = tmp_path / "folder" / "file"
+    path.parent.mkdir()
+    path.symlink_to(other)
+    apply(file(path, "ours\n", "0755"))
+
+    assert other.read_text(encoding="utf-8") == "theirs"
+    assert not path.is_symlink()
+    assert path.read_text(encoding="utf-8") == "ours\n"
+    assert path.stat().st_mode & 0o777 == 0o755
+    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
+
+
+def test_a_file_that_cannot_be_put_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.mkdir()
+    with pytest.raises(OSError, match="file"):
+        apply(file(path, "x"))
+
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_root_makes_is_for_others_to_read(tmp_path: Path) -> None:
+    """Also where root's own files are for no one else: the jobs' user starts these programs."""
+    before = os.umask(0o077)
+    try:
+        make("mkdir", str(tmp_path / "libraries"))
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "libraries").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_program_that_fails_is_reported_completely() -> None:
+    with pytest.raises(Refusal, match=r"this ended with 7: sh -c 'echo no; exit 7'\nno") as refused:
+        make("sh", "-c", "echo no; exit 7")
+
+    assert refused.value.rc == 3
+    assert look("no-such-program")[0] == 127
+
+
+def test_a_runner_is_unpacked_and_marked(tmp_path: Path) -> None:
+    """The mark comes last: without it the folder counts as half made."""
+    digest = pack(tmp_path / "a.tar.gz")
+    folder = tmp_path / "runner"
+    item = runner(folder, tmp_path / "a.tar.gz", digest)
+    apply(item)
+
+    assert item.list_differences() == ()
+    assert os.access(folder / "run.sh", os.X_OK)
+    assert sorted(path.name for path in folder.iterdir()) == ["run.sh", UNPACKED]
+
+
+@pytest.mark.parametrize(
+    ("member", "digest", "message"),
+    [
+        ("./run.sh", "0" * 64, r"found sha256 [0-9a-f]{64}, expected 0000"),
+        ("./README", "", r"found no run\.sh"),
+    ],
+)
+def test_another_archive_is_refused(tmp_path: Path, member: str, digest: str, message: str) -> None:
+    found = pack(tmp_path / "a.tar.gz", member)
+    with pytest.raises(Refusal, match=message) as refused:
+        apply(runner(tmp_path / "runner", tmp_path / "a.tar.gz", digest or found))
+
+    assert refused.value.rc == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
+
+
+SHA256 = "0123456789abcdef" * 4
+REQUIRED = {
+    "--user": "megtrim",
+    "--class": "armv82",
+    "--repository": "team/models",
+    "--runner-archive": "/root/runner.tar.gz",
+    "--runner-sha256": SHA256,
+}
+
+
+def _words(changed: dict[str, str] | None = None) -> list[str]:
+    return [word for pair in {**REQUIRED, **(changed or {})}.items() for word in pair]
+
+
+def _order(words: list[str], *, checkout: str = "/opt/megtrim") -> HostSpec:
+    return read(parser("").parse_args(words), checkout=Path(checkout))
+
+
+def test_an_order_with_what_is_required() -> None:
+    assert _order(_words()) == HostSpec(
+        user="megtrim",
+        cpu_class="armv82",
+        scope="repos/team/models",
+        runner_group=1,
+        runners=1,
+        runner_archive=Path("/root/runner.tar.gz"),
+        runner_sha256=SHA256,
+        adb=Path("/usr/bin/adb"),
+        checkout=Path("/opt/megtrim"),
+        usb_vendors=(),
+        power_hubs=(),
+        proxy="",
+        api_url="https://api.github.com",
+    )
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_nothing_required_has_a_default(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [word for pair in REQUIRED.items() if pair[0] != name for word in pair]
+    with pytest.raises(SystemExit) as refused:
+        _order(words)
+
+    assert refused.value.code == 2
+    assert name in capsys.readouterr().err
+
+
+def test_an_order_may_stand_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "order"
+    file.write_text("\n".join(_words()) + "\n", encoding="utf-8")
+
+    assert _order([f"@{file}"]) == _order(_words())
+
+
+def test_an_organisation_needs_a_runner_group() -> None:
+    words = [word for pair in REQUIRED.items() if pair[0] != "--repository" for word in pair]
+    with pytest.raises(argparse.ArgumentTypeError, match="--runner-group"):
+        _order([*words, "--organisation", "team"])
+
+    spec = _order([*words, "--organisation", "team", "--runner-group", "7"])
+    assert (spec.scope, spec.runner_group) == ("orgs/team", 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("--user", "root me"),
+        ("--user", "Root"),
+        ("--user", "a" * 28),
+        ("--class", "armv82\nExecStart=/bin/sh"),
+        ("--class", "100%"),
+        ("--repository", "team"),
+        ("--repository", "team/models/../x"),
+        ("--runner-sha256", SHA256[1:]),
+        ("--runner-sha256", SHA256.upper()),
+        ("--runners", "0"),
+        ("--runners", "two"),
+        ("--adb", "adb"),
+        ("--adb", "/opt/my adb"),
+        ("--usb-vendor", "18D1"),
+        ("--usb-vendor", '18d1"'),
+        ("--power-hub", "2109"),
+        ("--proxy", "http://name:secret@proxy:3128"),
+        ("--api-url", "http://api.github.com"),
+        ("--api-url", "https://host/?a=b"),
+    ],
+)
+def test_odd_words_are_refused(name: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        _order(_words({name: value}))
+
+    assert refused.value.code == 2
+    output = capsys.readouterr().err
+    assert f"argument {name}: found {value!r}, expected" in output
+
+
+def test_a_checkout_with_an_odd_path_is_refused() -> None:
+    """It becomes the first word of a command in a unit, where a space would end it."""
+    with pytest.raises(argparse.ArgumentTypeError, match="without spaces"):
+        _order(_words(), checkout="/opt/my megtrim")
+
+
+def test_several_vendors_and_hubs_are_sorted_and_single() -> None:
+    words = ["--usb-vendor", "18d1", "--usb-vendor", "04e8", "--usb-vendor", "18d1"]
+    spec = _order([*_words(), *words, "--power-hub", "2109:2817"])
+
+    assert (spec.usb_vendors, spec.power_hubs) == (("04e8", "18d1"), (("2109", "2817"),))

@@ -1,13 +1,19 @@
 """A link whose machine is a folder of this one: real scripts in a real shell, faults on order."""
 
+import hashlib
 import shutil
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from megtrim.devices.device import Timeouts
+from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
 from megtrim.devices.remote.transport import ConnectionLost, frame, new_nonce, unframe_outcome
+from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from unit.devices.machines import make_spec
 
 
 def nothing(_what: str) -> None:
@@ -90,3 +96,38 @@ def losing(at: str) -> Callable[[str], None]:
             raise ConnectionLost(msg)
 
     return lose
+
+
+TIMEOUTS = Timeouts().scale(0.5)
+
+
+class FolderMachine:
+    """A machine that is a folder, and programs for it."""
+
+    def __init__(self, processes: ProcessRunner, tmp_path: Path) -> None:
+        self.link = FolderLink(processes)
+        self.root = tmp_path / "machine" / "megtrim"
+        self._tmp_path = tmp_path
+
+    def open(
+        self, timeouts: Timeouts = TIMEOUTS, said: list[str] | None = None
+    ) -> AbstractContextManager[RemoteDirectory]:
+        spec = make_spec(self.root.parent, timeouts=timeouts, said=said)
+        return open_directory(self.link, spec, root=str(self.root))
+
+    def left(self) -> list[str]:
+        return [path.name for path in (self.root / "runs").iterdir()]
+
+    def program(self, text: str) -> Path:
+        path = self._tmp_path / "program"
+        path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        return path
+
+    def run(self, text: str, timeout_s: float = 20) -> ProgramRun:
+        with self.open() as directory:
+            directory.put(self.program(text), "p")
+            return directory.run(("p",), timeout_s=timeout_s)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

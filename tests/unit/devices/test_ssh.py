@@ -12,9 +12,24 @@ from megtrim.devices.ssh import SshTransport, address, advice, options
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from unit.devices.machines import spec_of
-from unit.devices.recorder import Recorder
 
 SETTINGS = DeviceSettings(host="rock.lan", port=2222, user="tester")
+
+
+class Recorder(ProcessRunner):
+    """Runs nothing, and answers every call alike."""
+
+    def __init__(self, env: dict[str, str], stdout: str = "", stderr: str = "", rc: int = 0):
+        super().__init__(env)
+        self.commands: list[Command] = []
+        self._ending = (stdout, stderr, rc)
+
+    def run(self, command: Command) -> CompletedCommand:
+        self.commands.append(command)
+        stdout, stderr, rc = self._ending
+        return CompletedCommand(
+            argv=command.argv, rc=rc, stdout=stdout, stderr=stderr, wall_s=0, timed_out=False
+        )
 
 
 def make_spec(processes: ProcessRunner, tmp_path: Path, settings: DeviceSettings) -> DeviceSpec:
