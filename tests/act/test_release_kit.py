@@ -15,7 +15,7 @@ from act.driver.forge import KIT, Forge
 from act.driver.runner import HOSTED, Act, Run
 from support.github_double import GithubDouble
 from support.github_state import Repository
-from workflows.loaded import script
+from workflows.documents import script
 
 VERSION = "9.9.9"
 TAG = f"v{VERSION}"

@@ -12,9 +12,8 @@ import pytest
 from attacks.arena import Arena
 from attacks.documents import Documents, trap
 from megtrim.util.process import Command, ProcessRunner
-from workflows.documents import action, workflow
+from workflows.documents import action, script, workflow
 from workflows.expressions import evaluate
-from workflows.loaded import script
 from workflows.test_policy import ALLOWED, HOSTED, start
 
 pytestmark = [pytest.mark.chain]

@@ -10,7 +10,7 @@ from megtrim.util.process import Command, ProcessRunner
 from support.megtrim_cli import ROOT
 from support.starts import find_excess, read_held
 from support.tally.sitecustomize import STARTS, classify
-from workflows.loaded import script
+from workflows.documents import script
 
 check_changes = script("check_changes")
 WALLS = {f"tests/walls/test_{wall}.py" for wall in check_changes.WALLS}

@@ -1,8 +1,13 @@
-"""The kit's workflows and actions as values: every scalar stays the text that was written."""
+"""The kit's workflows and actions as values: every scalar stays the text that was written.
 
+Its scripts are modules here: they lie in no package, since they run before there is one.
+"""
+
+import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import yaml
@@ -60,3 +65,12 @@ def workflows() -> list[Document]:
 
 def actions() -> list[Document]:
     return [read(path) for path in sorted(ACTIONS.glob("*/action.yml"))]
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,4 +1,6 @@
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ from megtrim.config.templates import (
     Provision,
     workflows,
 )
-from workflows.documents import Document, parse, workflow
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from workflows.documents import ROOT, Document, parse, workflow
 from workflows.rules import RULES, Rule
 
 CALLERS = Callers(
@@ -61,8 +64,8 @@ def test_a_caller_keeps_the_rules(rule: Rule, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", CALLED)
-def test_a_caller_grants_what_the_called_jobs_ask_for(path: str) -> None:
-    """Less fails when the run starts, more is a gift."""
+def test_a_caller_grants_and_gives_what_the_called_asks_for(path: str) -> None:
+    """Fewer rights fail when the run starts, more are a gift."""
     asked: dict[str, str] = {}
     for job in workflow(CALLED[path]).jobs.values():
         for scope, level in job["permissions"].items():
@@ -70,45 +73,31 @@ def test_a_caller_grants_what_the_called_jobs_ask_for(path: str) -> None:
     job = main_job(path)
 
     assert job["permissions"] == asked
-
-
-@pytest.mark.parametrize("path", CALLED)
-def test_a_caller_gives_only_what_the_called_takes(path: str) -> None:
-    job = main_job(path)
-    inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
-
-    assert set(job["with"]) <= set(inputs)
-    assert job["uses"] == (f"megtrim/kit/.github/workflows/{CALLED[path]}.yml@{CALLERS.kit.sha}")
+    assert set(job["with"]) <= set(workflow(CALLED[path]).events["workflow_call"]["inputs"])
+    assert job["uses"] == f"megtrim/kit/.github/workflows/{CALLED[path]}.yml@{CALLERS.kit.sha}"
     assert sorted(job) == ["name", "permissions", "uses", "with"]
 
 
-def test_events_of_the_size_check() -> None:
-    events = caller(SIZE_CHECK).events
+@pytest.mark.parametrize(
+    ("path", "events"),
+    [
+        (SIZE_CHECK, ["merge_group", "pull_request", "push", "workflow_dispatch"]),
+        (REFRESH, ["schedule", "workflow_dispatch"]),
+        (NIGHT, ["schedule", "workflow_dispatch"]),
+        (RELEASE, ["push", "workflow_dispatch"]),
+    ],
+)
+def test_events_of_a_caller(path: str, events: list[str]) -> None:
+    found = caller(path).events
+    days = [each["cron"].split()[2:] for each in found.get("schedule", ())]
 
-    assert sorted(events) == ["merge_group", "pull_request", "push", "workflow_dispatch"]
-    assert events["push"] == {"branches": ["main"]}
-    assert list(events["workflow_dispatch"]["inputs"]) == ["pull-request"]
-
-
-def test_events_of_the_refresh() -> None:
-    events = caller(REFRESH).events
-
-    assert sorted(events) == ["schedule", "workflow_dispatch"]
-    assert [each["cron"].split()[2:] for each in events["schedule"]] == [["*", "*", "1"]]
-
-
-def test_events_of_the_night() -> None:
-    events = caller(NIGHT).events
-
-    assert sorted(events) == ["schedule", "workflow_dispatch"]
-    assert [each["cron"].split()[2:] for each in events["schedule"]] == [["*", "*", "*"]]
-
-
-def test_events_of_a_release() -> None:
-    events = caller(RELEASE).events
-
-    assert sorted(events) == ["push", "workflow_dispatch"]
-    assert events["push"] == {"tags": ["v[0-9]*"]}
+    assert sorted(found) == events
+    assert days == {REFRESH: [["*", "*", "1"]], NIGHT: [["*", "*", "*"]]}.get(path, [])
+    if path in (SIZE_CHECK, RELEASE):
+        release = {"tags": ["v[0-9]*"]}
+        assert found["push"] == (release if path == RELEASE else {"branches": ["main"]})
+    if path == SIZE_CHECK:
+        assert list(found["workflow_dispatch"]["inputs"]) == ["pull-request"]
 
 
 def test_the_required_check_is_the_documented_one() -> None:
@@ -213,3 +202,121 @@ def test_a_team_writes_few_lines() -> None:
         lines = [line.strip() for line in text.splitlines()]
         most = 20 if path == SIZE_CHECK else 13
         assert len([line for line in lines if line and not line.startswith("#")]) <= most
+
+
+ZIZMOR = (
+    *("zizmor", "--offline", "--persona=auditor", "--strict-collection", "--no-progress"),
+    "--color=never",
+    "--no-exit-codes",
+)
+# Without releases, as most teams begin.
+CHECKED = replace(CALLERS, releases=False)
+
+
+def _run(processes: ProcessRunner, folder: Path, *argv: str) -> CompletedCommand:
+    return processes.run(Command(argv=argv, cwd=folder, timeout_s=120))
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    _write(tmp_path, workflows(CHECKED))
+    android = {"config": "android/megtrim.yaml", "keep_set": "android/megtrim/keepset"}
+    _write(tmp_path, workflows(replace(CHECKED, **android)))  # type: ignore[arg-type]
+    several = {"arm64": Provision(recipe="linux-arm64"), "desk": Provision(packages="g++")}
+    both = replace(CHECKED, config="both/megtrim.yaml", packages="", toolchains=several)
+    _write(tmp_path, workflows(both))
+    return tmp_path
+
+
+def test_zizmor_finds_nothing(processes: ProcessRunner) -> None:
+    outcome = _run(processes, ROOT, *ZIZMOR[:-1], ".")
+
+    assert outcome.rc == 0, outcome.stdout + outcome.stderr
+    assert "No findings to report" in outcome.stdout
+    assert outcome.stderr.count("completed ./.github/") >= 8
+
+
+def test_actionlint_finds_nothing(processes: ProcessRunner) -> None:
+    outcome = _run(processes, ROOT, "actionlint")
+
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "")
+
+
+def test_the_callers_are_clean(processes: ProcessRunner, team: Path) -> None:
+    lint = _run(processes, team, "actionlint")
+    audit = _run(processes, team, *ZIZMOR[:-1], ".")
+
+    assert (lint.rc, lint.stdout, lint.stderr) == (0, "", "")
+    assert audit.rc == 0, audit.stdout
+    assert "No findings to report. Good job!\n" in audit.stdout
+    assert "ignore" not in "".join(workflows(CHECKED).values())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "audit"),
+    [
+        ("permissions: {}\n", "", "excessive-permissions"),
+        (f"@{CALLERS.kit.sha} # v1.2.3", "@main", "unpinned-uses"),
+        ("  pull_request:\n", "  pull_request_target:\n", "dangerous-triggers"),
+        ("    with: {config", "    secrets: inherit\n    with: {config", "secrets-inherit"),
+    ],
+)
+def test_zizmor_is_at_work(
+    processes: ProcessRunner, team: Path, old: str, new: str, audit: str
+) -> None:
+    """A defect is found, so finding nothing means something."""
+    path = team / ".github" / "workflows" / "megtrim.yml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+    outcome = _run(processes, team, *ZIZMOR, ".")
+
+    assert f"[{audit}]" in outcome.stdout
+
+
+@pytest.mark.parametrize("reference", ["inputs.request", "needs.size", "steps.none.outputs.x"])
+def test_actionlint_is_at_work(processes: ProcessRunner, team: Path, reference: str) -> None:
+    """A name that no one sets is an empty text on GitHub, not an error."""
+    path = team / ".github" / "workflows" / "megtrim.yml"
+    text = path.read_text(encoding="utf-8").replace("inputs.pull-request", reference)
+    path.write_text(text, encoding="utf-8")
+
+    outcome = _run(processes, team, "actionlint")
+
+    assert outcome.rc == 1
+    assert "is not defined" in outcome.stdout or "is not allowed here" in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("zizmor.yml", r"(disable|ignore|config):"),
+        (".github/actionlint.yaml", r"ignore:|- megtrim"),
+    ],
+)
+def test_every_suppression_has_its_reason(name: str, key: str) -> None:
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    places = [i for i, line in enumerate(lines) if re.match(rf" +{key}", line)]
+
+    assert places
+    for i in places:
+        assert "# " in lines[i - 1] + lines[i] + lines[i + 1], lines[i]
+
+
+def test_nothing_is_suppressed_in_the_files_themselves() -> None:
+    found = [
+        path.name
+        for path in sorted((ROOT / ".github").rglob("*.yml"))
+        if "zizmor:" in path.read_text(encoding="utf-8")
+    ]
+
+    assert found == []

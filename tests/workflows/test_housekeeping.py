@@ -1,9 +1,44 @@
+import json
+import re
 import runpy
+import shlex
 from pathlib import Path
 
+import pytest
 import yaml
 
-from workflows.documents import ROOT, action, workflow
+from support.pages import find_refusal
+from workflows.documents import ROOT, action, actions, workflow, workflows
+
+PINNED = re.compile(
+    r"uses: ([\w.-]+/[\w.-]+)(?:/[\w.-]+)*@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$", re.M
+)
+TEXT = "".join(
+    path.read_text(encoding="utf-8") for path in sorted((ROOT / ".github").rglob("*.yml"))
+)
+MATCHER = json.loads((ROOT / ".github/problem-matcher.json").read_text(encoding="utf-8"))
+(OWN,) = MATCHER["problemMatcher"]
+(PATTERN,) = OWN["pattern"]
+WAYS = ("--quick", "--committed")
+"""What a size check may put where a step says ``$WAY``."""
+VALUES = {
+    '"$PENDING"': "late",
+    **dict.fromkeys(('"$PULL_REQUEST"', '"$JOBS"', '"$PICKUP"', '"$RUN"'), "1"),
+}
+"""What a step may put where an option takes no other text."""
+COMMANDS = sorted(
+    {
+        step["run"]
+        .replace('"$WAY"', way)
+        .replace('"$COMMENT"', "--no-comment")
+        .replace('"$CHECKS"', "--token-starts-checks")
+        .replace('"$DEVICE"', "--emulated")
+        for document in (*workflows(), *actions())
+        for _, step in document.steps()
+        if ".venv/bin/megtrim " in step.get("run", "")
+        for way in WAYS
+    }
+)
 
 
 def test_updates_cool_down() -> None:
@@ -69,3 +104,75 @@ def test_a_team_is_shown_what_to_set() -> None:
 
     for word in ("megtrim-devices", "size / verdict", "pull_request_target", "actions/*"):
         assert word in text
+
+
+def test_every_action_of_others_is_pinned_at_one_version() -> None:
+    used = set(PINNED.findall(TEXT))
+
+    assert len(PINNED.findall(TEXT)) == len(re.findall(r"\buses: (?!\./)", TEXT))
+    assert len({action for action, _, _ in used}) == len(used) == 6
+    assert {action.split("/")[0] for action, _, _ in used} == {"actions"}
+
+
+def match(line: str) -> tuple[str, str, str] | None:
+    found = re.search(PATTERN["regexp"], line)
+    if found is None:
+        return None
+    return found[PATTERN["file"]], found[PATTERN["line"]], found[PATTERN["message"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("megtrim: megtrim.yaml:3: engine.kind: found 'x'", "megtrim.yaml"),
+        ("  trim/megtrim.yaml:3: engine.kind: found 'x'", "trim/megtrim.yaml"),
+        ("megtrim: third_party/E/.gitmodules:3: found x", "third_party/E/.gitmodules"),
+        ("megtrim: models/a b.mge.json:3: found x", "models/a b.mge.json"),
+    ],
+)  # fmt: skip
+def test_errors_with_a_place_are_found(line: str, expected: str) -> None:
+    found = match(line)
+
+    assert found is not None
+    assert found[:2] == (expected, "3")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "megtrim: there is no engine checkout at x",
+        "src/a.cpp:12:5: error: no such name",
+        "src/a.cpp:12: error",
+        "12:00:03: megtrim.yaml is read",
+        "building a.yaml",
+    ],
+)
+def test_other_lines_are_no_errors(line: str) -> None:
+    assert match(line) is None
+
+
+def test_the_problem_matcher_is_ours_alone() -> None:
+    """Another tool's matcher of the same name would be replaced."""
+    assert (OWN["owner"], OWN["severity"]) == ("megtrim", "error")
+
+
+@pytest.mark.parametrize("run", COMMANDS)
+def test_the_command_line_takes_it(run: str) -> None:
+    words = (VALUES.get(word, word) for word in run.partition(".venv/bin/")[2].split())
+    assert find_refusal(" ".join(words)) == ""
+
+
+def test_commands_were_found() -> None:
+    verbs = {
+        " ".join(w for w in shlex.split(run)[1:4] if not w.startswith("-")) for run in COMMANDS
+    }
+
+    assert verbs == {
+        *("ci github baseline", "ci github wait", "ci github publish", "ci github propose"),
+        *("ci github image", "ci github logs", "ci github names"),
+        *("trim", "stage build", "ci gate report"),
+        *("ci evidence pack", "ci evidence run", "ci evidence join"),
+        *("ci github base", "ci github history", "ci github regression-issues"),
+        *("ci sources fetch", "release build ../draft", "release prove draft", "ci github release"),
+        *("ci github toolchains", "ci github release-files"),
+    }

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.util.process import Command, ProcessRunner
-from workflows.documents import ROOT
-from workflows.loaded import script
+from workflows.documents import ROOT, script
 
 kit = script("kit")
 LOCK = ROOT / "requirements" / "kit.txt"

@@ -13,41 +13,34 @@ from workflows.rules import KIT, OF_DEFAULT_BRANCH, OF_THE_REPOSITORY, RULES, Ru
 
 Placed = tuple[str, str, dict[str, Any]]
 READ = {"contents": "read"}
+ONLY_READ = {
+    "ci": ("checks", "tests"),
+    "size-check": ("device",),
+    "trace-refresh": (
+        *("build", "device", "emulated", "link", "device-functions", "emulated-functions"),
+        "keep-set",
+    ),
+    "nightly-performance": ("device",),
+    "release": ("build", "rebuild", "device", "prove"),
+    "release-kit": ("build", "rebuild", "try"),
+}
+COMMENTS = {**READ, "pull-requests": "write"}
 RIGHTS = {
-    ("ci", "checks"): READ,
-    ("ci", "tests"): READ,
+    **{(name, job_id): READ for name, jobs in ONLY_READ.items() for job_id in jobs},
     ("size-check", "build"): {"actions": "read", **READ},
-    ("size-check", "device"): READ,
-    ("size-check", "verdict"): {"actions": "read", **READ, "pull-requests": "write"},
-    ("size-check", "late"): {**READ, "pull-requests": "write"},
-    ("size-summary", "verdict"): {**READ, "pull-requests": "write"},
+    ("size-check", "verdict"): {"actions": "read", **COMMENTS},
+    ("size-check", "late"): COMMENTS,
+    ("size-summary", "verdict"): COMMENTS,
     ("size-history", "history"): {"contents": "write"},
-    ("trace-refresh", "build"): READ,
-    ("trace-refresh", "device"): READ,
-    ("trace-refresh", "emulated"): READ,
-    ("trace-refresh", "link"): READ,
-    ("trace-refresh", "device-functions"): READ,
-    ("trace-refresh", "emulated-functions"): READ,
-    ("trace-refresh", "keep-set"): READ,
     ("trace-refresh", "propose"): {
-        "actions": "write",
-        "contents": "write",
-        "pull-requests": "write",
+        **dict.fromkeys(("actions", "contents", "pull-requests"), "write")
     },
     ("nightly-performance", "build"): {**READ, "issues": "read"},
-    ("nightly-performance", "device"): READ,
     ("nightly-performance", "report"): {"actions": "read", **READ},
     ("nightly-performance", "history"): {"contents": "write"},
     ("nightly-performance", "issues"): {**READ, "issues": "write"},
-    ("release", "build"): READ,
-    ("release", "rebuild"): READ,
-    ("release", "device"): READ,
-    ("release", "prove"): READ,
     ("release", "attest"): {"attestations": "write", **READ, "id-token": "write"},
     ("release", "publish"): {"contents": "write"},
-    ("release-kit", "build"): READ,
-    ("release-kit", "rebuild"): READ,
-    ("release-kit", "try"): READ,
     ("release-kit", "attest"): {"attestations": "write", "id-token": "write"},
     ("release-kit", "publish"): {"contents": "write"},
 }
@@ -613,9 +606,10 @@ def test_it_stands_there(path: str, expected: Any) -> None:
 
 @pytest.mark.parametrize(("name", "job"), DEVICE_JOBS, ids=[" ".join(job) for job in ON_DEVICES])
 class TestDeviceJobs:
-    def test_labels_and_environment(self, name: str, job: dict[str, Any]) -> None:
+    def test_labels_environment_and_group(self, name: str, job: dict[str, Any]) -> None:
         assert job["runs-on"] == ["self-hosted", "megtrim", "${{ matrix.class }}"]
         assert job["environment"] == "megtrim-devices"
+        assert "${{ matrix.artifact }}" in job["concurrency"]["group"]
 
     def test_never_for_a_fork(self, name: str, job: dict[str, Any]) -> None:
         guard = {
@@ -631,30 +625,17 @@ class TestDeviceJobs:
             f"{jobs} != '' && {jobs} != '0' && {before[job['needs']]}{guard[name]}"
         )
 
-    def test_nothing_of_the_project(self, name: str, job: dict[str, Any]) -> None:
-        checkouts = [s["with"] for s in job["steps"] if s.get("uses", "").startswith("actions/")]
+    def test_nothing_of_the_project_and_no_secrets(self, name: str, job: dict[str, Any]) -> None:
+        first, kit, evidence = job["steps"]
+        given = evidence["with"]
 
-        assert checkouts == [KIT]
-        assert [step["name"] for step in job["steps"][:2]] == [
-            "Know the event and the kit",
-            "Check out the kit",
-        ]
-        assert len(job["steps"]) == 3
-        assert job["steps"][2]["uses"] == "./kit/.github/actions/evidence"
-        given = job["steps"][2]["with"]
+        assert (first["name"], kit["name"]) == ("Know the event and the kit", "Check out the kit")
+        assert kit["with"] == KIT
+        assert evidence["uses"] == "./kit/.github/actions/evidence"
         assert given["sha256"] == f"${{{{ needs.{job['needs']}.outputs.bundle-sha256 }}}}"
         assert given["bundle"] == f"${{{{ needs.{job['needs']}.outputs.bundle }}}}"
-
-    def test_no_secrets(self, name: str, job: dict[str, Any]) -> None:
-        first, kit, *steps = job["steps"]
-        assert kit["with"] == KIT
-        rest = {**job, "steps": [first, *steps]}
-        assert not re.search(r"secrets\b|github\.token|GITHUB_TOKEN", repr(rest))
-        assert job["permissions"] == READ
-
-    def test_a_running_device_is_never_cut_off(self, name: str, job: dict[str, Any]) -> None:
-        assert job["concurrency"]["cancel-in-progress"] == "false"
-        assert "${{ matrix.artifact }}" in job["concurrency"]["group"]
+        rest = repr({**job, "steps": [first, evidence]})
+        assert not re.search(r"secrets\b|github\.token|GITHUB_TOKEN", rest)
 
     def test_no_other_job_is_on_a_machine_of_the_team(self, name: str, job: dict[str, Any]) -> None:
         others = {
@@ -682,7 +663,7 @@ def test_evidence_knows_no_token_and_sweeps() -> None:
             assert step["env"]["SHA256"] == "${{ inputs.sha256 }}"
 
 
-def test_hosted_jobs_give_way_to_a_newer_push() -> None:
+def test_all_but_devices_and_writers_give_way_to_a_newer_push() -> None:
     staying = {
         (_stem(document), job_id)
         for document in workflows()
@@ -691,15 +672,10 @@ def test_hosted_jobs_give_way_to_a_newer_push() -> None:
     }
 
     assert staying == {
-        ("size-check", "device"),
-        ("trace-refresh", "device"),
-        ("trace-refresh", "device-functions"),
-        ("trace-refresh", "propose"),
-        ("nightly-performance", "device"),
-        ("nightly-performance", "history"),
-        ("nightly-performance", "issues"),
-        ("size-history", "history"),
-        *(("release", "device"), ("release", "attest"), ("release", "publish")),
+        *ON_DEVICES,
+        *(("trace-refresh", "propose"), ("size-history", "history")),
+        *(("nightly-performance", "history"), ("nightly-performance", "issues")),
+        *(("release", "attest"), ("release", "publish")),
         *(("release-kit", "attest"), ("release-kit", "publish")),
     }
 
