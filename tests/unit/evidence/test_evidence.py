@@ -22,6 +22,7 @@ from megtrim.evidence.evidence import (
     read_evidence,
     read_folders,
 )
+from megtrim.evidence.fields import EarlyExit, parse_ending
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.util.errors import InputError
@@ -363,3 +364,29 @@ def test_a_document_is_bounded_plain_text(tmp_path: Path, monkeypatch: pytest.Mo
     path.symlink_to(tmp_path)
     with pytest.raises(InputError, match="found a link, expected a plain file"):
         read_evidence(tmp_path)
+
+
+ENDING = EarlyExit(exit=2, message="megtrim.yaml: no models", hint="add one")
+
+
+def test_an_ending_comes_back_as_it_went() -> None:
+    what = {"exit": 2, "message": "megtrim.yaml: no models", "hint": "add one"}
+    text = json.dumps({"version": 2, "config": "megtrim.yaml", **what}, indent=1) + "\n"
+
+    assert dump(ENDING) == text
+    assert parse_ending(text, source="x") == ENDING
+    assert str(ENDING) == "megtrim.yaml: no models\n  add one"
+    assert str(EarlyExit(exit=3, message="no space", hint="")) == "no space"
+
+
+@pytest.mark.parametrize(
+    ("status", "fits"), [*((each, True) for each in (1, 2, 3, 70, 130)), (0, False), (4, False)]
+)
+def test_a_good_ending_is_none(status: int, *, fits: bool) -> None:
+    """A run that left no verdict and exits 0 would open the gate."""
+    text = dump(ENDING).replace('"exit": 2', f'"exit": {status}')
+    if fits:
+        assert parse_ending(text, source="ending.json").exit == status
+        return
+    with pytest.raises(InputError, match="exit: found"):
+        parse_ending(text, source="ending.json")

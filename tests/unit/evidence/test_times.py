@@ -99,16 +99,11 @@ def test_two_jobs_bring_their_parts(tmp_path: Path) -> None:
     assert choose(tmp_path, OTHER).result == SLOW
 
 
-def test_the_same_twice_is_one(tmp_path: Path) -> None:
+def test_the_same_twice_is_one_and_two_different_results_are_none(tmp_path: Path) -> None:
     write_times(tmp_path / "1", record())
     shutil.copytree(tmp_path / "1", tmp_path / "2")
-
     assert choose(tmp_path).result == contest_result()
-
-
-def test_two_different_results_are_none(tmp_path: Path) -> None:
-    write_times(tmp_path / "1", record())
-    write_times(tmp_path / "2", record(result=SLOW))
+    write_times(tmp_path / "3", record(result=SLOW))
 
     assert lost(tmp_path) == (
         "two results of it differ, from pixel-6: it is not known which is right"
@@ -132,18 +127,12 @@ def test_a_second_device_delivers_what_the_first_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", EVIDENCE_FAULTS)
-def test_a_fault_costs_its_own_contest_alone(tmp_path: Path, name: str) -> None:
+def test_a_fault_costs_its_own_contest_alone_and_hides_no_result(tmp_path: Path, name: str) -> None:
     fault, reason = EVIDENCE_FAULTS[name]
     fault(tmp_path / "bad")
 
     assert reason in lost(tmp_path)
-
-
-@pytest.mark.parametrize("name", EVIDENCE_FAULTS)
-def test_a_fault_does_not_hide_a_result(tmp_path: Path, name: str) -> None:
-    EVIDENCE_FAULTS[name][0](tmp_path / "bad")
     write_times(tmp_path / "good", record())
-
     assert choose(tmp_path) == TimedContest(device=PHONE, entry="pixel-6", result=contest_result())
 
 
@@ -155,20 +144,15 @@ def write_skipped(folder: Path) -> None:
     write_evidence(folder, written(evidence(row, purpose=JobPurpose.TIME)))
 
 
-def test_a_device_says_what_its_cpu_does_not_have(tmp_path: Path) -> None:
+def test_a_device_says_what_its_cpu_does_not_have_and_nothing_else(tmp_path: Path) -> None:
+    """A device could get out of everything in this way."""
     write_skipped(tmp_path / "1")
     found = choose(tmp_path, cpu_features=("avx2",))
     assert (found.result, found.skipped) == (None, f"pixel-6: {LACKING}")
+    assert lost(tmp_path) == f"pixel-6: {LACKING}"
 
     write_times(tmp_path / "2", record())
     assert choose(tmp_path, cpu_features=("avx2",)).result == contest_result()
-
-
-def test_nothing_else_is_skipped(tmp_path: Path) -> None:
-    """A device could get out of everything in this way."""
-    write_skipped(tmp_path / "1")
-
-    assert lost(tmp_path) == f"pixel-6: {LACKING}"
 
 
 @pytest.mark.parametrize("day", ["2027-01-30", "2027-02-01"])
@@ -189,16 +173,12 @@ def test_a_night_has_two_days(tmp_path: Path, day: str) -> None:
 def test_a_device_that_did_not_come_is_reported(
     tmp_path: Path, pending: PendingReason, said: str
 ) -> None:
+    if pending is PendingReason.FORK:
+        # Forks run no device jobs, so what comes from one is not genuine.
+        write_times(tmp_path / "1", record())
     assert lost(tmp_path, pending=pending).startswith(said)
     if pending is not PendingReason.FORK:
         assert choose(tmp_path, OTHER, pending=pending).result == contest_result()
-
-
-def test_a_fork_brings_nothing_that_counts(tmp_path: Path) -> None:
-    """Forks run no device jobs, so what comes from one is not genuine."""
-    write_times(tmp_path / "1", record())
-
-    assert lost(tmp_path, pending=PendingReason.FORK).startswith("a pull request from a fork")
 
 
 def test_every_attempt_of_a_lost_device_is_reported(tmp_path: Path) -> None:

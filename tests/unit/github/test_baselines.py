@@ -407,14 +407,9 @@ def test_misshapen_entries_are_passed_over(team: Team) -> None:
     assert (found.how, found.warnings) == (MERGE_BASE, ())
 
 
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [(403, "GitHub answered 403"), (404, "GitHub answered 404"), (500, "GitHub answered 500")],
-)
+@pytest.mark.parametrize("status", [403, 404, 500])
 @pytest.mark.parametrize("route", ["/compare/", "/actions/artifacts$"])
-def test_github_that_does_not_answer_is_no_baseline(
-    team: Team, status: int, said: str, route: str
-) -> None:
+def test_github_that_does_not_answer_is_no_baseline(team: Team, status: int, route: str) -> None:
     team.store()
     team.github.fail("GET", route, status=status, times=9)
 
@@ -422,7 +417,7 @@ def test_github_that_does_not_answer_is_no_baseline(
 
     assert (found.how, found.stored.sizes) == (NONE, {})
     assert found.source.startswith("none: GitHub did not answer (GET /repos/acme/phone/")
-    assert said in found.source
+    assert f"GitHub answered {status}" in found.source
     assert found.rebuild == ("" if route == "/compare/" else team.base)
     assert len(found.warnings) == 1
 

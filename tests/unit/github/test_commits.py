@@ -1,5 +1,3 @@
-from datetime import UTC, datetime
-
 import pytest
 
 from megtrim.github.api import Api
@@ -12,13 +10,8 @@ from unit.github.support import asking
 
 
 @pytest.fixture
-def repository(github: GithubDouble) -> Repository:
-    return github.repository("acme/phone", now=datetime(2027, 1, 31, 2, 3, 4, tzinfo=UTC))
-
-
-@pytest.fixture
 def api(github: GithubDouble, repository: Repository) -> Api:
-    return asking(github.url, token=github.token).api
+    return asking(github.url).api
 
 
 def test_a_commit_with_and_without_a_parent(api: Api, repository: Repository) -> None:
@@ -26,7 +19,7 @@ def test_a_commit_with_and_without_a_parent(api: Api, repository: Repository) ->
     second = repository.commit({"a": "2"}, branch="main")
 
     assert fetch_commit(api, "acme/phone", second) == MeasuredCommit(
-        sha=second, parent=first, committed_at="2027-01-31T02:03:04Z"
+        sha=second, parent=first, committed_at="2027-01-31T12:00:00Z"
     )
     assert fetch_commit(api, "acme/phone", first).parent == ""
 
@@ -35,7 +28,7 @@ def test_a_run_begins_once(api: Api, repository: Repository) -> None:
     run = repository.run(repository.commit({"a": "1"}, branch="main"))
     repository.runs[run]["run_attempt"] = 2
 
-    assert fetch_start(api, "acme/phone", run) == "2027-01-31T02:03:04Z"
+    assert fetch_start(api, "acme/phone", run) == "2027-01-31T12:00:00Z"
 
 
 @pytest.mark.parametrize("time", ["", "yesterday", "2027-01-31T02:03:04+01:00", None])

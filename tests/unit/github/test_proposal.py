@@ -116,19 +116,14 @@ def test_files_of_scenarios_that_are_gone_are_removed(team: Team) -> None:
 
 
 def test_the_same_proposal_again_changes_nothing(team: Team) -> None:
-    first = team.propose()
+    """GitHub keeps what was edited in a browser with other ends of lines."""
+    first = team.propose(body="One.\n\nTwo.\n")
+    assert team.propose(body="One.\n\nTwo.\n") == replace(first, outcome=ProposalResult.CURRENT)
+    team.repository.pulls[1]["body"] = "One.\r\n\r\nTwo."
     team.github.journal.clear()
 
-    assert team.propose() == replace(first, outcome=ProposalResult.CURRENT)
+    assert team.propose(body="One.\n\nTwo.\n") == replace(first, outcome=ProposalResult.CURRENT)
     assert team.writes() == []
-
-
-def test_ends_of_lines_are_no_difference(team: Team) -> None:
-    """GitHub keeps what was edited in a browser with other ends of lines."""
-    team.propose(body="One.\n\nTwo.\n")
-    team.repository.pulls[1]["body"] = "One.\r\n\r\nTwo."
-
-    assert team.propose(body="One.\n\nTwo.\n").outcome is ProposalResult.CURRENT
 
 
 def test_another_keep_set_replaces_the_commit(team: Team) -> None:
@@ -152,22 +147,16 @@ def test_another_keep_set_replaces_the_commit(team: Team) -> None:
     ]
 
 
-def test_a_base_that_moved_on_is_followed(team: Team) -> None:
+@pytest.mark.parametrize(("branch", "text"), [("main", b"b"), (BRANCH, b"a")])
+def test_a_base_is_followed_and_a_commit_of_someone_replaced(
+    team: Team, branch: str, text: bytes
+) -> None:
     team.propose()
-    later = team.repository.commit({"a.txt": "b"}, branch="main")
+    later = team.repository.commit({"a.txt": "b"}, branch=branch)
 
     assert team.propose().outcome is ProposalResult.UPDATED
-    assert team.proposed.parents == (later,)
-    assert team.proposed.files["a.txt"] == b"b"
-
-
-def test_a_commit_of_someone_on_the_branch_is_replaced(team: Team) -> None:
-    team.propose()
-    team.repository.commit({"a.txt": "mine"}, branch=BRANCH)
-
-    assert team.propose().outcome is ProposalResult.UPDATED
-    assert team.proposed.parents == (team.base,)
-    assert team.proposed.files["a.txt"] == b"a"
+    assert team.proposed.parents == (later if branch == "main" else team.base,)
+    assert team.proposed.files["a.txt"] == text
 
 
 def test_a_merge_on_the_branch_is_replaced(team: Team) -> None:

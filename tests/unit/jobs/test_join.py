@@ -79,12 +79,8 @@ def only(what: DeviceFindings) -> Check:
     return checks(what)[f"device:{RESNET}"]
 
 
-def ran(found: EvidenceResult, **changes: Any) -> Evidence:
-    return evidence(found, **changes)
-
-
 def test_a_proof_now_passes() -> None:
-    assert only(seen(ran(result(time_s=2.5)))) == Check(
+    assert only(seen(evidence(result(time_s=2.5)))) == Check(
         id=f"device:{RESNET}",
         kind=CheckKind.DEVICE,
         subject=RESNET,
@@ -97,7 +93,7 @@ def test_a_proof_now_passes() -> None:
 
 
 def test_a_trap_on_a_device_fails() -> None:
-    joined = join(failing(), seen(ran(TRAP)))[0]
+    joined = join(failing(), seen(evidence(TRAP)))[0]
     check = next(check for check in joined.checks if check.id == f"device:{RESNET}")
 
     assert check.status is CheckStatus.FAIL
@@ -134,7 +130,7 @@ def test_a_stand_in_that_failed_gives_way_to_the_device() -> None:
         f"device:{RESNET}"
     ]
 
-    proven_ = join(build, seen(ran(result())))[0]
+    proven_ = join(build, seen(evidence(result())))[0]
     (check,) = (check for check in proven_.checks if check.id == f"device:{RESNET}")
     assert (check.status, check.text[:8]) == (CheckStatus.PASS, "pixel-6:")
 
@@ -148,7 +144,7 @@ def test_a_stand_in_that_failed_gives_way_to_the_device() -> None:
 
 def test_a_joined_verdict_is_not_joined_again() -> None:
     """A trap that a device saw would else give way to silence."""
-    joined = join(passing(), seen(ran(TRAP)))[0]
+    joined = join(passing(), seen(evidence(TRAP)))[0]
 
     with pytest.raises(InputError, match=r"holds device:.* already: it is a joined one") as caught:
         join(joined, seen())
@@ -159,7 +155,7 @@ def test_a_joined_verdict_is_not_joined_again() -> None:
     "status", [each for each in CheckStatus if each is not CheckStatus.INFRASTRUCTURE]
 )
 def test_any_word_of_a_device_reports_a_joined_verdict(status: CheckStatus) -> None:
-    [*_, check] = join(passing(), seen(ran(result())))[0].checks
+    [*_, check] = join(passing(), seen(evidence(result())))[0].checks
     device_check = replace(check, id="device:x", kind=CheckKind.DEVICE, status=status)
 
     checks = (*passing().checks, device_check)
@@ -171,7 +167,7 @@ def test_any_word_of_a_device_reports_a_joined_verdict(status: CheckStatus) -> N
 
 @pytest.mark.parametrize("status", [ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED])
 def test_a_dead_device_is_no_failure_of_the_product(status: ScenarioStatus) -> None:
-    what = seen(ran(result(status=status, text="the phone is gone")))
+    what = seen(evidence(result(status=status, text="the phone is gone")))
 
     assert only(what).status is CheckStatus.INFRASTRUCTURE
     assert only(what).text == "device verification pending: pixel-6: the phone is gone"
@@ -183,9 +179,9 @@ def left_out() -> Bundle:
     return bundle(scenarios=(), proven=(proven(RESNET),))
 
 
-PASSES = ran(result())
-TRAPPED = ran(TRAP)
-LOST = ran(result(status=ScenarioStatus.INFRASTRUCTURE, text="the phone is gone", outputs=()))
+PASSES = evidence(result())
+TRAPPED = evidence(TRAP)
+LOST = evidence(result(status=ScenarioStatus.INFRASTRUCTURE, text="the phone is gone", outputs=()))
 HOT = Conditions(before=Reading(), after=Reading(thermal_status=1))
 ASKED = (scenario(id=RESNET),)
 TWO = bundle(scenarios=ASKED, devices=(device(), device(name="a-phone")))
@@ -194,7 +190,7 @@ EQUAL = "outputs equal to the last bit (1 tensor, 40 bytes)"
 
 def on(name: str, kind: str = "local", found: EvidenceResult | None = None) -> Evidence:
     facts = {"cpu": "max"} if kind == "qemu" else {}
-    return ran(found or result(), device=DeviceIdentity(name=name, kind=kind, facts=facts))
+    return evidence(found or result(), device=DeviceIdentity(name=name, kind=kind, facts=facts))
 
 
 def proven_before(*entries: Evidence, **changes: Any) -> dict[str, Any]:
@@ -212,9 +208,14 @@ NO_RUNNER = "no runner with the labels self-hosted, megtrim, any took the job wi
 @pytest.mark.parametrize(
     ("found", "changes", "status", "text"),
     [
-        ((ran(result(conditions=HOT)),), {}, PASS, f"pixel-6: {EQUAL}; time not valid: throttled"),
+        (
+            (evidence(result(conditions=HOT)),),
+            {},
+            PASS,
+            f"pixel-6: {EQUAL}; time not valid: throttled",
+        ),
         *(
-            ((ran(result(status=status)),), {}, FAIL, "pixel-6: ")
+            ((evidence(result(status=status)),), {}, FAIL, "pixel-6: ")
             for status in (ScenarioStatus.PARITY, ScenarioStatus.ENGINE_ERROR, ScenarioStatus.TRACE)
         ),
         # Several phones may have the properties that an entry names; others are not it.
@@ -255,10 +256,10 @@ NO_RUNNER = "no runner with the labels self-hosted, megtrim, any took the job wi
             for found in ((first, second), (second, first))
         ),
         # What is of another build says nothing, nor does a trace.
-        ((ran(result(binding=OTHER_BINDING)),), {}, UNVERIFIED, OTHER_BUILD),
-        ((ran(replace(TRAP, binding=OTHER_BINDING)),), {}, UNVERIFIED, OTHER_BUILD),
+        ((evidence(result(binding=OTHER_BINDING)),), {}, UNVERIFIED, OTHER_BUILD),
+        ((evidence(replace(TRAP, binding=OTHER_BINDING)),), {}, UNVERIFIED, OTHER_BUILD),
         (
-            (ran(result(trace="9" * 64, outputs=()), purpose=JobPurpose.TRACE),),
+            (evidence(result(trace="9" * 64, outputs=()), purpose=JobPurpose.TRACE),),
             *({}, UNVERIFIED, NO_RESULT),
         ),
         (
@@ -272,7 +273,7 @@ NO_RUNNER = "no runner with the labels self-hosted, megtrim, any took the job wi
         ((TRAPPED,), {"pending": PendingReason.FORK}, FAIL, "pixel-6: it trapped"),
         # A failure counts however old it is, and a pass next to one that is too old.
         *(
-            ((PASSES, ran(TRAP, day=day)), {}, FAIL, "pixel-6: it trapped")
+            ((PASSES, evidence(TRAP, day=day)), {}, FAIL, "pixel-6: it trapped")
             for day in ("2025-12-27", "2099-01-01")
         ),
         ((evidence(day="2025-12-27"), PASSES), {}, PASS, "pixel-6: "),
@@ -351,7 +352,7 @@ def test_silence_is_shown_with_its_reason_and_what_to_do(
 
 def test_all_attempts_are_shown() -> None:
     attempts = ("pixel-6: link lost while pushing", "pixel-7: it did not boot")
-    died = ran(
+    died = evidence(
         result(
             status=ScenarioStatus.INFRASTRUCTURE,
             text="it did not boot (attempt 2 of 2)",
@@ -397,7 +398,7 @@ def test_all_attempts_are_shown() -> None:
 def test_the_last_proof_is_shown_and_expires(
     day: str, binding: str, status: CheckStatus, reported: str, silent: bool
 ) -> None:
-    lost = ran(result(status=ScenarioStatus.INFRASTRUCTURE, text="gone"))
+    lost = evidence(result(status=ScenarioStatus.INFRASTRUCTURE, text="gone"))
     found = () if silent else (lost,)
     why = "the device job brought no result of it" if silent else "pixel-6: gone"
     before = proofs(evidence(result(binding=binding), day=day))
@@ -411,7 +412,7 @@ def test_the_last_proof_is_shown_and_expires(
 
 
 def test_scenarios_of_classes_without_a_runner_have_no_check() -> None:
-    found = checks(seen(ran(result())))
+    found = checks(seen(evidence(result())))
     none = bundle(devices=(device(runner=False),), scenarios=())
 
     assert sorted(found) == [f"device:{MOBILENET}", f"device:{RESNET}"]
@@ -420,7 +421,7 @@ def test_scenarios_of_classes_without_a_runner_have_no_check() -> None:
 
 
 def test_the_verdict_is_decided_again() -> None:
-    what = seen(ran(TRAP), problems=("evidence that cannot be used: x",))
+    what = seen(evidence(TRAP), problems=("evidence that cannot be used: x",))
     joined = join(passing(), what)[0]
 
     assert joined.verdict is VerdictKind.FAIL
@@ -434,7 +435,7 @@ def test_the_verdict_is_decided_again() -> None:
 
 def test_failed_checks_are_counted_again() -> None:
     before = failing()
-    joined = join(before, seen(ran(TRAP)))[0]
+    joined = join(before, seen(evidence(TRAP)))[0]
     failed = sum(check.status is CheckStatus.FAIL for check in joined.checks)
     sizes = before.headline.partition(" failed, ")[2]
 
@@ -507,7 +508,7 @@ def test_a_pass_is_held_to_its_age(day: str, age: str) -> None:
 
 
 def test_a_trap_is_not_dropped_for_a_proof() -> None:
-    what = seen(ran(TRAP), bundle=left_out(), proofs=proofs(evidence()))
+    what = seen(evidence(TRAP), bundle=left_out(), proofs=proofs(evidence()))
     joined, kept = join(passing(), what)
     (check,) = (each for each in joined.checks if each.id == f"device:{RESNET}")
 
@@ -542,7 +543,7 @@ def test_a_pass_is_held_to_the_tolerance(
     tolerance: Tolerance, difference: float, fits: bool
 ) -> None:
     what = bundle(scenarios=(scenario(id=RESNET, tolerance=tolerance),))
-    found = ran(result(outputs=(output(largest_difference=difference),)))
+    found = evidence(result(outputs=(output(largest_difference=difference),)))
 
     if fits:
         assert only(seen(found, bundle=what)).status is CheckStatus.PASS
@@ -559,12 +560,12 @@ def _of_build(**changes: Any) -> Verdict:
 
 def test_a_bundle_of_another_build_is_refused() -> None:
     with pytest.raises(InputError, match="with other programs or files than the verdict's"):
-        join(_of_build(binding="0" * 64), seen(ran(result())))
-    join(_of_build(binding=BINDING), seen(ran(result())))
+        join(_of_build(binding="0" * 64), seen(evidence(result())))
+    join(_of_build(binding=BINDING), seen(evidence(result())))
 
 
 def test_a_pass_of_other_outputs_is_refused() -> None:
     known = OutputResult(name="run0-var9", size_bytes=4, equal=True, largest_difference=0.0)
 
     with pytest.raises(Contradiction, match="came from the build's run or from the device's alone"):
-        join(_of_build(outputs=(known,)), seen(ran(result())))
+        join(_of_build(outputs=(known,)), seen(evidence(result())))

@@ -1,5 +1,5 @@
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +25,6 @@ from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.config.scenarios import all_scenarios
 from megtrim.evidence.bundle import (
     DROPPED,
-    Bundle,
     BundleDevice,
     BundleInput,
     JobPurpose,
@@ -34,13 +33,13 @@ from megtrim.evidence.bundle import (
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.jobs.pack import expect_packable, pack, purpose_of, runner_classes, select
-from megtrim.load_and_run.parity import EXACT, OutputResult, Tolerance
+from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.proof import stage as verify
 from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.trim.stages import functions, profile
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
-from unit.evidence.support import evidence, result
+from unit.evidence.support import evidence, output, result
 from unit.trim.stages.built import (
     CONFIG,
     KEEP,
@@ -85,8 +84,6 @@ def proof(
 def test_what_no_bundle_takes_is_refused_before_anything_is_built(
     tmp_path: Path, committed: bool
 ) -> None:
-    for name in ("good", "long", "elsewhere"):
-        (tmp_path / name).mkdir()
     expect_packable(built(tmp_path / "good", committed=committed))
     long = CONFIG.replace("timeout: 90 s", "timeout: 2 days")
     session = built(tmp_path / "long", config=long, committed=committed)
@@ -159,13 +156,6 @@ def test_without_programs_nothing_is_asked(tmp_path: Path, lacking: str) -> None
     assert bool(select(session, JobPurpose.TRACE, NONE).asked) is (lacking != PLAIN)
 
 
-def test_a_young_proof_needs_no_device(tmp_path: Path) -> None:
-    session = built(tmp_path)
-    selected = select(session, JobPurpose.VERIFY, proof(session))
-
-    assert (ids(selected.asked), ids(selected.proven)) == ([OTHER], [ANY])
-
-
 @pytest.mark.parametrize(
     ("changes", "fresh"),
     [
@@ -174,31 +164,22 @@ def test_a_young_proof_needs_no_device(tmp_path: Path) -> None:
         ({"binding": "0" * 64}, False),
         ({"device": DeviceIdentity(name="former", kind="local", facts={})}, False),
         ({"device": DeviceIdentity(name="board", kind="qemu", facts={})}, False),
-        (
-            {
-                "outputs": (
-                    OutputResult(name="o", size_bytes=4, equal=True, largest_difference=0.5),
-                )
-            },
-            False,
-        ),
+        ({"outputs": (output(largest_difference=0.5),)}, False),
     ],
 )
-def test_an_old_or_another_proof_is_none(
+def test_a_young_proof_needs_no_device_and_another_is_none(
     tmp_path: Path, changes: dict[str, Any], fresh: bool
 ) -> None:
     session = built(tmp_path)
     selected = select(session, JobPurpose.VERIFY, proof(session, **changes))
 
-    assert (ANY in ids(selected.proven)) is fresh
-    assert (ANY in ids(selected.asked)) is not fresh
+    assert ids(selected.proven) == ([ANY] if fresh else [])
+    assert ids(selected.asked) == ([OTHER] if fresh else [ANY, OTHER])
 
 
 @pytest.mark.parametrize("change", ["reduced", "plain", "model", "keep set", "tolerance"])
 def test_a_proof_ends_with_what_it_is_bound_to(tmp_path: Path, change: str) -> None:
-    (tmp_path / "a").mkdir()
     known = proof(built(tmp_path / "a"))
-    (tmp_path / "b").mkdir()
     programs = dict(PROGRAMS)
     if change in ("reduced", "plain"):
         programs[{"reduced": REDUCED, "plain": PLAIN}[change]] += "stderr other\n"
@@ -214,9 +195,7 @@ def test_a_proof_ends_with_what_it_is_bound_to(tmp_path: Path, change: str) -> N
 
 
 def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
     known = proof(built(tmp_path / "a"))
-    (tmp_path / "b").mkdir()
     other = built(tmp_path / "b", programs={PLAIN: PROGRAMS[PLAIN], REDUCED: PROGRAMS[REDUCED]})
 
     assert ids(select(other, JobPurpose.VERIFY, known).proven) == [ANY]
@@ -225,7 +204,7 @@ def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
 def test_a_bundle_reports_each_scenarios_tolerance(tmp_path: Path) -> None:
     own = CONFIG.replace("{name: t,", "{name: t, relative_tolerance: 0.25,")
     session = built(tmp_path, config=f"{own}verify: {{tolerance: 0.5}}\n")
-    packed = pack(session, JobPurpose.VERIFY, EvidenceSet(entries=()), tmp_path / "bundle")
+    packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
     assert {each.id: each.tolerance for each in packed.scenarios} == {
         ANY: Tolerance(absolute=0.5),
@@ -279,10 +258,9 @@ SEARCHES = CONFIG.replace("threads: 2", "fast_run: true").replace(
 
 
 def test_a_search_is_left_to_the_device(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     searching = pack(built(tmp_path / "a", config=SEARCHES), JobPurpose.TRACE, NONE, tmp_path / "1")
     recorded = SEARCHES.replace("fast_run: true", "fast_run: true, algo_cache: c.cache")
+    (tmp_path / "b").mkdir()
     (tmp_path / "b" / "c.cache").write_bytes(b"algorithms")
     cached = pack(built(tmp_path / "b", config=recorded), JobPurpose.TRACE, NONE, tmp_path / "2")
 
@@ -327,8 +305,6 @@ def test_where_an_emulator_reports_all_there_is_no_twin(tmp_path: Path) -> None:
 
 
 def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     one = linked(tmp_path / "a")
     twin = linked(tmp_path / "b", links={**LINKS, "links/probed/load_and_run": "another"})
     bound = select(one, JobPurpose.RECORD, NONE).asked[0][1]
@@ -357,36 +333,32 @@ def test_a_search_is_not_made_where_functions_are_recorded(tmp_path: Path) -> No
     assert (first.search, first.cache) == (False, sha(f"found for {ANY}"))
 
 
-def test_a_link_that_failed_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
-    session = linked(tmp_path)
-    del session.results.done[LINKED]
-    packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
-
-    assert (packed.scenarios, packed.programs) == ((), {})
-
-
-def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
-    session = built(tmp_path)
-    del session.results.done[REDUCED]
-    packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
+@pytest.mark.parametrize(
+    ("make", "failed", "purpose"),
+    [(built, REDUCED, JobPurpose.VERIFY), (linked, LINKED, JobPurpose.RECORD)],
+)
+def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(
+    tmp_path: Path, make: Callable[[Path], Session], failed: str, purpose: JobPurpose
+) -> None:
+    session = make(tmp_path)
+    del session.results.done[failed]
+    packed = pack(session, purpose, NONE, tmp_path / "bundle")
 
     assert (packed.scenarios, packed.proven) == ((), ())
     assert packed.runner_classes() == {"any"}
+    assert purpose is JobPurpose.VERIFY or packed.programs == {}
 
 
 def test_equal_builds_make_equal_bundles(tmp_path: Path) -> None:
-    made: list[Bundle] = []
-    for name in ("a", "b/c"):
-        (tmp_path / name).mkdir(parents=True)
-        made.append(
-            pack(built(tmp_path / name), JobPurpose.VERIFY, NONE, tmp_path / name / "bundle")
-        )
+    one, other = (
+        pack(built(tmp_path / name), JobPurpose.VERIFY, NONE, tmp_path / name / "bundle")
+        for name in ("a", "b/c")
+    )
 
-    assert dump(made[0]) == dump(made[1])
+    assert dump(one) == dump(other)
 
 
 def trims_functions(folder: Path, asked: list[str]) -> Session:
-    folder.mkdir()
     session = built(folder, config=CONFIG + "trim: {level: function}\n")
     finish(session, FUNCTIONS, {"keepset.json": "with functions"})
 

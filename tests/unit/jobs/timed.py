@@ -18,7 +18,6 @@ PERF = (
 
 
 def timed(folder: Path, config: str = PERF, **changes: Any) -> Session:
-    folder.mkdir(exist_ok=True)
     identity = SimpleNamespace(generation=20220507, digest=DIGEST)
     engine = SimpleNamespace(identity=lambda: identity, dialect=lambda: LITE, kept=())
     return changed(built(folder, config=config, **changes), engine=cast("Any", engine))

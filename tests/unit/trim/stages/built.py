@@ -54,6 +54,7 @@ def built(
     devices: Mapping[str, FakeDevice] | None = None,
     **changes: Any,
 ) -> Session:
+    folder.mkdir(parents=True, exist_ok=True)
     base, _ = open_session(folder)
     (folder / "d.npy").write_bytes(b"numbers")
     (folder / "megtrim.yaml").write_text(config, encoding="utf-8")
