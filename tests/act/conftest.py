@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import ziglang
 
+from act import stranger
 from act.driver.forge import Forge, serve_git
 from act.driver.runner import Act
 from act.world import World
@@ -53,14 +54,16 @@ def world(
 ) -> Iterator[World]:
     """A stranger's repository with a pull request that adopts megtrim. Each module has its own.
 
-    A module's ``HISTORY`` says whether sizes join the history there.
+    A module's ``HISTORY`` says whether sizes join the history there, its ``ADOPTED`` is the
+    configuration that the pull request adopts.
     """
     ccache = os.environ.get("CCACHE_DIR") or str(Path.home() / ".cache" / "ccache")
     env = {"CCACHE_DIR": ccache, "MEGTRIM_HOST_RUNS_PROGRAMS": "yes"}
     root = tmp_path_factory.mktemp("forge")
     env |= serve_git(root, tmp_path_factory.mktemp("settings"))
+    config = getattr(request.module, "ADOPTED", stranger.CONFIG)
     history = getattr(request.module, "HISTORY", False)
     with GithubDouble() as double:
-        made = World(Forge(root, act, double, env), history=history)
+        made = World(Forge(root, act, double, env), config, history=history)
         made.begin()
         yield made

@@ -9,11 +9,10 @@ from typing import Any
 
 import yaml
 
-from act.driver.actions import stand_ins
 from act.driver.forge import BAIT, HOSTILE_TITLE
 from act.driver.git import Remote
 from act.driver.journal import Journal
-from act.driver.runner import HOSTED, Act, Run
+from act.driver.runner import HOSTED, Act, Run, stand_ins
 
 CHECKOUT = f"actions/checkout@{'1' * 40}"
 UPLOAD = f"actions/upload-artifact@{'2' * 40}"

@@ -4,23 +4,19 @@ Each step depends on those before it. The engine's plant is larger than what a n
 that few rounds find it on a busy machine.
 """
 
-import os
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from act import stranger
-from act.driver.forge import KIT, STRANGER, Forge, serve_git
-from act.driver.runner import Act, Run
+from act.driver.forge import KIT, STRANGER
+from act.driver.runner import Run
 from act.world import World, content
-from support.github_double import GithubDouble
 
-CONFIG = stranger.CONFIG.replace(
+ADOPTED = stranger.CONFIG.replace(
     "  - {name: desk, qemu_cpu: max}\n",
     "  - {name: desk, qemu_cpu: max}\n  - {name: attic, qemu_cpu: max}\n",
 ).replace(
@@ -40,19 +36,9 @@ JOBS = dict.fromkeys(
 
 
 @pytest.fixture(scope="module")
-def team(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    root = tmp_path_factory.mktemp("forge")
-    settings = tmp_path_factory.mktemp("settings")
-    env = {
-        "CCACHE_DIR": os.environ.get("CCACHE_DIR") or str(Path.home() / ".cache" / "ccache"),
-        "MEGTRIM_HOST_RUNS_PROGRAMS": "yes",
-        **serve_git(root, settings),
-    }
-    with GithubDouble() as double:
-        world = World(Forge(root, act, double, env), CONFIG)
-        world.begin()
-        world.forge.merge(world.adopted)
-        yield world
+def team(world: World) -> World:
+    world.forge.merge(world.adopted)
+    return world
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from act.driver.actions import stand_ins
 from act.driver.forge import KIT, Forge
-from act.driver.runner import HOSTED, Act, Run
+from act.driver.runner import HOSTED, Act, Run, stand_ins
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from workflows.documents import script

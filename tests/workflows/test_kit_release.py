@@ -93,28 +93,24 @@ def test_a_changelog_that_does_not_fit_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("version", "status"), [("0.1.0", 1), ("1", 2), ("v0.2.0", 2), ("0.2.0 ", 2)]
+    ("version", "changes", "status", "said"),
+    [
+        ("0.1.0", CHANGES, 1, "has a section 0"),
+        *((version, CHANGES, 2, "expected") for version in ("1", "v0.2.0", "0.2.0 ")),
+        # A version that was withdrawn is still one.
+        ("0.1.0", CHANGES.replace("-11-21", "-11-21 [YANKED]"), 1, "has a section 0"),
+        ("0.2.0", CHANGES.replace("- Something", "Something"), 1, "nothing under"),
+    ],
 )
-def test_what_cannot_be_cut_changes_nothing(checkout: Path, version: str, status: int) -> None:
-    with pytest.raises(kit_release.kit.Refusal) as caught:
+def test_what_cannot_be_cut_changes_nothing(
+    checkout: Path, version: str, changes: str, status: int, said: str
+) -> None:
+    path = checkout / "CHANGELOG.md"
+    path.write_text(changes, encoding="utf-8")
+    with pytest.raises(kit_release.kit.Refusal, match=said) as caught:
         kit_release.cut(checkout, version, DAY)
     assert caught.value.rc == status
-    assert (checkout / "CHANGELOG.md").read_text(encoding="utf-8") == CHANGES
-
-
-def test_nothing_to_release_is_refused(checkout: Path) -> None:
-    kit_release.cut(checkout, "0.2.0", DAY)
-
-    with pytest.raises(kit_release.Refused, match="nothing under"):
-        kit_release.cut(checkout, "0.3.0", DAY)
-
-
-def test_a_version_that_was_withdrawn_is_still_one(checkout: Path) -> None:
-    path = checkout / "CHANGELOG.md"
-    path.write_text(CHANGES.replace("-11-21", "-11-21 [YANKED]"), encoding="utf-8")
-
-    with pytest.raises(kit_release.Refused, match="has a section 0"):
-        kit_release.cut(checkout, "0.1.0", DAY)
+    assert path.read_text(encoding="utf-8") == changes
 
 
 def test_notes_lead_to_the_pages_of_their_version() -> None:
@@ -150,7 +146,7 @@ def test_two_builds_are_equal(tmp_path: Path, processes: ProcessRunner) -> None:
     assert processes.run(Command(argv=sums, cwd=tmp_path / "one", timeout_s=60)).ok
 
 
-def test_what_differs_is_named(tmp_path: Path) -> None:
+def test_what_differs_is_named_and_two_empty_builds_are_none(tmp_path: Path) -> None:
     for folder, names in (("one", "ab"), ("two", "abc")):
         (tmp_path / folder).mkdir()
         for name in names:
@@ -158,11 +154,9 @@ def test_what_differs_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(kit_release.Refused, match=r"the two builds differ: b, c$"):
         kit_release.compare(tmp_path / "one", tmp_path / "two")
-
-
-def test_two_empty_builds_are_none(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
     with pytest.raises(kit_release.Refused):
-        kit_release.compare(tmp_path, tmp_path)
+        kit_release.compare(tmp_path / "none", tmp_path / "none")
 
 
 def test_what_builds_is_pinned_as_elsewhere() -> None:

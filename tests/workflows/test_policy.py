@@ -336,6 +336,7 @@ PUSH_TO_DEFAULT = (
 )
 SAME_REPOSITORY = "github.event.pull_request.head.repo.full_name == github.repository"
 OTHER_REPOSITORY = SAME_REPOSITORY.replace("==", "!=")
+CONFIG, REF, RUN = (f"${{{{ {of} }}}}" for of in ("inputs.config", "github.ref", "github.run_id"))
 GATE = "kit/.venv/bin/megtrim ci gate report"
 HISTORY = "${{ inputs.history || format('perf-history{0}', steps.set-up.outputs.suffix) }}"
 OWN_GROUP = "${{ inputs.pull-request || github.event.pull_request.number || github.run_id }}"
@@ -414,14 +415,11 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
         ("size-check | verdict | last | with | annotated", None),
         ("size-check | late | last | with | annotated", output("verdict", "report")),
         # A refresh by hand on a branch must not end the weekly one; a branch has one writer.
-        (
-            "trace-refresh | propose | concurrency | group",
-            "megtrim-refresh-propose-${{ inputs.config }}",
-        ),
+        ("trace-refresh | propose | concurrency | group", f"megtrim-refresh-propose-{CONFIG}"),
         *(
             (
                 f"trace-refresh | {job_id} | concurrency | group",
-                f"megtrim-{group}-${{{{ inputs.config }}}}-${{{{ github.ref }}}}",
+                f"megtrim-{group}-{CONFIG}-{REF}",
             )
             for job_id, group in (
                 *(("build", "refresh-build"), ("link", "refresh-link")),
@@ -434,7 +432,7 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
         *(
             (
                 f"size-check | {job_id} | concurrency | group",
-                f"megtrim-{group}-${{{{ inputs.config }}}}-{OWN_GROUP}",
+                f"megtrim-{group}-{CONFIG}-{OWN_GROUP}",
             )
             for job_id, group in (
                 *(("build", "build"), ("verdict", "verdict"), ("late", "late")),
@@ -491,10 +489,7 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
             "megtrim-night-history-${{ inputs.history || inputs.config }}",
         ),
         # Two nights at once would open two issues for one scenario.
-        (
-            "nightly-performance | issues | concurrency | group",
-            "megtrim-night-issues-${{ inputs.config }}",
-        ),
+        ("nightly-performance | issues | concurrency | group", f"megtrim-night-issues-{CONFIG}"),
         *(
             (f"nightly-performance | {job_id} | #Download the {what} | with | artifact-ids", ref)
             for job_id, what, ref in (
@@ -505,10 +500,7 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
             )
         ),
         # Of three in one group, GitHub would cancel the one that waits: its commit would be lost.
-        (
-            "size-history | history | concurrency | group",
-            "megtrim-size-history-${{ inputs.config }}-${{ github.run_id }}",
-        ),
+        ("size-history | history | concurrency | group", f"megtrim-size-history-{CONFIG}-{RUN}"),
         ("size-history | history | if", PUSH_TO_DEFAULT),
         # A pull request cannot say what the next one is measured against.
         ("conclude | #Keep the baseline | if", PUSH_TO_DEFAULT),
@@ -580,10 +572,7 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
             ),
         ),
         # The second run of a tag waits, and finds what the first one made.
-        (
-            "release | publish | concurrency | group",
-            "megtrim-release-publish-${{ inputs.config }}-${{ github.ref }}",
-        ),
+        ("release | publish | concurrency | group", f"megtrim-release-publish-{CONFIG}-{REF}"),
         # A path that enters the bytes shows in another folder.
         ("release | build | #Write the draft | working-directory", "project"),
         ("release | rebuild | #Write the draft | working-directory", "project-in-another-folder"),
@@ -839,15 +828,10 @@ def test_callers_learn_what_came_out(name: str) -> None:
             assert step_id in {step.get("id") for step in document.jobs[job_id]["steps"]}
 
 
-def test_every_checkout_of_the_project_may_have_large_files() -> None:
+def test_checkouts_of_the_project_may_have_large_files_and_fetch_no_submodules() -> None:
     assert len(OF_THE_PROJECT) >= 9
     assert {given.get("lfs") for _, _, given in OF_THE_PROJECT} == {"${{ inputs.lfs }}"}
-
-
-def test_no_checkout_fetches_submodules() -> None:
-    asked = [step for *_, step in _all_steps(uses="actions/") if "submodules" in step["with"]]
-
-    assert asked == []
+    assert [step for *_, step in _all_steps(uses="actions/") if "submodules" in step["with"]] == []
 
 
 def test_a_release_is_built_without_caches() -> None:

@@ -11,10 +11,9 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import Any
 
-from act.driver.actions import stand_ins
 from act.driver.git import Remote, copy_tree
 from act.driver.journal import Job
-from act.driver.runner import DEVICE, HOSTED, Act, Run
+from act.driver.runner import DEVICE, HOSTED, Act, Run, stand_ins
 from support.github_double import GithubDouble
 from support.github_state import FORK_ID, Commit, Repository
 from support.megtrim_cli import ROOT

@@ -1,6 +1,7 @@
 """One run of act: the command line, the deadline, and what it left."""
 
 import os
+import re
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ DEADLINE_S = 1200.0
 """The first run with zig compiles its C and C++ libraries, which a slow machine does in minutes."""
 HOSTED = "ubuntu-24.04"
 DEVICE = "self-hosted"
+STAND_INS = Path(__file__).parents[1] / "actions"
+_USES = re.compile(r"uses:\s*([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)(/[^@\s]*)?@([0-9a-f]{40})\b")
 _FOREIGN = ("GITHUB_", "RUNNER_", "ACTIONS_", "GIT_", "MEGTRIM_", "PYTEST_", "CCACHE_", "COV_")
 _FOREIGN_NAMES = ("CI", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "NODE_OPTIONS")
 
@@ -109,6 +112,21 @@ class Act:
             wall_s=done.wall_s,
             log=log,
         )
+
+
+def stand_ins(*trees: Path) -> tuple[str, ...]:
+    """Say which stand-in takes the place of which action, by the pins that workflows write."""
+    found = {
+        (match.group(1), match.group(3))
+        for tree in trees
+        for file in sorted((tree / ".github").rglob("*.yml"))
+        for match in _USES.finditer(file.read_text(encoding="utf-8"))
+    }
+    return tuple(
+        f"--local-repository={action}@{sha}={STAND_INS / action.partition('/')[2]}"
+        for action, sha in sorted(found)
+        if action.startswith("actions/")
+    )
 
 
 def _clean(env: Mapping[str, str]) -> dict[str, str]:

@@ -80,19 +80,17 @@ def test_a_committed_keep_set_that_does_not_fit_is_accepted_and_committed(
     assert "--accept" not in suggest_for_scenario(kind, TRACED)
 
 
-def test_everything_without_in_the_committed_file_ends_the_same_way() -> None:
+def test_what_else_a_committed_file_does_not_fit_ends_the_same_way() -> None:
+    """An automatic toolchain may have found another compiler."""
+    other_link = suggest_for_other_link(COMMITTED)
+
     assert suggest_for_keep_set(COMMITTED).endswith(WAY_OUT)
     assert suggest_for_probe(COMMITTED) == (
         f"if people may run it so, add it to trim/a.yaml as a scenario and {WAY_OUT}"
     )
-
-
-def test_an_automatic_toolchain_may_have_found_another_compiler() -> None:
-    said = suggest_for_other_link(COMMITTED)
-
-    assert WAY_OUT in said
-    assert "pip install ziglang" in said
-    assert said.endswith("name one as toolchain.kind, for all machines")
+    assert WAY_OUT in other_link
+    assert "pip install ziglang" in other_link
+    assert other_link.endswith("name one as toolchain.kind, for all machines")
 
 
 @pytest.mark.parametrize("invocation", [COMMITTED, TRACED])
