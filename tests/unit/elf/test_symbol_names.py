@@ -4,19 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.symbol_names import (
-    MAX_NAME,
-    brief,
-    fold,
-    identifiers,
-    is_linkable,
-    is_local_name,
-    iter_names,
-    readable,
-    without_arguments,
-)
+from megtrim.elf import symbol_names
 
-LONGEST = "a" * MAX_NAME
+LONGEST = "a" * symbol_names.MAX_NAME
 FINE = ("main", "_ZN3mgb3fooEv", "_ZZ4mainENK3$_0clEv", "f.constprop.0", ".Lx", "$x", LONGEST)
 BREAKS_OUT = (
     *("", "0f", 'f"', "f g", "f\n", "f;", "f=g", "f*", "f\\", "f\0", "f@V1", "fü", "é"),
@@ -26,7 +16,7 @@ BREAKS_OUT = (
 
 @pytest.mark.parametrize("name", FINE + BREAKS_OUT)
 def test_names_that_a_script_can_hold(name: str) -> None:
-    assert is_linkable(name) is (name in FINE)
+    assert symbol_names.is_linkable(name) is (name in FINE)
 
 
 LOCAL = (
@@ -46,7 +36,7 @@ SHARED = (
 
 @pytest.mark.parametrize("name", LOCAL + SHARED)
 def test_names_that_no_other_file_can_say(name: str) -> None:
-    assert is_local_name(name) is (name in LOCAL)
+    assert symbol_names.is_local_name(name) is (name in LOCAL)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +53,7 @@ def test_names_that_no_other_file_can_say(name: str) -> None:
     ],
 )
 def test_how_people_read_a_name(name: str, said: str) -> None:
-    assert readable(name) == said
+    assert symbol_names.readable(name) == said
 
 
 @pytest.mark.parametrize(
@@ -88,7 +78,7 @@ def test_how_people_read_a_name(name: str, said: str) -> None:
     ],
 )
 def test_a_name_without_its_arguments(said: str, short: list[str]) -> None:
-    assert list(without_arguments(said)) == short
+    assert list(symbol_names.without_arguments(said)) == short
 
 
 @pytest.mark.parametrize(
@@ -105,7 +95,7 @@ def test_a_name_without_its_arguments(said: str, short: list[str]) -> None:
     ],
 )
 def test_a_long_name_is_shown_without_what_its_brackets_hold(said: str, shown: str) -> None:
-    assert brief(said).removeprefix("(anonymous namespace)::") == shown
+    assert symbol_names.brief(said).removeprefix("(anonymous namespace)::") == shown
 
 
 def test_a_name_that_unfolds_without_bounds_stays_as_it_is() -> None:
@@ -115,18 +105,21 @@ def test_a_name_that_unfolds_without_bounds_stays_as_it_is() -> None:
     name = f"_Z4helpSt4pairIiiE{pairs}"
     started = time.process_time()
 
-    assert readable(name) == name
-    assert readable("_Z4helpSt4pairIiiES0_") == "help(std::pair<int, int>, std::pair<int, int>)"
+    assert symbol_names.readable(name) == name
+    assert (
+        symbol_names.readable("_Z4helpSt4pairIiiES0_")
+        == "help(std::pair<int, int>, std::pair<int, int>)"
+    )
     assert time.process_time() - started < 1
 
 
 @given(st.text("_ZNSTIE0123456789abcdKL$.", max_size=60))
 def test_any_name_is_read_or_left(tail: str) -> None:
     name = f"_Z{tail}"
-    is_local_name(name)
-    identifiers([name])
+    symbol_names.is_local_name(name)
+    symbol_names.identifiers([name])
 
-    assert readable(name)
+    assert symbol_names.readable(name)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +135,7 @@ def test_any_name_is_read_or_left(tail: str) -> None:
     ],
 )
 def test_instances_and_copies_have_one_family(name: str, family: str) -> None:
-    assert fold(name) == family
+    assert symbol_names.fold(name) == family
 
 
 @pytest.mark.parametrize(
@@ -155,10 +148,10 @@ def test_instances_and_copies_have_one_family(name: str, family: str) -> None:
     ],
 )
 def test_names_that_follow_each_other(name: str, at: int, names: list[str]) -> None:
-    assert [*iter_names(name, at)] == names
+    assert [*symbol_names.iter_names(name, at)] == names
 
 
 def test_words_that_names_are_made_of() -> None:
-    assert identifiers(["_ZN3mgb7Session4loadERKSs", "main", "_ZN3mgb2T14helpEv"]) == {
+    assert symbol_names.identifiers(["_ZN3mgb7Session4loadERKSs", "main", "_ZN3mgb2T14helpEv"]) == {
         *("mgb", "Session", "load", "main", "T1", "help")
     }

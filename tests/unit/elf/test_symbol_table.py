@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.symbol_table import (
-    Function,
-    FunctionTable,
-    holding,
-    link_identity,
-    parse_table,
-    read_registrations,
-    read_table,
-)
+from megtrim.elf import symbol_table
 from megtrim.util.errors import InputError
 from unit.functions.made_links import (
     CODE_AT,
@@ -51,9 +43,9 @@ def test_functions_are_listed_by_address_under_all_of_their_names() -> None:
     assert found.machine == "aarch64"
     assert found.entry == CODE_AT + 16
     assert found.functions == (
-        Function("hidden", CODE_AT + 8, 4, local=True),
-        Function("alias", CODE_AT + 16, 8, local=False),
-        Function("second", CODE_AT + 16, 8, local=False),
+        symbol_table.Function("hidden", CODE_AT + 8, 4, local=True),
+        symbol_table.Function("alias", CODE_AT + 16, 8, local=False),
+        symbol_table.Function("second", CODE_AT + 16, 8, local=False),
     )
 
 
@@ -76,7 +68,7 @@ def test_what_is_called_before_main_is_counted(tmp_path: Path) -> None:
     program = tmp_path / "lar"
     program.write_bytes(linked(None, registered=(2, 40)))
 
-    assert read_registrations(program) == 42  # in a stripped file, too
+    assert symbol_table.read_registrations(program) == 42  # in a stripped file, too
     assert table(Symbol(name="f"), registered=(2, 40)).registrations == 42
 
 
@@ -118,15 +110,15 @@ def test_functions_at_an_address(address: int, names: tuple[str, ...]) -> None:
     found = functions(("around", 100, 40), ("first", 100, 8), ("inner", 120, 4), ("bare", 140, 0))
 
     assert tuple(each.name for each in found.at(address)) == names
-    assert holding(found, [address]) == names
+    assert symbol_table.holding(found, [address]) == names
 
 
 def test_an_empty_function_did_not_run_with_the_one_behind_it() -> None:
     """It lies wherever the linker put the next; alone it may be code of unknown size."""
     found = functions(("empty", 100, 0), ("f", 100, 8), ("label", 104, 0), ("bare", 108, 0))
 
-    assert holding(found, [100, 104]) == ("f",)
-    assert holding(found, [108]) == ("bare",)
+    assert symbol_table.holding(found, [100, 104]) == ("f",)
+    assert symbol_table.holding(found, [108]) == ("bare",)
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=12)
@@ -142,7 +134,7 @@ def test_what_holds_addresses_is_what_holds_each(
         there = found.at(address)
         wanted |= {e.name for e in there if e.size_bytes} or {e.name for e in there}
 
-    assert holding(found, addresses) == tuple(sorted(wanted))
+    assert symbol_table.holding(found, addresses) == tuple(sorted(wanted))
 
 
 def test_a_function_that_holds_all_others_costs_no_time() -> None:
@@ -150,7 +142,7 @@ def test_a_function_that_holds_all_others_costs_no_time() -> None:
     found = functions(("all", 0, 1 << 40), *many)
     started = time.process_time()
 
-    assert len(holding(found, range(0, 4 * 30_000, 4))) == 30_001
+    assert len(symbol_table.holding(found, range(0, 4 * 30_000, 4))) == 30_001
     assert time.process_time() - started < 5
 
 
@@ -171,7 +163,7 @@ def test_both_machines_are_read() -> None:
 )
 def test_what_cannot_be_read_is_refused(data: bytes, said: str) -> None:
     with pytest.raises(InputError) as caught:
-        parse_table(data, source="out/lar")
+        symbol_table.parse_table(data, source="out/lar")
 
     assert caught.value.message.startswith(f"out/lar: {said}")
     assert caught.value.hint
@@ -180,14 +172,14 @@ def test_what_cannot_be_read_is_refused(data: bytes, said: str) -> None:
 def test_names_that_are_no_text_are_read() -> None:
     data = linked([Symbol(name="fxx")]).replace(b"fxx", b"f\xff\n")
 
-    assert parse_table(data, source="x").functions[0].name == "f\\xff\n"
+    assert symbol_table.parse_table(data, source="x").functions[0].name == "f\\xff\n"
 
 
 def test_a_name_without_an_end_is_refused() -> None:
     data = linked([Symbol(name="abcdef")], dynamic=()).replace(b"abcdef\0", b"abcdefg")
 
     with pytest.raises(InputError, match="a damaged ELF file"):
-        parse_table(data, source="x")
+        symbol_table.parse_table(data, source="x")
 
 
 def test_many_functions_are_read_at_once(tmp_path: Path) -> None:
@@ -202,11 +194,13 @@ def test_many_functions_are_read_at_once(tmp_path: Path) -> None:
     path.write_bytes(_with_symbols(few, entries, names))
     started = time.process_time()
 
-    found = read_table(path)
+    found = symbol_table.read_table(path)
 
     assert time.process_time() - started < 3
     assert len(found.functions) == count
-    assert found.functions[-1] == Function("_ZN3mgb4name099999Ev", CODE_AT + 4 * (count - 1), 4)
+    assert found.functions[-1] == symbol_table.Function(
+        "_ZN3mgb4name099999Ev", CODE_AT + 4 * (count - 1), 4
+    )
 
 
 def _with_symbols(data: bytes, entries: bytes, names: bytes) -> bytes:
@@ -229,17 +223,19 @@ WHOLE = linked(
 @given(st.integers(0, len(WHOLE) - 1))
 def test_cut_off_files_are_refused(kept: int) -> None:
     with pytest.raises(InputError):
-        parse_table(WHOLE[:kept], source="x")
+        symbol_table.parse_table(WHOLE[:kept], source="x")
 
 
 def test_a_link_is_named_by_its_bytes_its_names_and_what_lists_tell_of() -> None:
     """Lists are by name: equal code under another name, or under one name more, is another link."""
-    one, two = Function("one", 16, 8), Function("two", 32, 8)
+    one, two = symbol_table.Function("one", 16, 8), symbol_table.Function("two", 32, 8)
 
-    def identity(*functions: Function, sha256: str = "a" * 64, groups: Sequence[str] = ()) -> str:
-        return link_identity(sha256, replace(none, functions=functions), groups)
+    def identity(
+        *functions: symbol_table.Function, sha256: str = "a" * 64, groups: Sequence[str] = ()
+    ) -> str:
+        return symbol_table.link_identity(sha256, replace(none, functions=functions), groups)
 
-    none = FunctionTable(
+    none = symbol_table.FunctionTable(
         machine="x86_64", entry=0, functions=(), imported=frozenset(), exported=frozenset(),
         registrations=0, ifuncs=frozenset(),
     )  # fmt: skip
@@ -248,7 +244,7 @@ def test_a_link_is_named_by_its_bytes_its_names_and_what_lists_tell_of() -> None
         identity(one, two),
         identity(one, two, sha256="b" * 64),
         identity(replace(one, name="two"), replace(two, name="one")),
-        identity(one, two, Function("zwei", 32, 8)),
+        identity(one, two, symbol_table.Function("zwei", 32, 8)),
         identity(one),
         identity(one, two, groups=["one"]),
         identity(one, two, groups=["one", "two"]),

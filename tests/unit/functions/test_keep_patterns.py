@@ -6,15 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import Function, FunctionTable, parse_table
+from megtrim.functions import keep_patterns
 from megtrim.functions.calls import Disassembly, parse_code
-from megtrim.functions.keep_patterns import (
-    KeepPattern,
-    KeepReason,
-    KeepRule,
-    KeptFunctions,
-    keep_always,
-    without_chance,
-)
 from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables
 from megtrim.util.errors import InputError
@@ -44,9 +37,9 @@ def kept(
     names: Sequence[str] = NAMES,
     calls: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
-    wanted = tuple(KeepPattern(text=text, where=where) for text in patterns)
+    wanted = tuple(keep_patterns.KeepPattern(text=text, where=where) for text in patterns)
     code = code_of(names, calls or {})
-    return keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
+    return keep_patterns.keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
 
 
 def code_of(names: Sequence[str], calls: Mapping[str, Sequence[str]]) -> Disassembly:
@@ -193,7 +186,7 @@ def listed(
     unseen: Collection[str] = (),
 ) -> tuple[str, ...]:
     alone = tuple((name,) for name in names if name not in unseen)
-    return without_chance(
+    return keep_patterns.without_chance(
         ran,
         unseen=unseen,
         code=code_of(names, calls),
@@ -237,7 +230,7 @@ KEPT_NAMES = (
     "hidden",
     "called",
 )
-KEPT = KeptFunctions(
+KEPT = keep_patterns.KeptFunctions(
     ran={"ran": ("m/s@any", "m/t@any")},
     table=FunctionTable(
         machine="x86_64",
@@ -252,27 +245,30 @@ KEPT = KeptFunctions(
         link_sha256="0" * 64, groups=tuple((each,) for each in KEPT_NAMES if each != "hidden")
     ),
     origins=LinkMap(starts=(), ends=(), files=()),
-    patterns=(KeepPattern(text="my_*", where="megtrim.yaml:9"), KeepPattern(text="engine_log")),
+    patterns=(
+        keep_patterns.KeepPattern(text="my_*", where="megtrim.yaml:9"),
+        keep_patterns.KeepPattern(text="engine_log"),
+    ),
 )
 
 
 @pytest.mark.parametrize(
     ("name", "rule", "by"),
     [
-        ("ran", KeepRule.RAN, ("m/s@any", "m/t@any")),
-        ("my_log", KeepRule.REQUESTED, ("my_*",)),
-        ("engine_log", KeepRule.ENGINE, ("engine_log",)),
-        ("__assert_fail", KeepRule.REPORTS, ("*assert_fail*",)),
-        ("_Hashtable_x", KeepRule.BY_VALUES, ()),
-        ("shown", KeepRule.SHARED, ()),
-        ("hidden", KeepRule.UNOBSERVABLE, ()),
-        ("called", KeepRule.CALLED, ()),
+        ("ran", keep_patterns.KeepRule.RAN, ("m/s@any", "m/t@any")),
+        ("my_log", keep_patterns.KeepRule.REQUESTED, ("my_*",)),
+        ("engine_log", keep_patterns.KeepRule.ENGINE, ("engine_log",)),
+        ("__assert_fail", keep_patterns.KeepRule.REPORTS, ("*assert_fail*",)),
+        ("_Hashtable_x", keep_patterns.KeepRule.BY_VALUES, ()),
+        ("shown", keep_patterns.KeepRule.SHARED, ()),
+        ("hidden", keep_patterns.KeepRule.UNOBSERVABLE, ()),
+        ("called", keep_patterns.KeepRule.CALLED, ()),
     ],
 )
 def test_the_first_rule_that_applies_is_the_reason(
-    name: str, rule: KeepRule, by: tuple[str, ...]
+    name: str, rule: keep_patterns.KeepRule, by: tuple[str, ...]
 ) -> None:
-    assert KEPT.find_reason(name) == KeepReason(rule=rule, by=by)
+    assert KEPT.find_reason(name) == keep_patterns.KeepReason(rule=rule, by=by)
 
 
 def test_what_the_link_does_not_have_has_no_reason() -> None:
@@ -283,6 +279,6 @@ def test_reasons_are_counted() -> None:
     found = KEPT.count_reasons([("other", "ran"), ("called",), ("ran",), ("table",)])
 
     assert [(reason.rule, count) for reason, count in found] == [
-        (KeepRule.RAN, 2),
-        (KeepRule.CALLED, 1),
+        (keep_patterns.KeepRule.RAN, 2),
+        (keep_patterns.KeepRule.CALLED, 1),
     ]

@@ -6,20 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import FunctionTable, parse_table
+from megtrim.functions import linker_script
 from megtrim.functions.calls import parse_code
-from megtrim.functions.linker_script import (
-    SOURCES,
-    STUB,
-    droppable,
-    expect_known,
-    is_stub,
-    named_script,
-    named_sources,
-    not_kept,
-    numbered_sources,
-    prove,
-    script,
-)
 from megtrim.functions.observables import Observables
 from megtrim.util.errors import InputError, ProductFailure
 from unit.functions.made_links import CODE_AT, DATA, Symbol, functions, linked, table
@@ -37,26 +25,26 @@ def test_what_neither_ran_nor_must_stay_can_go() -> None:
     )
     every = replace(seen, groups=(*seen.groups, ("main",), ("memcpy",)))
 
-    assert droppable(found, ["ran"], seen) == ("_Z3fiv", "_ZL3fiv")
-    assert droppable(found, [], every) == ("_Z3fiv", "_ZL3fiv", "memcpy", "ran")
+    assert linker_script.droppable(found, ["ran"], seen) == ("_Z3fiv", "_ZL3fiv")
+    assert linker_script.droppable(found, [], every) == ("_Z3fiv", "_ZL3fiv", "memcpy", "ran")
 
 
 def test_what_shares_code_goes_together() -> None:
     found = table(*(Symbol(name=name) for name in "abcd"), dynamic=(Symbol(name="d"),))
     seen = Observables(link_sha256="6e" * 32, groups=(("a", "b"), ("c", "d")))
 
-    assert droppable(found, [], seen) == ("a", "b")
-    assert droppable(found, ["b"], seen) == ()
+    assert linker_script.droppable(found, [], seen) == ("a", "b")
+    assert linker_script.droppable(found, ["b"], seen) == ()
 
 
 def test_the_shipped_link_has_one_stub_for_all() -> None:
-    assert script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
+    assert linker_script.script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
         '"_Z3foov" = megtrim_stub;\n"__cxa_demangle" = megtrim_no_name;\n"a.cold" = megtrim_stub;\n'
     )
 
 
 def test_the_link_for_diagnosis_has_a_stub_for_each() -> None:
-    assert named_script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
+    assert linker_script.named_script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
         '"_Z3foov" = megtrim_stub_0;\n'
         '"__cxa_demangle" = megtrim_no_name;\n'
         '"a.cold" = megtrim_stub_3;\n'
@@ -64,18 +52,25 @@ def test_the_link_for_diagnosis_has_a_stub_for_each() -> None:
 
 
 def test_a_link_with_crash_ids_has_a_numbered_stub_for_each() -> None:
-    (name, text), (no_name, _) = numbered_sources(3)
+    (name, text), (no_name, _) = linker_script.numbered_sources(3)
 
     assert (name, no_name) == ("megtrim_numbered_stubs.S", "megtrim_no_name.S")
     assert text.endswith("STUB(0)\nSTUB(1)\nSTUB(2)\n")
-    assert [is_stub(each) for each in (STUB, f"{STUB}_0", f"{STUB}_x", f"{STUB}s", "main")] == [
-        *(True, True, False, False, False)
-    ]
+    assert [
+        linker_script.is_stub(each)
+        for each in (
+            linker_script.STUB,
+            f"{linker_script.STUB}_0",
+            f"{linker_script.STUB}_x",
+            f"{linker_script.STUB}s",
+            "main",
+        )
+    ] == [*(True, True, False, False, False)]
 
 
 @pytest.mark.parametrize("name", ['a"', "a\nb", "", "a b", "a;b", "ä"])
 def test_no_name_breaks_out_of_a_script(name: str) -> None:
-    for write in (script, named_script):
+    for write in (linker_script.script, linker_script.named_script):
         with pytest.raises(InputError, match="expected a name that is allowed in a linker"):
             write(["fine", name])
 
@@ -83,7 +78,7 @@ def test_no_name_breaks_out_of_a_script(name: str) -> None:
 @given(st.lists(st.text(max_size=6), max_size=6))
 def test_a_script_is_assignments_alone(names: list[str]) -> None:
     try:
-        text = script(names)
+        text = linker_script.script(names)
     except InputError:
         return
 
@@ -91,10 +86,10 @@ def test_a_script_is_assignments_alone(names: list[str]) -> None:
 
 
 def test_sources_define_what_scripts_refer_to() -> None:
-    shipped = dict(SOURCES)
-    named = dict(named_sources(3))
+    shipped = dict(linker_script.SOURCES)
+    named = dict(linker_script.named_sources(3))
 
-    assert f".globl {STUB}\n" in shipped["megtrim_stub.S"]
+    assert f".globl {linker_script.STUB}\n" in shipped["megtrim_stub.S"]
     assert ".globl megtrim_no_name\n" in shipped["megtrim_no_name.S"]
     assert shipped["megtrim_no_name.S"] == named["megtrim_no_name.S"]
     assert named["megtrim_named_stubs.S"].endswith("megtrim_stubs:\nSTUB(0)\nSTUB(1)\nSTUB(2)\n")
@@ -114,7 +109,7 @@ def test_sources_define_what_scripts_refer_to() -> None:
     ],
 )
 def test_what_a_build_for_diagnosis_says_is_read_back(stderr: str, name: str | None) -> None:
-    assert not_kept(stderr, ("a", "b")) == name
+    assert linker_script.not_kept(stderr, ("a", "b")) == name
 
 
 BEFORE = functions(
@@ -128,7 +123,7 @@ DROPPED = ("_Z4gonev", "_ZL6secretv")
 def reported(before: FunctionTable, after: FunctionTable, **options: object) -> str:
     given: dict[str, object] = {"kept": ("main", "_Z4usedv"), "dropped": DROPPED, "source": "lar"}
     try:
-        prove(before, after, **(given | options))  # type: ignore[arg-type]
+        linker_script.prove(before, after, **(given | options))  # type: ignore[arg-type]
     except ProductFailure as failure:
         assert failure.hint
         return failure.message
@@ -223,7 +218,7 @@ def test_a_linker_that_does_not_override_is_found_out() -> None:
 def test_a_name_that_the_link_never_had_is_not_shown_as_one_that_went() -> None:
     """Someone changed the list: that it misses a function is not what is wrong with it."""
     with pytest.raises(ProductFailure) as caught:
-        expect_known(BEFORE, ("main", "_Z5ghostv"), source="lar")
+        linker_script.expect_known(BEFORE, ("main", "_Z5ghostv"), source="lar")
 
     assert caught.value.message == (
         "lar: functions on the list are not in the link that it belongs to: ghost()"

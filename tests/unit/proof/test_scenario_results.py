@@ -8,7 +8,6 @@ import pytest
 
 from megtrim.chain.graph import REDUCED, VERDICT, tasks, trace_task, verify_task
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder
 from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import Contradiction, ScenarioStatus
 from megtrim.config.scenarios import all_scenarios
@@ -74,20 +73,20 @@ def test_the_command_to_see_it_again_verifies_the_scenario(now: Session) -> None
     )
 
 
-def test_a_stale_trace_says_nothing_of_an_old_proof(now: Session) -> None:
-    now.results.failed[verify_task(only_scenario(now))] = STALE
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [
+        (STALE, "m/s@any: the model changed (stale trace)"),
+        (ProductFailure("it crashed"), "it crashed"),
+        (InfrastructureFailure("no phone"), "unverified, last proof 3 days old: no phone"),
+    ],
+)
+def test_a_dead_device_alone_is_shown_with_the_last_proof(
+    now: Session, failure: MegtrimError, text: str
+) -> None:
+    now.results.failed[verify_task(only_scenario(now))] = failure
 
-    result = scenario_result(only_scenario(now), now, 7, LAST)
-
-    assert result.text == "m/s@any: the model changed (stale trace)"
-
-
-def test_a_dead_device_is_shown_with_the_last_proof(now: Session) -> None:
-    now.results.failed[verify_task(only_scenario(now))] = InfrastructureFailure("no phone")
-
-    result = scenario_result(only_scenario(now), now, 7, LAST)
-
-    assert result.text == "unverified, last proof 3 days old: no phone"
+    assert scenario_result(only_scenario(now), now, 7, LAST).text == text
 
 
 def test_attempts_are_shown(tmp_path: Path) -> None:
@@ -137,12 +136,6 @@ def test_a_verification_that_says_two_things_is_refused(
     assert caught.value.hint == "verify it again: megtrim verify --again"
 
 
-def test_a_proof_does_not_excuse_the_product(now: Session) -> None:
-    now.results.failed[verify_task(only_scenario(now))] = ProductFailure("it crashed")
-
-    assert scenario_result(only_scenario(now), now, 7, LAST).text == "it crashed"
-
-
 DAY_S = 86_400.0
 ID = "m/s@any"
 
@@ -168,10 +161,22 @@ def test_without_a_message_from_earlier_there_is_no_proof(chain: Session) -> Non
     assert last_proofs(chain) == {"m/s@any": None, "m/s@big": None, "m/t@any": None}
 
 
-def test_a_proof_of_this_program(chain: Session) -> None:
-    prove(chain, reduced=program(chain))
+@pytest.mark.parametrize(
+    ("changes", "proof"),
+    [
+        ({}, LastProof(days=3, same=True)),
+        ({"status": "trap"}, None),
+        # Of tomorrow: it is of today.
+        ({"day": "2027-02-01"}, LastProof(days=0, same=True)),
+        ({"day": "2027-02-02"}, LastProof(days=-2, same=True)),
+    ],
+)
+def test_a_proof_of_this_program(
+    chain: Session, changes: dict[str, str], proof: LastProof | None
+) -> None:
+    prove(chain, reduced=program(chain), **changes)
 
-    assert last_proofs(chain)[ID] == LastProof(days=3, same=True)
+    assert last_proofs(chain)[ID] == proof
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -192,26 +197,6 @@ def test_a_program_with_another_library_next_to_it_is_another(
     monkeypatch.setattr(programs, "digests", lambda *_: companion)
 
     assert last_proofs(chain)[ID] == LastProof(days=3, same=False)
-
-
-def test_a_failure_is_no_proof(chain: Session) -> None:
-    prove(chain, reduced=program(chain), status="trap")
-
-    assert last_proofs(chain)[ID] is None
-
-
-def test_a_proof_of_tomorrow_is_of_today(chain: Session) -> None:
-    prove(chain, reduced=program(chain), day="2027-02-01")
-
-    assert last_proofs(chain)[ID] == LastProof(days=0, same=True)
-
-
-def test_a_proof_of_a_day_to_come_is_none(chain: Session) -> None:
-    prove(chain, reduced=program(chain), day="2027-02-02")
-    proof = last_proofs(chain)[ID]
-
-    assert proof == LastProof(days=-2, same=True)
-    assert find_expired({ID: proof}, allowed_s=14 * DAY_S) == {ID}
 
 
 def test_a_result_now_needs_no_proof(chain: Session) -> None:
@@ -253,12 +238,8 @@ def test_a_day_before_what_was_verified_is_shown(
     chain: Session, day: str, reported: list[str]
 ) -> None:
     prove(chain, reduced=program(chain), day=day)
-    chain.results.done[f"verify/{ID}"] = _found(chain)
+    folder = chain.services.store.previous("verify", VerifyResult, ID)
+    assert folder is not None
+    chain.results.done[f"verify/{ID}"] = folder
 
     assert list(ahead(chain)) == reported
-
-
-def _found(session: Session) -> StageFolder:
-    folder = session.services.store.previous("verify", VerifyResult, ID)
-    assert folder is not None
-    return folder

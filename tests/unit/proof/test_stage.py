@@ -50,18 +50,22 @@ def work(session: Session, task: Task, folder: Path) -> tuple[VerifyResult, list
 
 
 def test_a_result_says_what_it_is_bound_to(tmp_path: Path) -> None:
+    """A good end asks for no profile build."""
+
+    def make(task_id: str) -> StageFolder | None:
+        raise AssertionError(task_id)
+
     session, task = opened(tmp_path, GOOD, profile=False)
-    found, left = work(session, task, tmp_path)
+    found, left = work(changed(session, make=make), task, tmp_path)
+    device = session.services.devices["any"]
 
     assert found.binding == binding(verify.named_inputs(scenario_of(task), session))
     assert (found.scenario, found.day) == ("m/s@any", date(2027, 1, 31))
     assert found.device == DeviceIdentity(name="here", kind="fake", facts={"model": "Pixel 6"})
     assert (found.outcome.status, found.exit_code) == ("pass", 0)
     assert left == ["plain", "plain.log", "reduced", "reduced.log"]
-
-
-def test_inputs_name_no_profile_build(tmp_path: Path) -> None:
-    session, task = opened(tmp_path, GOOD, profile=False)
+    assert isinstance(device, FakeDevice)
+    assert len(device.runs) == 2
     named = verify.inputs(task, session)
 
     assert {"plain", "reduced", "keep set", "tolerance", "model", "device kind"} <= named.keys()
@@ -135,19 +139,6 @@ def test_a_bad_end_without_a_profile_build_is_shown(tmp_path: Path, make: Make |
 
     assert (found.outcome.status, found.outcome.missing_regions) == ("trap", ())
     assert found.outcome.text.startswith("it trapped; no profile build is at hand")
-
-
-def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
-    def make(task_id: str) -> StageFolder | None:
-        raise AssertionError(task_id)
-
-    session, task = opened(tmp_path, GOOD, profile=False)
-    found, _ = work(changed(session, make=make), task, tmp_path)
-    device = session.services.devices["any"]
-
-    assert found.outcome.status == "pass"
-    assert isinstance(device, FakeDevice)
-    assert len(device.runs) == 2
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -228,31 +219,29 @@ def test_a_device_may_fail_on_the_way(
     assert (found.device.name, device.plays) == ("pixel-6", [])
 
 
-def test_a_device_that_fails_before_anything_bad_was_seen_is_a_failure(tmp_path: Path) -> None:
-    session, task = opened(tmp_path, TRAPS, profile=True)
-    device = Fickle(retries=1, plays=[GOOD, LOSE, LOSE])
-
-    with pytest.raises(InfrastructureFailure) as caught:
-        work(changed(session, devices={"any": device}), task, tmp_path)
-    assert len(caught.value.attempts) == 2
+BY_KILLER = r"SIGKILL.*megtrim did not send"
 
 
 @pytest.mark.parametrize(
-    "plays",
+    ("plays", "said"),
     [
-        [KILLED, KILLED],
-        [GOOD, KILLED, KILLED, GOOD, KILLED, KILLED],
-        [GOOD, KILLED, GOOD, KILLED, KILLED, GOOD, KILLED, GOOD, KILLED, "exit 1\n"],
-        [KILLED, GOOD, KILLED, KILLED],
+        # Before anything bad was seen.
+        ([GOOD, LOSE, LOSE], "gone"),
+        # A machine that kills the plain program says nothing of trimming.
+        ([KILLED, KILLED], BY_KILLER),
+        ([GOOD, KILLED, KILLED, GOOD, KILLED, KILLED], BY_KILLER),
+        (
+            [GOOD, KILLED, GOOD, KILLED, KILLED, GOOD, KILLED, GOOD, KILLED, "exit 1\n"],
+            BY_KILLER,
+        ),
+        ([KILLED, GOOD, KILLED, KILLED], BY_KILLER),
     ],
 )
-def test_a_machine_that_kills_the_plain_program_says_nothing_of_trimming(
-    tmp_path: Path, plays: list[str]
-) -> None:
-    session, task = opened(tmp_path, GOOD, profile=True)
-    device = Fickle(plays=plays)
+def test_a_device_that_fails_is_a_failure(tmp_path: Path, plays: list[str], said: str) -> None:
+    session, task = opened(tmp_path, TRAPS, profile=True)
+    device = Fickle(retries=int("gone" in said), plays=plays)
 
-    with pytest.raises(InfrastructureFailure, match=r"SIGKILL.*megtrim did not send") as caught:
+    with pytest.raises(InfrastructureFailure, match=said) as caught:
         work(changed(session, devices={"any": device}), task, tmp_path)
     assert len(caught.value.attempts) == 2
     assert device.plays == []

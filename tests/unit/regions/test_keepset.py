@@ -8,15 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge, parse_operator_json
-from megtrim.regions import keepset_files
-from megtrim.regions.keepset import (
-    KeepSet,
-    ScenarioRecord,
-    build_keep_set,
-    find_lost_functions,
-    find_lost_regions,
-    missing,
-)
+from megtrim.regions import keepset, keepset_files
 from megtrim.regions.keepset_files import (
     dump_folder,
     dump_keep_set,
@@ -41,7 +33,7 @@ NEEDS = OperatorNeeds(
 )
 
 
-def scenario(name: str, *regions: Region, **changes: object) -> ScenarioRecord:
+def scenario(name: str, *regions: Region, **changes: object) -> keepset.ScenarioRecord:
     values: dict[str, object] = {
         "id": name,
         "model_sha256": "0" * 64,
@@ -52,11 +44,13 @@ def scenario(name: str, *regions: Region, **changes: object) -> ScenarioRecord:
         "trace_sha256": "2" * 64,
         "regions": regions,
     }
-    return ScenarioRecord(**(values | changes))  # type: ignore[arg-type]
+    return keepset.ScenarioRecord(**(values | changes))  # type: ignore[arg-type]
 
 
-def keep(*scenarios: ScenarioRecord, operators: OperatorNeeds | None = None) -> KeepSet:
-    return build_keep_set(20220507, scenarios, operators)
+def keep(
+    *scenarios: keepset.ScenarioRecord, operators: OperatorNeeds | None = None
+) -> keepset.KeepSet:
+    return keepset.build_keep_set(20220507, scenarios, operators)
 
 
 def test_each_region_is_listed_with_who_needs_it() -> None:
@@ -89,39 +83,39 @@ def test_a_scenario_without_regions_is_a_named_failure() -> None:
 )
 def test_what_cannot_be_joined(
     generation: int,
-    scenarios: tuple[ScenarioRecord, ...],
+    scenarios: tuple[keepset.ScenarioRecord, ...],
     operators: OperatorNeeds | None,
     said: str,
 ) -> None:
     with pytest.raises(InputError, match=said):
-        build_keep_set(generation, scenarios, operators)
+        keepset.build_keep_set(generation, scenarios, operators)
 
 
 def test_operators_alone_keep_all_regions() -> None:
     found = keep(operators=NEEDS)
 
     assert found.regions() == {}
-    assert missing(found, [A]) == ()
+    assert keepset.missing(found, [A]) == ()
 
 
 def test_what_a_run_misses() -> None:
-    assert missing(keep(scenario("m/s@c", B)), [C, B, A, C]) == (A, C)
+    assert keepset.missing(keep(scenario("m/s@c", B)), [C, B, A, C]) == (A, C)
 
 
 def test_a_scenario_that_lost_regions() -> None:
     before = keep(scenario("a/s@c", C, A, B), scenario("b/s@c", A), scenario("gone/s@c", A))
     after = keep(scenario("a/s@c", B), scenario("b/s@c", A, B), scenario("new/s@c", A))
 
-    assert find_lost_regions(before, after) == (("a/s@c", (A, C)),)
-    assert find_lost_regions(after, after) == ()
+    assert keepset.find_lost_regions(before, after) == (("a/s@c", (A, C)),)
+    assert keepset.find_lost_regions(after, after) == ()
 
 
 def test_what_was_lost_or_is_missing_is_sorted() -> None:
     many = tuple(Region("tag", (number,)) for number in range(40))
     kept = keep(scenario("a/s@c", many[0]))
 
-    assert find_lost_regions(keep(scenario("a/s@c", *many)), kept) == (("a/s@c", many[1:]),)
-    assert missing(kept, many[::-1]) == many[1:]
+    assert keepset.find_lost_regions(keep(scenario("a/s@c", *many)), kept) == (("a/s@c", many[1:]),)
+    assert keepset.missing(kept, many[::-1]) == many[1:]
     read = parse_keep_set(dump_keep_set(keep(scenario("a/s@c", *many[::-1]))), source="k")
     assert read.scenarios[0].regions == many
 
@@ -151,7 +145,7 @@ GRAPH, MODEL = {"graph_sha256": "5" * 64}, {"model_sha256": "9" * 64}
 def test_what_excuses_a_loss(
     before: dict[str, object], now: dict[str, object], excused: bool
 ) -> None:
-    lost = find_lost_regions(
+    lost = keepset.find_lost_regions(
         keep(scenario("a/s@c", A, B, **before)), keep(scenario("a/s@c", A, **now))
     )
 
@@ -237,7 +231,7 @@ def test_what_a_scenario_is_bound_to_is_written_and_read(
 LINK = "6" * 64
 
 
-def ran(name: str, *functions: str, **changes: object) -> ScenarioRecord:
+def ran(name: str, *functions: str, **changes: object) -> keepset.ScenarioRecord:
     return scenario(name, A, functions=functions, **({"link_sha256": LINK} | changes))
 
 
@@ -266,7 +260,7 @@ def test_functions_alone_are_a_keep_set() -> None:
     found = keep(ran("m/s@c", "main", regions=()))
 
     assert found.regions() == {}
-    assert missing(found, [A]) == ()
+    assert keepset.missing(found, [A]) == ()
     assert parse_keep_set(dump_keep_set(found), source="k") == found
 
 
@@ -282,7 +276,7 @@ def test_a_scenario_without_regions_next_to_others_is_a_named_failure() -> None:
 @pytest.mark.parametrize(
     "record", [ran("m/s@c", "main", link_sha256=None), ran("m/s@c")], ids=["link", "functions"]
 )
-def test_functions_and_their_link_come_together(record: ScenarioRecord) -> None:
+def test_functions_and_their_link_come_together(record: keepset.ScenarioRecord) -> None:
     with pytest.raises(
         InputError, match="expected either both functions and their link, or neither"
     ):
@@ -292,12 +286,12 @@ def test_functions_and_their_link_come_together(record: ScenarioRecord) -> None:
 def test_a_scenario_that_lost_functions() -> None:
     before = keep(ran("a/s@c", "f", "g", "main"), ran("b/s@c", "main"))
 
-    assert find_lost_functions(before, keep(ran("a/s@c", "f"), ran("b/s@c", "main", "f"))) == (
-        ("a/s@c", ("g", "main")),
-    )
+    assert keepset.find_lost_functions(
+        before, keep(ran("a/s@c", "f"), ran("b/s@c", "main", "f"))
+    ) == (("a/s@c", ("g", "main")),)
     for changed in ({"link_sha256": "7" * 64}, {"threads": 2}):
-        assert find_lost_functions(before, keep(ran("a/s@c", "f", **changed))) == ()
-    assert find_lost_regions(before, keep(ran("a/s@c", "f"))) == ()
+        assert keepset.find_lost_functions(before, keep(ran("a/s@c", "f", **changed))) == ()
+    assert keepset.find_lost_regions(before, keep(ran("a/s@c", "f"))) == ()
 
 
 @pytest.mark.parametrize(
@@ -346,7 +340,7 @@ def test_functions_that_are_wrong_are_refused_with_file_and_line(
     ids=["functions", "regions"],
 )
 def test_a_list_that_was_emptied_is_refused_with_file_and_line(
-    records: tuple[ScenarioRecord, ...], lost: str, said: str
+    records: tuple[keepset.ScenarioRecord, ...], lost: str, said: str
 ) -> None:
     lines = dump_keep_set(keep(*records)).splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith(f' "{lost}'))
@@ -362,7 +356,7 @@ def test_a_list_that_was_emptied_is_refused_with_file_and_line(
 NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=8)
 DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
 RECORDS = st.builds(
-    ScenarioRecord,
+    keepset.ScenarioRecord,
     id=NAMES,
     model_sha256=DIGESTS,
     arguments=st.lists(st.text(max_size=8), max_size=3).map(tuple),
@@ -383,7 +377,7 @@ RECORDS = st.builds(
 
 
 @given(st.lists(RECORDS, min_size=1, max_size=3, unique_by=lambda record: record.id))
-def test_any_keep_set_survives_its_file(records: list[ScenarioRecord]) -> None:
+def test_any_keep_set_survives_its_file(records: list[keepset.ScenarioRecord]) -> None:
     found = keep(*records)
     text = dump_keep_set(found)
 
@@ -570,7 +564,7 @@ def refused(texts: dict[str, str]) -> str:
     return caught.value.message
 
 
-def write(folder: Path, keep_set: KeepSet) -> None:
+def write(folder: Path, keep_set: keepset.KeepSet) -> None:
     for name, text in dump_folder(keep_set).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -637,7 +631,7 @@ FUNCTIONS = scenario("n/s@c", functions=("main",), link_sha256="c" * 64)
     ],
     ids=["two generations", "no regions"],
 )
-def test_files_that_do_not_fit_together_are_refused(other: KeepSet, said: str) -> None:
+def test_files_that_do_not_fit_together_are_refused(other: keepset.KeepSet, said: str) -> None:
     texts = dump_folder(WHOLE) | {"n/s@c.json": dump_folder(other)["n/s@c.json"]}
 
     assert refused(texts) == f"megtrim/keepset/n/s@c.json: {said}"

@@ -1,32 +1,27 @@
 import io
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from megtrim.chain.graph import PLAIN, PROFILE, REDUCED
-from megtrim.config.scenarios import all_scenarios
+from megtrim.chain.graph import PLAIN, PROFILE, REDUCED, Stage, Task
+from megtrim.chain.session import Session
+from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.devices import Device, Lease
+from megtrim.load_and_run.dialects import LITE
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import EXACT
-from megtrim.proof.neighbours import stage as neighbours
-from megtrim.proof.neighbours.model import NeighbourOutcome
-from megtrim.proof.neighbours.stage import (
-    Attempt,
-    Build,
-    RunObservation,
-    attempt,
-    judge_outcome,
-    needs_of,
-)
+from megtrim.proof.neighbours import requests, stage
+from megtrim.proof.neighbours.model import NeighbourOutcome, NeighboursResult
 from megtrim.proof.scenario_results import neighbour_results
 from megtrim.proof.trap_diagnosis import SymbolizingLink
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.errors import InfrastructureFailure
-from unit.proof.neighbours.support import Opener, opened, ran
 from unit.trim.stages.built import PROGRAMS, built, finish
 from unit.trim.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
 from unit.trim.stages.fake_device import PROFILE as TRACES
@@ -35,9 +30,50 @@ from unit.trim.stages.support import changed, evidence, floats, keep_set, run
 COMPLAINT = "exit 1\nstderr ERROR: cannot open\n"
 
 
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+models:
+- {name: m, file: m.mge, also: m.v2.mge, scenarios: [{name: s, inputs: {data: d.npy}}]}
+"""
+Opened = tuple[Session, Task, Fickle]
+Opener = Callable[[Path, Sequence[str], Sequence[str]], Opened]
+EVERY = requests.near
+
+
+def opened(folder: Path, plays: Sequence[str] = ()) -> Opened:
+    (folder / "m.v2.mge").write_bytes(b"model")
+    device, programs = Fickle(plays=list(plays)), {PLAIN: GOOD, REDUCED: GOOD}
+    keep = dump_keep_set(keep_set(1))
+    made = built(folder, config=CONFIG, programs=programs, keep=keep, devices={"any": device})
+    made = changed(made, engine=cast("Any", SimpleNamespace(dialect=lambda: LITE)))
+    np.save(folder / "d.npy", np.arange(6, dtype="<f4"))
+    scenario = next(all_scenarios(made.request.config))
+    return made, Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=(), scenario=scenario), device
+
+
 @pytest.fixture
 def some(monkeypatch: pytest.MonkeyPatch) -> Opener:
-    return Opener(monkeypatch)
+    """Open a session in which these neighbours alone are tried."""
+
+    def open_some(folder: Path, names: Sequence[str], plays: Sequence[str]) -> Opened:
+        def near(scenario: Scenario, session: Session) -> tuple[requests.Neighbour, ...]:
+            return tuple(each for each in EVERY(scenario, session) if each.name in names)
+
+        monkeypatch.setattr(requests, "near", near)
+        return opened(folder, plays)
+
+    return open_some
+
+
+def ran(session: Session, task: Task) -> NeighboursResult:
+    named = stage.inputs(task, session)
+    session.results.done[task.id], _ = session.services.store.ensure(
+        *(Stage.NEIGHBOURS, task.name, named),
+        lambda folder: stage.work(task, session, folder),
+        NeighboursResult,
+    )
+    return session.results.done[task.id].result_as(NeighboursResult)
 
 
 def test_neighbours_are_tried(tmp_path: Path, some: Opener) -> None:
@@ -69,7 +105,7 @@ def test_what_was_tried_is_not_tried_again(tmp_path: Path, some: Opener) -> None
         ran(session, task)
     device.plays[:] = [GOOD, GOOD]
     second = ran(session, task)
-    more, again, _ = some(tmp_path, ("iter-1", "iter-3", "warm-up-0"))
+    more, again, _ = some(tmp_path, ("iter-1", "iter-3", "warm-up-0"), ())
     other = Fickle(plays=[GOOD, TRAPS])
     more = changed(more, devices=cast("dict[str, Device]", {"any": other}))
     third = ran(more, again)
@@ -92,32 +128,24 @@ def test_a_trap_is_explained_once_the_profile_build_is_there(tmp_path: Path, som
     assert len(device.runs) == 3
 
 
-def test_the_key_says_which_are_tried(tmp_path: Path) -> None:
-    session, task, _ = opened(tmp_path)
-
-    labels = neighbours.inputs(task, session)
-
-    names = {each.removeprefix("neighbour ") for each in labels if each.startswith("neighbour ")}
-    assert {"iter-1", "threads-4", "enable-nchw44", "help", "other-values"} < names
-    assert "batch-2" not in names  # an input of one dimension has no batch
-
-
-def test_another_program_or_dump_is_another_result(tmp_path: Path) -> None:
+def test_the_key_says_which_are_tried_with_what(tmp_path: Path) -> None:
     session, task, _ = opened(tmp_path)
     assert task.scenario is not None
-    named = neighbours.inputs(task, session)
+    named = stage.inputs(task, session)
 
+    names = {each.removeprefix("neighbour ") for each in named if each.startswith("neighbour ")}
+    assert {"iter-1", "threads-4", "enable-nchw44", "help", "other-values"} < names
+    assert "batch-2" not in names  # an input of one dimension has no batch
     assert {"plain", "region", "model", "tolerance", "keep set", "other dumps"} <= named.keys()
     looser = task.scenario.settings.model_copy(update={"relative_tolerance": 0.5})
     loose = replace(task, scenario=replace(task.scenario, settings=looser))
-    assert neighbours.inputs(loose, session)["tolerance"] != named["tolerance"]
+    assert stage.inputs(loose, session)["tolerance"] != named["tolerance"]
     (tmp_path / "m.v2.mge").write_bytes(b"another")
-    assert neighbours.inputs(task, session)["other dumps"] != named["other dumps"]
+    assert stage.inputs(task, session)["other dumps"] != named["other dumps"]
 
 
-def test_a_verdict_reports_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    open_some = Opener(monkeypatch)
-    session, task, _ = open_some(tmp_path, ("iter-1", "iter-3"), [GOOD, GOOD, GOOD, TRAPS])
+def test_a_verdict_reports_them(tmp_path: Path, some: Opener) -> None:
+    session, task, _ = some(tmp_path, ("iter-1", "iter-3"), [GOOD, GOOD, GOOD, TRAPS])
 
     assert neighbour_results(session) == ()
     ran(session, task)
@@ -129,7 +157,7 @@ def test_a_verdict_reports_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 ORDER = RunSpec(
     program=Path("plain"), model=Path("m"), arguments=(), inputs={}, threads=1, timeout_s=90.0
 )
-COMPUTES = Attempt(spec=ORDER, builds=(), complains=False, searches=False, tolerance=EXACT)
+COMPUTES = stage.Attempt(spec=ORDER, builds=(), complains=False, searches=False, tolerance=EXACT)
 COMPLAINS = replace(COMPUTES, complains=True)
 SEARCHES = replace(COMPUTES, searches=True)
 COMPUTED = evidence(outputs={"o": floats(1, 200)})
@@ -176,15 +204,15 @@ def said(rc: int, stderr: str = "", **more: Any) -> RunResult:
     ],
 )
 def test_how_a_run_that_computes_ended(
-    wanted: Attempt, seen: RunResult, expected: tuple[NeighbourOutcome, str]
+    wanted: stage.Attempt, seen: RunResult, expected: tuple[NeighbourOutcome, str]
 ) -> None:
-    assert judge_outcome(wanted, COMPUTED, seen) == expected
+    assert stage.judge_outcome(wanted, COMPUTED, seen) == expected
 
 
 def test_equal_outputs_that_prove_little_are_equal() -> None:
     constant = evidence(outputs={"o": floats(0, 0)})
 
-    assert judge_outcome(COMPUTES, constant, constant)[0] is NeighbourOutcome.SAME
+    assert stage.judge_outcome(COMPUTES, constant, constant)[0] is NeighbourOutcome.SAME
 
 
 @pytest.mark.parametrize(
@@ -209,12 +237,12 @@ def test_equal_outputs_that_prove_little_are_equal() -> None:
 def test_how_a_complaint_ended(
     plain: RunResult, seen: RunResult, expected: NeighbourOutcome
 ) -> None:
-    assert judge_outcome(COMPLAINS, plain, seen)[0] is expected
+    assert stage.judge_outcome(COMPLAINS, plain, seen)[0] is expected
 
 
 def tried(
     folder: Path, *plays: str, complains: bool = False
-) -> tuple[RunObservation, list[str], FakeDevice]:
+) -> tuple[stage.RunObservation, list[str], FakeDevice]:
     for name in ("plain", "region", "function", "m"):
         (folder / name).write_bytes(b"")
     device = Fickle(plays=list(plays))
@@ -228,12 +256,12 @@ def tried(
         COMPUTES,
         spec=replace(ORDER, program=folder / "plain", model=folder / "m"),
         builds=tuple(
-            Build(level=level, program=folder / level, needs=needs)
+            stage.Build(level=level, program=folder / level, needs=needs)
             for level in ("region", "function")
         ),
         complains=complains,
     )
-    seen = attempt(wanted, cast("Lease", device), lambda build, _: logs.append(build))
+    seen = stage.attempt(wanted, cast("Lease", device), lambda build, _: logs.append(build))
     return seen, logs, device
 
 
@@ -269,20 +297,18 @@ def test_what_plain_cannot_do_says_nothing_of_trimming(
     assert logs == ["plain"]
 
 
-def test_a_complaint_in_other_words_works_all_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("plain", "complains"), [("exit 1\nstderr ERROR: words", True), ("output o 1 2", False)]
+)
+def test_a_complaint_in_other_words_works_all_the_same(
+    tmp_path: Path, plain: str, complains: bool
+) -> None:
     """Whoever reads it knows what is wrong; one that computes must not refuse."""
     refuses = "exit 1\nstderr ERROR: other words"
-    complaint, _, _ = tried(
-        tmp_path, "exit 1\nstderr ERROR: words", refuses, refuses, complains=True
-    )
-    computing, _, _ = tried(tmp_path, "output o 1 2", refuses, refuses)
+    seen, _, _ = tried(tmp_path, plain, refuses, refuses, complains=complains)
 
-    assert complaint.text == "it ended with 1: words"
-    assert [(e.outcome, e.works) for e in complaint.levels] == [
-        (NeighbourOutcome.REFUSED, True)
-    ] * 2
-    assert [(e.outcome, e.works) for e in computing.levels] == [
-        (NeighbourOutcome.REFUSED, False)
+    assert [(e.outcome, e.works) for e in seen.levels] == [
+        (NeighbourOutcome.REFUSED, complains)
     ] * 2
 
 
@@ -303,9 +329,9 @@ def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
     wanted = replace(
         COMPUTES,
         spec=replace(ORDER, timeout_s=allowed_s),
-        builds=(Build(level="region", program=Path("r"), needs=lambda *_: ()),),
+        builds=(stage.Build(level="region", program=Path("r"), needs=lambda *_: ()),),
     )
-    attempt(wanted, cast("Lease", FakeDevice()), lambda *_: None)
+    stage.attempt(wanted, cast("Lease", FakeDevice()), lambda *_: None)
 
     assert waited == [allowed_s, expected_s]
 
@@ -336,14 +362,7 @@ def test_a_trap_is_named_as_far_as_that_is_at_hand(
         program = tmp_path / "named/load_and_run"
         program.write_text(named, encoding="utf-8")
         link = SymbolizingLink(program=program, dropped=DROPPED)
-    spec = RunSpec(
-        program=tmp_path / "m.mge",
-        model=tmp_path / "m.mge",
-        arguments=("--cpu",),
-        inputs={},
-        threads=1,
-        timeout_s=9.0,
-    )
-    needs = needs_of(next(all_scenarios(session.request.config)), session, link)
+    spec = replace(ORDER, program=tmp_path / "m.mge", model=tmp_path / "m.mge")
+    needs = stage.needs_of(next(all_scenarios(session.request.config)), session, link)
 
     assert needs(cast("Lease", FakeDevice()), spec, run(133)) == needed

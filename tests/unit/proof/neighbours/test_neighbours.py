@@ -9,15 +9,21 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.load_and_run.arguments import flags
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.load_and_run.npy import NpyMutation
+from megtrim.proof.neighbours import model
 from megtrim.proof.neighbours.requests import Neighbour, NeighbourKind, neighbours
-from unit.chain.support import config, model
+from megtrim.report import comment, html
+from megtrim.verdict.join import join
+from megtrim.verdict.model import parse_verdict, to_json
+from unit.chain.support import config
+from unit.chain.support import model as model_of
+from unit.verdict.examples import HOSTILE, MOBILENET, NEIGHBOURS, facts, neighbour
 
 FEW = LITE.of_tree(frozenset({"cpu", "enable_nchw44"}), frozenset({"iter", "warmup_iter"}))
 
 
 def scenario(*args: str, model_keys: dict[str, Any] | None = None, **settings: Any) -> Scenario:
     given_ = {"name": "s", "args": list(args), **settings}
-    made = config(model("m", given_) | (model_keys or {}), applications=[{"name": "app"}])
+    made = config(model_of("m", given_) | (model_keys or {}), applications=[{"name": "app"}])
     return next(all_scenarios(made))
 
 
@@ -161,20 +167,92 @@ FLAGS = st.lists(
 def test_neighbours_are_the_same_each_time_and_never_the_scenario(
     args: list[str], threads: int, changes: set[NpyMutation], searched: bool
 ) -> None:
-    each = scenario(*args, threads=threads, fast_run=searched)
-    found = neighbours(each, dialect=LITE, changes=changes)
-    again = neighbours(each, dialect=LITE, changes=sorted(changes, reverse=True))
+    own = scenario(*args, threads=threads, fast_run=searched)
+    found = neighbours(own, dialect=LITE, changes=changes)
+    again = neighbours(own, dialect=LITE, changes=sorted(changes, reverse=True))
 
     assert found == again
-    names = [neighbour.name for neighbour in found]
+    names = [each.name for each in found]
     assert len(set(names)) == len(names)
-    assert len({neighbour.run for neighbour in found}) == len(found)
+    assert len({each.run for each in found}) == len(found)
     given_ = flags(args, dialect=LITE, source="x")
-    for neighbour in found:
-        if neighbour.kind is NeighbourKind.COMPLAINT:
+    for asked in found:
+        if asked.kind is NeighbourKind.COMPLAINT:
             continue
-        reported = flags(neighbour.arguments, dialect=LITE, source="x")
+        reported = flags(asked.arguments, dialect=LITE, source="x")
         own_threads = [int(f.value) for f in given_ if f.name == "multithread" and f.value]
-        same_threads = neighbour.threads == (own_threads or [threads])[-1]
-        same = reported == given_ and same_threads and neighbour.cached and not neighbour.change
-        assert not same or neighbour.model != each.model.file
+        same_threads = asked.threads == (own_threads or [threads])[-1]
+        same = reported == given_ and same_threads and asked.cached and not asked.change
+        assert not same or asked.model != own.model.file
+
+
+VERDICT = join(facts(neighbours=NEIGHBOURS))
+
+
+def test_for_a_terminal() -> None:
+    assert model.text(NEIGHBOURS).splitlines() == [
+        "resnet18-s/default@any",
+        "  neighbour      what differs               region  function",
+        "  -------------  -------------------------  ------  --------",
+        "  iter-1         --iter-1                   works   works",
+        "  iter-3         --iter-3                   works   works",
+        "  enable-nchw44  --enable-nchw44            traps   traps",
+        "  other-dump     --other-dump               works   traps",
+        "  batch-2        --batch-2                  -       -",
+        "                 work, of those that apply  3 of 4  2 of 4",
+    ]
+    assert model.text(()) == ""
+
+
+def test_each_scenario_has_its_own() -> None:
+    none = neighbour("batch-2", scenario=MOBILENET)
+    both = model.matrices((*NEIGHBOURS, none))
+
+    assert [(each.scenario, each.levels, each.counts) for each in both] == [
+        ("resnet18-s/default@any", ("region", "function"), ("3 of 4", "2 of 4")),
+        (MOBILENET, (), ()),
+    ]
+    assert both[0].shares == ("75.0%", "50.0%")
+
+
+def test_for_markdown() -> None:
+    page = comment.render(VERDICT, measured=True)
+
+    assert "<details><summary>Neighbours: 2 of 4 work</summary>" in page
+    assert "`resnet18-s/default@any`: `region` 3 of 4, `function` 2 of 4" in page
+    assert "| `other-dump` | --other-dump | ✅ works | ❌ traps |" in page
+    assert "| `batch-2` | --batch-2 | - | - |" in page
+    assert comment.render(VERDICT) == comment.render(join(facts()))
+    assert parse_verdict(to_json(VERDICT), source="verdict.json") == VERDICT
+
+
+def test_on_the_page() -> None:
+    page, without = html.render(VERDICT), html.render(join(facts()))
+
+    assert page.count('id="neighbours"') == page.count('href="#neighbours"') == 1
+    assert page.count('<td class="cell pass">works</td>') == 5
+    assert page.count('<td class="cell fail">traps</td>') == 3
+    assert page.count('<td class="cell skipped">-</td>') == 2
+    assert (
+        "region: it trapped: <code>kern&lt;7&gt;</code>; "
+        "function: it trapped: <code>kern&lt;7&gt;</code>"
+    ) in page
+    assert '<rect class="within" width="50.0%"' in page
+    assert (
+        '<span class="tile-title">Neighbours that work</span>'
+        '<span class="tile-number">2</span><span class="tile-of">of 4</span>'
+    ) in page
+    assert "#neighbours" not in without
+    assert 'id="neighbours"' not in without
+
+
+def test_hostile_words_stay_words() -> None:
+    bad = neighbour(HOSTILE, model.NeighbourOutcome.TRAPPED, scenario=HOSTILE)
+    level = replace(bad.levels[0], text=HOSTILE, needs=(HOSTILE,), level=HOSTILE)
+    rows = (replace(bad, what=HOSTILE, text=HOSTILE, levels=(level,)),)
+    verdict = join(facts(neighbours=rows))
+    page = comment.render(verdict, measured=True)
+
+    assert "<script>alert" not in html.render(verdict)
+    assert "<script>" not in page
+    assert "\x1b" not in page + html.render(verdict) + model.text(rows)
