@@ -131,10 +131,15 @@ class Arena:
         assert [self.stage(verb, *more).rc for verb in ("stage verdict", "report")] == [1, 1]
         assert junitparser.JUnitXml.fromfile(str(self.project.out / "final/junit.xml")).failures > 0
 
-    def expect_refused(self, *more: str) -> None:
+    def expect_refused(self, *more: str, codes: tuple[int, ...] = (2,)) -> None:
         ended = self.trim(*more)
-        assert ended.rc == 2, ended.stderr
+        assert ended.rc in codes, ended.stderr
         assert self.gate() != 0
+
+    def leave_no_room_for_runs(self) -> None:
+        runs = self.project.out / "runs"
+        shutil.rmtree(runs, ignore_errors=True)
+        runs.write_text("no folder\n", encoding="utf-8")
 
     def result(self, task: str, *more: str) -> Path:
         """Return the folder that megtrim itself names for a task, as things are now."""

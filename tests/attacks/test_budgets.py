@@ -37,17 +37,50 @@ def limit(arena: Arena, **keys: str) -> None:
     arena.configure(budgets=[{"artifact": ARTIFACT, **keys}])
 
 
-def expect_growth_unchecked(arena: Arena, artifact: str) -> None:
-    """Hold the program against a baseline of another name, at which it would be far too large."""
+def trim_against(arena: Arena, baseline: str) -> int:
     arena.start("honest")
     limit(arena, growth="1 B", max="64 MiB")
-    baseline = arena.folder / "before.json"
-    baseline.write_text(dump_sizes(Baseline(sizes={(artifact, "reduced"): 1})), encoding="utf-8")
-    arena.trim("--baseline", str(baseline))
+    (arena.folder / "before.json").write_text(baseline, encoding="utf-8")
+    return arena.trim("--baseline", str(arena.folder / "before.json")).rc
+
+
+UNCHECKED = {
+    "a_baseline_of_another_target": "another_program",
+    "a_renamed_artifact": f"{ARTIFACT}_old",
+}
+
+
+@pytest.mark.parametrize("attempt", UNCHECKED)
+def test_attempt_by_another_name(arena: Arena, attempt: str) -> None:
+    """Held against a baseline of another name, at which it would be far too large."""
+    trim_against(arena, dump_sizes(Baseline(sizes={(UNCHECKED[attempt], "reduced"): 1})))
     (check,) = (each for each in arena.verdict()["checks"] if each["kind"] == "growth")
 
     assert check["status"] == "skipped"
     assert "baseline" in check["text"]
+
+
+def say(sizes: str) -> str:
+    return f'{{"version": 1, "artifacts": {{"{ARTIFACT}": {{{sizes}}}}}}}'
+
+
+REFUSED = {
+    "a_baseline_with_negative_sizes": tuple(
+        say(f'"reduced": {size}') for size in ("-1", "1e400", "true", "NaN", '"9"', "1.5", "null")
+    ),
+    "a_baseline_that_says_it_twice": (say('"reduced": 1, "reduced": 999999999'),),
+    "a_baseline_of_a_quick_trim": (
+        dump_sizes(Baseline(sizes={(ARTIFACT, "reduced"): 10**9}, quick=True)),
+    ),
+}
+ATTEMPTS = UNCHECKED | REFUSED
+
+
+@pytest.mark.parametrize("attempt", REFUSED)
+def test_attempt_by_a_bad_baseline(arena: Arena, attempt: str) -> None:
+    for text in REFUSED[attempt]:
+        assert trim_against(arena, text) == 2, text
+        assert arena.gate() != 0
 
 
 def test_one_byte_too_many(arena: Arena) -> None:
@@ -73,47 +106,7 @@ def test_a_budget_of_an_artifact_that_is_not_built(arena: Arena) -> None:
     arena.start("honest")
     arena.configure(budgets=[{"artifact": "load_and_ran", "max": "1 KiB"}])
 
-    assert arena.trim().rc == 2
-    assert arena.gate() != 0
-
-
-def test_a_baseline_of_another_target(arena: Arena) -> None:
-    expect_growth_unchecked(arena, "another_program")
-
-
-def test_a_renamed_artifact(arena: Arena) -> None:
-    expect_growth_unchecked(arena, f"{ARTIFACT}_old")
-
-
-def expect_refused(arena: Arena, text: str) -> None:
-    baseline = arena.folder / "before.json"
-    baseline.write_text(text, encoding="utf-8")
-
-    assert arena.trim("--baseline", str(baseline)).rc == 2, text
-    assert arena.gate() != 0
-
-
-def test_a_baseline_with_negative_sizes(arena: Arena) -> None:
-    arena.start("honest")
-    limit(arena, growth="1 B")
-    for size in ("-1", "1e400", "true", "NaN", '"9"', "1.5", "null"):
-        sizes = f'{{"{ARTIFACT}": {{"reduced": {size}}}}}'
-        expect_refused(arena, f'{{"version": 1, "artifacts": {sizes}}}')
-
-
-def test_a_baseline_that_says_it_twice(arena: Arena) -> None:
-    arena.start("honest")
-    limit(arena, growth="1 B")
-    sizes = f'{{"{ARTIFACT}": {{"reduced": 1, "reduced": 999999999}}}}'
-
-    expect_refused(arena, f'{{"version": 1, "artifacts": {sizes}}}')
-
-
-def test_a_baseline_of_a_quick_trim(arena: Arena) -> None:
-    arena.start("honest")
-    limit(arena, growth="1 B")
-
-    expect_refused(arena, dump_sizes(Baseline(sizes={(ARTIFACT, "reduced"): 10**9}, quick=True)))
+    arena.expect_refused()
 
 
 def test_a_baseline_of_a_fork(team: Team) -> None:
@@ -160,10 +153,10 @@ def test_a_component_of_a_program_without_names() -> None:
     one = Budget.model_validate({"artifact": ARTIFACT, "component": "kernels", "max": 5})
     table = ByteTable(least_bytes=64, components={"unexplained code": {"[smaller]": 900}})
 
+    now = Measured(sizes={_FILE: 900}, parts={_FILE: table})
+
     with pytest.raises(InputError):
-        check(
-            [one], Measured(sizes={_FILE: 900}, parts={_FILE: table}), None, (), date(2027, 1, 31)
-        )
+        check([one], now, None, (), date(2027, 1, 31))
 
 
 def test_a_baseline_of_this_very_commit(team: Team) -> None:

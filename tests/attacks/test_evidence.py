@@ -70,7 +70,7 @@ def call_proven(bundle: dict[str, Any]) -> None:
     bundle["proven"].append({key: row[key] for key in ("id", "class", "binding")})
 
 
-ATTEMPTS: dict[str, Callable[[Documents], None]] = {
+CHANGES: dict[str, Callable[[Documents], None]] = {
     "a_pass_with_an_unequal_output": output(equal=False),
     "a_pass_without_outputs": result(outputs=[]),
     "a_pass_with_a_missing_region": result(missing_regions=["sample_input<1279368853>"]),
@@ -97,9 +97,9 @@ ATTEMPTS: dict[str, Callable[[Documents], None]] = {
 }
 
 
-@pytest.mark.parametrize("attempt", ATTEMPTS)
+@pytest.mark.parametrize("attempt", CHANGES)
 def test_attempt(papers: Documents, attempt: str) -> None:
-    ATTEMPTS[attempt](papers)
+    CHANGES[attempt](papers)
 
     papers.conclude().expect_no_pass()
 
@@ -110,19 +110,19 @@ def trap_again(papers: Documents) -> None:
     papers.change_result(trap, AGAIN)
 
 
-def expect_trap_to_count(papers: Documents, older: str) -> None:
+OLDER = {
+    "an_older_pass_next_to_a_newer_trap": "evidence",
+    "a_newer_pass_next_to_an_older_trap": AGAIN,
+}
+ATTEMPTS = {*CHANGES, *OLDER}
+
+
+@pytest.mark.parametrize("attempt", OLDER)
+def test_attempt_by_an_older_entry(papers: Documents, attempt: str) -> None:
     trap_again(papers)
-    papers.change_entry(lambda entry: entry.update(day=day(2)), older)
+    papers.change_entry(lambda entry: entry.update(day=day(2)), OLDER[attempt])
 
     papers.conclude(evidence=BOTH).expect_red()
-
-
-def test_an_older_pass_next_to_a_newer_trap(papers: Documents) -> None:
-    expect_trap_to_count(papers, "evidence")
-
-
-def test_a_newer_pass_next_to_an_older_trap(papers: Documents) -> None:
-    expect_trap_to_count(papers, AGAIN)
 
 
 def test_the_order_of_folders_is_turned_round(papers: Documents) -> None:

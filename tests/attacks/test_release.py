@@ -1,7 +1,6 @@
 """Releases that were forged from end to end: every sum in them fits."""
 
 import gzip
-import hashlib
 import io
 import shutil
 import tarfile
@@ -15,16 +14,16 @@ import pytest
 
 from attacks.arena import Arena
 from megtrim.checks.statuses import CheckStatus, VerdictKind
-from megtrim.evidence.evidence import Evidence, EvidenceResult, parse_set
+from megtrim.evidence.evidence import Evidence, EvidenceResult
 from megtrim.release.aar import CONFIG_PATH
-from megtrim.release.archive import ReleaseFile, write_archive
-from megtrim.release.check import add_proofs, check_release, clean_proofs
+from megtrim.release.archive import write_archive
+from megtrim.release.check import check_release, clean_proofs
 from megtrim.release.contents import PROOFS_PATH, README_FILE, RELEASE_FILE, ReleaseContents
 from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, DOCUMENTS, STATEMENT_FILE, seal
 from megtrim.release.prove import prove
 from megtrim.util.strict_json import dump
 from support.megtrim_cli import run_megtrim
-from unit.release.examples import as_files, contents, documents, proofs_of, sha, sum_up, write
+from unit.release.examples import PROOFS, PROVEN, as_files, contents, documents, sha, sum_up, write
 
 SCRIPT = "#!/bin/sh\ntouch pwned\n"
 COMMAND = "execute_process(COMMAND touch pwned)\n"
@@ -34,16 +33,6 @@ FIRST, *OTHERS = HONEST.scenarios
 PROGRAM, LIBRARY = HONEST.artifacts
 (DEVICE,) = HONEST.devices
 OTHER_MODEL = "mobilenet-s" if FIRST.model != "mobilenet-s" else "resnet18-s"
-BINDING = "b" * 64
-LEFT = replace(
-    HONEST,
-    scenarios=tuple(
-        replace(each, on_devices=CheckStatus.UNVERIFIED, binding=BINDING)
-        for each in HONEST.scenarios
-    ),
-)
-PROOFS = clean_proofs(LEFT, parse_set(proofs_of(BINDING), source="p"))
-PROVEN = add_proofs(LEFT, PROOFS)
 
 
 def verify(folder: Path, name: str = "release") -> str:
@@ -221,7 +210,7 @@ def test_a_release_that_is_built_otherwise(arena: Arena, tmp_path: Path) -> None
     evil = payload["bin/load_and_run"] + b"\0"
     payload["bin/load_and_run"] = evil
     payload["include/more.h"] = b"#define more\n"
-    files = as_files_of(payload)
+    files = as_files(payload)
     (program,) = found.contents.artifacts
     sums = {each.path: each.sha256 for each in files}
     said = replace(
@@ -241,13 +230,6 @@ def test_a_release_that_is_built_otherwise(arena: Arena, tmp_path: Path) -> None
     for path in ("bin/load_and_run", RELEASE_FILE, STATEMENT_FILE, CHECKSUMS_FILE):
         assert f"{path} has other bytes" in ended.stderr
     assert "include/more.h was not built" in ended.stderr
-
-
-def as_files_of(payload: Mapping[str, bytes]) -> list[ReleaseFile]:
-    return [
-        ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())
-        for path, data in payload.items()
-    ]
 
 
 @pytest.mark.parametrize("name", ["\u202egnp.h", "a\u200b.h", "a\ufeff.h", "\u2066a.h"])

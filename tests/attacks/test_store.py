@@ -4,7 +4,6 @@ What is made again is as good as what is refused, if the program that is handed 
 """
 
 import hashlib
-import json
 import os
 import shutil
 import sys
@@ -104,10 +103,6 @@ def replace_plain(arena: Arena) -> None:
     arena.stage("verify", "--again")
 
 
-def paint_verdict(arena: Arena) -> None:
-    swap(arena.result("verdict/verdict") / "verdict.json", '"fail"', '"pass"')
-
-
 def paint_verdict_manifest(arena: Arena) -> None:
     manifest = arena.result("verdict/verdict") / "manifest.json"
     edit(manifest, lambda data: data["result"].update({"verdict": "pass"}))
@@ -134,7 +129,9 @@ def link_pass(arena: Arena) -> None:
 
 RED: dict[str, Tamper] = {
     "plain_is_replaced_by_reduced": replace_plain,
-    "a_red_verdict_is_painted_green": paint_verdict,
+    "a_red_verdict_is_painted_green": lambda arena: swap(
+        arena.result("verdict/verdict") / "verdict.json", '"fail"', '"pass"'
+    ),
     "a_verdicts_exit_status_is_painted_green": paint_verdict_manifest,
     "a_result_in_a_manifest_is_painted_green": paint_verifications,
     "a_pass_of_another_key_is_renamed": rename_pass,
@@ -262,8 +259,7 @@ def test_a_final_report_outlives_a_run_that_could_not_start(arena: Arena) -> Non
     arena.start("honest")
     arena.project.config.write_text("version: 1\n", encoding="utf-8")
 
-    assert arena.trim().rc == 2
-    assert arena.gate() != 0
+    arena.expect_refused()
 
 
 def older(arena: Arena) -> Path:
@@ -311,7 +307,5 @@ def test_the_work_tree_holds_another_object(arena: Arena) -> None:
     bad = (arena.only("reduce", "reduced") / PROGRAM).read_bytes() != arena.good_program()
 
     assert (ended.rc, arena.gate()) == ((1, 1) if bad else (0, 0))
-    assert json.loads((arena.project.out / "final/verdict.json").read_text("utf-8"))["verdict"] == (
-        "fail" if bad else "pass"
-    )
+    assert arena.verdict()["verdict"] == ("fail" if bad else "pass")
     assert ARTIFACT in ended.stdout

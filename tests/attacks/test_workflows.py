@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,30 +61,38 @@ def runner(arena: Arena) -> Runner:
     return Runner(arena.root / "runner", arena)
 
 
-def test_the_build_left_nothing(runner: Runner) -> None:
-    runner.lose("results", "bundle", "evidence")
-
-    assert runner.conclude() == ("", 3)
-
-
-def test_the_build_ended_early(runner: Runner) -> None:
+def end_early(runner: Runner) -> None:
     (runner.folder / "results/verdict.json").unlink()
-    ending = {
-        "version": 2,
-        "config": "megtrim.yaml",
-        "exit": 2,
-        "message": "megtrim.yaml: no such key",
-        "hint": "",
-    }
+    said = {"message": "megtrim.yaml: no such key", "hint": ""}
+    ending = {"version": 2, "config": "megtrim.yaml", "exit": 2, **said}
     (runner.folder / "results/ending.json").write_text(json.dumps(ending), encoding="utf-8")
 
-    assert runner.conclude() == ("", 2)
+
+def damage_results(runner: Runner) -> None:
+    (runner.folder / "results/verdict.json").write_bytes(b"\x00" * 100)
 
 
-def test_the_build_passed_and_lost_its_bundle(runner: Runner) -> None:
-    runner.lose("bundle")
+ENDS: dict[str, tuple[Callable[[Runner], None], int]] = {
+    "the_build_left_nothing": (lambda runner: runner.lose("results", "bundle", "evidence"), 3),
+    "the_build_ended_early": (end_early, 2),
+    "the_build_passed_and_lost_its_bundle": (lambda runner: runner.lose("bundle"), 3),
+    "results_that_cannot_be_read": (damage_results, 2),
+}
+RUNS = {
+    "a_run_by_hand_says_where_its_sources_come_from": (
+        *(("workflow_dispatch", "refs/heads/topic"), ("push", "refs/heads/topic")),
+    ),
+    "a_tag_says_where_its_sources_come_from": (("push", "refs/tags/v9"),),
+}
+ATTEMPTS = {*ENDS, *RUNS}
 
-    assert runner.conclude() == ("", 3)
+
+@pytest.mark.parametrize("attempt", ENDS)
+def test_attempt_to_conclude(runner: Runner, attempt: str) -> None:
+    change, code = ENDS[attempt]
+    change(runner)
+
+    assert runner.conclude() == ("", code)
 
 
 def test_a_device_job_failed_to_upload(runner: Runner) -> None:
@@ -100,13 +109,7 @@ def test_the_report_of_another_attempt(runner: Runner) -> None:
     assert runner.conclude() == ("", 3)
 
 
-def test_results_that_cannot_be_read(runner: Runner) -> None:
-    (runner.folder / "results/verdict.json").write_bytes(b"\x00" * 100)
-
-    assert runner.conclude() == ("", 2)
-
-
-def test_a_skipped_verdict(runner: Runner) -> None:
+def test_a_skipped_verdict() -> None:
     jobs = workflow("size-check").jobs
     steps = [step for _, step in action("conclude").steps()]
 
@@ -117,17 +120,16 @@ def test_a_skipped_verdict(runner: Runner) -> None:
     assert "if" not in jobs["verdict"]["steps"][-1]
 
 
-def test_the_trim_step_may_fail(runner: Runner) -> None:
+def test_the_trim_step_may_fail() -> None:
     steps = [step for _, step in action("conclude").steps()]
-    lenient = [step["name"] for step in steps if "continue-on-error" in step]
-    before = [step["name"] for step in workflow("size-check").jobs["verdict"]["steps"]]
+    last = workflow("size-check").jobs["verdict"]["steps"][-1]
 
-    assert {"Join", "Gate"}.isdisjoint(lenient)
-    assert before[-1] == "Conclude"
-    assert "continue-on-error" not in workflow("size-check").jobs["verdict"]["steps"][-1]
+    assert {"Join", "Gate"}.isdisjoint(s["name"] for s in steps if "continue-on-error" in s)
+    assert last["name"] == "Conclude"
+    assert "continue-on-error" not in last
 
 
-def test_artifacts_by_name(runner: Runner) -> None:
+def test_artifacts_by_name() -> None:
     steps = [step for _, step in action("conclude").steps()]
     taken = [step["with"] for step in steps if "download-artifact" in step.get("uses", "")]
     names = [given.get("pattern", given.get("artifact-ids")) for given in taken]
@@ -179,18 +181,12 @@ def test_a_fork_by_an_event_that_no_one_thought_of(event: str) -> None:
             assert [evaluate(each, run) for each in keys] == [""] * len(keys)
 
 
-def test_a_run_by_hand_says_where_its_sources_come_from() -> None:
+@pytest.mark.parametrize("attempt", RUNS)
+def test_attempt_by_a_ref(attempt: str) -> None:
     (trusted,) = (step["with"]["ref"] for _, step in action("sources").steps() if "uses" in step)
 
-    for event in ("workflow_dispatch", "push"):
-        run = start(event, ref="refs/heads/topic")
-        assert evaluate(trusted, run) == "refs/heads/main"
-
-
-def test_a_tag_says_where_its_sources_come_from() -> None:
-    (trusted,) = (step["with"]["ref"] for _, step in action("sources").steps() if "uses" in step)
-
-    assert evaluate(trusted, start("push", ref="refs/tags/v9")) == "refs/heads/main"
+    for event, ref in RUNS[attempt]:
+        assert evaluate(trusted, start(event, ref=ref)) == "refs/heads/main"
 
 
 def test_a_night_by_hand_fills_the_cache() -> None:
