@@ -1,4 +1,5 @@
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,12 +10,15 @@ from megtrim.build_spec import EngineLibrary, Linkage, Origin
 from megtrim.chain.graph import HEADER, REDUCED, REPORT, SIZE, VERDICT
 from megtrim.chain.session import Session
 from megtrim.checks.check import ToolchainIdentity
+from megtrim.checks.statuses import CheckStatus
 from megtrim.crashes.program import TrimmedProgram, dump_left_out
+from megtrim.evidence.evidence import parse_set
 from megtrim.regions.keepset import KeepSet, ScenarioRecord
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.region import Region
 from megtrim.release.aar import CONFIG_PATH, collect_aar, render_config
 from megtrim.release.archive import ReleaseFile, from_text, write_folder
+from megtrim.release.check import add_proofs, clean_proofs
 from megtrim.release.contents import (
     KEEP_SET_PATH,
     ArtifactKind,
@@ -126,34 +130,23 @@ def documents(
     return texts | seal(said, digests, stages=STAGES, megtrim="0.1.0")
 
 
-def android_contents(library: bytes, *, target: str = "aarch64-linux-android23") -> ReleaseContents:
-    said = contents()
-    sha256 = hashlib.sha256(library).hexdigest()
-    return replace(
-        said,
-        toolchain=ToolchainIdentity(kind="ndk", target=target, version="NDK r21e, clang"),
-        artifacts=tuple(
-            replace(each, sha256=sha256, size_bytes=len(library))
-            if each.kind is ArtifactKind.SHARED
-            else each
-            for each in said.artifacts
-        ),
-    )
+ARM64 = "aarch64-linux-android23"
+
+
+def for_android(target: str = ARM64) -> ReleaseContents:
+    toolchain = ToolchainIdentity(kind="ndk", target=target, version="NDK r21e, clang")
+    return replace(contents(), toolchain=toolchain)
 
 
 def write_for_android(
-    folder: Path,
-    library: bytes,
-    *,
-    target: str = "aarch64-linux-android23",
-    aar: bytes | None = None,
+    folder: Path, library: bytes, *, target: str = ARM64, aar: bytes | None = None
 ) -> Path:
-    said = android_contents(library, target=target)
+    program, shared = for_android(target).artifacts
+    sha256 = hashlib.sha256(library).hexdigest()
+    shared = replace(shared, sha256=sha256, size_bytes=len(library))
+    said = replace(for_android(target), artifacts=(program, shared))
     texts = {path: text.encode() for path, text in documents().items() if path not in DOCUMENTS}
-    files = [
-        ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())
-        for path, data in (texts | {"lib/libengine.so": library}).items()
-    ]
+    files = as_files(texts | {"lib/libengine.so": library})
     own = collect_aar(said, files)
     assert own is not None
     if aar is not None:
@@ -172,13 +165,29 @@ def sum_up(texts: dict[str, str]) -> dict[str, str]:
     return rest | {CHECKSUMS_FILE: sums}
 
 
-def as_files(texts: dict[str, str]) -> tuple[ReleaseFile, ...]:
-    return tuple(from_text(path, text) for path, text in texts.items())
+def as_files(files: Mapping[str, str] | Mapping[str, bytes]) -> tuple[ReleaseFile, ...]:
+    read = {path: each.encode() if isinstance(each, str) else each for path, each in files.items()}
+    return tuple(
+        ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())
+        for path, data in read.items()
+    )
 
 
 def write(folder: Path, texts: dict[str, str] | None = None) -> Path:
     write_folder(as_files(texts or documents()), folder)
     return folder
+
+
+BINDING = "b" * 64
+LEFT_TO_DEVICES = replace(
+    contents(),
+    scenarios=tuple(
+        replace(each, on_devices=CheckStatus.UNVERIFIED, binding=BINDING)
+        for each in contents().scenarios
+    ),
+)
+PROOFS = clean_proofs(LEFT_TO_DEVICES, parse_set(proofs_of(BINDING), source="p"))
+PROVEN = add_proofs(LEFT_TO_DEVICES, PROOFS)
 
 
 def for_other_engine() -> ReleaseContents:
@@ -194,14 +203,10 @@ def write_release(
 ) -> Path:
     """Write the release of one program; ``left_out``: another list than its own, empty: none."""
     sha256 = hashlib.sha256(made.shipped).hexdigest()
+    count, size_bytes = len(made.left_out), len(made.shipped)
     artifact = ReleaseArtifact(
-        name=NAME,
-        kind=ArtifactKind.PROGRAM,
-        sha256=sha256,
-        size_bytes=len(made.shipped),
-        plain_bytes=None,
+        name=NAME, kind=ArtifactKind.PROGRAM, sha256=sha256, size_bytes=size_bytes, plain_bytes=None
     )
-    count = len(made.left_out)
     functions = (FunctionsUse(artifact=NAME, held=count + 2, kept=2),) if count else ()
     said = replace(contents(), artifacts=(artifact,), functions=functions)
     text = dump_left_out(made.left_out, program_sha256=sha256) if left_out is None else left_out
@@ -215,7 +220,7 @@ def write_release(
     digests = {each.path: each.sha256 for each in files}
     texts = seal(said, digests, stages=STAGES, megtrim="0.1.0")
     assert texts.keys() == DOCUMENTS
-    write_folder((*files, *(from_text(path, each) for path, each in texts.items())), folder)
+    write_folder((*files, *as_files(texts)), folder)
     return folder
 
 

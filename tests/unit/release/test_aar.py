@@ -3,12 +3,11 @@ import io
 import json
 import xml.etree.ElementTree as ET
 import zipfile
-from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from megtrim.checks.check import ToolchainIdentity
 from megtrim.release.aar import (
     AarPart,
     AndroidLibrary,
@@ -16,23 +15,21 @@ from megtrim.release.aar import (
     collect_aar,
     collect_part,
     explain_missing,
-    list_library_paths,
     make_aar,
     parse_target,
     render_config,
     render_descriptions,
 )
-from megtrim.release.archive import ReleaseFile
-from megtrim.release.contents import AAR_PATH, ArtifactKind, ReleaseContents
+from megtrim.release.contents import AAR_PATH, ArtifactKind
 from megtrim.util.errors import InputError
 from support.prefab import PrefabLibrary, PrefabModule, read_package, unzip
 from unit.elf.made_objects import shared_library
-from unit.release.examples import contents
+from unit.release.examples import as_files, contents, for_android
 
-ARM64, ARMV7 = "aarch64-linux-android23", "armv7a-linux-androideabi16"
+ARMV7 = "armv7a-linux-androideabi16"
 LIBRARY = shared_library("LITE_run")
-HEADERS = {"include/lite/network.h": b"#pragma once\n"}
-FILES = HEADERS | {
+FILES = {
+    "include/lite/network.h": b"#pragma once\n",
     "lib/libengine.so": LIBRARY,
     "bin/load_and_run": b"program",
     "licences/LICENSE": b"Apache-2.0\n",
@@ -41,26 +38,14 @@ FILES = HEADERS | {
 MANIFEST = "http://schemas.android.com/apk/res/android"
 
 
-def android(target: str = ARM64) -> ReleaseContents:
-    toolchain = ToolchainIdentity(kind="ndk", target=target, version="NDK r21e, clang")
-    return replace(contents(), toolchain=toolchain)
-
-
-def as_files(files: Mapping[str, bytes]) -> list[ReleaseFile]:
-    return [
-        ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())
-        for path, data in files.items()
-    ]
-
-
-def part(target: str = ARM64, **changes: bytes) -> AarPart:
-    found = collect_part(android(target), as_files(FILES | changes))
+def part(*target: str, **changes: bytes) -> AarPart:
+    found = collect_part(for_android(*target), as_files(FILES | changes))
     assert found is not None
     return found
 
 
 def aar() -> bytes:
-    found = collect_aar(android(), as_files(FILES))
+    found = collect_aar(for_android(), as_files(FILES))
     assert found is not None
     assert isinstance(found.source, bytes)
     assert (found.path, found.sha256) == (AAR_PATH, hashlib.sha256(found.source).hexdigest())
@@ -96,7 +81,7 @@ def test_it_is_an_android_library() -> None:
 
 
 def test_its_bytes_follow_from_its_files() -> None:
-    again = collect_aar(android(), as_files(dict(reversed(FILES.items()))))
+    again = collect_aar(for_android(), as_files(dict(reversed(FILES.items()))))
 
     assert again is not None
     assert again.source == aar()
@@ -138,20 +123,19 @@ def test_parts_that_do_not_go_together_are_refused(second: AarPart, expected: st
 def test_a_library_that_no_app_can_link_is_in_no_aar() -> None:
     files = as_files(FILES | {"lib/libengine.so": shared_library("LITE_run", "_Znwm")})
 
-    assert collect_aar(android(), files) is None
+    assert collect_aar(for_android(), files) is None
     assert "lib/libengine.so exports the C++ runtime that is linked into it (_Znwm)" in (
-        explain_missing(android(), files)
+        explain_missing(for_android(), files)
     )
 
 
 def test_only_a_library_for_android_is_in_one() -> None:
-    programs = tuple(each for each in android().artifacts if each.kind is ArtifactKind.PROGRAM)
-    twice = tuple(each for each in android().artifacts if each.kind is ArtifactKind.SHARED) * 2
+    programs = tuple(each for each in for_android().artifacts if each.kind is ArtifactKind.PROGRAM)
+    twice = tuple(each for each in for_android().artifacts if each.kind is ArtifactKind.SHARED) * 2
 
     for each in (
         contents(),
-        replace(android(), artifacts=programs),
-        replace(android(), artifacts=twice),
+        *(replace(for_android(), artifacts=some) for some in (programs, twice)),
     ):
         assert collect_aar(each, as_files(FILES)) is None
         assert explain_missing(each, as_files(FILES)) == ""
@@ -181,10 +165,7 @@ ON_ARM64 = AndroidTarget(abi="arm64-v8a", api=23, ndk=21)
 ON_ARMV7 = AndroidTarget(abi="armeabi-v7a", api=16, ndk=21)
 
 
-def toolchain(
-    *, kind: str = "ndk", target: str = "aarch64-linux-android23", version: str = "NDK r21e, clang"
-) -> ToolchainIdentity:
-    return ToolchainIdentity(kind=kind, target=target, version=version)
+ON_NDK = for_android().toolchain
 
 
 def library(target: AndroidTarget) -> AndroidLibrary:
@@ -192,21 +173,21 @@ def library(target: AndroidTarget) -> AndroidLibrary:
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("changes", "expected"),
     [
-        (toolchain(), ON_ARM64),
-        (toolchain(target="armv7a-linux-androideabi16"), ON_ARMV7),
-        (toolchain(version="NDK r21 (stand-in), clang"), ON_ARM64),
-        (toolchain(kind="zig", target="aarch64-linux-musl", version="0.13"), None),
-        (toolchain(target="aarch64-linux-android"), None),
-        (toolchain(target="riscv64-linux-android35"), None),
-        (toolchain(version="clang 14"), None),
+        ({}, ON_ARM64),
+        ({"target": ARMV7}, ON_ARMV7),
+        ({"version": "NDK r21 (stand-in), clang"}, ON_ARM64),
+        ({"kind": "zig", "target": "aarch64-linux-musl", "version": "0.13"}, None),
+        ({"target": "aarch64-linux-android"}, None),
+        ({"target": "riscv64-linux-android35"}, None),
+        ({"version": "clang 14"}, None),
     ],
 )
 def test_the_phones_that_a_toolchain_builds_for(
-    found: ToolchainIdentity, expected: AndroidTarget | None
+    changes: dict[str, Any], expected: AndroidTarget | None
 ) -> None:
-    assert parse_target(found) == expected
+    assert parse_target(replace(ON_NDK, **changes)) == expected
 
 
 def test_an_app_is_for_phones_that_every_library_is_for() -> None:
@@ -214,17 +195,5 @@ def test_an_app_is_for_phones_that_every_library_is_for() -> None:
     texts = render_descriptions([library(ON_ARMV7), library(ON_ARM64)])
 
     assert 'android:minSdkVersion="23"' in texts["AndroidManifest.xml"]
-    assert json.loads(texts["prefab/modules/shared/libs/android.armeabi-v7a/abi.json"]) == {
-        "abi": "armeabi-v7a",
-        "api": 16,
-        "ndk": 21,
-        "stl": "none",
-        "static": False,
-    }
-
-
-def test_a_library_is_there_for_the_package_and_for_the_linker() -> None:
-    assert list_library_paths(library(ON_ARM64)) == (
-        "jni/arm64-v8a/libengine.so",
-        "prefab/modules/shared/libs/android.arm64-v8a/libengine.so",
-    )
+    said = json.loads(texts["prefab/modules/shared/libs/android.armeabi-v7a/abi.json"])
+    assert said == {"abi": "armeabi-v7a", "api": 16, "ndk": 21, "stl": "none", "static": False}
