@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -65,14 +66,9 @@ def test_texts_and_the_regions_they_name(text: str, region: Region) -> None:
         *("x<2147483648>", "x<-2147483649>", "x<99999999999999999999999>", "x<1u>", "x<0x1>"),
         *("x<Foo>", "x<Foo<int>>", "x<a::>", "x<::a::B>", "x<a::for>", "x<float const>"),
         *("x<float*>", "x<a::B&>", "x<float;>", "x<{}>", 'x<"a">', "x<a::B#>", "x<a::B\n>"),
-        *(
-            "x<(anonymous namespace)::B>",
-            "x<a::B::{lambda()#1}>",
-            "x<long float>",
-            "x<unsigned::a>",
-        ),
+        *("x<(anonymous namespace)::B>", "x<a::B::{lambda()#1}>", "x<long float>"),
         *("x<a::operator+>", "x<a::B<(int)>>", "x<a::B<(a::C)x>>", "x<a::B<>>", "x<std::__1>"),
-        "x<\u0661>",
+        *("x<unsigned::a>", "x<\u0661>"),
         "x<" + "a::B<" * 17 + "int" + ">" * 17 + ">",
         "x<" + "1, " * 5000 + "1>",
     ],
@@ -173,10 +169,6 @@ LINUX = DATA / "traces" / "resnet18-s.plain.trace"
 ANDROID = DATA / "traces-android" / "resnet18-s.plain.trace"
 
 
-def region(arguments: str) -> str:
-    return f"midout::Region<midout::tags::conv{arguments}>"
-
-
 def names(path: Path) -> list[str]:
     return sorted(set(demangle(path.read_text(encoding="ascii").splitlines()[1:]).values()))
 
@@ -190,13 +182,6 @@ def test_every_recorded_name_is_read_and_spelt_again(path: Path) -> None:
         assert is_identifier(tag)
         text = f"{tag}<{', '.join(map(str, arguments))}>"
         assert parse_canonical(text) == (tag, arguments)
-
-
-def test_both_libraries_give_equal_values() -> None:
-    """libc++ of the NDK spells its inline namespaces, libstdc++ has none here."""
-    assert {parse_demangled(n) for n in names(LINUX)} == {
-        parse_demangled(n) for n in names(ANDROID)
-    }
 
 
 @pytest.mark.parametrize(
@@ -217,10 +202,8 @@ def test_both_libraries_give_equal_values() -> None:
     ],
 )
 def test_anything_else_is_refused(text: str, message: str) -> None:
-    with pytest.raises(GrammarError) as caught:
+    with pytest.raises(GrammarError, match=re.escape(message)):
         parse_canonical(text)
-
-    assert message in str(caught.value)
 
 
 def test_length_and_depth_are_bounded() -> None:
