@@ -60,26 +60,22 @@ def test_a_file_has_a_component(source: str, component: str) -> None:
     assert find_component("", source) == component
 
 
-def test_an_instance_is_of_its_arguments() -> None:
-    made_by_an_operator = "_ZNSt6vectorIPN3mgb3opr3AddESaIS3_EE2atEm"
-
-    assert find_component(made_by_an_operator, "") == "operators"
-
-
-def test_files_go_before_symbols() -> None:
-    """A template of the C++ library is instantiated in the engine."""
-    symbol = "_ZNSt6vectorIiSaIiEE2atEm"
-
-    assert find_component(symbol, "src/gopt/pass.cpp.o") == "graph optimiser"
-
-
-def test_a_merged_archive_says_nothing() -> None:
-    """Its members have no folders, so their symbols count."""
-    symbol = "_ZN6megdnn3x8612ConvBiasImpl4execEv"
-
-    assert find_component(symbol, "lite/liblite_static.a(opr_impl.cpp.o)") == (
-        "kernels/x86/conv_bias"
-    )
+@pytest.mark.parametrize(
+    ("symbol", "source", "component"),
+    [
+        # An instance is of its arguments.
+        ("_ZNSt6vectorIPN3mgb3opr3AddESaIS3_EE2atEm", "", "operators"),
+        # A template of the C++ library is instantiated in the engine.
+        ("_ZNSt6vectorIiSaIiEE2atEm", "src/gopt/pass.cpp.o", "graph optimiser"),
+        # Members of a merged archive have no folders.
+        (
+            *("_ZN6megdnn3x8612ConvBiasImpl4execEv", "lite/liblite_static.a(opr_impl.cpp.o)"),
+            "kernels/x86/conv_bias",
+        ),
+    ],
+)
+def test_files_with_folders_go_before_symbols(symbol: str, source: str, component: str) -> None:
+    assert find_component(symbol, source) == component
 
 
 @pytest.mark.parametrize(

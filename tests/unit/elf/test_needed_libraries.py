@@ -20,14 +20,12 @@ def elf(
     *needed: str | bytes, loader: str = "", machine: int = AARCH64, table: bool = True
 ) -> bytes:
     """Return a little-endian 64-bit file with these libraries and this loader."""
-    names = [name.encode() if isinstance(name, str) else name for name in needed]
-    strings = b"\0" + b"".join(name + b"\0" for name in names)
+    strings, offsets = b"\0", []
+    for name in needed:
+        offsets.append(len(strings))
+        strings += (name.encode() if isinstance(name, str) else name) + b"\0"
     count = 2 + bool(loader)
     begin = 64 + 56 * count
-    offsets, at = [], 1
-    for name in names:
-        offsets.append(at)
-        at += len(name) + 1
     interp = loader.encode() + b"\0"
     strings_at = begin + len(interp)
     dynamic_at = strings_at + len(strings)
@@ -107,31 +105,23 @@ def test_what_needs_no_loader(tmp_path: Path, data: bytes) -> None:
 def test_a_library_that_is_missing_is_named(tmp_path: Path, sysroot: Path) -> None:
     make(sysroot, {"lib/liba.so": elf("libb.so.2")})
 
-    with pytest.raises(InputError) as direct:
-        read_needs(program(tmp_path, elf("libz.so.1", loader=GLIBC)), sysroot)
-    with pytest.raises(InputError) as through:
-        read_needs(program(tmp_path, elf("liba.so", loader=GLIBC)), sysroot)
-
-    expected = f"program needs libz.so.1, which is not in the sysroot {sysroot}"
-    assert direct.value.message == expected
-    expected = f"program needs libb.so.2 (through liba.so), which is not in the sysroot {sysroot}"
-    assert through.value.message == expected
-    assert "sysroot" in through.value.hint
+    for needed, named in (("libz.so.1", "libz.so.1"), ("liba.so", "libb.so.2 (through liba.so)")):
+        with pytest.raises(InputError) as refused:
+            read_needs(program(tmp_path, elf(needed, loader=GLIBC)), sysroot)
+        expected = f"program needs {named}, which is not in the sysroot {sysroot}"
+        assert refused.value.message == expected
+        assert "sysroot" in refused.value.hint
 
 
 @pytest.mark.parametrize("needed", [(), ("libc.so.6",)])
 def test_no_sysroot_and_no_loader(tmp_path: Path, sysroot: Path, needed: tuple[str, ...]) -> None:
     path = program(tmp_path, elf(*needed, loader=GLIBC))
-    with pytest.raises(InputError) as nowhere:
+    said = rf"^program needs the loader {GLIBC}, which the device does not have(\n|$)"
+    with pytest.raises(InputError, match=said):
         read_needs(path, None)
     (sysroot / "lib/ld-linux-aarch64.so.1").unlink()
-    with pytest.raises(InputError) as incomplete:
+    with pytest.raises(InputError, match=r"program needs ld-linux-aarch64.so.1, which is not in"):
         read_needs(path, sysroot)
-
-    assert nowhere.value.message == (
-        f"program needs the loader {GLIBC}, which the device does not have"
-    )
-    assert "program needs ld-linux-aarch64.so.1, which is not in" in incomplete.value.message
 
 
 def test_what_lies_next_to_the_program_is_not_brought_again(tmp_path: Path, sysroot: Path) -> None:
@@ -242,9 +232,8 @@ def test_a_program_without_end(tmp_path: Path, sysroot: Path) -> None:
 
 def test_a_program_that_cannot_be_read(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path):
-        with pytest.raises(InputError) as refused:
+        with pytest.raises(InputError, match=str(path)):
             read_loader(path)
-        assert str(path) in refused.value.message
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -263,10 +252,6 @@ def test_damaged_files_are_refused_or_read(tmp_path: Path, data: st.DataObject) 
         assert loader == "" or loader.startswith("/")
 
 
-def find(data: bytes) -> tuple[str, ...] | None:
-    return find_exported_runtime(data, source="lib.so")
-
-
 @pytest.mark.parametrize(
     ("library", "exported"),
     [
@@ -279,10 +264,10 @@ def find(data: bytes) -> tuple[str, ...] | None:
 def test_a_runtime_of_its_own_may_be_called(
     library: bytes, exported: tuple[str, ...] | None
 ) -> None:
-    assert find(library) == exported
+    assert find_exported_runtime(library, source="lib.so") == exported
 
 
 @pytest.mark.parametrize("data", [b"the library\n", shared_library("f")[:-70]])
 def test_what_is_no_library_is_an_error(data: bytes) -> None:
     with pytest.raises(InputError, match=r"lib\.so: a damaged ELF file"):
-        find(data)
+        find_exported_runtime(data, source="lib.so")

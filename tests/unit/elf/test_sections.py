@@ -1,3 +1,4 @@
+import re
 import struct
 import sys
 from pathlib import Path
@@ -79,12 +80,8 @@ def test_groups_sum_to_the_file() -> None:
         machine="aarch64",
         stripped=True,
         groups=(
-            (Group.TEXT, 40),
-            (Group.RODATA, 0),
-            (Group.DATA, 2),
-            (Group.RELOCATIONS, 0),
-            (Group.UNWIND, 0),
-            (Group.OTHER, len(data) - 42),
+            *((Group.TEXT, 40), (Group.RODATA, 0), (Group.DATA, 2), (Group.RELOCATIONS, 0)),
+            *((Group.UNWIND, 0), (Group.OTHER, len(data) - 42)),
         ),
     )
 
@@ -105,11 +102,7 @@ def test_stripped(section: Section, stripped: bool) -> None:
 @pytest.mark.parametrize(
     ("number", "machine"),
     [
-        (183, "aarch64"),
-        (62, "x86_64"),
-        (40, "armv7l"),
-        (3, "i686"),
-        (243, "riscv64"),
+        *((183, "aarch64"), (62, "x86_64"), (40, "armv7l"), (3, "i686"), (243, "riscv64")),
         (8, "machine 8"),
     ],
 )
@@ -129,20 +122,17 @@ def test_real_program() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\x7fEL", b"MZ" + bytes(100), b"#!/bin/sh\n"])
 def test_other_files_are_refused(data: bytes) -> None:
-    with pytest.raises(InputError) as caught:
+    said = re.escape(f"out/lar: not an ELF file: it begins with {data[:4]!r}")
+    with pytest.raises(InputError, match=rf"^{said}(\n|$)"):
         parse_elf(data, source="out/lar")
-
-    assert caught.value.message == f"out/lar: not an ELF file: it begins with {data[:4]!r}"
 
 
 @pytest.mark.parametrize("kept", [4, 16, 40, 63, 100])
 def test_cut_off_file_is_refused(kept: int) -> None:
     data = elf((".text", PROGBITS, A | X, 40))[:kept]
 
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=r"^out/lar: a damaged ELF file"):
         parse_elf(data, source="out/lar")
-
-    assert caught.value.message.startswith("out/lar: a damaged ELF file")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +147,5 @@ def test_sections_larger_than_the_file_are_refused(at: int, size: int, why: str)
     table = struct.unpack_from("<Q", data, 40)[0]
     struct.pack_into("<QQ", data, table + 64 + 24, at, size)
 
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=rf"^out/lar: a damaged ELF file: {why}(\n|$)"):
         parse_elf(bytes(data), source="out/lar")
-
-    assert caught.value.message == f"out/lar: a damaged ELF file: {why}"
