@@ -87,16 +87,8 @@ def table(*symbols: Symbol, code: bytes = bytes(64), **options: object) -> Funct
 
 def functions(*named: tuple[str, int, int], machine: str = "aarch64") -> FunctionTable:
     found = sorted((Function(*each) for each in named), key=lambda each: each.address)
-    none = frozenset[str]()
-    return FunctionTable(
-        machine=machine,
-        entry=0,
-        functions=tuple(found),
-        imported=none,
-        exported=none,
-        registrations=0,
-        ifuncs=none,
-    )
+    none = dict.fromkeys(("imported", "exported", "ifuncs"), frozenset[str]())
+    return FunctionTable(machine=machine, entry=0, functions=tuple(found), registrations=0, **none)
 
 
 def _symbols(symbols: Sequence[Symbol]) -> tuple[bytes, bytes]:

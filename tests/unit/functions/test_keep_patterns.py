@@ -1,17 +1,18 @@
 import struct
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.symbol_table import Function, FunctionTable, parse_table
+from megtrim.elf.symbol_table import parse_table
 from megtrim.functions import keep_patterns
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables
 from megtrim.util.errors import InputError
-from unit.functions.made_links import CODE_AT, Symbol, linked
+from unit.functions.made_links import CODE_AT, Symbol, functions, linked
 
 RUN, LOAD, FORMAT = "_ZN2my7Session3runEi", "_ZN2my7Session4loadERKSs", "_ZN2my3log6formatEPKcz"
 WRITE, HIDDEN, MAIN = "_ZN2my3log5writeEPKcz", "_ZN12_GLOBAL__N_16hiddenEv", "main"
@@ -137,10 +138,7 @@ def test_patterns_that_match_nothing_are_refused_at_once(pattern: str, near: str
         "megtrim.yaml:7: no function matches 'no::such'\n"
         "  name functions as in the source, my::log::*, or a folder of objects: src/log/"
     )
-
-
-def test_no_one_minds_if_an_engine_misses_what_is_kept_by_default() -> None:
-    assert kept("nothing/", "no::such", where="") == ()
+    assert kept(pattern, "no::such", where="") == ()  # an engine's own default
 
 
 @given(st.text("my:logSesion*?[]!()~_<> &,0", min_size=1, max_size=20))
@@ -221,25 +219,13 @@ def test_functions_that_share_code_are_listed_alike() -> None:
 
 
 KEPT_NAMES = (
-    "ran",
-    "my_log",
-    "engine_log",
-    "__assert_fail",
-    "_Hashtable_x",
-    "shown",
-    "hidden",
-    "called",
+    *("ran", "my_log", "engine_log", "__assert_fail", "_Hashtable_x", "shown", "hidden", "called"),
 )
 KEPT = keep_patterns.KeptFunctions(
     ran={"ran": ("m/s@any", "m/t@any")},
-    table=FunctionTable(
-        machine="x86_64",
-        entry=0,
-        functions=tuple(Function(name, 16 * at, 16) for at, name in enumerate(KEPT_NAMES)),
-        imported=frozenset(),
+    table=replace(
+        functions(*((name, 16 * at, 16) for at, name in enumerate(KEPT_NAMES)), machine="x86_64"),
         exported=frozenset({"shown"}),
-        registrations=0,
-        ifuncs=frozenset(),
     ),
     observables=Observables(
         link_sha256="0" * 64, groups=tuple((each,) for each in KEPT_NAMES if each != "hidden")
@@ -271,11 +257,8 @@ def test_the_first_rule_that_applies_is_the_reason(
     assert KEPT.find_reason(name) == keep_patterns.KeepReason(rule=rule, by=by)
 
 
-def test_what_the_link_does_not_have_has_no_reason() -> None:
-    assert KEPT.find_reason("table") is None
-
-
 def test_reasons_are_counted() -> None:
+    assert KEPT.find_reason("table") is None  # the link does not have it
     found = KEPT.count_reasons([("other", "ran"), ("called",), ("ran",), ("table",)])
 
     assert [(reason.rule, count) for reason, count in found] == [

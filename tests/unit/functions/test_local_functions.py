@@ -99,16 +99,13 @@ def test_every_member_of_an_archive_is_emptied_alike() -> None:
     }
 
 
-def test_nothing_to_empty_is_no_edit() -> None:
-    assert local_functions.edits(TWO, local_functions.number_names(["three"]), source="x.o") == []
-
-
 def test_all_names_of_a_function_must_be_given_up() -> None:
     data = object_file(
         [function("one")], [symbol("one"), symbol("alias", part=".text.one", kind=2)]
     )
 
     assert emptied(data, "one") == data
+    assert local_functions.edits(data, local_functions.number_names(["two"]), source="x.o") == []
     assert read(emptied(data, "alias", "one")).symbols == {"one": 4, "alias": 4}
 
 
@@ -190,16 +187,13 @@ def test_what_is_entered_behind_its_beginning_stays(
 
 
 def test_what_stays_keeps_what_it_enters_in_turn() -> None:
-    parts = [
-        function("kept", (8, CALL[AARCH64], ".text.one", 4)),
-        function("one", (8, CALL[AARCH64], ".text.two", 4)),
-        function("two", (8, CALL[AARCH64], ".text.three", 0)),
-        function("three"),
-    ]
-    data = object_file(parts, [symbol(name) for name in ("kept", "one", "two", "three")])
+    names = ("kept", "one", "two", "three")
+    calls = zip(names, names[1:], (4, 4, 0), strict=False)
+    parts = [function(name, (8, CALL[AARCH64], f".text.{to}", at)) for name, to, at in calls]
+    data = object_file([*parts, function("three")], [symbol(name) for name in names])
     made = sizes(read(emptied(data, "one", "two", "three")))
 
-    assert [made[f".text.{name}"] for name in ("kept", "one", "two", "three")] == [32, 32, 32, 4]
+    assert [made[f".text.{name}"] for name in names] == [32, 32, 32, 4]
 
 
 def test_tables_of_a_switch_keep_nothing() -> None:
@@ -302,12 +296,9 @@ def test_a_damaged_object_is_refused_or_edited_within_its_bytes(
         data[at] = value
     for wrapped in (bytes(data), archive({"one.o/": bytes(data)})):
         try:
-            edits = local_functions.edits(
-                wrapped,
-                local_functions.number_names(["one", "two"]),
-                source="x.o",
-                form=StubForm.REPORTING,
-            )
+            numbers = local_functions.number_names(["one", "two"])
+            form = StubForm.REPORTING
+            edits = local_functions.edits(wrapped, numbers, source="x.o", form=form)
         except InputError:
             continue
         assert all(at >= 0 and at + len(new) <= len(wrapped) for at, new in edits)
@@ -358,11 +349,6 @@ REPORTS = {
 }
 
 
-def test_a_trap_is_what_compilers_write_for_builtin_trap() -> None:
-    assert local_functions.trap(AARCH64).hex() == "200020d4"
-    assert local_functions.trap(X86_64).hex() == "0f0b"
-
-
 @pytest.mark.parametrize(
     ("machine", "number", "code"),
     [
@@ -374,6 +360,9 @@ def test_a_trap_is_what_compilers_write_for_builtin_trap() -> None:
     ],
 )
 def test_a_trap_with_a_number(machine: int, number: int, code: str) -> None:
+    """One without is what compilers write for __builtin_trap."""
+    plain = {AARCH64: "200020d4", X86_64: "0f0b"}[machine]
+    assert local_functions.trap(machine).hex() == plain
     assert local_functions.numbered_trap(machine, number).hex() == code
 
 

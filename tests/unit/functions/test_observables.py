@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,14 +76,10 @@ def test_a_run_is_shown_in_whole_groups() -> None:
     assert FOUND.names() == {"_Z3barv", "_Z3fooC1v", "_Z3fooC2v", "main"}
 
 
-SPANS = st.lists(
-    st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 40), st.integers(0, 12)),
-    min_size=1,
-    max_size=10,
-)
+SPAN = st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 40), st.integers(0, 12))
 
 
-@given(SPANS, st.data())
+@given(st.lists(SPAN, min_size=1, max_size=10), st.data())
 def test_entries_tell_the_same_as_all_addresses(
     spans: list[tuple[str, int, int]], data: st.DataObject
 ) -> None:
@@ -109,13 +106,21 @@ def test_what_is_observed_enters_the_identity() -> None:
     assert len(identities) == 3
 
 
-def test_a_file_holds_one_group_a_line(tmp_path: Path) -> None:
+def test_a_file_holds_one_group_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert dump_observables(FOUND) == TEXT
-    assert parse_observables(TEXT.encode(), source="x") == FOUND
     (tmp_path / "f").write_text(TEXT, encoding="utf-8")
-    assert read_observables(tmp_path / "f") == FOUND
+    assert parse_observables(TEXT.encode(), source="x") == read_observables(tmp_path / "f") == FOUND
     with pytest.raises(InputError, match="none: cannot be read"):
         read_observables(tmp_path / "none")
+    monkeypatch.setattr("megtrim.functions.observables.MAX_BYTES", len(TEXT) - 1)
+    with pytest.raises(InputError, match=r"f\.txt:1: more than"):
+        parse_observables(TEXT.encode(), source="f.txt")
+
+
+def refusal(parse: Callable[..., object], text: str) -> InputError:
+    with pytest.raises(InputError) as caught:
+        parse(text.encode(), source="f.txt")
+    return caught.value
 
 
 @pytest.mark.parametrize(
@@ -134,18 +139,10 @@ def test_a_file_holds_one_group_a_line(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_such_file_is_refused(old: str, new: str, line: int, said: str) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_observables(TEXT.replace(old, new, 1).encode(), source="f.txt")
+    error = refusal(parse_observables, TEXT.replace(old, new, 1))
 
-    assert caught.value.message.startswith(f"f.txt:{line}: {said}")
-    assert caught.value.hint == "it is written with each link: trim again"
-
-
-def test_a_file_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("megtrim.functions.observables.MAX_BYTES", len(TEXT) - 1)
-
-    with pytest.raises(InputError, match=r"f\.txt:1: more than"):
-        parse_observables(TEXT.encode(), source="f.txt")
+    assert error.message.startswith(f"f.txt:{line}: {said}")
+    assert error.hint == "it is written with each link: trim again"
 
 
 LISTED = f"megtrim functions v1\nlink {LINK}\n_Z3barv\n_Z3foov\nmain\n"
@@ -168,13 +165,11 @@ def test_names_stand_sorted_behind_their_link(tmp_path: Path) -> None:
 
 
 def test_a_list_is_the_same_whoever_recorded_the_run() -> None:
+    """A run of no function is a named failure."""
     seen = Observables(link_sha256=LINK, groups=(("_Z3barv",), ("_Z3foov", "main")))
 
     assert dump_list(function_list(seen, ["_Exit", "main", "_start", "_Z3barv"])) == LISTED
     assert dump_list(function_list(seen, ["_Z3foov", "_Z3barv"])) == LISTED
-
-
-def test_a_run_of_no_function_is_a_named_failure() -> None:
     with pytest.raises(ProductFailure, match="no function of the list ran"):
         function_list(observed("main"), ["_Exit"])
 
@@ -212,11 +207,10 @@ def test_any_list_survives_its_file(names: set[str]) -> None:
 def test_what_is_no_list_is_refused_with_file_and_line(
     old: str, new: str, line: int, said: str
 ) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_list(LISTED.replace(old, new, 1).encode(), source="f.txt")
+    error = refusal(parse_list, LISTED.replace(old, new, 1))
 
-    assert caught.value.message.startswith(f"f.txt:{line}: {said}")
-    assert caught.value.hint == "record the functions again"
+    assert error.message.startswith(f"f.txt:{line}: {said}")
+    assert error.hint == "record the functions again"
 
 
 @given(st.integers(0, len(LISTED)), st.binary(max_size=8))

@@ -150,11 +150,9 @@ def test_a_twin_without_a_function_is_refused() -> None:
         probes.patch(_program([STACK]), _table(*_at(0, "f")), {"f", "h", "g"})
 
 
-@pytest.mark.parametrize(
-    ("tables", "reported"), [(0, "no table"), (2, "no table of probes, or more")]
-)
-def test_a_program_without_the_one_runtime_is_refused(tables: int, reported: str) -> None:
-    with pytest.raises(InputError, match=reported):
+@pytest.mark.parametrize("tables", [0, 2])
+def test_a_program_without_the_one_runtime_is_refused(tables: int) -> None:
+    with pytest.raises(InputError, match="no table of probes, or more"):
         _patched(_program([1], tables=tables), _table(*_at(0, "f")))
 
 
@@ -182,12 +180,8 @@ def test_a_program_that_is_cut_off_is_refused(size: int) -> None:
 
 
 RECORDED = _table(
-    *_at(0, "_start"),
-    *_at(1, "f", "alias_of_f"),
-    *_at(2, "f.cold"),
-    *_at(3, "g"),
-    Function("around", CODE_AT + 16, 12),
-    *_at(5, "within"),
+    *(*_at(0, "_start"), *_at(1, "f", "alias_of_f"), *_at(2, "f.cold"), *_at(3, "g")),
+    *(Function("around", CODE_AT + 16, 12), *_at(5, "within")),
 )
 
 
@@ -200,26 +194,29 @@ def test_a_record_names_what_ran() -> None:
     )
 
 
-def test_a_record_of_nothing_is_shown() -> None:
-    with pytest.raises(ProductFailure, match="r: the record is empty"):
-        probes.parse_record(b"", RECORDED, source="r")
-    with pytest.raises(ProductFailure, match="r: none of the program's 7 functions ran"):
-        probes.parse_record(_record(RECORDED, bytes(6)), RECORDED, source="r")
+WHOLE_RECORD = _record(RECORDED, b"\0\1\0\0\0\0")
 
 
-def test_a_record_that_is_cut_off_is_refused() -> None:
-    """A function too few would be a function that is left out."""
-    record = _record(RECORDED, b"\0\1\0\0\0\0")
-    for size in (24, 40, 69):
-        reported = f"r: the record has {size} bytes, expected 70: it is truncated"
-        with pytest.raises(InputError, match=reported):
-            probes.parse_record(record[:size], RECORDED, source="r")
-    with pytest.raises(InputError, match="expected 70"):
-        probes.parse_record(record + b"\0", RECORDED, source="r")
+@pytest.mark.parametrize(
+    ("record", "reported"),
+    [
+        (b"", "r: the record is empty"),
+        (_record(RECORDED, bytes(6)), "r: none of the program's 7 functions ran"),
+        # A function too few would be a function that is left out.
+        *(
+            (WHOLE_RECORD[:size], f"r: the record has {size} bytes, expected 70: it is truncated")
+            for size in (24, 40, 69)
+        ),
+        (WHOLE_RECORD + b"\0", "expected 70"),
+        (_record(RECORDED, b"\0\1\xff\0\0\0"), "a function is marked with 255"),
+    ],
+)
+def test_what_is_no_whole_record_is_refused(record: bytes, reported: str) -> None:
+    with pytest.raises((InputError, ProductFailure), match=reported):
+        probes.parse_record(record, RECORDED, source="r")
 
 
 def test_a_record_of_another_link_is_refused() -> None:
-    record = _record(RECORDED, b"\0\1\0\0\0\0")
     first, *rest = RECORDED.functions
     for other in (
         replace(RECORDED, functions=(replace(first, name="start"), *rest)),
@@ -227,12 +224,7 @@ def test_a_record_of_another_link_is_refused() -> None:
         replace(RECORDED, machine="x86_64"),
     ):
         with pytest.raises(InputError, match="r: the record is of another program"):
-            probes.parse_record(record, other, source="r")
-
-
-def test_a_mark_is_0_or_1() -> None:
-    with pytest.raises(InputError, match="a function is marked with 255"):
-        probes.parse_record(_record(RECORDED, b"\0\1\xff\0\0\0"), RECORDED, source="r")
+            probes.parse_record(WHOLE_RECORD, other, source="r")
 
 
 @given(st.binary(max_size=80))
@@ -249,12 +241,8 @@ def test_a_twin_that_cannot_record_says_why() -> None:
 
 
 PROGRAM = functions(
-    ("_start", 0x1000, 16),
-    ("main", 0x1010, 32),
-    ("_ZN3mgb3runEv", 0x1030, 64),
-    ("_ZN3mgb4stopEv", 0x1070, 16),
-    ("alias", 0x1070, 16),
-    ("never", 0x1080, 16),
+    *(("_start", 0x1000, 16), ("main", 0x1010, 32), ("_ZN3mgb3runEv", 0x1030, 64)),
+    *(("_ZN3mgb4stopEv", 0x1070, 16), ("alias", 0x1070, 16), ("never", 0x1080, 16)),
 )
 BASE = 0x5500000000
 
@@ -341,11 +329,8 @@ REAL = Path(__file__).parents[2] / "data" / "functions" / "blocks.log"
 
 
 def test_a_real_log_is_read() -> None:
-    program = functions(
-        ("_start", 0xBA2C4, 0xC),
-        ("_start_main", 0xBA2D0, 0x40),
-        ("__atexit_handler_wrapper", 0xBA310, 0xC),
-    )
+    handler = ("__atexit_handler_wrapper", 0xBA310, 0xC)
+    program = functions(("_start", 0xBA2C4, 0xC), ("_start_main", 0xBA2D0, 0x40), handler)
 
     assert ran_in_log(REAL.read_bytes(), program, source="log") == ("_start", "_start_main")
 
