@@ -20,7 +20,12 @@ _INTERRUPTED = 130
 
 
 def main() -> int:
-    parser = _parser()
+    parser = argparse.ArgumentParser(prog="plants", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="ROOM[/NAME]", help="some instead of all")
+    parser.add_argument("--list", action="store_true", help="name the plants and plant nothing")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="N")
+    parser.add_argument("--timeout", type=float, default=_TIMEOUT_S, metavar="SECONDS")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results, too")
     options = parser.parse_args()
     try:
         plants = select(load_plants(), options.names)
@@ -31,16 +36,6 @@ def main() -> int:
             _say(f"{plant.name}: {plant.defect}")
         return 0
     return _try(plants, options)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="plants", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="ROOM[/NAME]", help="some instead of all")
-    parser.add_argument("--list", action="store_true", help="name the plants and plant nothing")
-    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="N")
-    parser.add_argument("--timeout", type=float, default=_TIMEOUT_S, metavar="SECONDS")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results, too")
-    return parser
 
 
 def _try(plants: tuple[Plant, ...], options: argparse.Namespace) -> int:

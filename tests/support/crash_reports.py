@@ -41,9 +41,8 @@ def find_program(trim: FinishedTrim, name: str) -> TrimmedProgram:
 
 
 def report_of(crash: PlantedCrash, program: TrimmedProgram) -> bytes:
-    return tombstone(
-        [(crash.site, f"/data/app/base.apk!lib/{program.name}")], build_id=program.build_id
-    )
+    file = f"/data/app/base.apk!lib/{program.name}"
+    return tombstone([(crash.site, file)], build_id=program.build_id)
 
 
 def look_up_in(crash: PlantedCrash, program: TrimmedProgram, trim: FinishedTrim) -> CrashFinding:
@@ -113,7 +112,9 @@ def _plant_functions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterato
     stubs = {each.address for each in plain.table.functions if each.name == STUB}
     if not stubs:
         return
-    twins = _by_name(numbered)
+    twins: dict[str, list[Function]] = {}
+    for each in numbered.table.functions:
+        twins.setdefault(each.name, []).append(each)
     for at in _direct_calls(plain):
         site = _target(at, plain)
         if site not in stubs:
@@ -142,13 +143,6 @@ def _plant_regions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterator[
             yield from (
                 PlantedCrash(site=at, truth=each.name) for at in plain.traps if at in inside
             )
-
-
-def _by_name(program: TrimmedProgram) -> dict[str, list[Function]]:
-    found: dict[str, list[Function]] = {}
-    for each in program.table.functions:
-        found.setdefault(each.name, []).append(each)
-    return found
 
 
 def _direct_calls(program: TrimmedProgram) -> Iterator[int]:

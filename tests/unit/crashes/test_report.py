@@ -161,6 +161,11 @@ def absolute(pc: int, file: str = "", number: int | None = None) -> CrashFrame:
         ("signal 5 (SIGTRAP), fault addr 0x7b12345678", absolute(0x7B12345678)),
         ("Reason:Signal:SIGTRAP(TRAP_BRKPT)@0x7b12345678", absolute(0x7B12345678)),
         ("Illegal instruction (core dumped)\n0x1234", absolute(0x1234)),
+        # No file makes a terminal obey.
+        (
+            "pc 1234  /lib/\x1b[31m\x1b]0;a\x07b\u202ec.so",
+            CrashFrame(pc=0x1234, file="/lib/\ufffd]0;a\ufffdb\ufffdc.so", whole=False),
+        ),
     ],
 )
 def test_a_frame(line: str, frame: CrashFrame) -> None:
@@ -206,13 +211,6 @@ def test_mappings() -> None:
         (0, 0, None, "/lib/b.so", ID, True),
     ]
     assert report.frames == (absolute(0x7B00001010),)
-
-
-def test_no_file_makes_a_terminal_obey() -> None:
-    assert (
-        first("#00 pc 1234  /lib/\x1b[31m\x1b]0;a\x07b\u202ec.so").file
-        == "/lib/\ufffd]0;a\ufffdb\ufffdc.so"
-    )
 
 
 PROGRAM = replace(numbered(), name="libengine.so")

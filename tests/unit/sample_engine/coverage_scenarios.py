@@ -5,7 +5,7 @@ algorithm cache that earlier ones wrote. ``{cache}`` and ``{dump}`` stand for pa
 for the input as a .npy file.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,10 +70,7 @@ def elementwise() -> Model:
     return make.done(results)
 
 
-def _each_window() -> Iterator[tuple[int, int]]:
-    for size in (2, 3, 5, 7):
-        for stride in (1, 2):
-            yield size, stride
+_WINDOWS = tuple((size, stride) for size in (2, 3, 5, 7) for stride in (1, 2))
 
 
 def convolutions() -> Model:
@@ -82,13 +79,12 @@ def convolutions() -> Model:
     conv, weight = make.writer.conv, make.weight
     results = [
         conv(make.data, weight(4, 3, size, size), stride=stride, pad=size // 2)
-        for size, stride in _each_window()
+        for size, stride in _WINDOWS
     ]
     deep = conv(make.data, weight(16, 3, 3, 3), pad=1)
     results += [
         conv(deep, weight(16, 1, size, size), stride=stride, pad=size // 2, groups=16)
-        for size in (3, 5)
-        for stride in (1, 2)
+        for size, stride in _WINDOWS[2:6]
     ]
     results += [conv(deep, weight(8, 16, 1, 1), stride=stride) for stride in (1, 2)]
     results += [conv(deep, weight(16, 16, 3, 3), pad=1), conv(deep, weight(8, 16, 3, 3), pad=1)]
@@ -109,13 +105,12 @@ def quantised_convolutions() -> Model:
     image = make.writer.convert(make.data, "QuantizedS8", 0.01)
     results = [
         conv(image, weight(4, 3, size, size), stride=stride, pad=size // 2, scale=0.05)
-        for size, stride in _each_window()
+        for size, stride in _WINDOWS
     ]
     deep = conv(image, weight(8, 3, 3, 3), pad=1, activation="RELU", scale=0.05)
     results += [
-        conv(deep, weight(8, 1, size, size), stride=s, pad=size // 2, groups=8, scale=0.05)
-        for size in (3, 5)
-        for s in (1, 2)
+        conv(deep, weight(8, 1, size, size), stride=stride, pad=size // 2, groups=8, scale=0.05)
+        for size, stride in _WINDOWS[2:6]
     ]
     results += [conv(deep, weight(8, 8, 1, 1), stride=stride, scale=0.1) for stride in (1, 2)]
     results += [conv(deep, weight(4, 8, 4, 4), stride=stride, scale=0.2) for stride in (1, 2)]
@@ -128,8 +123,7 @@ def blocked() -> Model:
     write, weight = make.writer, make.weight
     results = [
         write.conv(make.data, weight(4, 4, size, size), stride=stride, pad=size // 2)
-        for size in (3, 5, 7)
-        for stride in (1, 2)
+        for size, stride in _WINDOWS[2:]
     ]
     deep = write.elemwise("RELU", results[0])
     for size in (1, 3, 5):
