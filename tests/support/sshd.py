@@ -7,8 +7,6 @@ whoever runs the tests.
 import os
 import shutil
 import signal
-import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,10 +14,10 @@ from pathlib import Path
 
 from megtrim.config.device import DeviceSettings
 from megtrim.util.process import Background, Command, ProcessRunner
+from support.storages import free_port, wait_for_port
 
 _ROOTS_FOLDER = Path("/run/sshd")
 """Without it sshd refuses to start as root."""
-_START_S = 20.0
 
 
 @dataclass(slots=True)
@@ -73,7 +71,7 @@ def running(processes: ProcessRunner, folder: Path, *, greeting: str = "") -> It
     """Run sshd until the block is left; ``greeting`` is what sessions print first."""
     host, user = (new_key(processes, folder / name) for name in ("host key", "user key"))
     (folder / "home").mkdir()
-    port = _free_port()
+    port = free_port()
     config = folder / "config"
     config.write_text(_config(folder, port, host, user, greeting), encoding="utf-8")
     if os.getuid() == 0:
@@ -84,7 +82,7 @@ def running(processes: ProcessRunner, folder: Path, *, greeting: str = "") -> It
     with processes.background(command) as listener:
         sshd = Sshd(folder=folder, port=port, listener=listener, processes=processes)
         shutil.move(sshd.knows(host), folder / "known hosts")
-        _await(port, listener, folder / "log")
+        wait_for_port(port, listener, folder / "log")
         try:
             yield sshd
         finally:
@@ -111,23 +109,6 @@ PermitRootLogin yes
 MaxStartups 100
 ForceCommand {begin} && exec sh -c "$SSH_ORIGINAL_COMMAND"
 """
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def _await(port: int, listener: Background, log: Path) -> None:
-    deadline = time.monotonic() + _START_S
-    while time.monotonic() < deadline:
-        assert listener.alive(), log.read_text(encoding="utf-8")
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.02)
-    raise AssertionError(log.read_text(encoding="utf-8"))
 
 
 def _below(pid: int) -> list[int]:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from megtrim.util.process import Background, Command, ProcessRunner
-
-_START_S = 20.0
+from support.clock import until
 
 
 def free_port() -> int:
@@ -56,9 +55,7 @@ class Redis:
 
     def kill(self) -> None:
         os.kill(self.server.pid, signal.SIGKILL)
-        deadline = time.monotonic() + _START_S
-        while self.server.alive() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: not self.server.alive(), "redis-server's end")
 
 
 @contextmanager
@@ -66,21 +63,12 @@ def redis_server(processes: ProcessRunner, folder: Path, settings: str = "") -> 
     port = free_port()
     (folder / "redis.conf").write_text(settings, encoding="utf-8")
     argv = (
-        *(
-            "redis-server",
-            str(folder / "redis.conf"),
-            "--port",
-            str(port),
-            "--bind",
-            "127.0.0.1",
-            "--dir",
-            str(folder),
-        ),
-        *("--save", "", "--appendonly", "no"),
+        *("redis-server", str(folder / "redis.conf"), "--port", str(port), "--bind", "127.0.0.1"),
+        *("--dir", str(folder), "--save", "", "--appendonly", "no"),
     )
     log = folder / "redis.log"
     with processes.background(Command(argv=argv, timeout_s=0, log=log)) as server:
-        _wait_for(port, server, log)
+        wait_for_port(port, server, log)
         redis = Redis(port, server)
         try:
             yield redis
@@ -89,14 +77,14 @@ def redis_server(processes: ProcessRunner, folder: Path, settings: str = "") -> 
                 redis.thaw()  # a frozen one would not hear that it is to end
 
 
-def _wait_for(port: int, server: Background, log: Path) -> None:
-    deadline = time.monotonic() + _START_S
+def wait_for_port(port: int, server: Background, log: Path) -> None:
+    deadline = time.monotonic() + 20.0
     while time.monotonic() < deadline and server.alive():
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.02)
-    msg = f"redis-server does not start: {log.read_text(encoding='utf-8')[-2000:]}"
+    msg = f"it does not start: {log.read_text(encoding='utf-8')[-2000:]}"
     raise AssertionError(msg)
 
 

@@ -3,15 +3,23 @@
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from integration.devices.rigs import ConnectedPhone, StartPhone, phone_starter
-from megtrim.util.process import ProcessRunner
+from integration.devices.rigs import ConnectedPhone, StartPhone
+from megtrim.util.process import Command, ProcessRunner
 from virtual_phone import adb_server as server
+from virtual_phone import manager
 from virtual_phone.adb_server import AdbServer
+from virtual_phone.spec import PhoneSpec
 from virtual_phone.system import rootfs
+
+_NUMBERS = count()
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +43,17 @@ def adb_server(phone_environment: dict[str, str]) -> Iterator[AdbServer]:
 def start_phone(
     phone_root: Path, phone_environment: dict[str, str], adb_server: AdbServer
 ) -> Iterator[StartPhone]:
-    with phone_starter(phone_root, phone_environment, adb_server) as start:
+    processes = ProcessRunner({**phone_environment, **adb_server.env})
+    with ExitStack() as stack:
+
+        def start(**wish: Any) -> ConnectedPhone:
+            asked = PhoneSpec(**{"name": f"test-{next(_NUMBERS)}", "cpu": "cortex-a76", **wish})
+            phone = stack.enter_context(manager.run_phone(processes, phone_root, asked))
+            server.connect(processes, adb_server, phone.serial)
+            disconnect = (adb_server.adb, "disconnect", phone.serial)
+            stack.callback(processes.run, Command(argv=disconnect, timeout_s=10))
+            return ConnectedPhone(**asdict(phone), server=adb_server, processes=processes)
+
         yield start
 
 

@@ -3,11 +3,10 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import count
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,7 @@ from megtrim.devices import Device, DeviceSpec, RunDirectory
 from megtrim.devices import adb as adb_kind
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support import sshd
+from unit.devices.machines import spec_of
 from virtual_phone import adb_server, manager
 from virtual_phone.adb_server import AdbServer
 from virtual_phone.manager import RunningPhone
@@ -71,50 +71,41 @@ def build(processes: ProcessRunner, folder: Path, prefix: str) -> Programs:
     return made
 
 
+@dataclass(frozen=True, slots=True)
 class Maker:
-    def __init__(
-        self,
-        request: pytest.FixtureRequest,
-        programs: Callable[[str], Programs],
-        folder: Path,
-        stack: ExitStack,
-    ) -> None:
-        self._request = request
-        self._programs = programs
-        self._folder = folder
-        self._stack = stack
+    _request: pytest.FixtureRequest
+    _programs: Callable[[str], Programs]
+    _folder: Path
+    _stack: ExitStack
 
     def make(self, kind: str) -> Rig:
         # A socket's path must be short: pytest's folders are not.
         state = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="mt"))
         env = {**os.environ, "MEGTRIM_STATE": state}
         env.pop("XDG_RUNTIME_DIR", None)
-        match kind:
-            case "local" | "qemu":
-                return self._here(kind, env)
-            case "ssh":
-                return self._board(env)
-            case "adb":
-                return self._attached(env)
-            case _:
-                return self._played(env)
-
-    def _make_spec(self, kind: str, env: dict[str, str], said: list[str]) -> DeviceSpec:
         arm = kind not in {"local", "ssh"}
-        return DeviceSpec(
+        said = list[str]()
+        spec = spec_of(
+            *(ProcessRunner(env), self._folder / "scratch"),
             name=f"the-{kind}",
-            processes=ProcessRunner(env),
-            scratch=self._folder / "scratch",
             machine="aarch64" if arm else os.uname().machine,
-            qemu_cpu="max",
             sysroot=SYSROOT if arm else None,
             say=said.append,
         )
-
-    def _rig(
-        self, spec: DeviceSpec, kind: str, said: list[str], left: Callable[[], list[str]]
-    ) -> Rig:
-        programs = self._programs("aarch64-linux-gnu-" if spec.machine == "aarch64" else "")
+        left: Callable[[], list[str]] = list
+        match kind:
+            case "local" | "qemu":
+                left = partial(_names, spec.scratch)
+            case "ssh":
+                spec, left = self._board(spec)
+            case "adb":
+                spec, left = self._attached(spec)
+            case _:
+                places: dict[str, str] = self._request.getfixturevalue("phone_environment")
+                self._request.getfixturevalue("phone_root")
+                spec = replace(spec, processes=ProcessRunner({**places, "MEGTRIM_STATE": state}))
+                # The phone goes with its lease, and all that is on it with the phone.
+        programs = self._programs("aarch64-linux-gnu-" if arm else "")
         return Rig(
             kind=kind,
             device=devices.KINDS[kind](spec),
@@ -124,30 +115,18 @@ class Maker:
             said=said,
         )
 
-    def _here(self, kind: str, env: dict[str, str]) -> Rig:
-        said = list[str]()
-        spec = self._make_spec(kind, env, said)
-        scratch = spec.scratch
-
-        def left() -> list[str]:
-            return sorted(path.name for path in scratch.iterdir()) if scratch.is_dir() else []
-
-        return self._rig(spec, kind, said, left)
-
-    def _board(self, env: dict[str, str]) -> Rig:
-        said = list[str]()
+    def _board(self, spec: DeviceSpec) -> tuple[DeviceSpec, Callable[[], list[str]]]:
         folder = self._folder / "board"
         folder.mkdir()
-        board = self._stack.enter_context(sshd.running(ProcessRunner(env), folder))
-        spec = replace(self._make_spec("ssh", env, said), settings=board.settings)
-        return self._rig(spec, "ssh", said, board.run_directories)
+        board = self._stack.enter_context(sshd.running(spec.processes, folder))
+        return replace(spec, settings=board.settings), board.run_directories
 
-    def _attached(self, env: dict[str, str]) -> Rig:
-        said = list[str]()
+    def _attached(self, spec: DeviceSpec) -> tuple[DeviceSpec, Callable[[], list[str]]]:
         running: AdbServer = self._request.getfixturevalue("adb_server")
         root: Path = self._request.getfixturevalue("phone_root")
         places: dict[str, str] = self._request.getfixturevalue("phone_environment")
-        processes = ProcessRunner({**places, **running.env})
+        state = {"MEGTRIM_STATE": spec.processes.env["MEGTRIM_STATE"]}
+        processes = ProcessRunner({**places, **running.env, **state})
         phone = self._stack.enter_context(
             manager.run_phone(processes, root, PhoneSpec(name="contract"))
         )
@@ -158,29 +137,27 @@ class Maker:
         def left() -> list[str]:
             return _quietly(processes, (*adb, "shell", f"ls {adb_kind.ROOT}/runs")).split()
 
-        spec = self._make_spec("adb", {**processes.env, **_state(env)}, said)
-        spec = replace(spec, settings=DeviceSettings(serial=phone.serial))
-        return self._rig(spec, "adb", said, left)
-
-    def _played(self, env: dict[str, str]) -> Rig:
-        said = list[str]()
-        places: dict[str, str] = self._request.getfixturevalue("phone_environment")
-        self._request.getfixturevalue("phone_root")
-        spec = self._make_spec("virtual-phone", {**places, **_state(env)}, said)
-        # The phone goes with its lease, and all that is on it with the phone.
-        return self._rig(spec, "virtual-phone", said, list)
+        settings = DeviceSettings(serial=phone.serial)
+        return replace(spec, processes=processes, settings=settings), left
 
 
-def _state(env: dict[str, str]) -> dict[str, str]:
-    return {"MEGTRIM_STATE": env["MEGTRIM_STATE"]}
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def find_processes(*words: str) -> set[int]:
+    """Return the processes of this machine whose command lines hold all of the words."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            line = (entry / "cmdline").read_bytes()
+            if all(word.encode() in line for word in words):
+                found.add(int(entry.name))
+    return found
 
 
 def _quietly(processes: ProcessRunner, argv: tuple[str, ...]) -> str:
     return processes.run(Command(argv=argv, timeout_s=20)).stdout
-
-
-CPU = "cortex-a76"
-_NUMBERS = count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,29 +179,3 @@ class ConnectedPhone(RunningPhone):
 
 
 StartPhone = Callable[..., ConnectedPhone]
-
-
-@contextmanager
-def phone_starter(root: Path, env: dict[str, str], adb: AdbServer) -> Iterator[StartPhone]:
-    processes = ProcessRunner({**env, **adb.env})
-    with ExitStack() as stack:
-
-        def start(**wish: Any) -> ConnectedPhone:
-            asked = PhoneSpec(**{"name": f"test-{next(_NUMBERS)}", "cpu": CPU, **wish})
-            phone = stack.enter_context(manager.run_phone(processes, root, asked))
-            adb_server.connect(processes, adb, phone.serial)
-            stack.callback(_disconnect, processes, adb, phone.serial)
-            return ConnectedPhone(
-                name=phone.name,
-                pid=phone.pid,
-                port=phone.port,
-                folder=phone.folder,
-                server=adb,
-                processes=processes,
-            )
-
-        yield start
-
-
-def _disconnect(processes: ProcessRunner, adb: AdbServer, serial: str) -> None:
-    processes.run(Command(argv=(adb.adb, "disconnect", serial), timeout_s=10))

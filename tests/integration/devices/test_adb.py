@@ -1,6 +1,7 @@
 """Run directories over a real adb and a real adbd, and what is left of them: nothing."""
 
 import os
+import re
 import signal
 import sys
 import time
@@ -11,43 +12,27 @@ import pytest
 
 import megtrim
 from integration.devices.rigs import ConnectedPhone, StartPhone
-from megtrim.config.device import DeviceSettings
+from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices import adb
-from megtrim.devices.adb import find_adb
-from megtrim.devices.device import DeviceSpec, Timeouts
-from megtrim.devices.remote.transport import ConnectionLost, NoSpace
+from megtrim.devices.adb import ROOT, AdbTransport, find_adb
+from megtrim.devices.device import Timeouts
+from megtrim.devices.remote import tuning
+from megtrim.devices.remote.run_directory import open_directory
+from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
+from megtrim.devices.remote.transport import ConnectionLost, NoSpace, call
+from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Command, ProcessRunner
 from support.clock import until
+from unit.devices.machines import spec_of
 
 QUICK = Timeouts(heartbeat_s=0.5, probe_s=1.0, poll_s=0.2)
 RUNS = f"{adb.ROOT}/runs"
 
-HOLDER = """\
-import os, pathlib, sys
-from megtrim.devices import adb
-from megtrim.devices.device import DeviceSpec
-from megtrim.config.device import DeviceSettings
-from megtrim.util.process import ProcessRunner
-order = DeviceSpec(name="p", processes=ProcessRunner(os.environ), scratch=pathlib.Path("."),
-    machine="", qemu_cpu="", sysroot=None, settings=DeviceSettings(serial=sys.argv[1]))
-with adb.find(order)[0].open() as directory:
-    directory.put(pathlib.Path(sys.argv[2]), "p")
-    directory.run(("p",), timeout_s=100)
-"""
-
 
 def machine(phone: ConnectedPhone, timeouts: Timeouts = QUICK) -> adb.AdbPhone:
-    spec = DeviceSpec(
-        name="pixel",
-        processes=phone.processes,
-        scratch=Path(),
-        machine="aarch64",
-        qemu_cpu="",
-        sysroot=None,
-        settings=DeviceSettings(serial=phone.serial),
-        timeouts=timeouts,
-    )
+    settings = DeviceSettings(serial=phone.serial)
+    spec = spec_of(phone.processes, Path(), name="pixel", settings=settings, timeouts=timeouts)
     return adb.find(spec)[0]
 
 
@@ -86,12 +71,11 @@ def test_a_phone_that_stops_for_a_while(
 def test_a_holder_that_is_killed(phone: ConnectedPhone, program: Callable[[str], Path]) -> None:
     """Its link breaks, so the phone ends the program by itself; the next entry finds no trace."""
     env = {**phone.processes.env, "PYTHONPATH": str(Path(megtrim.__file__).parents[1])}
-    script = Command(
-        argv=(sys.executable, "-c", HOLDER, phone.serial, str(program("sleep 973"))),
-        timeout_s=60,
-        env=env,
-    )
-    with phone.processes.background(script) as holder:
+    text = program("sleep 973")
+    words = ("-m", "megtrim", "devices", "run", phone.serial, "--", str(text))
+    argv = (sys.executable, *words)
+    command = Command(argv=argv, timeout_s=60, cwd=text.parent, env=env)
+    with phone.processes.background(command) as holder:
         until(lambda: stray(phone, 973), "the phone")
         os.kill(holder.pid, signal.SIGKILL)
         until(lambda: not stray(phone, 973), "the phone")
@@ -159,6 +143,163 @@ def test_another_version_never_meets_the_server(phone: ConnectedPhone, tmp_path:
     with pytest.raises(InfrastructureFailure, match="using it would kill the server"):
         adb.list_phones(spec)
     assert phone.shell("echo there").stdout == "there\n"
-    no_one = ProcessRunner({**phone.processes.env, "ANDROID_ADB_SERVER_PORT": "1"})
-    with pytest.raises(InfrastructureFailure, match="no adb server listens"):
-        adb.list_phones(no_one)
+
+
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What Android's C library does before a signal ends a program: it reports the crash log. */
+static void tell(int number) {
+    FILE* log = fopen("/phone/logcat", "a");
+    const char* dumper = "12-31 23:59:59.000 99999 99999 F DEBUG   :";
+    int pid = getpid();
+    fprintf(log, "12-31 23:59:59.000 %5d %5d F libc    : ", pid, pid);
+    fprintf(log, "Fatal signal %d in tid %d\n", number, pid);
+    fprintf(log, "%s *** *** ***\n", dumper);
+    fprintf(log, "%s pid: %d, tid: %d, name: x  >>> ./x <<<\n", dumper, pid, pid);
+    fprintf(log, "%s       #00 pc 0000000000001000  x (main+4)\n", dumper);
+    fclose(log);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+int main(int count, char** words) {
+    if (count > 1 && !strcmp(words[1], "crash")) {
+        signal(SIGSEGV, tell);
+        *(volatile int*)0 = 1;
+    }
+    if (count > 1 && !strcmp(words[1], "die"))
+        *(volatile int*)0 = 1;
+    char line[200];
+    FILE* file = fopen("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "r");
+    if (file && fgets(line, sizeof line, file))
+        printf("governor %s", line);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def probe(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "x.c").write_text(PROGRAM, encoding="utf-8")
+    processes.capture(
+        "aarch64-linux-gnu-gcc", "-static", "-O1", "-o", str(folder / "x"), str(folder / "x.c")
+    )
+    return folder / "x"
+
+
+def link_to(phone: ConnectedPhone) -> AdbTransport:
+    return AdbTransport(find_adb(phone.processes), phone.serial, phone.name)
+
+
+def run(
+    phone: ConnectedPhone, probe: Path, *words: str, settings: DeviceSettings | None = None
+) -> tuple[ProgramRun, list[str]]:
+    said = list[str]()
+    asked = settings or DeviceSettings()
+    spec = spec_of(phone.processes, Path(), name=phone.name, settings=asked, say=said.append)
+    with open_directory(link_to(phone), spec, root=ROOT) as directory:
+        directory.put(probe, "x")
+        return directory.run(("x", *words), timeout_s=20), said
+
+
+def governors(phone: ConnectedPhone) -> str:
+    return phone.shell("cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor").stdout
+
+
+def test_a_phone_reports_its_facts_in_one_call(start_phone: StartPhone) -> None:
+    phone = start_phone(properties={"ro.build.version.security_patch": "2022-01-05"})
+    facts = parse_facts(call(link_to(phone), FACTS_SCRIPT, timeout_s=20))
+
+    assert facts["machine"] == "aarch64"
+    assert facts["governor"] == "schedutil"
+    assert "arm64-v8a" in facts["ABIs"]
+    assert "asimd" in facts["CPU features"]
+    assert facts["storage"].endswith(" kB free")
+    assert facts["patch level"] == "2022-01-05"
+    assert {"fingerprint", "model", "Android", "kernel", "cores", "memory"} <= facts.keys()
+    assert re.fullmatch(r"[0-9a-f-]{36}", facts["boot id"])
+
+
+def test_a_cool_phone_gives_valid_times(phone: ConnectedPhone, probe: Path) -> None:
+    ran, _ = run(phone, probe)
+
+    assert ran.rc == 0
+    assert ran.conditions is not None
+    before = ran.conditions.before
+    assert ran.conditions.invalid == ""
+    assert before.cpu_c is not None
+    assert 20 <= before.cpu_c <= 45
+    assert (before.battery_percent, before.charging, before.thermal_status) == (80, True, 0)
+    assert [policy.governor for policy in before.policies] == ["schedutil"] * 2
+    assert ran.crash == ""
+
+
+def test_a_phone_that_gets_hot_in_a_run_is_marked(phone: ConnectedPhone, probe: Path) -> None:
+    phone.fault("hot", 82.0, moment="run")
+    ran, _ = run(phone, probe)
+
+    assert ran.conditions is not None
+    assert ran.conditions.before.throttled == ""
+    assert ran.conditions.invalid == "throttled after the run: thermal status 3 (severe)"
+
+
+def test_a_hot_phone_is_waited_for(phone: ConnectedPhone, probe: Path) -> None:
+    phone.fault("hot", 82.0)
+    phone.fault("cool", delay_s=2.5)
+    settings = DeviceSettings(cool_down=CoolDown.model_construct(below_c=45.0, within_s=30.0))
+    ran, said = run(phone, probe, settings=settings)
+
+    assert ran.conditions is not None
+    assert ran.conditions.invalid == ""
+    hot = "82.0 °C (thermal status 3 (severe))"
+    assert said[0].startswith(f"  cool  {phone.name}: {hot}, requested: below 45 °C, at most")
+
+
+TUNED = DeviceSettings(governor="performance", cpus="0")
+
+
+def test_a_rooted_phone_is_tuned_and_put_back(start_phone: StartPhone, probe: Path) -> None:
+    phone = start_phone(rooted=True)
+    ran, said = run(phone, probe, settings=TUNED)
+
+    assert ran.stdout == "governor performance\n"
+    assert ran.conditions is not None
+    assert ran.conditions.invalid == ""
+    assert [policy.governor for policy in ran.conditions.before.policies] == ["performance"] * 2
+    assert governors(phone) == "schedutil\nschedutil\n"
+    assert said == []
+
+
+def test_what_a_killed_holder_left_is_mended_at_the_next_entry(
+    start_phone: StartPhone, probe: Path
+) -> None:
+    phone = start_phone(rooted=True)
+    phone.shell(f"mkdir -p {ROOT}")
+    call(link_to(phone), tuning.TUNE_SCRIPT, ROOT, "powersave", "", timeout_s=20)
+    assert governors(phone) == "powersave\npowersave\n"
+
+    ran, _ = run(phone, probe)
+
+    assert ran.stdout == "governor schedutil\n"
+    assert governors(phone) == "schedutil\nschedutil\n"
+    assert phone.shell(f"ls {ROOT}/tuned").rc != 0
+
+
+def test_a_crash_leaves_what_the_phone_knows(phone: ConnectedPhone, probe: Path) -> None:
+    phone.log("12-31 23:59:58.000     1     1 F libc    : Fatal signal 6 in tid 1\n")
+    ran, _ = run(phone, probe, "crash")
+
+    lines = ran.crash.splitlines()
+    assert ran.rc == 139
+    assert lines[:2] == ["ended by signal 11 (SIGSEGV)", "crash log:"]
+    assert re.fullmatch(r"  libc: Fatal signal 11 in tid (\d+)", lines[2])
+    assert lines[3] == "  *** *** ***"
+    assert re.fullmatch(r"  pid: (\d+), tid: \1, name: x  >>> \./x <<<", lines[4])
+    assert lines[5:] == ["        #00 pc 0000000000001000  x (main+4)"]

@@ -90,61 +90,6 @@ def test_the_listing_names_every_phone_and_how_it_stands(
     assert re.search(r"^pixel +adb +any +free$", plain, re.MULTILINE)
 
 
-def test_phones_need_no_configuration(desk: Desk, phone: ConnectedPhone) -> None:
-    (desk.folder / "megtrim.yaml").unlink()
-    program = desk.program("echo hello")
-
-    ran = desk.megtrim("devices", "run", phone.serial, "--", str(program))
-    assert (ran.rc, ran.stdout) == (0, "hello\n")
-
-
-def test_a_run_brings_files_streams_and_ends_as_the_program_does(desk: Desk) -> None:
-    (desk.folder / "data").write_text("cargo\n", encoding="utf-8")
-    program = desk.program('cat data; echo "$X $*"; exit 7')
-    words = ("devices", "run", "pixel", "--put", "data", "--env", "X=1", "--", str(program))
-
-    ran = desk.megtrim(*words, "a", "--help")
-    assert (ran.rc, ran.stdout) == (1, "cargo\n1 a --help\n")
-    assert "warning: program on pixel: it ended with status 7" in ran.stderr
-    desk.program("kill -SEGV $$")
-    assert "it was ended by signal 11 (SIGSEGV)" in desk.megtrim(*words).stderr
-    desk.program("sleep 60")
-    late = desk.megtrim("devices", "run", "pixel", "--timeout", "1", "--", str(program))
-    assert late.rc == 1
-    assert "it did not end in time and was killed" in late.stderr
-
-
-def test_a_person_puts_aside_and_restores(desk: Desk) -> None:
-    put = desk.megtrim("devices", "quarantine", "pixel", "--reason", "battery is swollen")
-    assert (put.rc, put.stdout) == (0, "pixel: quarantined because battery is swollen\n")
-    ran = desk.megtrim("devices", "run", "pixel", "--", str(desk.program("exit 0")))
-    assert ran.rc == 3
-    assert "by a person because battery is swollen" in ran.stderr
-
-    checked = desk.megtrim("devices", "check", "pixel")
-    assert checked.rc == 0
-    assert "stays in quarantine, where a person put it" in checked.stdout
-    assert desk.state("pixel") == "quarantined"
-    restored = desk.megtrim("devices", "restore", "pixel")
-    assert restored.stdout.startswith("pixel: restored after ")
-    assert desk.state("pixel") == "free"
-
-
-def test_a_frozen_phone_is_put_aside_and_a_check_restores_it(
-    desk: Desk, phone: ConnectedPhone
-) -> None:
-    phone.fault("freeze")
-    failed = desk.megtrim("devices", "check", "pixel")
-    assert failed.rc == 3
-    assert "failed  pixel: it is attached and does not answer" in failed.stdout
-
-    desk.megtrim("devices", "quarantine", "pixel", "--reason", "x")
-    desk.megtrim("devices", "restore", "pixel")
-    phone.fault("thaw")
-    until(lambda: desk.megtrim("devices", "check", "pixel").rc == 0, "a passed check")
-    assert desk.state("pixel") == "free"
-
-
 def test_a_killed_phone_comes_back_by_recovery(desk: Desk, phone: ConnectedPhone) -> None:
     phone.fault("kill")
     until(lambda: desk.state("pixel") in ("offline", "not found"), "the phone is away")

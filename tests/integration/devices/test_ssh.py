@@ -21,6 +21,7 @@ from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
 from support import sshd
 from support.sshd import Sshd
+from unit.devices.machines import spec_of
 
 HASTE = Timeouts().scale(0.15)
 LONG_S = 30.0
@@ -40,13 +41,10 @@ def make_spec(board: Sshd) -> Iterator[MakeSpec]:
         env.pop("XDG_RUNTIME_DIR", None)
 
         def make(timeouts: Timeouts = Timeouts(), **settings: object) -> DeviceSpec:  # noqa: B008
-            return DeviceSpec(
+            return spec_of(
+                *(ProcessRunner(env), board.folder),
                 name="rock-5",
-                processes=ProcessRunner(env),
-                scratch=board.folder,
                 machine=os.uname().machine,
-                qemu_cpu="",
-                sysroot=None,
                 settings=board.settings.model_copy(update=settings),
                 timeouts=timeouts,
             )

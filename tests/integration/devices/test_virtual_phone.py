@@ -1,30 +1,27 @@
 """A virtual phone is a phone to adb, to programs for arm64, and to those who rehearse."""
 
-import hashlib
+import json
 import os
 import re
 import shutil
+import signal
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from integration.devices.rigs import ConnectedPhone, StartPhone
-from megtrim.util.process import ProcessRunner
-from support.clock import until
-from virtual_phone.spec import LOG
+from integration.devices.rigs import ConnectedPhone, StartPhone, find_processes
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Command, ProcessRunner
+from support.clock import alive, until
+from virtual_phone import manager
+from virtual_phone.spec import LOG, PhoneSpec
 
 TMP = "/data/local/tmp"
 MIB = 1024 * 1024
-_SOURCE = Path(__file__).with_name("arch.cpp")
-
-
-@pytest.fixture(scope="session")
-def arm64_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("arm64") / "arch"
-    compiler = ("aarch64-linux-gnu-g++", "-static", "-O1", str(_SOURCE), "-o", str(program))
-    ProcessRunner(os.environ).capture(*compiler)
-    return program
 
 
 @pytest.fixture(scope="session")
@@ -32,29 +29,6 @@ def payload(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("payload") / "payload"
     path.write_bytes(os.urandom(8 * MIB))
     return path
-
-
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def test_exit_statuses_and_files_come_back(
-    phone: ConnectedPhone, payload: Path, tmp_path: Path
-) -> None:
-    assert phone.shell("exit 7").rc == 7
-    assert phone.shell("kill -9 $$").rc == 137
-    assert phone.adb("push", str(payload), TMP).rc == 0
-    assert phone.shell(f"sha256sum {TMP}/payload").stdout.split()[0] == sha256(payload)
-    assert phone.adb("pull", f"{TMP}/payload", str(tmp_path / "back")).rc == 0
-    assert sha256(tmp_path / "back") == sha256(payload)
-
-
-def test_arm64_programs_run(phone: ConnectedPhone, arm64_program: Path) -> None:
-    phone.adb("push", str(arm64_program), f"{TMP}/arch")
-    ran = phone.shell(f"chmod 755 {TMP}/arch && cd {TMP} && ./arch")
-    assert ran.stdout == "aarch64 part d0b\n"
-    assert ran.rc == 3
-    assert phone.shell(f"{TMP}/arch segfault").rc == 139
 
 
 def test_the_shell_is_androids(phone: ConnectedPhone) -> None:
@@ -160,17 +134,6 @@ def test_a_slow_link(phone: ConnectedPhone, payload: Path) -> None:
     assert time.monotonic() - started < 1.9
 
 
-def test_heat_and_battery(phone: ConnectedPhone) -> None:
-    phone.fault("hot", 81.5)
-    phone.fault("battery", 7)
-    look = "cat /sys/class/thermal/thermal_zone0/temp /sys/class/power_supply/battery/capacity"
-    assert phone.shell(look).stdout == "81500\n7\n"
-    assert "Thermal Status: 3\n" in phone.shell("dumpsys thermalservice").stdout
-    assert "  level: 7\n" in phone.shell("dumpsys battery").stdout
-    phone.fault("cool")
-    assert phone.shell(look).stdout == "33000\n7\n"
-
-
 def test_vanishing_in_the_midst_of_a_push(phone: ConnectedPhone, payload: Path) -> None:
     phone.fault("vanish", after_bytes=2 * MIB)
     assert phone.status()["waiting"] == ["vanish at push"]
@@ -183,34 +146,6 @@ def test_vanishing_in_the_midst_of_a_push(phone: ConnectedPhone, payload: Path) 
     arrived = int(phone.shell(f"stat -c %s {TMP}/payload").stdout)
     assert 0 < arrived <= 2 * MIB
     assert phone.status()["happened"] == []
-
-
-@pytest.mark.parametrize("moment", ["run", "probe", "cleanup"])
-def test_a_fault_at_a_step(phone: ConnectedPhone, moment: str) -> None:
-    word = {"cleanup": "clean"}.get(moment, moment)
-    phone.fault("kill", moment=moment, nth=2)
-    assert phone.shell(f"# megtrim:{word}\necho one").stdout == "one\n"
-    assert phone.shell("# megtrim:enter\necho other").stdout == "other\n"
-    assert phone.status()["happened"] == []
-    phone.shell(f"# megtrim:{word}\necho two > {TMP}/two")
-    assert phone.status()["happened"] == [f"kill at {moment}"]
-    phone.fault("reset")
-    phone.connect()
-    assert phone.shell(f"cat {TMP}/two 2>/dev/null").stdout == ""
-
-
-def test_a_fault_in_a_pull_and_between(
-    phone: ConnectedPhone, payload: Path, tmp_path: Path
-) -> None:
-    phone.adb("push", str(payload), TMP)
-    phone.fault("kill", moment="pull", after_bytes=MIB)
-    assert phone.adb("pull", f"{TMP}/payload", str(tmp_path / "back")).rc != 0
-    phone.fault("reset")
-    phone.connect()
-    phone.fault("unplug", moment="between")
-    assert phone.adb("push", str(payload), f"{TMP}/again").rc == 0
-    until(lambda: phone.status()["happened"] == ["unplug at between"], "the phone")
-    assert phone.shell("echo no").stdout == ""
 
 
 def test_unauthorized_is_a_stub(phone: ConnectedPhone) -> None:
@@ -267,3 +202,123 @@ def test_programs_of_an_android_find_its_loader(
 
     assert run_on(start_phone(android=str(tmp_path / "android"))) == 7
     assert run_on(phone) != 7
+
+
+_SOURCES = str(Path(manager.__file__).parents[1])
+_PROGRAM = (sys.executable, "-m", "virtual_phone")
+
+
+@pytest.fixture
+def places(tmp_path: Path, phone_environment: dict[str, str]) -> dict[str, str]:
+    folder = Path(phone_environment["XDG_RUNTIME_DIR"]) / tmp_path.name[-12:]
+    folder.mkdir()
+    return {**phone_environment, "XDG_RUNTIME_DIR": str(folder), "PYTHONPATH": _SOURCES}
+
+
+@pytest.fixture
+def own_root(tmp_path: Path, phone_root: Path) -> Path:
+    alias = tmp_path / "root"
+    alias.symlink_to(phone_root)
+    return alias
+
+
+@contextmanager
+def by_hand(
+    env: dict[str, str], root: Path
+) -> Iterator[tuple[int, manager.RunningPhone, set[int]]]:
+    processes = ProcessRunner(env)
+    argv = (*_PROGRAM, "start", "mine", "--root", str(root))
+    with processes.background(Command(argv=argv, timeout_s=30)) as command:
+        until(lambda: manager.running(processes), "the phone", 20.0)
+        yield (
+            command.pid,
+            manager.running(processes)[0],
+            find_processes("virtual_phone.", str(root)),
+        )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_command_ends(places: dict[str, str], own_root: Path, number: signal.Signals) -> None:
+    with by_hand(places, own_root) as (pid, phone, inside):
+        assert len(inside) >= 3  # the supervisor, the boot, and the first process of the phone
+        os.kill(pid, number)
+        until(lambda: not any(map(alive, {pid, phone.pid, *inside})), "their end", 5.0)
+    assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_the_supervisor_is_killed(places: dict[str, str], own_root: Path, frozen: bool) -> None:
+    with by_hand(places, own_root) as (pid, phone, inside):
+        if frozen:
+            phone.fault("freeze")
+        os.kill(phone.pid, signal.SIGKILL)
+        until(lambda: not any(map(alive, {pid, *inside})), "their end", 5.0)
+    assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
+
+
+def test_what_dead_ones_left_is_removed(places: dict[str, str], own_root: Path) -> None:
+    with by_hand(places, own_root) as (pid, phone, inside):
+        os.kill(pid, signal.SIGSTOP)
+        os.kill(phone.pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not any(map(alive, {pid, *inside})), "their end", 5.0)
+    assert phone.folder.is_dir()
+    assert manager.running(ProcessRunner(places)) == ()
+    assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
+
+
+def test_commands_of_a_person(places: dict[str, str], own_root: Path) -> None:
+    processes = ProcessRunner(places)
+    with by_hand(places, own_root) as (_pid, phone, _inside):
+        listed = processes.capture(*_PROGRAM, "list")
+        assert listed == f"mine\t{phone.serial}\trunning\n"
+        processes.capture(*_PROGRAM, "fault", "mine", "kill", "--when", "push", "--after", "9")
+        assert processes.capture(*_PROGRAM, "list").endswith("\trunning\tkill at push\n")
+        processes.capture(*_PROGRAM, "fault", "mine", "battery", "12")
+        assert phone.status()["battery"] == 12
+
+
+def test_two_of_one_name(start_phone: StartPhone) -> None:
+    first = start_phone(name="twin")
+    with pytest.raises(InputError, match="a virtual phone named 'twin' runs already"):
+        start_phone(name="twin")
+    assert first.shell("echo on").stdout == "on\n"
+
+
+def test_two_phones_share_nothing(start_phone: StartPhone) -> None:
+    first, second = start_phone(), start_phone()
+    first.shell("echo mine > /data/local/tmp/file")
+    assert second.shell("ls /data/local/tmp").stdout == ""
+    first.fault("freeze")
+    assert second.shell("echo on").stdout == "on\n"
+    first.fault("thaw")
+
+
+def test_a_root_that_is_none(places: dict[str, str], tmp_path: Path) -> None:
+    with (
+        pytest.raises(InfrastructureFailure, match="virtual phone odd did not start: "),
+        manager.run_phone(ProcessRunner(places), tmp_path, PhoneSpec(name="odd")),
+    ):
+        pass
+    assert list(Path(places["XDG_RUNTIME_DIR"]).rglob("*")) == []
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a b", "-x", "x" * 61])
+def test_names(places: dict[str, str], tmp_path: Path, name: str) -> None:
+    with (
+        pytest.raises(InputError),
+        manager.run_phone(ProcessRunner(places), tmp_path, PhoneSpec(name=name)),
+    ):
+        pass
+
+
+def test_odd_requests_are_refused(phone: ConnectedPhone) -> None:
+    import socket
+
+    for line in (b"\n", b"{}\n", b"[]\n", b'{"do": "dance"}\n', b'{"do": "fault", "request": 3}\n'):
+        with socket.socket(socket.AF_UNIX) as door:
+            door.settimeout(10)
+            door.connect(str(phone.folder / "control"))
+            door.sendall(line)
+            assert "error" in json.loads(door.makefile("rb").readline())
+    assert phone.shell("echo on").stdout == "on\n"
