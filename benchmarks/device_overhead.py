@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faults.matrix import Plant
-from faults.programs import compile_program, model, trace_bytes, with_role
-from faults.world import pool_of
+from faults.world import compile_program, model, pool_of, trace_bytes, with_role
 from megtrim.build_spec import Variant
 from megtrim.devices import Device
 from megtrim.devices.device import Timeouts

@@ -2,6 +2,6 @@
 
     python -m faults --help        with tests/ in PYTHONPATH; in full: nox -s faults
 
-``matrix`` says what is tried, ``world`` makes phones, ``trial`` puts one case through the
-product's own path, ``judge`` holds what came out against what the programs really did.
+``matrix`` says what is tried and judges what came out, ``world`` makes phones and programs,
+``suite`` puts cases through the product's own path.
 """

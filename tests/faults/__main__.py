@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from faults import suite
-from faults.judge import Judged, tally
-from faults.matrix import Case, full, short
+from faults.matrix import Case, Judged, full, short, tally
 from faults.record import PAGE, RECORD, encode, page, summary, versions
 from megtrim.util.process import ProcessRunner
 
@@ -39,9 +38,14 @@ def main() -> int:
         "programs": versions(processes),
         "runs": [encode(each) for each in judged],
     }
-    _write(options.out, result)
-    if options.publish:
-        _publish(result)
+    options.out.mkdir(parents=True, exist_ok=True)
+    targets = [(options.out / "faults.json", options.out / "faults.md")]
+    targets += [(ROOT / RECORD, ROOT / PAGE)] if options.publish else []
+    for record, shown in targets:
+        text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+        record.write_text(text, encoding="utf-8")
+        shown.write_text(page(result), encoding="utf-8")
+        _say(f"written: {record}, {shown}")
     total = tally(judged)
     return 1 if total.wrong or total.void else 0
 
@@ -78,21 +82,6 @@ def _line(judged: Judged) -> str:
 def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def _write(folder: Path, result: dict[str, object]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
-    (folder / "faults.json").write_text(text, encoding="utf-8")
-    (folder / "faults.md").write_text(page(result), encoding="utf-8")
-    _say(f"written: {folder / 'faults.json'}, {folder / 'faults.md'}")
-
-
-def _publish(result: dict[str, object]) -> None:
-    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
-    (ROOT / RECORD).write_text(text, encoding="utf-8")
-    (ROOT / PAGE).write_text(page(result), encoding="utf-8")
-    _say(f"published: {RECORD}, {PAGE}")
 
 
 if __name__ == "__main__":

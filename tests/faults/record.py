@@ -8,8 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from faults.judge import Judged, Seen, Tally, tally
-from faults.matrix import FAULTS, Case, Fault, Moment, Plant, Purpose, Verdict, Way
+from faults.matrix import (
+    FAULTS,
+    Case,
+    Fault,
+    Judged,
+    Moment,
+    Plant,
+    Purpose,
+    Seen,
+    Tally,
+    Verdict,
+    Way,
+    tally,
+)
 from megtrim.util.process import ProcessRunner
 from virtual_phone.system import rootfs
 
@@ -143,19 +155,14 @@ def decode(run: Mapping[str, Any]) -> Judged:
     way = Way(
         purpose=Purpose(run["purpose"]),
         plant=Plant(run["plant"]),
-        spare=run["spare"],
-        lasting=run["lasting"],
-        turn=run["turn"],
+        **{name: run[name] for name in ("spare", "lasting", "turn")},
     )
     case = Case(
         number=run["case"], fault=Fault(run["fault"]), moment=Moment(run["moment"]), way=way
     )
     seen = Seen(
         verdict=Verdict(run["verdict"]),
-        text=run["text"],
-        fired=run["fired"],
-        wall_s=run["wall_s"],
-        bound_s=run["bound_s"],
+        **{name: run[name] for name in ("text", "fired", "wall_s", "bound_s")},
         attempts=tuple(run["attempts"]),
         left=tuple(run["left"]),
     )

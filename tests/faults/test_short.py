@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 from faults import suite
-from faults.judge import Judged, judge, tally
-from faults.matrix import WAYS, Case, Fault, Moment, Verdict, short
-from faults.programs import compile_program
+from faults.matrix import WAYS, Case, Fault, Judged, Moment, Verdict, judge, short, tally
 from faults.record import summary
-from faults.trial import attempt
-from faults.world import Lane, lane
+from faults.suite import attempt
+from faults.world import Lane, compile_program, lane
 from megtrim.devices.remote.run_directory import RemoteDirectory
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.load_and_run.exit_status import ProgramRun
