@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,59 @@ from megtrim.devices.device import ConnectionState, DeviceSpec
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
-from unit.devices.fake_adb import CLIENT, Server, serving, write_client
 from unit.devices.machines import spec_of
+
+CLIENT = """\
+#!/bin/sh
+echo "$*" | head -n 1 >>"$0.calls"
+[ "$1" != version ] || { echo "Android Debug Bridge version 1.0.41"; exit; }
+shift 4
+case $1 in
+  connect|disconnect) exit 0 ;;
+esac
+[ "$1" = -s ] || exit 9
+shift 2
+case $1 in
+  shell) exec sh -c "$3" ;;
+  push|pull) exec cp "$2" "$3" ;;
+  reboot) echo 'error: closed' >&2; exit 1 ;;
+esac
+"""
+
+
+def write_client(folder: Path, text: str = CLIENT) -> Path:
+    folder.mkdir(exist_ok=True)
+    program = folder / "adb"
+    program.write_text(text)
+    program.chmod(0o755)
+    return program
+
+
+@dataclass(slots=True)
+class Server:
+    """What listens. ``answers`` are given by question; ``raw`` goes out whatever was asked."""
+
+    port: int = 0
+    answers: dict[str, str] = field(
+        default_factory=lambda: {"host:version": "0029", "host:devices": "A1\tdevice\n"}
+    )
+    raw: bytes | None = None
+    asked: list[str] = field(default_factory=list)
+
+    def serve(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                size = int(connection.recv(4), 16)
+                question = connection.recv(size).decode()
+                self.asked.append(question)
+                text = self.answers.get(question, "").encode()
+                answer = b"OKAY%04x%s" % (len(text), text)
+                connection.sendall(answer if self.raw is None else self.raw)
+
 
 GETPROP = """\
 #!/bin/sh
@@ -30,8 +81,14 @@ BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
+    server = Server()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server.port = listener.getsockname()[1]
+        thread = threading.Thread(target=server.serve, args=(listener,), daemon=True)
+        thread.start()
+        yield server
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
 
 
 @pytest.fixture
@@ -289,13 +346,12 @@ def test_the_adb_on_the_path_and_its_server(client: Path, server: Server) -> Non
     assert server.asked == ["host:version", "host:devices"]
 
 
-def test_an_adb_by_its_path(client: Path, tmp_path: Path) -> None:
+def test_an_adb_by_its_path_and_the_port_that_servers_have_by_default(
+    client: Path, tmp_path: Path
+) -> None:
     other = write_client(tmp_path / "other")
-    assert find_adb(environment(client, 5037, MEGTRIM_ADB=str(other))).program == str(other)
-
-
-def test_the_port_that_servers_have_by_default(client: Path) -> None:
-    env = environment(client, "").env
+    env = environment(client, "", MEGTRIM_ADB=str(other)).env
+    assert find_adb(ProcessRunner(env)).program == str(other)
     assert find_adb(ProcessRunner(env)).port == 5037
     del env["ANDROID_ADB_SERVER_PORT"]
     assert find_adb(ProcessRunner(env)).port == 5037

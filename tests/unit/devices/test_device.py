@@ -129,7 +129,7 @@ def test_a_device_without_retries_is_tried_once() -> None:
     assert caught.value.attempts == ("phone-1: the link was lost",)
 
 
-def killed(rc: int, **changes: Any) -> ProgramRun:
+def make_run(rc: int, **changes: Any) -> ProgramRun:
     values = {"stdout": "", "stderr": "", "wall_s": 0.1, "timed_out": False}
     return ProgramRun(argv=("load_and_run",), rc=rc, **{**values, **changes})
 
@@ -139,7 +139,7 @@ def killed(rc: int, **changes: Any) -> ProgramRun:
 )
 def test_a_program_that_was_killed_says_nothing(rc: int, name: str) -> None:
     with pytest.raises(ProgramKilled) as caught:
-        expect_not_killed("phone-1", killed(rc))
+        expect_not_killed("phone-1", make_run(rc))
 
     assert caught.value.message == (
         f"phone-1: load_and_run was ended by signal {name}, which megtrim did not send"
@@ -150,7 +150,7 @@ def test_a_program_that_was_killed_says_nothing(rc: int, name: str) -> None:
 
 @pytest.mark.parametrize(
     "run",
-    [killed(0), killed(1), killed(133), killed(134), killed(139), killed(137, timed_out=True)],
+    [*(make_run(rc) for rc in (0, 1, 133, 134, 139)), make_run(137, timed_out=True)],
 )
 def test_any_other_end_is_the_programs_own(run: ProgramRun) -> None:
     expect_not_killed("phone-1", run)
@@ -161,7 +161,7 @@ def test_a_program_that_was_killed_is_tried_again_everywhere(retries: int, attem
     """This machine has no retries else: what killed it may be over by then."""
 
     def work(lease: Lease) -> str:
-        expect_not_killed(lease.name, killed(137))
+        expect_not_killed(lease.name, make_run(137))
         return lease.name
 
     with pytest.raises(InfrastructureFailure) as caught:
@@ -299,13 +299,9 @@ def test_this_machine_has_its_own(tmp_path: Path) -> None:
         )
 
 
-def run(rc: int, stderr: str) -> ProgramRun:
-    return ProgramRun(argv=("x",), rc=rc, stdout="", stderr=stderr, wall_s=0.1, timed_out=False)
-
-
 def test_a_loader_that_refuses_is_reported() -> None:
     with pytest.raises(relocation_support.UnsupportedRelocations) as caught:
-        relocation_support.expect_loaded("board", run(1, REFUSED))
+        relocation_support.expect_loaded("board", make_run(1, stderr=REFUSED))
 
     assert caught.value.message == SHOWN
 
@@ -320,4 +316,4 @@ def test_a_loader_that_refuses_is_reported() -> None:
     ],
 )
 def test_any_other_end_is_the_program_s(rc: int, stderr: str) -> None:
-    relocation_support.expect_loaded("board", run(rc, stderr))
+    relocation_support.expect_loaded("board", make_run(rc, stderr=stderr))

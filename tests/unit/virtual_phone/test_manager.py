@@ -92,21 +92,22 @@ def test_a_fault_goes_out_with_its_defaults(tmp_path: Path) -> None:
     assert (came[0]["request"]["moment"], came[0]["request"]["after_bytes"]) == ("push", 65536)
 
 
-@pytest.mark.parametrize("answer", [b'{"error": "no such request"}\n', b'"no such request"\n'])
-def test_a_refusal_is_an_input_error(tmp_path: Path, answer: bytes) -> None:
-    with (
-        supervisor(tmp_path, answer),
-        pytest.raises(InputError, match=r"^the virtual phone refused: no such request$"),
-    ):
-        phone(tmp_path).status()
+REFUSED = r"^the virtual phone refused: no such request$"
 
 
-@pytest.mark.parametrize("answer", [b"", b"{\n"])
-def test_half_an_answer_is_none(tmp_path: Path, answer: bytes) -> None:
-    with (
-        supervisor(tmp_path, answer),
-        pytest.raises(InfrastructureFailure, match="does not answer"),
-    ):
+@pytest.mark.parametrize(
+    ("answer", "error", "said"),
+    [
+        (b'{"error": "no such request"}\n', InputError, REFUSED),
+        (b'"no such request"\n', InputError, REFUSED),
+        (b"", InfrastructureFailure, "does not answer"),
+        (b"{\n", InfrastructureFailure, "does not answer"),
+    ],
+)
+def test_a_refusal_is_an_input_error_and_half_an_answer_is_none(
+    tmp_path: Path, answer: bytes, error: type[Exception], said: str
+) -> None:
+    with supervisor(tmp_path, answer), pytest.raises(error, match=said):
         phone(tmp_path).status()
 
 

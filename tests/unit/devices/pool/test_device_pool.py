@@ -20,7 +20,6 @@ from megtrim.devices.pool.device_pool import (
     MachineState,
     MachineStatus,
     Pool,
-    PoolState,
     age,
     make_pool,
     merge_devices,
@@ -55,6 +54,11 @@ class Lab:
 
     def find(self) -> Sequence[Machine]:
         return list(self.attached)
+
+    def put_aside(self) -> Quarantine:
+        put = self.pool().shared.records.read(self.one.key).quarantine
+        assert put is not None
+        return put
 
     def states(self) -> dict[str, MachineState]:
         return {each.name: each.state for each in self.pool().read_statuses()}
@@ -121,8 +125,7 @@ def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> No
     with lab.pool().reserve() as lease:
         assert lease is lab.two
 
-    put = lab.pool().shared.records.read(lab.one.key).quarantine
-    assert put is not None
+    put = lab.put_aside()
     assert (put.by, put.since) == (Author.MACHINE, NOON)
     assert put.reason.startswith(
         "found attached and does not answer; does not answer (reconnected; waited 0 s; rebooted;"
@@ -168,9 +171,7 @@ def test_a_machine_that_dies_under_a_job_is_put_aside_while_it_is_held(lab: Lab)
     with pytest.raises(InfrastructureFailure) as failure:
         run_with_retries(lab.pool(), work, say=lab.said.append)
 
-    put = lab.pool().shared.records.read(lab.one.key).quarantine
-    assert put is not None
-    assert put.reason.startswith("link lost; does not answer (reconnected; ")
+    assert lab.put_aside().reason.startswith("link lost; does not answer (reconnected; ")
     assert len(failure.value.attempts) == 2
     assert failure.value.attempts[0] == "one: link lost"
     assert failure.value.attempts[1].startswith(
@@ -212,9 +213,7 @@ def test_an_unauthorized_phone_is_put_aside_at_once(lab: Lab) -> None:
     with lab.pool().reserve() as lease:
         assert lease is lab.two
 
-    put = lab.pool().shared.records.read(lab.one.key).quarantine
-    assert put is not None
-    assert put.reason == UNAUTHORIZED
+    assert lab.put_aside().reason == UNAUTHORIZED
     assert lab.one.calls == []
 
 
@@ -375,19 +374,11 @@ def test_this_machine_stands_for_itself(lab: Lab, tmp_path: Path) -> None:
     assert isinstance(merge_devices([lab.pool(), local]), Pool)
 
 
-@pytest.fixture
-def said() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def shared(tmp_path: Path, said: list[str]) -> PoolState:
-    return open_pool_state(make_spec(tmp_path, said=said, timeouts=Timeouts()))
-
-
 def test_a_wait_names_who_holds_the_machines(
-    shared: PoolState, said: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    said: list[str] = []
+    shared = open_pool_state(make_spec(tmp_path, said=said, timeouts=Timeouts()))
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     since = NOON - timedelta(minutes=3)

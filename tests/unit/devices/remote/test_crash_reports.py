@@ -15,7 +15,7 @@ from megtrim.devices.remote.crash_reports import (
 from megtrim.evidence.limits import clean_log
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.process import ProcessRunner
-from unit.devices.shell_link import ShellLink
+from unit.devices.links import ShellLink
 
 RUN = ProgramRun(
     argv=("load_and_run", "model.mge", "--input", "a b"),

@@ -20,7 +20,7 @@ from megtrim.load_and_run.exit_status import RunOutcome, ending
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.process import ProcessRunner
 from support.clock import alive, until
-from unit.devices.folder_link import TIMEOUTS, FolderMachine, digest, losing
+from unit.devices.links import TIMEOUTS, FolderMachine, digest, losing
 
 
 @pytest.fixture

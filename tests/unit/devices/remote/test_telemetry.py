@@ -14,7 +14,7 @@ from megtrim.devices.remote.telemetry import (
 from megtrim.evidence.limits import clean_line
 from megtrim.load_and_run.telemetry import Policy, Reading
 from megtrim.util.process import ProcessRunner
-from unit.devices.shell_link import ShellLink
+from unit.devices.links import ShellLink
 
 BATTERY = """\
 Current Battery Service state:

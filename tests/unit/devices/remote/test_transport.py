@@ -38,7 +38,7 @@ from megtrim.devices.remote.transport import (
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.clock import until
-from unit.devices.folder_link import FolderLink, losing
+from unit.devices.links import FolderLink, losing
 from unit.devices.machines import make_spec
 
 TIMEOUTS = Timeouts(heartbeat_s=0.02, probe_s=5.0, poll_s=0.01)

@@ -12,7 +12,7 @@ from megtrim.devices.remote.tuning import RESTORE_SCRIPT, Tuning, cpu_mask, tune
 from megtrim.load_and_run.telemetry import Reading
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
-from unit.devices.shell_link import ShellLink
+from unit.devices.links import ShellLink
 
 BOOT = "proc/sys/kernel/random/boot_id"
 CANNOT = "  note  test-phone: the governor performance cannot be set"

@@ -1,7 +1,7 @@
 """A link whose machine is a folder of this one: real scripts in a real shell, faults on order."""
 
 import hashlib
-import shutil
+import re
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -65,28 +65,21 @@ class FolderLink:
         self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
     ) -> None:
         self.calls.append(f"push {source.name}")
-        self.before("push")
-        shutil.copyfile(source, target)
-        if self.damage:
-            self.damage -= 1
-            _flip(Path(target))
+        self._copy("push", source, Path(target))
 
     def pull(
         self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
     ) -> None:
         self.calls.append(f"pull {Path(source).name}")
-        self.before("pull")
-        shutil.copyfile(source, target)
+        self._copy("pull", Path(source), target)
+
+    def _copy(self, way: str, source: Path, target: Path) -> None:
+        self.before(way)
+        data = bytearray(source.read_bytes())
         if self.damage:
             self.damage -= 1
-            _flip(target)
-
-
-def _flip(path: Path) -> None:
-    """Change one bit: the file is as long as before."""
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
+            data[-1] ^= 1  # the file is as long as before
+        target.write_bytes(data)
 
 
 def losing(at: str) -> Callable[[str], None]:
@@ -131,3 +124,72 @@ class FolderMachine:
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+_PLACES = re.compile(r"(?<![\w}/])/(sys|proc|data|etc)/")
+
+
+@dataclass(slots=True)
+class ShellLink:
+    """``tree`` is the root of what scripts see; its ``bin`` stands first in PATH."""
+
+    processes: ProcessRunner
+    tree: Path
+    label: str = "test-phone"
+    scripts: list[str] = field(default_factory=list)
+    before: Callable[[str], None] = lambda _script: None
+    lost: bool = False
+    shell_program: tuple[str, ...] = ("sh",)
+
+    def shell(
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float,
+        on_line: Callable[[str], None] | None = None,
+        abort: threading.Event | None = None,
+    ) -> CompletedCommand:
+        self.scripts.append(script)
+        self.before(script)
+        if self.lost:
+            msg = f"{self.label}: the link was lost"
+            raise ConnectionLost(msg)
+        moved = _PLACES.sub(rf"{self.tree}/\1/", script)
+        return self.processes.run(
+            Command(
+                argv=(*self.shell_program, "-c", moved, "sh", *args),
+                timeout_s=timeout_s,
+                env={"PATH": f"{self.tree}/bin:/usr/bin:/bin:/usr/sbin:/sbin"},
+            )
+        )
+
+    def push(
+        self, source: Path, target: str, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        raise NotImplementedError
+
+    def pull(
+        self, source: str, target: Path, *, timeout_s: float, abort: threading.Event | None = None
+    ) -> None:
+        raise NotImplementedError
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def program(self, name: str, text: str) -> None:
+        self.write(f"bin/{name}", f"#!/bin/sh\n{text}\n").chmod(0o755)
+
+    def policy(self, name: str, governor: str, rates: tuple[int, int, int] = (1, 2, 2)) -> Path:
+        folder = f"sys/devices/system/cpu/cpufreq/{name}"
+        for file, rate in zip(
+            ("scaling_cur_freq", "scaling_max_freq", "cpuinfo_max_freq"), rates, strict=True
+        ):
+            self.write(f"{folder}/{file}", f"{rate}\n")
+        return self.write(f"{folder}/scaling_governor", f"{governor}\n")
+
+    def zone(self, number: int, kind: str, temp: str) -> None:
+        self.write(f"sys/class/thermal/thermal_zone{number}/type", f"{kind}\n")
+        self.write(f"sys/class/thermal/thermal_zone{number}/temp", f"{temp}\n")
