@@ -47,8 +47,7 @@ def test_no_runner_takes_the_device_job(settled: World) -> None:
     golden.check("offline", offline.body)
 
 
-@pytest.fixture(scope="module")
-def late(settled: World) -> Chapter:
+def test_a_device_that_answers_late_and_passing_troubles_leave_one_comment(settled: World) -> None:
     """A device answers after the verdict; meanwhile the API has troubles that pass."""
     number = change(settled, "late")
     path, github = f"/issues/{number}/comments", settled.forge.github
@@ -58,20 +57,13 @@ def late(settled: World) -> Chapter:
     github.fail("GET", path, status=429, headers=later)
     github.fail("POST", path, status=403, headers=later, message="secondary rate limit")
     github.fail("POST", path, status=503, headers=later)
-    return settled.run_pull(number, env={"MEGTRIM_STAND_IN_DELAY": "device checkout kit"})
-
-
-def test_a_device_that_answers_after_the_verdict_is_heard(settled: World, late: Chapter) -> None:
+    late = settled.run_pull(number, env={"MEGTRIM_STAND_IN_DELAY": "device checkout kit"})
     assert late.run.conclusions == WITH_DEVICE
     golden.check("late-summary", late.run.jobs["verdict"].summary)
     assert "✅ megtrim: pass" in late.body
     assert verdict(late) == "pass"
     patched = f"/issues/comments/{late.comments[0]['id']}"
-    assert len(settled.forge.github.calls("PATCH", patched)) == 1
-
-
-def test_a_passing_trouble_of_the_api_leaves_one_comment(settled: World, late: Chapter) -> None:
-    path, github = f"/issues/{late.number}/comments", settled.forge.github
+    assert len(github.calls("PATCH", patched)) == 1
     assert len(late.comments) == 1
     assert [call.status for call in github.calls("GET", path)] == [502, 502, 429, 200, 200]
     assert [call.status for call in github.calls("POST", path)] == [403, 503, 201]
@@ -112,28 +104,18 @@ def _texts(archive: Path) -> dict[str, str]:
         return {name: opened.read(name).decode() for name in opened.namelist()}
 
 
-@pytest.fixture(scope="module")
-def rebuilt(settled: World) -> Chapter:
+def test_an_expired_baseline_is_rebuilt_and_its_comment_not_doubled(settled: World) -> None:
     """The stored baseline has expired; GitHub writes the comment and answers with an error."""
     number = change(settled, "expired")
     _set_expired(settled.forge.api, expired=True)
-    settled.forge.github.fail("POST", f"/issues/{number}/comments", status=502, acts=True)
-    chapter = settled.run_pull(number)
+    path = f"/issues/{number}/comments"
+    settled.forge.github.fail("POST", path, status=502, acts=True)
+    rebuilt = settled.run_pull(number)
     _set_expired(settled.forge.api, expired=False)
-    return chapter
-
-
-def test_an_expired_baseline_is_rebuilt(rebuilt: Chapter) -> None:
     assert rebuilt.run.conclusions == WITH_DEVICE
     assert verdict(rebuilt) == "pass"
     assert rebuilt.run.jobs["build"].steps["Rebuild the baseline"] == "success"
     golden.check("expired", rebuilt.body)
-
-
-def test_a_comment_that_came_in_spite_of_an_error_is_not_doubled(
-    settled: World, rebuilt: Chapter
-) -> None:
-    path = f"/issues/{rebuilt.number}/comments"
     assert len(rebuilt.comments) == 1
     assert [call.status for call in settled.forge.github.calls("POST", path)] == [502]
 

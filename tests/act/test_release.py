@@ -21,7 +21,7 @@ JOBS = dict.fromkeys(("build", "rebuild", DEVICE_JOB, "prove", "publish"), "succ
 
 
 @pytest.fixture(scope="module")
-def tagged(world: World) -> str:
+def released(world: World) -> Run:
     world.forge.merge(world.adopted)
     work = world.forge.code.work
     (work / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
@@ -31,12 +31,7 @@ def tagged(world: World) -> str:
     world.forge.know(sha)
     world.forge.api.set_head("main", sha)
     world.forge.api.tags[TAG] = {"type": "commit", "sha": sha}
-    return sha
-
-
-@pytest.fixture(scope="module")
-def released(world: World, tagged: str) -> Run:
-    return world.forge.run_tag(TAG, tagged)
+    return world.forge.run_tag(TAG, sha)
 
 
 @pytest.fixture(scope="module")

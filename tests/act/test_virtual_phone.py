@@ -41,7 +41,7 @@ def first(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chapte
         yield world.run_pull(world.adopted)
 
 
-def test_the_phone_proves_the_build(first: Chapter) -> None:
+def test_the_phone_proves_the_build_and_the_evidence_bears_it(first: Chapter) -> None:
     assert first.run.conclusions == {**HOSTED_JOBS, DEVICE_JOB: "success", "late": "success"}
     assert first.run.rc == 0
     verdict = content(first.run, "megtrim-report", "verdict.json")
@@ -50,9 +50,6 @@ def test_the_phone_proves_the_build(first: Chapter) -> None:
     assert check["subject"] == "tiny-mobile/default@phone"
     assert check["text"].startswith("rehearsed: outputs equal to the last bit")
     assert "1 of 1 proven on devices" in first.body
-
-
-def test_the_evidence_bears_the_phone(first: Chapter) -> None:
     (entry,) = content(first.run, "megtrim-evidence-phone-1", "evidence.json")["entries"]
     assert (entry["class"], entry["device"]["name"]) == ("phone", "rehearsed")
     assert entry["device"]["kind"] == "virtual-phone"

@@ -417,10 +417,7 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
         # A refresh by hand on a branch must not end the weekly one; a branch has one writer.
         ("trace-refresh | propose | concurrency | group", f"megtrim-refresh-propose-{CONFIG}"),
         *(
-            (
-                f"trace-refresh | {job_id} | concurrency | group",
-                f"megtrim-{group}-{CONFIG}-{REF}",
-            )
+            (f"trace-refresh | {job_id} | concurrency | group", f"megtrim-{group}-{CONFIG}-{REF}")
             for job_id, group in (
                 *(("build", "refresh-build"), ("link", "refresh-link")),
                 ("keep-set", "refresh-keep-set"),

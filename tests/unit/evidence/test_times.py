@@ -266,6 +266,10 @@ def test_a_process_whose_log_was_damaged_fits() -> None:
     )
 
 
+def miss(count: int) -> str:
+    return f"it has {count} samples of {FEWEST_ROUNDS} rounds"
+
+
 def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
     return lambda found: [
         replace(each, **changes) if index == place else each for index, each in enumerate(found)
@@ -276,22 +280,13 @@ def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
     ("change", "said"),
     [
         (lambda _: [], "it has no samples"),
-        (
-            lambda found: found[1:],
-            f"it has {2 * FEWEST_ROUNDS - 1} samples of {FEWEST_ROUNDS} rounds",
-        ),
-        (
-            lambda found: found[:-1],
-            f"it has {2 * FEWEST_ROUNDS - 1} samples of {FEWEST_ROUNDS} rounds",
-        ),
+        (lambda found: found[1:], miss(2 * FEWEST_ROUNDS - 1)),
+        (lambda found: found[:-1], miss(2 * FEWEST_ROUNDS - 1)),
         (
             lambda found: [each for each in found if each.round_number != 3],
-            f"it has {2 * FEWEST_ROUNDS - 2} samples of",
+            miss(2 * FEWEST_ROUNDS - 2),
         ),
-        (
-            lambda found: [each for each in found if each.contestant == RIVAL],
-            f"it has {FEWEST_ROUNDS} samples of",
-        ),
+        (lambda found: [each for each in found if each.contestant == RIVAL], miss(FEWEST_ROUNDS)),
         (lambda found: [*found, found[0]], "round 0 has a sample twice"),
         (at(1, contestant=REFERENCE), "round 0 has a sample twice"),
         (at(1, position=0), "round 0 has a sample twice"),

@@ -7,7 +7,7 @@ import pytest
 from megtrim.github import event as module
 from megtrim.github.event import Event, PullRequest, pull_request_of, read_event
 from megtrim.util.errors import InfrastructureFailure, InputError
-from unit.github.events import BASE, HEAD, MERGE, environment, payload, pull_request
+from unit.github.support import BASE, HEAD, MERGE, environment, payload, pull_request
 
 NUMBER, COMMIT, ADDRESS = "a positive whole number", "a commit", "https://HOST[/PATH]"
 PULL_REQUEST = PullRequest(

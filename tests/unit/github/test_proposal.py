@@ -33,6 +33,8 @@ def saying(text: str) -> FolderChange:
     return replace(CHANGE, texts={"m/s@c.json": text})
 
 
+OPENED, UPDATED = ProposalResult.OPENED, ProposalResult.UPDATED
+CURRENT = ProposalResult.CURRENT
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -59,6 +61,9 @@ class Team:
     def proposed(self) -> Commit:
         return self.repository.commits[self.repository.heads[BRANCH]]
 
+    def state(self, outcome: ProposalResult, number: int) -> PullRequestState:
+        return PullRequestState(outcome=outcome, number=number, commit=self.proposed.sha)
+
     def writes(self) -> list[str]:
         return [
             str(call).replace("/repos/acme/phone", "")
@@ -77,9 +82,7 @@ def team(github: GithubDouble) -> Team:
 def test_the_first_proposal_opens_a_pull_request(team: Team) -> None:
     proposed = team.propose()
 
-    assert proposed == PullRequestState(
-        outcome=ProposalResult.OPENED, number=1, commit=team.proposed.sha
-    )
+    assert proposed == team.state(OPENED, 1)
     assert team.proposed.parents == (team.base,)
     assert team.proposed.files == {PATH: b'{"new": 1}\n', "a.txt": b"a"}
     assert team.proposed.message == "Refresh trim/keepset"
@@ -112,17 +115,17 @@ def test_files_of_scenarios_that_are_gone_are_removed(team: Team) -> None:
         f"{FOLDER}/README.md": b"ours",
         "a.txt": b"a",
     }
-    assert team.propose(change) == replace(proposed, outcome=ProposalResult.CURRENT)
+    assert team.propose(change) == replace(proposed, outcome=CURRENT)
 
 
 def test_the_same_proposal_again_changes_nothing(team: Team) -> None:
     """GitHub keeps what was edited in a browser with other ends of lines."""
     first = team.propose(body="One.\n\nTwo.\n")
-    assert team.propose(body="One.\n\nTwo.\n") == replace(first, outcome=ProposalResult.CURRENT)
+    assert team.propose(body="One.\n\nTwo.\n") == replace(first, outcome=CURRENT)
     team.repository.pulls[1]["body"] = "One.\r\n\r\nTwo."
     team.github.journal.clear()
 
-    assert team.propose(body="One.\n\nTwo.\n") == replace(first, outcome=ProposalResult.CURRENT)
+    assert team.propose(body="One.\n\nTwo.\n") == replace(first, outcome=CURRENT)
     assert team.writes() == []
 
 
@@ -132,9 +135,7 @@ def test_another_keep_set_replaces_the_commit(team: Team) -> None:
 
     proposed = team.propose(saying('{"newer": 1}\n'), body="Another body.")
 
-    assert proposed == PullRequestState(
-        outcome=ProposalResult.UPDATED, number=1, commit=team.proposed.sha
-    )
+    assert proposed == team.state(UPDATED, 1)
     assert team.proposed.parents == (team.base,)
     assert team.proposed.files[PATH] == b'{"newer": 1}\n'
     assert {n: p["state"] for n, p in team.repository.pulls.items()} == {1: "open"}
@@ -154,7 +155,7 @@ def test_a_base_is_followed_and_a_commit_of_someone_replaced(
     team.propose()
     later = team.repository.commit({"a.txt": "b"}, branch=branch)
 
-    assert team.propose().outcome is ProposalResult.UPDATED
+    assert team.propose().outcome is UPDATED
     assert team.proposed.parents == (later if branch == "main" else team.base,)
     assert team.proposed.files["a.txt"] == text
 
@@ -166,7 +167,7 @@ def test_a_merge_on_the_branch_is_replaced(team: Team) -> None:
         {PATH: CHANGE.texts["m/s@c.json"]}, parents=[team.base, companion], branch=BRANCH
     )
 
-    assert team.propose().outcome is ProposalResult.OPENED
+    assert team.propose().outcome is OPENED
     assert team.proposed.parents == (team.base,)
 
 
@@ -182,9 +183,7 @@ def test_a_closed_pull_request_is_not_reopened(team: Team) -> None:
     team.propose()
     team.repository.pulls[1]["state"] = "closed"
 
-    assert team.propose() == PullRequestState(
-        outcome=ProposalResult.OPENED, number=2, commit=team.proposed.sha
-    )
+    assert team.propose() == team.state(OPENED, 2)
 
 
 def test_a_branch_without_a_pull_request_gets_one(team: Team) -> None:
@@ -193,7 +192,7 @@ def test_a_branch_without_a_pull_request_gets_one(team: Team) -> None:
         team.propose()
     head = team.repository.heads[BRANCH]
 
-    assert team.propose() == PullRequestState(outcome=ProposalResult.OPENED, number=1, commit=head)
+    assert team.propose() == PullRequestState(outcome=OPENED, number=1, commit=head)
 
 
 def test_pull_requests_of_others_are_left_alone(team: Team) -> None:
@@ -207,7 +206,7 @@ def test_pull_requests_of_others_are_left_alone(team: Team) -> None:
 
     proposed = team.propose()
 
-    assert (proposed.outcome, proposed.number) == (ProposalResult.OPENED, 4)
+    assert (proposed.outcome, proposed.number) == (OPENED, 4)
     assert [repository.pulls[number]["body"] for number in others] == ["", "", ""]
 
 
@@ -230,9 +229,7 @@ def test_a_pull_request_that_came_in_between_is_taken(team: Team) -> None:
     team.github.fail("POST", "/pulls$", status=422, message="Validation Failed")
     after(team, "POST", "/pulls", lambda _: team.repository.pulls.update({1: hidden}))
 
-    assert team.propose() == PullRequestState(
-        outcome=ProposalResult.UPDATED, number=1, commit=team.proposed.sha
-    )
+    assert team.propose() == team.state(UPDATED, 1)
     assert team.repository.pulls[1]["body"] == "The body.\n"
 
 
@@ -247,7 +244,7 @@ def test_a_branch_that_came_in_between_is_moved(team: Team) -> None:
     team.repository.commit({"x": "1"}, parents=[team.base], branch=BRANCH)
     team.github.fail("GET", "/git/ref/heads/megtrim", status=404)
 
-    assert team.propose().outcome is ProposalResult.OPENED
+    assert team.propose().outcome is OPENED
     assert team.writes()[2:4] == ["POST /git/refs", "PATCH /git/refs/heads/megtrim/keepset"]
     assert team.proposed.files[PATH] == b'{"new": 1}\n'
 
@@ -258,7 +255,7 @@ def test_a_branch_that_went_in_between_is_made(team: Team) -> None:
     team.github.fail("PATCH", "/git/refs/", status=422, message="Reference does not exist")
     after(team, "PATCH", "/git/refs/", lambda _: team.repository.heads.pop(BRANCH))
 
-    assert team.propose(saying("x")).outcome is ProposalResult.OPENED
+    assert team.propose(saying("x")).outcome is OPENED
     assert team.proposed.files[PATH] == b"x"
 
 
@@ -298,7 +295,7 @@ def test_the_setting_that_forbids_it_is_explained(team: Team) -> None:
     assert "Settings > Actions > General > Workflow permissions" in caught.value.hint
     assert BRANCH in team.repository.heads
     team.repository.may_open_pulls = True
-    assert team.propose().outcome is ProposalResult.OPENED
+    assert team.propose().outcome is OPENED
 
 
 def test_checks_are_started_once_for_a_commit(team: Team) -> None:

@@ -218,15 +218,12 @@ def test_an_annotation_has_a_level() -> None:
         ("##[command]", "# #[command]"),
         ("a\x1b[31mb\u202ec", "a [31mb c"),
         ("", ""),
+        ("x" * 20, "x" * 20),
+        ("x" * 21, "x" * 19 + "…"),
     ],
 )
-def test_it_is_one_line_and_no_command(text: str, shown: str) -> None:
-    assert one_line(text) == shown
-
-
-def test_it_is_bounded() -> None:
-    assert one_line("x" * 9, most=9) == "x" * 9
-    assert one_line("x" * 10, most=9) == "x" * 8 + "…"
+def test_it_is_one_bounded_line_and_no_command(text: str, shown: str) -> None:
+    assert one_line(text, most=20) == shown
 
 
 @pytest.mark.parametrize(

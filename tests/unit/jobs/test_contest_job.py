@@ -18,14 +18,7 @@ from megtrim.load_and_run.parity import EXACT
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
 from support.timed_program import timed_program
-from unit.evidence.support import (
-    BINDING,
-    CONTEST,
-    SCENARIO,
-    bundle_contest,
-    contest,
-    time_bundle,
-)
+from unit.evidence.support import BINDING, CONTEST, SCENARIO, bundle_contest, contest, time_bundle
 from unit.jobs.test_worker import Place, results
 from unit.trim.stages.fake_device import FakeDevice, Fickle
 

@@ -370,19 +370,13 @@ def test_all_attempts_are_shown() -> None:
 @pytest.mark.parametrize(
     ("day", "binding", "status", "reported"),
     [
-        ("2027-01-28", BINDING, CheckStatus.UNVERIFIED, "; last proof 3 days old"),
-        ("2027-01-30", BINDING, CheckStatus.UNVERIFIED, "; last proof 1 day old"),
-        ("2027-01-17", BINDING, CheckStatus.UNVERIFIED, "; last proof 14 days old"),
+        ("2027-01-28", BINDING, UNVERIFIED, "; last proof 3 days old"),
+        ("2027-01-30", BINDING, UNVERIFIED, "; last proof 1 day old"),
+        ("2027-01-17", BINDING, UNVERIFIED, "; last proof 14 days old"),
+        ("2027-01-16", BINDING, FAIL, "; last proof 15 days old, allowed are 14 days"),
+        ("2027-01-17", OTHER_BINDING, UNVERIFIED, "; last proof 14 days old, of another program"),
         (
-            *("2027-01-16", BINDING, CheckStatus.FAIL),
-            "; last proof 15 days old, allowed are 14 days",
-        ),
-        (
-            *("2027-01-17", OTHER_BINDING, CheckStatus.UNVERIFIED),
-            "; last proof 14 days old, of another program",
-        ),
-        (
-            *("2027-01-16", OTHER_BINDING, CheckStatus.FAIL),
+            *("2027-01-16", OTHER_BINDING, FAIL),
             "; last proof 15 days old, of another program, allowed are 14 days",
         ),
     ],

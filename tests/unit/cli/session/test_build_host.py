@@ -18,7 +18,7 @@ from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from unit.build.engines.support import TOOLCHAIN, write
 from unit.build.images.stub import ID, Stub
 from unit.cli.support import SAMPLE_MODEL, Shell
-from unit.github.events import REPOSITORY, environment
+from unit.github.support import REPOSITORY, environment
 
 SYSROOT = Path("/usr/aarch64-linux-gnu")
 CONFIG = {

@@ -11,7 +11,7 @@ from megtrim.build_spec import Origin
 from megtrim.cli.session.origin import read_event_origin, read_origin
 from megtrim.util.process import ProcessRunner
 from support.source_forge import SourceForge
-from unit.github.events import HEAD, environment
+from unit.github.support import HEAD, environment
 
 VERSION = version("megtrim")
 FILES = {"megtrim.yaml": "version: 1\n", "android/megtrim.yaml": "version: 1\n", "m.mge": "m"}

@@ -14,7 +14,7 @@ from megtrim.verdict.model import Verdict, to_json
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.cli.support import Answer, Shell
-from unit.github.events import BASE, HEAD, MERGE, REPOSITORY, environment, payload, pull_request
+from unit.github.support import BASE, HEAD, MERGE, REPOSITORY, environment, payload, pull_request
 from unit.verdict.examples import failing, hostile, passing
 
 MARK = "<!-- megtrim:report:v1:megtrim.yaml -->"

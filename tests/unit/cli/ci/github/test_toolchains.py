@@ -7,7 +7,7 @@ from megtrim.evidence.fields import EarlyExit
 from megtrim.util.strict_json import dump
 from megtrim.verdict.model import Verdict, to_json
 from unit.cli.support import Answer, Shell
-from unit.github.events import environment
+from unit.github.support import environment
 from unit.verdict.examples import failing, passing, unverified
 
 
