@@ -1,7 +1,5 @@
 """``python -m virtual_phone`` is ``virtual-phone``."""
 
-from __future__ import annotations
-
 from virtual_phone.cli import run
 
 if __name__ == "__main__":

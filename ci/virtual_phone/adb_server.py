@@ -3,8 +3,6 @@
 The user's server is never used and never ended.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -4,8 +4,6 @@ It also runs in an image that has little more than Python: nothing here may impo
 click, filelock and the standard library, and of megtrim only ``process`` and ``errors``.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

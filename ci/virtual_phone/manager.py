@@ -1,7 +1,5 @@
 """Starting a virtual phone from outside, finding those that run, and speaking with them."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

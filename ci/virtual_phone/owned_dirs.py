@@ -3,8 +3,6 @@
 The kernel releases a lock however its holder ends: kill -9 leaves a folder without a lock.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

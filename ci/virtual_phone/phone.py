@@ -4,8 +4,6 @@ Every method is a plain change that has happened when it returns; what goes wron
 to ``faults.scheduler``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

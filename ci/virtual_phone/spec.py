@@ -3,8 +3,6 @@
 Whoever starts a phone imports this, and not the phone: that takes a moment.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import asdict, dataclass, field

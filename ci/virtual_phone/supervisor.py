@@ -4,8 +4,6 @@ A phone lives as long as this process: however it ends, the kernel ends the phon
 and removes its mounts, network and memory.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -5,8 +5,6 @@ and its bytes. A stream of service ``sync:`` carries transfers: a request of fou
 data, then a status.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator

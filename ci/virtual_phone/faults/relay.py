@@ -4,8 +4,6 @@ The host's side listens outside the phone's network, the other side is inside it
 cuts the phone's network acts on every byte.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """What can go wrong with a phone, and when: the names of it, and their strict reading. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Takes requests for faults, watches the link for their moments, and lets them happen."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping

@@ -6,8 +6,6 @@ Started by the supervisor, inside the phone's namespaces. Its child is the first
 process namespace of its own: when that ends, so does everything that was started on the phone.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal

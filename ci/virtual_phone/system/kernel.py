@@ -3,8 +3,6 @@
 Each raises OSError as the kernel says it; nothing here decides anything.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import os

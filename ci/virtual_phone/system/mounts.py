@@ -3,8 +3,6 @@
 Made inside the phone's mount namespace, so the kernel removes it with the last process.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ apt gets them, in folders of its own and held to Debian's signatures: nothing is
 folder is made once, and renamed into place when it is whole.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

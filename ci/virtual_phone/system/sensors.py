@@ -3,8 +3,6 @@
 The texts have the form that Android's own programs and files have; the values are of our making.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
