@@ -61,7 +61,7 @@ def test_attempt_by_another_name(arena: Arena, attempt: str) -> None:
 
 
 def say(sizes: str) -> str:
-    return f'{{"version": 1, "artifacts": {{"{ARTIFACT}": {{{sizes}}}}}}}'
+    return f'{{"version": 2, "artifacts": {{"{ARTIFACT}": {{{sizes}}}}}}}'
 
 
 REFUSED = {

@@ -39,7 +39,7 @@ VERBS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"crash.txt": f"signal 5\n#00 pc 0000000000001234 {HOSTILE}\n"},
         ("explain", "--crash", "crash.txt"),
     ),
-    "sizes": ({"sizes.json": {"version": 1, HOSTILE: 1}}, ("size", "diff", "sizes.json", HOSTILE)),
+    "sizes": ({"sizes.json": {"version": 2, HOSTILE: 1}}, ("size", "diff", "sizes.json", HOSTILE)),
 }
 
 

@@ -104,7 +104,7 @@ def test_growth_is_reported_for_every_file_that_the_baseline_holds(
     before = {"plain": sizes["plain"] + 100, "reduced": sizes["reduced"] - 2_048}
     baseline = tmp_path / "sizes.json"
     source = "main at 1a2b3c4d5e6f, the merge base"
-    document = {"version": 1, "artifacts": {"load_and_run": before}, "source": source}
+    document = {"version": 2, "artifacts": {"load_and_run": before}, "source": source}
     baseline.write_text(json.dumps(document), encoding="utf-8")
     traced.change(budgets=[{"artifact": "load_and_run", "growth": "1 KiB"}], baseline="gone.json")
 

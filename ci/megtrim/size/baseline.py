@@ -1,6 +1,6 @@
 """``sizes.json``: the sizes of the artifacts, kept as the baseline that growth is measured against.
 
-Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, "quick": true}``.
+Format: ``{"version": 2, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, "quick": true}``.
 ``source`` says where the sizes are from, or why there are none. ``parts`` says of some files what
 their bytes are, ``inputs`` what they were built from, and ``measured`` has sizes of other kinds:
 ``{NAME: {VARIANT: {MEASURE: BYTES}}}``. The other keys are those of an
@@ -22,9 +22,9 @@ from megtrim.util.errors import InputError
 from megtrim.util.input_files import expect_merged, read_text
 from megtrim.util.strict_json import dump, load
 
-VERSION: Literal[1] = 1
+VERSION = 2
 _MERGE_HINT = "take one side as it is: git checkout --ours or --theirs"
-_HINT = "expected the sizes.json that the size stage wrote"
+_HINT = "take the sizes.json of a run of this version of megtrim"
 _LARGEST_FILE_BYTES = 16 * 1024 * 1024
 _LONGEST_SOURCE = 500
 _LONGEST_NAME = 4096
@@ -50,7 +50,7 @@ class SizesDocument(BaseModel):
     changed: _Flag = False
     pull_request: Bytes = 0
     megtrim: Name = ""
-    version: Literal[1]
+    version: Literal[2]
 
     @model_validator(mode="after")
     def _check(self) -> Self:

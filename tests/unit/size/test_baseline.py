@@ -24,7 +24,7 @@ TEXT = """\
    "reduced": 2
   }
  },
- "version": 1
+ "version": 2
 }
 """
 
@@ -151,7 +151,7 @@ def test_a_quick_trim_is_compared_with_no_full_one(quick: bool, said: str) -> No
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"version": 2}, "version: found 2, expected 1"),
+        ({"version": 1}, "version: found 1, expected 2"),
         ({"artifacts": {}}, "artifacts: found none, expected some, or a source that says why"),
         ({"artifacts": []}, "artifacts: found [], expected an object"),
         ({"artifacts": {"a": {}}, "source": "x"}, "artifacts.a: found {}, expected at least 1 en"),
@@ -175,7 +175,7 @@ def test_anything_else_is_refused(changes: dict[str, object], said: str) -> None
         parse_sizes(text, source="sizes.json")
 
     assert caught.value.message.startswith(f"sizes.json:1: {said}")
-    assert caught.value.hint == "expected the sizes.json that the size stage wrote"
+    assert caught.value.hint == "take the sizes.json of a run of this version of megtrim"
 
 
 def test_a_file_is_called_what_people_call_it(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
 
 
 def test_a_size_that_stands_twice_is_refused() -> None:
-    text = '{"version": 1, "artifacts": {"a": {"reduced": 1, "reduced": 999}}}'
+    text = '{"version": 2, "artifacts": {"a": {"reduced": 1, "reduced": 999}}}'
 
     with pytest.raises(InputError, match="s:1: found a key twice in one object"):
         parse_sizes(text, source="s")

@@ -142,7 +142,7 @@ def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: 
     assert sizes.keys() == {"reduced"}
     assert sizes["reduced"].keys() == {"loaded", "deflated", "section .text", "section .shstrtab"}
     assert left == {
-        "version": 1,
+        "version": 2,
         "artifacts": {"load_and_run": {name: len(program(name)) for name in measured}},
     }
 
