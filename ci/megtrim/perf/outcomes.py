@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from itertools import groupby
 from typing import Literal
 
@@ -79,14 +80,6 @@ class ContestOutcome(Value):
         return self.result.device.name if self.result and self.result.device else ""
 
 
-class ContestReading(Value):
-    status: PerformanceStatus
-    reason: str = ""
-    times: tuple[StageTime, ...] = ()
-    ratio: RatioResult | None = None
-    reference: tuple[StageTime, ...] = ()
-
-
 def make_performance(
     outcomes: Sequence[ContestOutcome],
     *,
@@ -131,85 +124,65 @@ def _key(outcome: ContestOutcome) -> str:
     return f"{outcome.scenario} {outcome.subject}"
 
 
-def _read(
+def read_outcome(
     outcome: ContestOutcome, adjusted: Mapping[str, float], against: Reference
-) -> ContestReading:
+) -> PerformanceRow:
+    """``adjusted``: p-values for all rows of a verdict; a contest that is not there is alone."""
+    measured = outcome.result.measured if outcome.result else None
+    row = partial(
+        PerformanceRow,
+        scenario=outcome.scenario,
+        cpu_class=outcome.cpu_class,
+        experiment=outcome.subject,
+        device=outcome.device,
+        emulated=outcome.result.emulated if outcome.result else False,
+        left_out=count_left_out(measured.samples) if measured else (),
+        conditions=measured.conditions if measured else (),
+        time_s=measured.time_s if measured else 0.0,
+        reproduce=outcome.reproduce,
+    )
     if outcome.result is None:
         reason = outcome.failure.title if outcome.failure else NOT_HELD
-        return ContestReading(status=status_of_failure(outcome.failure), reason=reason)
+        return row(status=status_of_failure(outcome.failure), reason=reason)
     if outcome.held is None:
-        return ContestReading(status=PerformanceStatus.SKIPPED, reason=outcome.result.skipped)
-    return read_contest(*outcome.held, against, adjusted_p=adjusted.get(_key(outcome)))
-
-
-def read_contest(
-    contest: Contest,
-    measured: ContestResult,
-    against: Reference,
-    *,
-    adjusted_p: float | None = None,
-) -> ContestReading:
-    """``adjusted_p``: for all rows of a verdict, None: it is alone."""
+        return row(status=PerformanceStatus.SKIPPED, reason=outcome.result.skipped)
+    contest, measured = outcome.held
     if measured.status is not PerformanceStatus.MEASURED:
-        return ContestReading(status=measured.status, reason=measured.reason)
-    about = contest.rival or contest.reference
-    times = summarize_stages(measured, about.name)
+        return row(status=measured.status, reason=measured.reason)
+    times = summarize_stages(measured, (contest.rival or contest.reference).name)
+    adjusted_p = adjusted.get(_key(outcome))
     if adjusted_p is None:
         adjusted_p = find_p_value(contest, measured)
     ratio = compare_sides(contest, measured, against, adjusted_p=adjusted_p)
     why = describe_left_out(measured.samples)
     if not times or (contest.rival is not None and ratio is None):
         reason = f"{_NOTHING_COUNTS}: {why}" if why else _NOTHING_COUNTS
-        return ContestReading(status=PerformanceStatus.INFRASTRUCTURE, reason=reason)
-    status = status_of(() if ratio is None else (ratio,))
-    return ContestReading(
-        status=status,
-        reason=why if status is PerformanceStatus.INCONCLUSIVE else "",
-        times=times,
-        ratio=ratio,
-        reference=summarize_stages(measured, contest.reference.name),
-    )
+        return row(status=PerformanceStatus.INFRASTRUCTURE, reason=reason)
+    ratios = () if ratio is None else (ratio,)
+    status = status_of(ratios)
+    reason = why if status is PerformanceStatus.INCONCLUSIVE else ""
+    return row(status=status, reason=reason, times=times, ratios=ratios)
 
 
 def _row(
     outcome: ContestOutcome, since: ContestOutcome | None, adjusted: Mapping[str, float]
 ) -> PerformanceRow:
-    read = _read(outcome, adjusted, Reference.BASELINE)
-    measured = outcome.result.measured if outcome.result else None
-    ratios: tuple[RatioResult, ...] = () if read.ratio is None else (read.ratio,)
-    status, reason = read.status, read.reason
-    conditions = measured.conditions if measured else ()
-    if since is not None and read.times:
-        compared = _read(since, adjusted, Reference.BASE)
-        if compared.ratio is not None:
-            ratios += (replace(compared.ratio, name=since.base),)
-            status = status_of(ratios)
-            open_ = status is PerformanceStatus.INCONCLUSIVE
-            reason = (read.reason or compared.reason) if open_ else ""
-        else:
-            missing = f"not compared with {since.base}: {compared.reason}"
-            asked = compared.status is not PerformanceStatus.SKIPPED
-            if asked and status is PerformanceStatus.MEASURED:
-                # What was asked for and lost leaves the answer open, which is no pass.
-                status, reason = PerformanceStatus.INCONCLUSIVE, missing
-            else:
-                reason = ""
-                conditions += (missing,)
-    return PerformanceRow(
-        scenario=outcome.scenario,
-        cpu_class=outcome.cpu_class,
-        experiment=outcome.subject,
-        device=outcome.device,
-        emulated=outcome.result.emulated if outcome.result else False,
-        status=status,
-        reason=reason,
-        times=read.times,
-        ratios=ratios,
-        left_out=count_left_out(measured.samples) if measured else (),
-        conditions=conditions,
-        time_s=measured.time_s if measured else 0.0,
-        reproduce=outcome.reproduce,
-    )
+    row = read_outcome(outcome, adjusted, Reference.BASELINE)
+    if since is None or not row.times:
+        return row
+    compared = read_outcome(since, adjusted, Reference.BASE)
+    if compared.ratios:
+        ratios = (*row.ratios, *(replace(each, name=since.base) for each in compared.ratios))
+        status = status_of(ratios)
+        reason = row.reason or compared.reason
+        open_ = status is PerformanceStatus.INCONCLUSIVE
+        return replace(row, ratios=ratios, status=status, reason=reason if open_ else "")
+    missing = f"not compared with {since.base}: {compared.reason}"
+    asked = compared.status is not PerformanceStatus.SKIPPED
+    if asked and row.status is PerformanceStatus.MEASURED:
+        # What was asked for and lost leaves the answer open, which is no pass.
+        return replace(row, status=PerformanceStatus.INCONCLUSIVE, reason=missing)
+    return replace(row, reason="", conditions=(*row.conditions, missing))
 
 
 def _trimming_rows(
@@ -218,7 +191,7 @@ def _trimming_rows(
     for id_, of_scenario in groupby(outcomes, key=lambda each: each.scenario):
         mine = list(of_scenario)
         results = [each.result for each in mine if each.result]
-        read = [_read(each, adjusted, Reference.PLAIN) for each in mine]
+        read = [read_outcome(each, adjusted, Reference.PLAIN) for each in mine]
         worst = min(read, key=lambda each: _WORST_FIRST.index(each.status))
         measured = [each.measured for each in results if each.measured]
         yield TrimmingRow(
@@ -238,21 +211,23 @@ def _trimming_rows(
 
 
 def _variants(
-    outcomes: Sequence[ContestOutcome], read: Sequence[ContestReading]
+    outcomes: Sequence[ContestOutcome], read: Sequence[PerformanceRow]
 ) -> Iterator[VariantTime]:
     sizes = outcomes[0].sizes
     names = (str(Variant.PLAIN), *(each.subject.removeprefix(TRIMMING_PREFIX) for each in outcomes))
-    plain = ContestReading(
-        status=PerformanceStatus.MEASURED,
-        times=next((each.reference for each in read if each.reference), ()),
-    )
-    for variant, each in zip(names, (plain, *read), strict=True):
+    plain: tuple[StageTime, ...] = ()
+    for outcome, row in zip(outcomes, read, strict=True):
+        if outcome.held and row.times and not plain:
+            plain = summarize_stages(outcome.held[1], outcome.held[0].reference.name)
+    none: tuple[RatioResult, ...] = ()
+    timed = ((plain, none), *((each.times, each.ratios) for each in read))
+    for variant, (times, ratios) in zip(names, timed, strict=True):
         if variant in sizes:
             yield VariantTime(
                 variant=variant,
                 size_bytes=sizes[variant],
-                time=next((one for one in each.times if one.stage is TimeStage.INFERENCE), None),
-                ratio=each.ratio,
+                time=next((each for each in times if each.stage is TimeStage.INFERENCE), None),
+                ratio=next(iter(ratios), None),
             )
 
 

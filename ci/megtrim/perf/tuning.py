@@ -29,17 +29,21 @@ from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.arguments import Flag, render_flags, without
 from megtrim.perf.measuring.contest_plan import look_at, measure_task, plan_contest
 from megtrim.perf.measuring.timing_runs import ContestRuns
-from megtrim.perf.outcomes import ContestReading, read_contest
-from megtrim.perf.plan import make_experiment_task
-from megtrim.perf.times import Answer, Reference
+from megtrim.perf.outcomes import ContestOutcome, read_outcome
+from megtrim.perf.plan import PerfResult, make_experiment_task
+from megtrim.perf.rows import PerformanceRow
+from megtrim.perf.times import Answer, RatioResult, Reference
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.util.input_files import read_bytes
 from megtrim.util.value import Value
 
 
-class Heat(ContestReading):
-    experiment: str
+class Heat(PerformanceRow):
     rounds: int
+
+    @property
+    def ratio(self) -> RatioResult | None:
+        return next(iter(self.ratios), None)
 
 
 class Search(Value):
@@ -98,14 +102,23 @@ def tune(scenario: Scenario, session: Session, *, budget_s: float) -> tuple[Sear
         budget = contest.budget if rounds is None else replace(contest.budget, rounds=rounds)
         contest = replace(contest, budget=budget, seed=contest.seed + budget.rounds)
         last = keep if rounds is None else lambda _: None
-        _, measured = measure_task(task, session, contest, keep=last)
+        device, measured = measure_task(task, session, contest, keep=last)
+        result = PerfResult(scenario=scenario.id, subject=name, device=device)
         if isinstance(measured, str):
-            reading = ContestReading(status=PerformanceStatus.SKIPPED, reason=measured)
+            result = replace(result, skipped=measured)
         else:
-            reading = read_contest(contest, measured, Reference.BASELINE)
-        seen = f"ratio {reading.ratio.ratio:.3f}" if reading.ratio else reading.reason
+            result = replace(result, contest=contest, measured=measured)
+        outcome = ContestOutcome(
+            scenario=scenario.id,
+            cpu_class=scenario.cpu_class.name,
+            subject=name,
+            artifact="",
+            result=result,
+        )
+        heat = Heat(**vars(read_outcome(outcome, {}, Reference.BASELINE)), rounds=budget.rounds)
+        seen = f"ratio {heat.ratio.ratio:.3f}" if heat.ratio else heat.reason
         say(f"    tune  {name}: {seen}")
-        return Heat(experiment=name, rounds=budget.rounds, **vars(reading))
+        return heat
 
     names = [each.name for each in list_candidates(look_at(scenario, session))]
     search = find_fastest(names, hold, goes_on=lambda: time.monotonic() < ends_s)

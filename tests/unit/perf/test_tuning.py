@@ -1,5 +1,6 @@
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +13,7 @@ from megtrim.experiments.experiment import TimeStage
 from megtrim.experiments.table import find_experiments
 from megtrim.load_and_run.arguments import Flag
 from megtrim.load_and_run.dialects import LITE, SDK
-from megtrim.perf.times import Answer, RatioResult, Reference
+from megtrim.perf.times import Answer, RatioResult, Reference, StageTime
 from megtrim.perf.tuning import (
     Heat,
     Search,
@@ -25,11 +26,26 @@ from megtrim.perf.tuning import (
 )
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 
+TIME = StageTime(
+    stage=TimeStage.INFERENCE, median_ms=1, lower_ms=1, upper_ms=1, processes=9, spread=0
+)
+
+
+def heat(name: str, rounds: int | None, status: PerformanceStatus, **more: Any) -> Heat:
+    return Heat(
+        scenario="m/s",
+        cpu_class="any",
+        experiment=name,
+        rounds=rounds or 40,
+        status=status,
+        **more,
+    )
+
 
 def hold(ratios: Mapping[str, object], name: str, rounds: int | None) -> Heat:
     found = ratios[name]
     if isinstance(found, PerformanceStatus):
-        return Heat(experiment=name, rounds=rounds or 40, status=found, reason="x", ratio=None)
+        return heat(name, rounds, found, reason="x")
     assert isinstance(found, float)
     ratio = RatioResult(
         against=Reference.BASELINE,
@@ -41,8 +57,7 @@ def hold(ratios: Mapping[str, object], name: str, rounds: int | None) -> Heat:
         different=Answer.YES if abs(found - 1) > 0.02 else Answer.INCONCLUSIVE,
         exceeds=Answer.INCONCLUSIVE,
     )
-    status = PerformanceStatus.MEASURED
-    return Heat(experiment=name, rounds=rounds or 40, status=status, reason="", ratio=ratio)
+    return heat(name, rounds, PerformanceStatus.INCONCLUSIVE, times=(TIME,), ratios=(ratio,))
 
 
 def search(ratios: Mapping[str, object], contests: int = 99) -> Search:

@@ -1,6 +1,7 @@
 """The history of times: ``megtrim perf history``, ``append`` and ``compare``."""
 
 import re
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -13,13 +14,9 @@ from megtrim.cli.options import PATH, json_option
 from megtrim.history.entries import History
 from megtrim.history.folder import read_entry_file, read_folder
 from megtrim.perf.nights.change_points import DatedChange, Direction, Pattern, Series, make_series
-from megtrim.perf.nights.history import (
-    RUN_FILES,
-    HistoryRun,
-    RunComparison,
-    compare_runs,
-    parse_run,
-)
+from megtrim.perf.nights.history import RUN_FILES, HistoryRun, compare_runs, parse_run
+from megtrim.perf.rows import PerformanceRow
+from megtrim.perf.times import Answer
 from megtrim.render.formatting import align_columns
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import decode
@@ -171,24 +168,28 @@ def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -
     """
     found = compare_runs(choose_runs(first, selector), choose_runs(second, selector))
     if as_json:
-        show_json(found)
+        show_json({"rows": found})
     else:
         show(_show_ratios(found))
 
 
-def _show_ratios(found: RunComparison) -> str:
+def _show_ratios(found: Sequence[PerformanceRow]) -> str:
     head = ("scenario", "contestant", "stage", "device", "A ms", "B ms", "B / A", "interval")
     rows = [
         (
-            *(each.scenario, each.contestant, each.stage, each.device),
-            *(f"{each.before_ms:.3f}", f"{each.after_ms:.3f}", f"{each.ratio:.3f}"),
-            f"{each.lower:.3f} to {each.upper:.3f}" + " *" * each.differs,
+            *(row.scenario, row.experiment, ratio.stage, row.device),
+            *(f"{time.median_ms:.3f}" for time in row.times),
+            f"{ratio.ratio:.3f}",
+            f"{ratio.lower:.3f} to {ratio.upper:.3f}" + " *" * (ratio.different is Answer.YES),
         )
-        for each in found.ratios
+        for row in found
+        for ratio in row.ratios
     ]
     lines = align_columns(head, rows, head[:4]) if rows else ["no row of both to compare"]
-    if found.ratios:
+    if rows:
         lines += ["", f"{_METHOD} *: the interval does not hold 1."]
-    notes = sorted({each.note for each in found.ratios} - {""})
-    lines += [f"note: {note}" for note in notes]
-    return "\n".join([*lines, *(f"not compared: {each}" for each in found.unpaired)])
+    lines += [
+        f"note: {note}" for note in sorted({note for row in found for note in row.conditions})
+    ]
+    lost = (f"{row.subject} on {row.device}: {row.reason}" for row in found if not row.ratios)
+    return "\n".join([*lines, *(f"not compared: {each}" for each in lost)])

@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from datetime import datetime
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from pydantic import Field
@@ -20,7 +21,8 @@ from megtrim.history.entries import (
     parse_time,
     place_entry,
 )
-from megtrim.perf.times import SamplesLeftOut, StageTime
+from megtrim.perf.rows import PerformanceRow
+from megtrim.perf.times import Answer, RatioResult, Reference, SamplesLeftOut, StageTime
 from megtrim.util.value import Value
 from megtrim.util.wording import COMMIT_DIGEST
 
@@ -144,50 +146,24 @@ RUN_FILES = EntryKind(
 )
 
 
-class RunRatio(Value):
-    scenario: str
-    contestant: str
-    stage: str
-    device: str
-    before_ms: float
-    after_ms: float
-    ratio: float
-    lower: float
-    upper: float
-    note: str = ""
-
-    @property
-    def differs(self) -> bool:
-        return not self.lower <= 1 <= self.upper
-
-
-class RunComparison(Value):
-    ratios: tuple[RunRatio, ...]
-    unpaired: tuple[str, ...]
-
-
-def compare_runs(before: Iterable[HistoryRun], after: Iterable[HistoryRun]) -> RunComparison:
-    """Where a side has several runs of a row, its newest one counts.
+def compare_runs(
+    before: Iterable[HistoryRun], after: Iterable[HistoryRun]
+) -> tuple[PerformanceRow, ...]:
+    """Return a row for each time, with both medians; where a side has several, its newest counts.
 
     The ratio of two medians has an interval from both: on the logarithmic scale by the method of
     variance estimates recovery (MOVER; Donner and Zou 2012), as the history has no samples. It
-    assumes that the two runs are independent of each other.
+    assumes that the two runs are independent of each other. What cannot be compared is skipped.
     """
     first, second = _find_newest(before), _find_newest(after)
-    ratios: list[RunRatio] = []
-    unpaired: list[str] = []
-    for key in sorted({*first, *second}):
-        name = (first.get(key) or second[key])[0].device.name
-        if key not in first or key not in second:
-            reason = f"only in the {'second' if key in second else 'first'}"
-        else:
-            made = _make_ratio(key, first[key], second[key])
-            if isinstance(made, RunRatio):
-                ratios.append(made)
-                continue
-            reason = made
-        unpaired.append(f"{' '.join(key[:3])} on {name}: {reason}")
-    return RunComparison(ratios=tuple(ratios), unpaired=tuple(unpaired))
+    return tuple(
+        _compare_newest(
+            key,
+            [side[key] for side in (first, second) if key in side],
+            only="second" if key in second else "first",
+        )
+        for key in sorted({*first, *second})
+    )
 
 
 def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
@@ -201,26 +177,42 @@ def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
     return newest
 
 
-def _make_ratio(key: _TimeKey, first: _Measured, second: _Measured) -> RunRatio | str:
-    (run, row, before), (other, other_row, after) = first, second
-    if run.method != other.method:
-        return "measured in two ways, which are not compared"
-    if before is None or after is None:
-        lost = row if before is None else other_row
-        return f"{lost.status}: {lost.reason or 'too few processes for an interval'}"
-    lower, ratio, upper = combine(before, after)
+def _compare_newest(key: _TimeKey, sides: Sequence[_Measured], *, only: str) -> PerformanceRow:
+    (run, first_row, before), (other, second_row, after) = sides[0], sides[-1]
     scenario, contestant, stage, _ = key
-    return RunRatio(
+    row = partial(
+        PerformanceRow,
         scenario=scenario,
-        contestant=contestant,
-        stage=stage,
+        cpu_class=run.device.cpu_class,
+        experiment=contestant,
         device=run.device.name,
-        before_ms=before.median_ms,
-        after_ms=after.median_ms,
-        ratio=ratio,
+    )
+    reason = ""
+    if len(sides) == 1:
+        reason = f"only in the {only}"
+    elif run.method != other.method:
+        reason = "measured in two ways, which are not compared"
+    if reason or before is None or after is None:
+        lost = first_row if before is None else second_row
+        reason = reason or f"{lost.status}: {lost.reason or 'too few processes for an interval'}"
+        return row(status=PerformanceStatus.SKIPPED, reason=f"{stage}: {reason}")
+    lower, middle, upper = combine(before, after)
+    ratio = RatioResult(
+        against=Reference.BASE,
+        name=run.id,
+        stage=before.stage,
+        ratio=middle,
         lower=lower,
         upper=upper,
-        note="another engine" if run.engine != other.engine else "",
+        pairs=0,
+        different=Answer.NO if lower <= 1 <= upper else Answer.YES,
+        exceeds=Answer.INCONCLUSIVE,
+    )
+    return row(
+        status=PerformanceStatus.INCONCLUSIVE,
+        times=(before, after),
+        ratios=(ratio,),
+        conditions=("another engine",) * (run.engine != other.engine),
     )
 
 
