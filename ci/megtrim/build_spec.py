@@ -201,8 +201,6 @@ class Origin(Value):
 
 
 class BuildScript(Value):
-    """Run instead of CMake."""
-
     path: str
     """Relative to the tree."""
     arguments: tuple[str, ...]
@@ -286,8 +284,6 @@ class LinkSpec(Value):
 
 
 class BuildRecord(Value):
-    """How a variant was built, and what came of it."""
-
     artifacts: Mapping[str, int]
     """Bytes of each stripped file, by its name."""
     translation_units: int

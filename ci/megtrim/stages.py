@@ -220,7 +220,6 @@ def _change(label: str, before: str | None, now: str | None) -> str:
 
 
 def _items(before: Sequence[str], now: Sequence[str]) -> str:
-    """Return which lines or words were added and removed: two lists may start alike."""
     added = [f"+ {_short(item)}" for item in now if item not in before]
     gone = [f"- {_short(item)}" for item in before if item not in now]
     return _some([*added, *gone], ", ") or "the same in another order"

@@ -60,7 +60,6 @@ class RunningPhone:
         self.give(make_request(fault, value=value, **more))
 
     def give(self, request: FaultRequest) -> None:
-        """A request for now has happened when this returns."""
         self._ask({"do": "fault", "request": asdict(request)})
 
     def set_properties(self, values: Mapping[str, str]) -> None:
@@ -128,7 +127,6 @@ def find(processes: ProcessRunner, name: str) -> RunningPhone:
 
 
 def _own_folder(processes: ProcessRunner, name: str) -> Path:
-    """Make the folder that is the phone's name, too: two of one name cannot be."""
     if not _NAME.fullmatch(name):
         msg = f"a virtual phone cannot be named {name[:60]!r}"
         raise InputError(msg, hint="at most 60 letters, digits, '.', '_' and '-'")

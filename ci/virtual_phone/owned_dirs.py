@@ -26,7 +26,6 @@ def hold(folder: Path) -> int:
 
 
 def is_abandoned(folder: Path) -> bool:
-    """No process holds it any more, or none ever did."""
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

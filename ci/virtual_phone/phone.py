@@ -72,11 +72,9 @@ class Phone:
 
     @property
     def requests(self) -> Path:
-        """A pipe into which programs of the phone write requests to its supervisor."""
         return self._tree.own / "requests"
 
     def boot(self) -> None:
-        """It answers a little later."""
         if self.alive:
             return
         self._tree.write(self._tree.own / "boot_id", f"{uuid.uuid4()}\n")
@@ -123,7 +121,6 @@ class Phone:
         kernel.resize(self._tree.data, self._spec.data_bytes)
 
     def mute(self, silent: bool) -> None:
-        """Cut its network without closing connections, or join it again."""
         kernel.set_loopback(up=not silent)
 
     def slow(self, bits_per_s: int) -> None:

@@ -46,8 +46,6 @@ SEARCH_SUFFIX = "#search"
 
 
 class Task(Value):
-    """One unit of work: done once for equal inputs."""
-
     stage: Stage
     name: str
     needs: tuple[str, ...]

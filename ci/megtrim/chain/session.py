@@ -165,8 +165,6 @@ class Session(Value):
 
 
 class StageModule(Protocol):
-    """What the runner asks of each stage."""
-
     def inputs(self, task: Task, session: Session) -> dict[str, str]:
         """Name everything that the result depends on."""
 

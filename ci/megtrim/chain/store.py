@@ -311,7 +311,6 @@ class Store:
             lock.release()
 
     def _hide_from_git(self) -> None:
-        """Keep results out of commits, and out of an engine's checkout that they may lie in."""
         path = self.root / ".gitignore"
         if not path.exists():
             write_atomically(path, "*\n")

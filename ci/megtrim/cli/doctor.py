@@ -27,8 +27,6 @@ class Finding(Value):
 
 
 class Remote(Protocol):
-    """What a kind of device reports about this machine."""
-
     def missing(self, processes: ProcessRunner) -> str:
         """Return what is missing and how to get it; empty if nothing is."""
 

@@ -62,7 +62,6 @@ def read_invocation(options: Options, *, keep_set: Path | None = None) -> Invoca
 
 
 def is_in_job() -> bool:
-    """Tell whether this is a job of a CI service; all of them set ``CI``."""
     return bool(os.environ.get("CI"))
 
 
@@ -71,7 +70,6 @@ def read_cache_variables() -> dict[str, str]:
 
 
 def read_engine_key() -> str:
-    """Return the key that reads the engine's repository, a token or SSH's; empty: there is none."""
     from megtrim.build.sources.git import is_deploy_key
 
     key = os.environ.get(ENGINE_KEY, "").strip()

@@ -14,7 +14,6 @@ _PAGE = "find-a-message.md"
 
 
 def list_codes() -> dict[str, tuple[tuple[str, ...], str]]:
-    """Return the words of messages, and what to do, by code."""
     package = Path(__file__).parents[1]
     page = package / _PAGE
     if not page.is_file():
@@ -35,6 +34,5 @@ def find_code(message: str) -> str:
 
 
 def describe_code(code: str) -> str:
-    """Return what to do about messages of a code, in plain text; empty if there is no such code."""
     _, text = list_codes().get(code, ((), ""))
     return _LINK.sub(r"\1 (docs/how-to/\2)", text)

@@ -154,7 +154,6 @@ _TRIMMING = (
 
 
 def add_options(command: Command, *options: Callable[[Command], Command]) -> Command:
-    """Add options, which ``--help`` lists in this order."""
     for option in reversed(options):
         command = option(command)
     return command

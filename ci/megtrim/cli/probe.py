@@ -174,7 +174,6 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
 
 
 def _check_command(wanted: ProbeRequest, session: Session) -> None:
-    """Refuse a program that is not built, and arguments that it would not use."""
     config, name = session.request.config, wanted.application
     names = ", ".join(each.name for each in config.applications)
     if name is None:

@@ -149,6 +149,5 @@ class DeviceConfig(DeviceSettings, _DeviceEntry):
 
     @property
     def settings(self) -> DeviceSettings:
-        """What it says besides its name, kind, class and runner."""
         values = {key: getattr(self, key) for key in DeviceSettings.model_fields}
         return DeviceSettings.model_construct(**values)

@@ -139,12 +139,10 @@ class Document(Value):
         return value
 
     def find_mark(self, path: KeyPath) -> SourceMark:
-        """Return where a key, or what is around it, is written; its path is that in the file."""
         mark, written = self._walk(path)
         return replace(mark, path=(*mark.path, *path[written:]))
 
     def nearest(self, path: KeyPath) -> KeyPath:
-        """Return a path, or that of what is around it if nothing is written there."""
         return path[: self._walk(path)[1]]
 
     def _walk(self, path: KeyPath) -> tuple[SourceMark, int]:
@@ -163,7 +161,6 @@ class Document(Value):
         return self.show_file(self.find_mark(path).file)
 
     def show_file(self, name: str) -> str:
-        """Return the name in messages of a file that is relative to the folder of this one."""
         return posixpath.normpath(PurePath(self.file).parent / name) if name else self.file
 
     def problem(self, path: KeyPath, found: str, expected: str, suggestion: str = "") -> Problem:
@@ -267,8 +264,6 @@ def _compose(text: str) -> yaml.Node | None:
 
 
 class _Reader:
-    """Turns nodes into plain data with marks."""
-
     def __init__(self, file: str, place: SourceMark) -> None:
         self.repeated: dict[yaml.Node, Problem] = {}
         self._file = file
@@ -312,7 +307,6 @@ class _Reader:
             raise _Refusal(_line(node), "lists or mappings nested too deep", "fewer levels")
 
     def _entries(self, mapping: yaml.Node, path: KeyPath) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return the nodes of a mapping's keys and values; its own win over merged ones."""
         entries: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         for name, value in mapping.value:

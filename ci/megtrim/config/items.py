@@ -42,8 +42,6 @@ _OF_ITS_OWN = tuple(
 
 
 def expand_threads(document: Document) -> Document:
-    """Return the document with a scenario for each number of threads; a wrong list stays."""
-
     def expand(model: object) -> Iterator[object]:
         if isinstance(model, MarkedDict):
             yield model.replace_items("scenarios", _expand)
@@ -63,7 +61,6 @@ def _expand(scenario: Any) -> Iterator[object]:
 
 
 def _read_numbers(scenario: Any) -> list[int]:
-    """Return the numbers of a list of threads; none if there is no list, or a wrong one."""
     listed = scenario.get("threads") if isinstance(scenario, dict) else None
     if not isinstance(listed, list) or not isinstance(scenario.get("name"), str):
         return []
@@ -224,7 +221,6 @@ def _class_names(data: MarkedDict) -> Iterable[str]:
 
 
 def _is_of(item: MarkedDict, chosen: str) -> bool:
-    """Tell whether an item is for a toolchain; a model is if any of its scenarios is."""
     named = item.get("toolchains")
     if named and chosen not in named:
         return False

@@ -32,7 +32,6 @@ _ABOUT = ("title", "default", "description")
 
 
 def make_item_schema(section: str) -> Schema:
-    """Return the schema of a file that holds one model or scenario: a section of the whole."""
     definitions = make_json_schema()["$defs"]
     needed: dict[str, Schema] = {}
     waiting = [definitions[section]]

@@ -55,7 +55,6 @@ _EXPECTED: Mapping[str, str] = {
 
 
 def find_missing_files(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
-    """Yield files and folders that are named but do not exist, relative to ``folder``."""
     engine: KeyPath = ("engine", "source")
     if config.engine.source is None and config.engine.kind == "megengine":
         expected = "the folder of a MegEngine checkout (or --engine PATH)"
@@ -112,7 +111,6 @@ class LoadedConfig(Value):
 
     @property
     def item_files(self) -> tuple[str, ...]:
-        """Files of models and scenarios, relative to the folder, sorted."""
         paths: list[KeyPath] = [each.path for each in all_scenarios(self.config)]
         places = (self.place(*each) for path in paths for each in (path, path[:2]))
         return tuple(sorted({each.file for each in places} - {self.path.name}))
@@ -128,12 +126,10 @@ class LoadedConfig(Value):
         return Place(file=mark.file or self.path.name, line=mark.line)
 
     def source(self, *path: str | int) -> tuple[Path, KeyPath]:
-        """Return the file that a key is in, and where it is there."""
         mark = self.document.find_mark(path)
         return self.path.parent / (mark.file or self.path.name), mark.path[mark.root :]
 
     def is_shared(self, *path: str | int) -> bool:
-        """Return whether a key is in a file that other configurations may use, too."""
         return self.place(*path).file.startswith("../")
 
     def show_key(self, *path: str | int) -> str:

@@ -71,7 +71,6 @@ class Application(ConfigSection):
 
     @property
     def is_shared(self) -> bool:
-        """Whether the engine's shared object must be in its folder."""
         return self.source is not None and self.library is Linkage.SHARED
 
 
@@ -102,7 +101,6 @@ MINIMUM_SIZE_OPTION = "MGE_WITH_MINIMUM_SIZE"
 
 
 def switched_off(trim: TrimConfig) -> tuple[Switch, ...]:
-    """Return the switches that are off in the reduced build, in the order of :class:`Switch`."""
     said = trim.switches.model_dump()
     minimum = MINIMUM_SIZE if trim.minimum_size else ()
     return tuple(each for each in Switch if said[each] is False or each in minimum)
@@ -266,7 +264,6 @@ class ScenarioConfig(ConfigSection):
 
     @property
     def allowed(self) -> Tolerance:
-        """How far its outputs may differ from the plain build's."""
         return Tolerance(absolute=self.tolerance or 0.0, relative=self.relative_tolerance or 0.0)
 
     @property
@@ -433,7 +430,6 @@ class Config(ConfigSection):
 
     @property
     def runs_engine(self) -> bool:
-        """Whether any scenario runs the engine's own program."""
         return any(each.application is None for model in self.models for each in model.scenarios)
 
     def application(self, name: str | None) -> Application | None:

@@ -72,7 +72,6 @@ def show(value: object) -> str:
 
 
 def closest(wrong: object, candidates: Iterable[str]) -> str:
-    """Return the candidate that was probably meant, or an empty text."""
     text = str(wrong)[:_LONGEST_FOUND]
     matches = difflib.get_close_matches(text, sorted(candidates), n=1, cutoff=_CLOSE)
     return matches[0] if matches else ""

@@ -131,7 +131,6 @@ def _find_repeated(document: Document, names: Names, expected: str = "each name 
 def _find_unknown(
     names: Names, known: Iterable[str], *, expected: str = "", none: str = "no such key"
 ) -> Mistakes:
-    """Yield names of things that do not exist; ``none``: what is expected if none does."""
     choices = list(dict.fromkeys(known))
     what = expected or (listing(choices) if choices else none)
     for path, name in names:
@@ -191,7 +190,6 @@ def _check_scenarios(config: Config, document: Document) -> Mistakes:
 
 
 def _check_command(path: KeyPath, scenario: ScenarioConfig) -> Mistakes:
-    """Yield what is given but not used by an application's command line, and the other way."""
     used: set[str] = set()
     unreadable = []
     for i, argument in enumerate(scenario.args):

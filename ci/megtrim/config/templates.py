@@ -337,8 +337,6 @@ _WORDS = frozenset({"true", "false", "null"})
 
 
 class StarterModel(Value):
-    """A model to begin with; paths as they shall be written."""
-
     file: str
     strip_info: str | None = None
     inputs: tuple[tuple[str, str], ...] = ()
@@ -373,7 +371,6 @@ def name_keep_set(config: PurePath) -> str:
 def model_files(
     models: Sequence[StarterModel], *, folder: str = MODELS, taken: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Return the text of each model's and scenario's file, by its path from where paths begin."""
     texts: dict[str, str] = {}
     names = [*taken]
     for model in models:
@@ -395,7 +392,6 @@ def _write_model(name: str, model: StarterModel, folder: str) -> str:
 
 
 def _free_name(stem: str, taken: Sequence[str]) -> str:
-    """Make a model's name of a file's, one that is not taken."""
     allowed = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("._-")[:100]
     name = allowed if re.fullmatch(NAME_PATTERN, allowed) else "model"
     number = 2

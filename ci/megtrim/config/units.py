@@ -168,7 +168,6 @@ class GrowthLimit(Value):
 
 
 def parse_growth(value: object) -> GrowthLimit:
-    """Read a size, or a percentage such as ``1%``."""
     try:
         if isinstance(value, str) and value.strip().endswith("%"):
             return GrowthLimit(share=parse_share(value))

@@ -184,7 +184,6 @@ def _or_list(schema: dict[str, Any]) -> None:
 
 
 def _or_pattern(schema: dict[str, Any]) -> None:
-    """Let a list be a pattern of files, too."""
     items = {key: schema.pop(key) for key in ("type", "items", "minItems")}
     schema["anyOf"] = [items, {"type": "string", "minLength": 1}]
 

@@ -161,7 +161,6 @@ def _frame(said: Mapping[str, str | None]) -> CrashFrame:
 
 
 def _split(text: str) -> tuple[str, dict[str, str], bool]:
-    """Return what groups stand behind, what they say, and whether all are understood."""
     said: dict[str, str] = {}
     whole = True
     text = text.strip()

@@ -158,7 +158,6 @@ def _look_up_one(
 def _doubt_stack(
     finding: CrashFinding, report: CrashReport, programs: Sequence[TrimmedProgram]
 ) -> CrashFinding:
-    """Doubt that trimming is not at fault where a frame is at the trap of what was left out."""
     if finding.cause is not CrashCause.NOT_TRIMMING:
         return finding
     for frame in report.frames:

@@ -203,7 +203,6 @@ class _Crash:
             self._elsewhere = True
 
     def _add(self, frame: CrashFrame) -> bool:
-        """Add a frame; return False if it begins another crash."""
         if self._elsewhere or len(self.frames) >= _MAX_FRAMES:
             return True
         if frame.number is not None and self.frames:
@@ -229,7 +228,6 @@ class _Crash:
 
 
 def _lines(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield each line with the process that logged it."""
     text = _COLOURS.sub("", _decode(data[:MAX_REPORT_BYTES]))
     for whole in text.replace("\\n", "\n").replace("\\t", " ").splitlines():
         # What a terminal obeys would be shown with the name of a file.

@@ -260,7 +260,6 @@ def _simplify(address: str) -> str:
 def list_phones(
     processes: ProcessRunner, *, timeouts: Timeouts = DEFAULT_TIMEOUTS
 ) -> tuple[AttachedPhone, ...]:
-    """Return every phone that adb shows, by serial."""
     adb = find_adb(processes)
     states = adb.states()
     ready = [serial for serial, state in states.items() if state == READY]

@@ -273,7 +273,6 @@ class Board(RemoteMachine):
         self._ssh.disconnect()
 
     def reboot(self) -> None:
-        """Ask the board to reboot; the connection may break before it answers."""
         if not self.alive():
             msg = f"{self._link.label}: cannot be asked to reboot: it does not answer"
             raise InfrastructureFailure(msg)

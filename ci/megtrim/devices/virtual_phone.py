@@ -132,7 +132,6 @@ def _await_phone(program: Background, ready: Path, log: Path) -> _Address:
 
 
 def _failure(rc: int, said: str) -> InputError | InfrastructureFailure:
-    """Return the failure that the program ended with: its message, and a hint indented."""
     message, _, hint = said.strip().removeprefix("virtual-phone: ").partition("\n  ")
     if rc == InputError.exit_code:
         return InputError(message, hint=hint)

@@ -88,8 +88,6 @@ class PlacedSymbol(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """How files of one width are laid out."""
-
     header: struct.Struct
     section: struct.Struct
     segment: struct.Struct
@@ -179,7 +177,6 @@ class ElfLayout(ElfHeader):
         return self._words.section.size
 
     def header_at(self, number: int) -> int:
-        """Return the offset of a section's header."""
         at: int = self._table + number * self.section_header_bytes
         return at
 
@@ -278,7 +275,6 @@ def refuse(what: str) -> NoReturn:
 def make_damage_error(
     source: str, error: Exception, *, hint: str, what: str = "ELF file"
 ) -> InputError:
-    """Return the error for a damaged file, with the reason if it is one of ours."""
     why = f": {error}" if type(error) is ValueError else ""
     return InputError(f"{source}: a damaged {what}{why}", hint=hint)
 

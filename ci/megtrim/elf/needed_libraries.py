@@ -165,7 +165,6 @@ class _Search(Value):
 
 
 def _inside(sysroot: Path, name: PurePosixPath) -> Path | None:
-    """Return the plain file at a path, following links within the sysroot."""
     # Absolute links are relative to the sysroot, which is the device's root folder.
     path, waiting, links = sysroot, list(name.parts), 0
     while waiting:

@@ -122,7 +122,6 @@ class Object(ElfLayout):
         return not foreign and claimed <= self.size_bytes
 
     def find_symbols(self) -> dict[int, Symbol]:
-        """Return every symbol that is defined in a section, by its number."""
         table = self.find_table(SYMBOL_TABLE)
         if table is None:
             return {}
@@ -190,7 +189,6 @@ def remove_functions(
 
 
 def _entries(unit: Object, table: PlacedSection) -> Iterator[tuple[int, int]]:
-    """Yield the offset of each entry's function field, and the offset of the entry's end."""
     content = unit.content(table)
     at = 0
     while at + _FIELDS.size <= len(content):

@@ -70,7 +70,6 @@ def read_emitted(layout: ElfLayout) -> References | None:
 
 
 def read_dynamic(layout: ElfLayout) -> References:
-    """Return the references that the loader fills in: pointers in data."""
     tables = [each for each in _list_tables(layout) if each.in_memory]
     return join_references([_read_table(layout, each) for each in tables])
 
@@ -247,7 +246,6 @@ def _read_x86_64(content: bytes, section: PlacedSection) -> References:
 
 
 def _sign(values: Addresses, bits: int) -> Addresses:
-    """Return values of so many bits as numbers with a sign."""
     return values - ((values >> (bits - 1) & 1) << bits)
 
 

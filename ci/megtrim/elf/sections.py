@@ -88,8 +88,6 @@ def find_purpose(section: PlacedSection, layout: ElfLayout) -> Purpose:
 
 
 class Group(StrEnum):
-    """The purposes of a file's bytes, in the order of reports."""
-
     TEXT = "text"
     RODATA = "rodata"
     DATA = "data"

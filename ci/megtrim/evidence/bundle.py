@@ -354,8 +354,6 @@ def read_bundle(folder: Path, *, sha256: str | None = None) -> Bundle:
 
 
 class BundleContest(Value):
-    """One contest of a scenario, or why there is none."""
-
     id: str
     """``MODEL/SCENARIO@CLASS#SUBJECT``."""
     scenario: str
@@ -460,7 +458,6 @@ def _check_command(where: str, command: StepCommand, files: StepFiles) -> None:
 
 
 def _list_others(arguments: list[str], files: StepFiles) -> Iterator[str]:
-    """Yield the arguments besides those that megtrim adds with names of the run directory."""
     own = {
         "--fast-run-algo-policy": files.algo_cache,
         "--layout-transform-dump": files.dumped_model,

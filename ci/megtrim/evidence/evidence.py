@@ -243,7 +243,6 @@ class DeviceResult(Value):
         return limits.read_named(self.folder, digest, most=most, hint=_HINT)
 
     def days_until(self, today: date) -> int:
-        """Return how many days ago it was; below zero by a clock that is ahead."""
         return (today - date.fromisoformat(self.evidence.day)).days
 
     def describe_age(self, today: date) -> str:
@@ -264,7 +263,6 @@ class DeviceResult(Value):
         return all(tolerance.covers(difference) for difference in found)
 
     def clamp_day(self, today: date) -> DeviceResult:
-        """Return the same, dated today if the device's clock was ahead."""
         day = min(self.evidence.day, today.isoformat())
         return replace(self, evidence=replace(self.evidence, day=day))
 
@@ -291,7 +289,6 @@ def newest(entries: Iterable[Evidence]) -> Mapping[str, DeviceResult]:
 
 
 def as_set(proofs: Iterable[DeviceResult]) -> EvidenceSet:
-    """Return proofs as the document that is stored with a baseline, by class, device and day."""
     jobs: dict[tuple[str, str, str], list[DeviceResult]] = {}
     for proof in proofs:
         key = (proof.evidence.cpu_class, proof.device.name, proof.evidence.day)

@@ -32,7 +32,6 @@ def clean_line(text: str) -> str:
 
 
 def clean_log(text: str) -> str:
-    """Return the end of a text, without control characters."""
     return CONTROL_IN_LOG.sub("\N{REPLACEMENT CHARACTER}", text[-LONGEST_LOG:])
 
 

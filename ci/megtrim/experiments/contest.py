@@ -80,8 +80,6 @@ class Sample(Value):
 
 
 class SamplingPlan(Value):
-    """Looks fixed before the first run."""
-
     looks: tuple[int, ...] = LOOKS
 
     def __post_init__(self) -> None:

@@ -159,7 +159,6 @@ class _Search:
 
 
 def _place(file: str) -> str:
-    """Return the path of an object or archive without the folders that CMake inserts."""
     archive = file.partition("(")[0] if file.endswith(")") else file
     return "/" + re.sub(r"(?:^|(?<=/))CMakeFiles/[^/]+\.dir/", "", archive)
 

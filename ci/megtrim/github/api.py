@@ -142,7 +142,6 @@ class Api:
         self._session.headers.update({**_HEADERS, "User-Agent": user_agent})
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
-        """Return the JSON at ``path``, which starts with ``/`` and is quoted by the caller."""
         return _parse_json(self._call(_Call("GET", path, self._url(path, params))), path)
 
     def pages(
@@ -210,7 +209,6 @@ class Api:
         return f"{self._base}{path}" + (f"?{urlencode(params)}" if params else "")
 
     def _is_home(self, url: str) -> bool:
-        """Return whether the token may be sent there."""
         return _origin(url) in self._homes
 
     def _call(self, call: _Call) -> _Answer:

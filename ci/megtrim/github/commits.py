@@ -24,7 +24,6 @@ def fetch_commit(api: Api, repository: str, sha: str) -> MeasuredCommit:
 
 
 def fetch_start(api: Api, repository: str, run_id: int) -> str:
-    """Return when a run was started, which is the same for all its attempts."""
     return _time_at(api.get(f"/repos/{repository}/actions/runs/{run_id}"), "created_at")
 
 

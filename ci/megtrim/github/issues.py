@@ -144,6 +144,5 @@ def _fit_body(body: str, mark: str) -> str:
 
 
 def normalize_body(body: object) -> str:
-    """Normalize a body for comparison: GitHub may change line ends, and drop the last one."""
     text = body if isinstance(body, str) else ""
     return text.replace("\r\n", "\n").rstrip()

@@ -147,7 +147,6 @@ class PullRequestProposer:
         return True
 
     def _on_branch(self, change: FolderChange, base_commit: str) -> tuple[str, bool]:
-        """Return the branch's commit with the change, and whether it is new."""
         head = self.head(change.branch)
         if head is not None and self._is_it(head, change, base_commit):
             return head, False

@@ -157,7 +157,6 @@ def _list_assets(release: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _is_stored(asset: Any, name: str, data: bytes) -> bool:
-    """Tell whether a file is there whole, as far as the server says: older ones name no digest."""
     stated = find_at(asset, "digest")
     same = stated is None or stated == f"sha256:{hashlib.sha256(data).hexdigest()}"
     return same and (find_at(asset, "name"), find_at(asset, "size")) == (name, len(data))

@@ -109,7 +109,6 @@ class EntryKind(Value, Generic[Entry]):
         return tuple(found)
 
     def parse_file(self, path: str, data: bytes) -> Entry:
-        """Parse a file, whose ``path`` says which content it has. Raises InputError."""
         if len(data) > self.largest_bytes:
             msg = f"{path}: found {len(data):,} bytes, expected at most {self.largest_bytes:,}"
             raise InputError(msg, hint=self.hint)

@@ -48,7 +48,6 @@ def read_entry_file(path: Path, kind: EntryKind[Entry], *, shown: str = "") -> b
 
 
 def _list_names(root: Path, kind: EntryKind[Entry]) -> Iterator[str]:
-    """Yield the paths of entries; folders behind links are not entered."""
     for folder, folders, names in os.walk(root / kind.folder):
         folders.sort()
         for name in names:
@@ -59,7 +58,6 @@ def _list_names(root: Path, kind: EntryKind[Entry]) -> Iterator[str]:
 
 
 def _expect_inside(root: Path, path: Path) -> None:
-    """Refuse a folder of the history that is a link, which may lead anywhere."""
     for parent in path.parents:
         if parent == root:
             return

@@ -229,7 +229,6 @@ class _Devices:
                         raise Contradiction(msg, hint=_RUN_AGAIN)
 
     def _worst(self, scenario: str) -> DeviceResult | None:
-        """Return the worst result for this bundle: passes do not outvote a trap."""
         return min(
             (found for found in self._fitting(scenario) if not self._is_stale(found)),
             key=lambda found: (_severity(found), found.device.name, found.result.text),
@@ -237,7 +236,6 @@ class _Devices:
         )
 
     def _stale(self, scenario: str) -> DeviceResult | None:
-        """Return the newest pass that does not count: too old, or dated in the future."""
         stale = [found for found in self._fitting(scenario) if self._is_stale(found)]
         return max(stale, key=lambda found: found.evidence.day, default=None)
 
@@ -305,7 +303,6 @@ class _Devices:
         return find_device(self._bundle.devices, found.evidence.cpu_class, found.device)
 
     def _silent(self, blank: Check, why: str, proof: DeviceResult | None, *, same: bool) -> Check:
-        """Return a check without a current result; ``same``: the last proof is of this program."""
         text = f"device verification pending: {why}"
         if proof is not None:
             text += f"; last proof {proof.describe_age(self._today)}"
@@ -339,7 +336,6 @@ def _by_scenario(
 
 
 def _expect_same_outputs(scenario: ScenarioResult, found: DeviceResult) -> None:
-    """Refuse a pass whose outputs are not those that the build saw of the same programs."""
     here, there = ({each.name for each in of.outputs} for of in (scenario, found.result))
     if scenario.outputs and here != there:
         name = min(here ^ there)

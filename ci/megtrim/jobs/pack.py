@@ -206,7 +206,6 @@ def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
 
 
 def expect_packable(session: Session) -> None:
-    """Refuse scenarios for devices on runners that no bundle takes, before anything is built."""
     runners = runner_classes(session.request)
     for each in all_scenarios(session.request.config):
         if each.cpu_class.name not in runners:
@@ -348,7 +347,6 @@ def _scenario(
     purpose: JobPurpose,
     put: Callable[[Path], str],
 ) -> BundleScenario:
-    """Return a scenario as a bundle has it. Raises InputError naming its line."""
     settings, loaded = scenario.settings, session.request.loaded
     searches = purpose is JobPurpose.TRACE and scenario.searches
     known = not scenario.searches or search_task(scenario) in session.results.done

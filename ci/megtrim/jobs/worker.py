@@ -346,7 +346,6 @@ class _Worker:
         return None if scenario.cache is None else self._take(scenario.cache, "cache")
 
     def _take(self, digest: str, name: str) -> Path:
-        """Return a copy of a file of the bundle, made while its digest was taken."""
         return take(self.job.folder, digest, self.job.work / digest / name)
 
 

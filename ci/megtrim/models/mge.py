@@ -370,7 +370,6 @@ class Buffer:
         return self._data[at + 4 : at + 4 + size].decode("utf-8", errors="replace")
 
     def vector(self, at: int, item_bytes: int) -> tuple[int, int]:
-        """Return the offset of the first item, and the number of items, of a vector."""
         count = self.read(_U32, at)
         self.need(at + 4, count * item_bytes)
         return at + 4, count
@@ -401,7 +400,6 @@ class Table:
         self._buffer.fail(self.at, found)
 
     def _field(self, index: int) -> int:
-        """Return the offset of field ``index``, or 0 if it is missing."""
         slot = 4 + 2 * index
         if slot + 2 > self._fields_bytes:
             return 0
@@ -436,7 +434,6 @@ class Table:
         return self.vector(index, item_bytes)[1]
 
     def vector(self, index: int, item_bytes: int) -> tuple[int, int]:
-        """Return the offset and the number of the items of a vector, zeros if it is missing."""
         at = self._field(index)
         return self._buffer.vector(self._buffer.follow(at), item_bytes) if at else (0, 0)
 

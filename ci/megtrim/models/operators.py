@@ -130,7 +130,6 @@ def select_needs(needs: OperatorNeeds, model: str) -> OperatorNeeds:
 
 
 def unite_needs(every: Iterable[OperatorNeeds]) -> OperatorNeeds:
-    """Return what all models need together, each given alone or with others."""
     parts = [vars(needs) for needs in every]
     return OperatorNeeds(
         **{
@@ -192,8 +191,6 @@ def _collect_users(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The start of an object, so that messages can name the line of one of its keys."""
-
     text: str
     start: int
     source: str

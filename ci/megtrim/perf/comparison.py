@@ -174,7 +174,6 @@ def adjust_p_values(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def estimate_shift(values: np.ndarray, level: float) -> tuple[float, float, float]:
-    """Return the Hodges-Lehmann estimate and its interval, infinite for too few values."""
     import numpy as np
 
     rows, columns = np.triu_indices(len(values))

@@ -136,8 +136,6 @@ Row = PerformanceRow | TrimmingRow
 
 
 class Point(Value):
-    """One night of a series."""
-
     run: str
     commit: str
     measured_at: str
@@ -195,7 +193,6 @@ class Performance(Value):
 
 
 def status_of(ratios: Iterable[RatioResult]) -> PerformanceStatus:
-    """The worst of the comparisons of a row with right outputs."""
     found = tuple(ratios)
     if any(each.regressed for each in found):
         return PerformanceStatus.REGRESSED

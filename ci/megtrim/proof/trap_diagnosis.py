@@ -35,8 +35,6 @@ Again = Callable[[str, Path], RunResult]
 
 
 class SymbolizingLink(Value):
-    """The reduced program linked so that a function that is not kept says so."""
-
     program: Path
     dropped: tuple[str, ...]
     """Linkage names, by the number that is said."""

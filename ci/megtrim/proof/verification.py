@@ -190,7 +190,6 @@ def compare_outputs(
 def _judged_dump(
     name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
 ) -> tuple[int, Comparison, str | None]:
-    """Return an output's size, the comparison, and why it proves nothing."""
     expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
     actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
     return len(expected.data), compare(expected, actual, tolerance), refusal(expected, tolerance)

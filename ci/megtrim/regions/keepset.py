@@ -174,7 +174,6 @@ def find_lost_regions(
 def find_lost_functions(
     previous: KeepSet, current: KeepSet
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the same of functions of one link: inlining differs from link to link."""
     lost = (
         (record.id, tuple(sorted({*old.functions} - {*record.functions})))
         for old, record in _same(previous, current)

@@ -69,7 +69,6 @@ class _Lines(Value):
 
 
 def parse_trace(data: bytes, *, source: str) -> Trace:
-    """Parse a trace whose count is not known. Raises InputError unless it is complete."""
     lines = _split(data, source)
     if not lines.mangled:
         msg = f"{source}:1: a trace without any region"

@@ -290,7 +290,6 @@ def add_proofs(contents: ReleaseContents, proofs: EvidenceSet) -> ReleaseContent
 
 
 def clean_proofs(contents: ReleaseContents, proofs: EvidenceSet | None) -> EvidenceSet:
-    """Leave out what differs each time, and whose machine it was."""
     asked = {(each.id, each.binding) for each in contents.scenarios if each.on_devices is not None}
     entries = (
         replace(

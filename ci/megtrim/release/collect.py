@@ -174,7 +174,6 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
 def _complete(
     session: Session, contents: ReleaseContents, files: Iterator[ReleaseFile]
 ) -> tuple[ReleaseFile, ...]:
-    """Add the AAR, which is made of the other files."""
     payload = tuple(files)
     archive = collect_aar(contents, payload)
     if archive is not None:
@@ -236,7 +235,6 @@ def _from_checkout(path: str, checkout: Checkout, name: str) -> Iterator[Release
 
 
 def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
-    """A toolchain whose link strips leaves none."""
     done = session.results.done
     builds = [done[REDUCED], done.get(base_task(session.request.config), done[REDUCED])]
     for each in contents.artifacts:

@@ -241,7 +241,6 @@ def list_unshown(document: object) -> Iterator[str]:
 
 
 def hide_machine(device: DeviceIdentity) -> DeviceIdentity:
-    """Leave out serial numbers and hosts: releases are for people outside of the team."""
     facts = {name: value for name, value in device.facts.items() if name not in MACHINE_FACTS}
     return replace(device, facts=facts)
 

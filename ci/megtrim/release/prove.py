@@ -126,7 +126,6 @@ def compare_rebuild(
 
 
 def _compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]:
-    """Say what is another than in the release; then other bytes are no wonder."""
     engine, toolchain = contents.engine, session.services.toolchain
     here = session.services.engine.identity()
     if here.digest != engine.digest:

@@ -23,7 +23,6 @@ class Scale(Value):
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
     def x(self, value: float) -> str:
-        """In percent."""
         return f"{100 * self.part(value):.3f}%"
 
     def y(self, value: float, height: float) -> str:
@@ -46,7 +45,6 @@ class Join(Value):
 
 
 def from_zero(highest: float) -> Scale:
-    """Leave some space beyond the highest value."""
     return Scale(low=0.0, high=max(highest * 1.04, _LEAST))
 
 
@@ -72,7 +70,6 @@ def short_number(value: float) -> str:
 
 
 def anchor(part: float) -> str:
-    """Text at the ends of the width stays inside."""
     if part < 0.12:
         return "start"
     return "end" if part > 0.88 else "middle"

@@ -38,7 +38,6 @@ class Annotation(Value):
 
 
 def annotate(verdict: Verdict, config: str) -> tuple[Annotation, ...]:
-    """At most eight of each level. Scenarios that wait for a device share one warning."""
     levels: dict[Level, list[Check]] = {level: [] for level in Level}
     pending: set[str] = set()
     for check in list_urgent(verdict):

@@ -215,7 +215,6 @@ def _further(checks: Sequence[Check]) -> str:
 
 
 def _is_quiet(check: Check) -> bool:
-    """One line is enough for a device that passed, was not needed, or is pending."""
     return check.kind is CheckKind.DEVICE and check.status in _QUIET_ON_DEVICES
 
 
@@ -382,7 +381,6 @@ class ToolchainReport(Value):
 
 
 def find_worst(reports: Sequence[ToolchainReport]) -> ToolchainReport:
-    """Of equals, the first."""
     return min(reports, key=lambda each: each.rank)
 
 
@@ -411,7 +409,6 @@ def render_joint(project: str, config: str, reports: Sequence[ToolchainReport]) 
 
 
 def _rows(reports: Sequence[ToolchainReport]) -> Iterator[tuple[str, ...]]:
-    """What needs a person is in the first row of a toolchain."""
     for each in reports:
         sizes = list_trimmed(each.verdict) if each.verdict is not None else ()
         seen = _first_to_look_at(each.verdict)

@@ -147,7 +147,6 @@ def _mark_breaks(name: str) -> Markup:
 
 
 def _asset(name: str) -> Markup:
-    """It goes into the page unescaped."""
     return Markup(_environment().get_template(name).render())
 
 
@@ -160,7 +159,6 @@ def _tags(verdict: Verdict) -> tuple[TagUse, ...]:
 
 
 def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
-    """Return title, number, and what it is a part of."""
     tiles = []
     for artifact in verdict.artifacts:
         for size in artifact.sizes:
@@ -205,8 +203,6 @@ class ChartSegment(Value):
 
 
 class Bar(Value):
-    """The bytes of one variant, to the scale of its artifact, and again to its own."""
-
     size: VariantSize
     width: str
     segments: tuple[ChartSegment, ...]
@@ -221,7 +217,6 @@ class SizePicture(Value):
 
 
 def size_picture(artifact: ArtifactSizes) -> SizePicture:
-    """The widest bar is as wide as the chart."""
     parts = {size.variant: _parts(size) for size in artifact.sizes}
     names = tuple(dict.fromkeys(name for part in parts.values() for name, _ in part))
     colours = {name: number % _COLOURS for number, name in enumerate(names)}
@@ -244,7 +239,6 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
 
 
 def _parts(size: VariantSize) -> tuple[tuple[str, int], ...]:
-    """Bytes outside any section are one more."""
     rest = size.size_bytes - sum(part for _, part in size.sections)
     unnamed = (("not in a section", rest),) if rest > 0 else ()
     return (*size.sections, *unnamed)

@@ -201,7 +201,6 @@ def _message(check: Check) -> str:
 
 
 def _others(checks: list[Check], verdict: Verdict) -> _Case:
-    """Give all checks that do not fit one case, with the worst of their statuses."""
     message = f"{group_digits(len(checks))} more checks than this file holds: verdict.json has all"
     return _Case(
         stage=_REST,

@@ -102,7 +102,6 @@ def _flatten(nested: Mapping[str, Mapping[str, T]]) -> dict[tuple[str, str], T]:
 
 
 def _printable(text: str) -> str:
-    """Folders may be called anything."""
     return "".join(each if each.isprintable() else "?" for each in text[:_LONGEST_NAME])
 
 
@@ -139,7 +138,6 @@ def expect_same_kind(baseline: Baseline, *, quick: bool, shown: str, config: str
 
 
 def load_sizes(path: Path, *, shown: str) -> Baseline:
-    """Read the file at ``path``; ``shown`` is the source if the file names none."""
     most, expected = _LARGEST_FILE_BYTES, "the sizes of a baseline"
     text = read_text(path, most_bytes=most, expected=expected, shown=shown, hint=_HINT)
     return parse_sizes(text, source=shown)

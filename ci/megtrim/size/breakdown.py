@@ -42,8 +42,6 @@ class View(StrEnum):
 
 
 class ByteRow(NamedTuple):
-    """The labels of some bytes, in the order of :class:`View`."""
-
     section: str
     component: str
     symbol: str
@@ -257,7 +255,6 @@ def expect_part(budget: Budget, known: AbstractSet[str], more: AbstractSet[str])
 
 
 def list_parts(measures: Measures | None, table: ByteTable | None) -> frozenset[str]:
-    """Return the sections and components of a file, as measures; none of a stripped one."""
     sections = {each for each in measures or () if each.startswith(f"{Measure.SECTION} ")}
     components = table.components if table and not are_unnamed(table.components) else ()
     paths = (PurePosixPath(each) for each in components)

@@ -51,8 +51,6 @@ class Measured(Value):
 
 
 class Baseline(Measured):
-    """Sizes that growth is measured against."""
-
     source: str = ""
     """Where they are from, such as ``main, 2027-01-31``; without sizes: why there are none."""
     made_from: InputPrint = field(default_factory=InputPrint)

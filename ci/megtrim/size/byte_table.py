@@ -133,7 +133,6 @@ class MappedComponent(Value):
 
     @property
     def left_out_bytes(self) -> int | None:
-        """Negative if it grew."""
         return None if self.plain_bytes is None else self.plain_bytes - self.kept_bytes
 
 

@@ -122,7 +122,6 @@ class CommitSizes(Value):
 
     @property
     def subject(self) -> tuple[str, str, bool]:
-        """What has one size at a time."""
         return (self.commit, self.config, self.quick)
 
 
@@ -185,7 +184,6 @@ def expect_sizes_of(entry: CommitSizes, *, commit: str, config: str) -> CommitSi
 
 
 def _coarsen(table: ByteTable) -> dict[str, int]:
-    """Keep the first parts of the components' names."""
     totals: Counter[str] = Counter()
     for component, labels in table.components.items():
         totals["/".join(component.split("/")[:_DEEPEST])] += sum(labels.values())
@@ -310,7 +308,6 @@ def _list_points(
 
 
 def _compare(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[ComponentGrowth, ...]:
-    """None if the components of one are not known."""
     if not before or not after:
         return ()
     changes = {

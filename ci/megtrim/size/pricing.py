@@ -167,8 +167,6 @@ _MARK = re.compile(rf"_ZT[IS]({PREFIX}\w+)|_Z({PREFIX}\w+)7on_usedEv", re.ASCII)
 
 
 class RegionExtents(Value):
-    """One function of the profile build, by the regions that begin in it."""
-
     sizes: Mapping[Region | None, int]
     """Bytes of each region; None: of none."""
     references: Mapping[str, frozenset[Region | None]]
@@ -291,7 +289,6 @@ class PricedProgram(Value):
         return self.graph.count_bytes(self._reached & ~left) + round(shrunk)
 
     def _find_emptied(self, functions: Collection[str]) -> Mask:
-        """Return the parts all of whose functions are left out, some of them only now."""
         numbers = {number for name in functions for number in self.graph.find([name])}
         without = self.dropped.union(functions)
         return self.graph.select(

@@ -30,7 +30,6 @@ _NOTHING = SizeResult(artifacts=(), budgets=(), baseline="")
 
 
 def size_result(results: TaskResults) -> SizeResult:
-    """Return nothing where the stage did not end."""
     return results.done[SIZE].result_as(SizeResult) if SIZE in results.done else _NOTHING
 
 

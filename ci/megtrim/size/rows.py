@@ -36,8 +36,6 @@ def name_subject(artifact: str, variant: str, measure: str) -> str:
 
 
 class BudgetRow(Value):
-    """The limit of a size or of a growth, and what was measured."""
-
     kind: LimitKind
     artifact: str
     variant: str
@@ -77,12 +75,10 @@ class BudgetRow(Value):
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether more was measured than is allowed, whatever a waiver says."""
         return (self.left_bytes or 0) < 0
 
     @property
     def is_near(self) -> bool:
-        """Whether reports warn: it has reached the soft limit, and not passed the hard one."""
         if self.used_bytes is None or self.warn_bytes is None:
             return False
         return self.used_bytes >= self.warn_bytes and not self.is_exceeded
@@ -160,8 +156,6 @@ class VariantSize(Value):
 
 
 class ArtifactSizes(Value):
-    """One artifact in all its variants, plain first."""
-
     name: str
     sizes: tuple[VariantSize, ...]
     prices: PriceList | None = None

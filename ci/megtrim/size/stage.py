@@ -229,7 +229,6 @@ def _weigh(
     changes: InputChanges,
     prices: PriceList | None,
 ) -> VariantSize:
-    """Return a file with what grew in it; what came in is of the one that ships."""
     former, table = before.parts.get(key), now.parts.get(key)
     components: tuple[ByteChange, ...] = ()
     symbols: tuple[ByteChange, ...] = ()
@@ -254,7 +253,6 @@ def _weigh(
 
 
 def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
-    """Return plain first, what ships last."""
     every = (
         (Variant.PLAIN, PLAIN),
         (Variant.PROFILE, PROFILE),
@@ -305,5 +303,4 @@ def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:
 
 
 def _is_there(path: Path, request: TrimRequest) -> bool:
-    """A step before this one may have found none; a team names one."""
     return request.options.baseline is None or path.exists()

@@ -123,7 +123,6 @@ def digest_committed(loaded: LoadedConfig) -> str:
 
 
 def write_committed(path: Path, keep: KeepSet) -> None:
-    """Also removes the files of scenarios that it does not have."""
     texts = dump_folder(keep)
     for name, text in texts.items():
         write_atomically(path / name, text)

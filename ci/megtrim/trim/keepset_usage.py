@@ -131,7 +131,6 @@ def operators_use(results: TaskResults) -> OperatorsUse:
 
 
 def _keep_set(results: TaskResults) -> KeepSet | None:
-    """As the header was made from it; functions bring no region."""
     if HEADER not in results.done:
         return None
     return read_keep_set(results.done[HEADER].file(KEEP_SET_FILE))

@@ -91,8 +91,6 @@ class FunctionsUse(Value):
 
 
 class Rebuild(Value):
-    """What the build by regions compiled; its tree may hold a previous build."""
-
     compiled: int
     units: int
 

@@ -70,11 +70,9 @@ class Console:
             self._write(f"warning: {make_printable(text)}\n")
 
     def progress(self, what: str) -> Progress:
-        """Return a counter for one piece of long work."""
         return Progress(what, self, self._clock)
 
     def show(self, line: str) -> None:
-        """Show a line of progress: in place on a terminal, as a line of its own elsewhere."""
         if self._quiet:
             return
         shown = make_printable(line)
@@ -134,8 +132,6 @@ class Console:
 
 
 class Progress:
-    """Reports the progress of one piece of work: steps done of total."""
-
     def __init__(self, what: str, console: Console, clock: Callable[[], float]) -> None:
         self._what = what
         self._console = console
@@ -154,8 +150,6 @@ class Progress:
 
 
 class SparseLines:
-    """Says a line if the last one is long enough ago, for work that says something very often."""
-
     def __init__(
         self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
@@ -168,7 +162,6 @@ class SparseLines:
             self.say_now(text)
 
     def say_now(self, text: str) -> None:
-        """Say a line whenever the last one was."""
         self._said = self._clock()
         self._say(text)
 

@@ -51,7 +51,6 @@ class MegtrimError(Exception):
         self._place = tuple(place)
 
     def shorten(self) -> None:
-        """Leave out all but the first line: the others quote what a program printed."""
         first, _, quoted = self.message.partition("\n")
         if quoted:
             self.message = f"{first} its output is not shown, because the sources are private"

@@ -145,7 +145,6 @@ def _read(document: Any) -> Conclusion | None:
 
 
 def _open(value: Any) -> Any:
-    """Let the keys of objects be attributes, as those of a verdict are."""
     if isinstance(value, dict):
         return SimpleNamespace(**{key: _open(item) for key, item in value.items()})
     return [_open(item) for item in value] if isinstance(value, list) else value

@@ -57,8 +57,6 @@ class VerdictFacts(Value):
 
 
 class Verdict(VerdictFacts):
-    """Everything that a report shows: the facts, the checks, and what they add up to."""
-
     version: int = VERSION
     verdict: VerdictKind
     headline: str

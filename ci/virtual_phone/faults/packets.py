@@ -78,7 +78,6 @@ class Watcher:
     _streams: dict[int, _Stream] = field(default_factory=dict)
 
     def from_host(self, head: PacketHeader, payload: bytes) -> Iterator[StreamEvent]:
-        """Streams go by the host's number."""
         stream = self._streams.get(head.first)
         if head.command == b"OPEN":
             yield from self._open_stream(head.first, payload)

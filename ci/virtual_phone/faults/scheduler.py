@@ -56,7 +56,6 @@ class FaultScheduler:
             await self.phone.answering()
 
     def listen(self) -> None:
-        """Programs of the phone can request a reboot."""
         pipe = os.open(self.phone.requests, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         asyncio.get_running_loop().add_reader(pipe, self._handle_request, pipe)
 
@@ -101,7 +100,6 @@ class FaultScheduler:
         task.add_done_callback(self._later.discard)
 
     def _effects(self) -> Mapping[Fault, Callable[[float], None]]:
-        """Most ignore the value."""
         phone = self.phone
         return {
             Fault.KILL: lambda _: self._kill(RelayReply.PHONE),

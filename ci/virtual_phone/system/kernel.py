@@ -61,7 +61,6 @@ def resize(target: Path, size_bytes: int) -> None:
 
 
 def bind(source: Path, target: Path) -> None:
-    """Show a file or a folder at a second place, made if needed; a folder with its mounts."""
     if source.is_dir():
         target.mkdir(parents=True, exist_ok=True)
     elif not target.exists():

@@ -44,7 +44,6 @@ class MountTree:
         self._android = android
 
     def make(self, applets: Sequence[str], data_bytes: int) -> None:
-        """Mount and fill everything but the processes' own /proc."""
         kernel.mount("tmpfs", self.top, f"mode=0755,size={_LOG_BYTES}")
         kernel.bind(self._root / "usr", self.top / "usr")
         for name in ("lib", "lib64"):

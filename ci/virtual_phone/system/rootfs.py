@@ -155,7 +155,6 @@ def _demand(outcome: CompletedCommand) -> None:
 
 
 def _finish(made: Path, packages: list[str]) -> None:
-    """Add what Debian's own base would bring."""
     for name in ("lib", "lib64", "bin", "sbin"):
         if (made / "usr" / name).is_dir() and not (made / name).exists():
             (made / name).symlink_to(f"usr/{name}")

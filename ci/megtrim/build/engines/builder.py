@@ -156,7 +156,6 @@ class Builder:
         applications: tuple[ApplicationSpec, ...],
         progress: Progress,
     ) -> tuple[int, tuple[str, ...], dict[str, Path]]:
-        """Return the number of units with the header, compiled sources, and applications."""
         driver.forget_build(tree)
         source_copy.update(spec, tree, self._checkout)
         source_copy.write_if_changed(tree.toolchain_file, self._render_toolchain(spec))

@@ -68,7 +68,6 @@ def folder(env: Mapping[str, str], *, otherwise: Path) -> Path:
 
 
 def me() -> str:
-    """Boot, namespace, process ID and start time."""
     return f"{_here()}/{os.getpid()}/{_read_start_time(os.getpid()) or ''}"
 
 

@@ -127,7 +127,6 @@ class DockerClient:
         return self.image(reference)
 
     def remove(self, *containers: str) -> None:
-        """Those that no longer exist are ignored."""
         self.call("rm", "--force", "--volumes", *containers)
 
     def check_output(self, *words: str) -> str:

@@ -43,8 +43,6 @@ class Submodule(Value):
 
 
 class RepositoryUrl(Value):
-    """Two texts of one repository are equal values."""
-
     scheme: str
     host: str
     parts: tuple[str, ...]

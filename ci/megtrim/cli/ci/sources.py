@@ -169,7 +169,6 @@ def _read_engine(folder: Path, config: str) -> tuple[str, PurePosixPath]:
 
 
 def _key_repository(request: FetchRequest, config: str) -> RepositoryUrl | None:
-    """Return the one repository that gets the key: the engine's, as the trusted side has it."""
     tree = SourceRepository(request.trusted, open_processes()).tree()
     with suppress(InputError):  # the change may be the one that brings the configuration
         _, engine = _read_engine(request.trusted, config)

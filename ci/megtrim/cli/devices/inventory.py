@@ -115,8 +115,6 @@ class InventoryEntry(Value):
 
 
 class InventoryRow(Value):
-    """One machine of an entry, or an entry that has none."""
-
     entry: InventoryEntry
     device: Device | None
     """None if it cannot be made here."""
@@ -182,7 +180,6 @@ def _load_entries(config: Path, around: DeviceDefaults, console: Console) -> lis
 
 
 def _with_toolchain(around: DeviceDefaults, loaded: LoadedConfig) -> DeviceDefaults:
-    """Learn from the toolchain what its programs need; a listing needs no compiler, though."""
     try:
         found = find_toolchain(loaded, around.processes.for_builds())
     except (InputError, InfrastructureFailure):

@@ -158,7 +158,6 @@ def _narrow(
 
 
 def ask(perf: PerfConfig, experiments: tuple[str, ...], rounds: int | None) -> PerfConfig:
-    """Return what is measured: named experiments take the place of all that is configured."""
     if experiments:
         names = tuple(name for name in experiments if name != TRIMMING)
         if names:

@@ -71,7 +71,6 @@ def read_origin(
 
 
 def _show_time(seconds: str) -> str:
-    """Return a commit's time; empty for one of no calendar: whoever commits may write anything."""
     try:
         return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (OSError, OverflowError, ValueError):

@@ -77,7 +77,6 @@ def expect_repeatable(loaded: LoadedConfig) -> None:
 
 
 def list_named_files(loaded: LoadedConfig) -> tuple[Path, ...]:
-    """Return the files of models and scenarios, and those that hold them, without links."""
     written = (Path(each) for each in loaded.item_files)
     files = {*written, *(file for _, file, _ in _named_files(loaded))}
     return tuple(sorted(loaded.resolve(each).resolve() for each in files))

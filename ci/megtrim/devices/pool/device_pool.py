@@ -164,7 +164,6 @@ def open_pool_state(spec: DeviceSpec) -> PoolState:
 
 
 def quarantine_machine(shared: PoolState, machine: Machine, reason: str) -> None:
-    """If that cannot be stored, only report it."""
     try:
         for key in machine.keys:
             shared.records.quarantine(key, machine.name, reason, Author.MACHINE)
@@ -310,7 +309,6 @@ class Pool:
         raise NoUsableMachine(msg, hint=hint)
 
     def recover(self, machine: Machine, reason: str) -> RecoveryResult:
-        """Recover a held machine, or put it in quarantine."""
         with self.shared.leases.while_recovering(machine):
             result = self.shared.recovery.recover(machine)
         if not result.healthy and result.presence is not ConnectionState.ABSENT:

@@ -40,7 +40,6 @@ S = TypeVar("S", bound=StateFile)
 
 
 def state_folder(env: Mapping[str, str]) -> Path:
-    """The folder that the environment names for state between runs."""
     given = env.get(VARIABLE, "")
     if given:
         return Path(given).absolute()

@@ -70,7 +70,6 @@ class Records:
         return self._read(self._path(key)) or Record(key=key)
 
     def list_records(self) -> tuple[Record, ...]:
-        """Damaged records are skipped."""
         found = []
         for path in sorted(self._folder.glob("*.json")):
             with suppress(InputError):
@@ -232,7 +231,6 @@ class RecoveryPolicy(Value):
         return what
 
     def _wait_until_alive(self, machine: Machine, longest_s: float) -> str:
-        """Reconnect from time to time."""
         started = self.monotonic()
         reconnected = started
         while (now := self.monotonic()) - started < longest_s and not machine.alive():

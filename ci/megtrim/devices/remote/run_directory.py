@@ -188,7 +188,6 @@ class RunFiles:
         return [file for file in self._waiting if digests.get(file.name) != file.digest]
 
     def command(self, argv: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the command line on the machine, and push the libraries that it needs."""
         name = argv[0]
         if name not in self._requested:
             msg = f"{name} was not put on {self._link.label}"

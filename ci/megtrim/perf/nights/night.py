@@ -99,7 +99,6 @@ def _make_row(row: Row, contestant: str, times: tuple[StageTime, ...]) -> Histor
 
 
 def _show(series: Series, cpu_class: str) -> HistorySeries:
-    """Return one point for each day, the last of it."""
     in_order = sorted(series.points, key=lambda point: point.measured_at)
     points = {point.date: point for point in in_order}
     changes = {

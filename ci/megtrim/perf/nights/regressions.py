@@ -130,7 +130,6 @@ def _follow_up(
 
 
 def _list_subjects(subjects: Iterable[str]) -> tuple[str, ...]:
-    """Return as many as an issue has room for: GitHub refuses what is too long."""
     ordered = sorted(set(subjects))
     ends = accumulate(len(ascii(each)) for each in ordered)
     return tuple(each for each, end in zip(ordered, ends, strict=True) if end <= _LONGEST_SUBJECTS)
@@ -143,7 +142,6 @@ def _is_slower(row: Row, night: Night) -> bool:
 
 
 def _is_accepted(issue: KnownIssue, night: Night, slower: tuple[Row, ...]) -> bool:
-    """Whether a person closed an issue about the same rows against the same base."""
     record = issue.record
     base = night.base if any(_is_against_base(row) for row in slower) else ""
     same = record.base == base and {*_list_subjects(row.subject for row in slower)} <= {
@@ -153,7 +151,6 @@ def _is_accepted(issue: KnownIssue, night: Night, slower: tuple[Row, ...]) -> bo
 
 
 def _is_repaired(row: Row, record: RegressionRecord, night: Night) -> bool:
-    """Whether it was measured against what it had been slower than, and no longer is."""
     if row.status is not PerformanceStatus.MEASURED:
         return False
     if isinstance(row, TrimmingRow):

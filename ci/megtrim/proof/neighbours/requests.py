@@ -269,7 +269,6 @@ def _switches(scenario: Scenario, dialect: Dialect) -> Iterator[str]:
 def _toggle_switch(
     own: Neighbour, given: Sequence[Flag], switch: str, dialect: Dialect
 ) -> Neighbour:
-    """Return the run with a switch off, or on instead of the other one of its group."""
     shown = switch.replace("_", "-")
     if is_on(given, switch, dialect):
         name, what, turned = f"without-{shown}", f"without --{shown}", without(given, switch)

@@ -163,7 +163,6 @@ def _run(
 
 
 def _levels(request: TrimRequest) -> Iterator[tuple[str, str]]:
-    """Yield levels and the tasks that built them, the shipped one last."""
     config = request.config
     if trims_functions(config) and not trims_plain_build(config):
         yield "region", REGION
@@ -223,7 +222,6 @@ def attempt(wanted: Attempt, lease: Lease, note: Note) -> RunObservation:
 
 
 def _judge_plain_run(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
-    """Say how the plain build ended, and whether that can be expected of others."""
     how, said = _describe_ending(plain.run), _words(plain.run)
     if wanted.complains:
         spoke = ending(plain.run) in (
@@ -262,7 +260,6 @@ def _level(
 def judge_outcome(
     wanted: Attempt, plain: RunResult, seen: RunResult
 ) -> tuple[NeighbourOutcome, str]:
-    """Hold a trimmed build's run against the plain build's; return also one line."""
     run, said, how = seen.run, _words(seen.run), _describe_ending(seen.run)
     match ending(run):
         case RunOutcome.TIMEOUT:

@@ -213,7 +213,6 @@ def compare_inputs(before: InputPrint, after: BuildInputs, *, traced: bool = Fal
 def _compare_kept(
     before: InputPrint, after: BuildInputs
 ) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, tuple[str, ...]]]]:
-    """Return what came, by name, and kind and scenarios of what went."""
     names = tuple(sorted(before.scenarios))
     was = {
         each: (kind_of(users), _read_indices(users, names))

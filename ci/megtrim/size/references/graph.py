@@ -59,7 +59,6 @@ class ReferenceGraph(Value):
         return mask
 
     def find(self, names: Iterable[str]) -> frozenset[int]:
-        """Names that it does not have are left out."""
         return frozenset(self.by_name[name] for name in names if name in self.by_name)
 
     def iter_references(self, number: int) -> Iterator[tuple[int, int]]:

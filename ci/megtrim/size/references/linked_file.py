@@ -174,7 +174,6 @@ def _cut(
 
 
 def _fills_gap(stretch: Stretch, before: Stretch, targets: list[int]) -> bool:
-    """What is only there to align what follows goes with what is before it."""
     if not stretch.is_gap or before.section != stretch.section or before.end != stretch.start:
         return False
     at = bisect_left(targets, stretch.start)
@@ -213,7 +212,6 @@ def _cut_section(
 
 
 def _end(at: int, own: list[tuple[int, int, str]] | tuple[()], section: PlacedSection) -> int:
-    """A symbol of code without a size ends at the next one."""
     start, negative, _ = own[at]
     if negative or not section.flags & EXECUTED:
         return start - negative

@@ -39,8 +39,6 @@ _WITH_RELOCATIONS = ("-Wl,--emit-relocs",)
 
 
 class ReferencesResult(StageResult):
-    """Of the stage `references`: programs linked with their relocations, and their maps."""
-
     programs: tuple[str, ...]
 
 
@@ -70,7 +68,6 @@ def work(task: Task, session: Session, folder: Path) -> ReferencesResult:
 
 
 def _specify(task: Task, session: Session) -> tuple[BuildSpec, tuple[LinkSpec, ...]]:
-    """Return the build whose objects are linked, and the links as they are without relocations."""
     profile = task.id == PROFILE_REFERENCES
     if trims_functions(session.request.config) and not profile:
         trimmed = linking.find_programs(session)

@@ -157,7 +157,6 @@ def _top(component: MappedComponent) -> str:
 def _iter_symbols(
     component: MappedComponent, frame: Tile, screen: Screen, colour: int
 ) -> Iterator[ByteCell]:
-    """Yield nothing for a component that is one symbol, or of which none is listed."""
     sizes = [(each.label, each.kept_bytes) for each in component.symbols]
     rest_bytes = component.kept_bytes - sum(size_bytes for _, size_bytes in sizes)
     if max((size_bytes for _, size_bytes in sizes), default=0) in (0, component.kept_bytes):
@@ -231,7 +230,6 @@ def _cell(
 
 
 def _fit(text: str, width: float) -> str:
-    """Keep the last parts of a path or scope, or their beginning."""
     characters = int((width - 2 * _MARGIN) / _CHARACTER_WIDTH)
     ends = [text, *(text[found.end() :] for found in _SEPARATOR.finditer(text))]
     whole = next((end for end in ends if len(end) <= characters), "")

@@ -58,7 +58,6 @@ class TrendPicture(Value):
 
 
 def draw_trends(verdict: Verdict) -> tuple[TrendPicture, ...]:
-    """What ships comes first."""
     known = sorted(
         (trend for trend in verdict.trends if trend.points),
         key=lambda trend: (trend.variant != "reduced", trend.artifact),

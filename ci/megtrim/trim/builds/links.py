@@ -83,7 +83,6 @@ class UntrimmedProgram(Value):
 
 
 def make_base_spec(session: Session) -> BuildSpec:
-    """The build whose objects are linked again."""
     if trims_plain_build(session.request.config):
         return variants.make_spec(session, Variant.PLAIN, {})
     return variants.make_spec(session, Variant.REDUCED, variants.header_files(session.results))

@@ -37,7 +37,6 @@ def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict
 
 
 def targets(session: Session) -> tuple[str, ...]:
-    """Programs, artifacts, and libraries to link, of the engine's tree."""
     config = session.request.config
     own = {each.name for each in config.applications if each.source is not None}
     wanted = (
@@ -53,7 +52,6 @@ def targets(session: Session) -> tuple[str, ...]:
 
 
 def holders(session: Session) -> tuple[str, ...]:
-    """Built files that hold the engine's regions: programs, and shared objects."""
     applications = session.request.config.applications
     static = (each.name for each in applications if not each.is_shared)
     shared = (file for each in applications for file in companion_files(each.name, session))

@@ -231,7 +231,6 @@ def of_links(chosen: Sequence[SizeFlagChoice]) -> tuple[str, ...]:
 
 
 def is_of_links(means: SizeFlag) -> bool:
-    """Objects stay as they are."""
     return means in (SizeFlag.FOLD, SizeFlag.RELOCATIONS)
 
 

@@ -134,7 +134,6 @@ def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildRecord:
 
 
 def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:
-    """The build is brought up to date first."""
     with _tree(session.services, wanted.variant) as tree:
         session.services.builder.link(
             wanted,
@@ -166,7 +165,6 @@ def _tree(services: Services, what: str) -> Iterator[Path]:
 
 
 def expect_switchable(session: Session) -> None:
-    """Refuse a switch that the tree does not have or cannot turn on, or a model needs."""
     said = dict(_locate_switches(session.request, (True, False)))
     engine = session.services.engine
     for switch, where in said.items():
@@ -213,7 +211,6 @@ def is_minimum_size(off: Iterable[Switch]) -> bool:
 
 
 def switch_options(off: Sequence[Switch], on: Sequence[Switch] = ()) -> dict[str, bool]:
-    """Without those that the minimum-size option sets."""
     minimum = is_minimum_size(off)
     without = {OPTIONS[each]: False for each in off if not (minimum and each in MINIMUM_SIZE)}
     return {OPTIONS[each]: True for each in on} | without

@@ -90,7 +90,6 @@ class Job(Value):
 
     @property
     def watched(self) -> Mapping[str, str]:
-        """CMake's own variables need not be used."""
         return {name: at for name, at in self.places.items() if not _CMAKES_OWN.fullmatch(name)}
 
 

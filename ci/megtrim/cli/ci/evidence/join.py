@@ -256,7 +256,6 @@ def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str,
 
 
 def _clear(to: Path) -> None:
-    """Remove an earlier report: half of it must not look like this one's."""
     try:
         to.mkdir(parents=True, exist_ok=True)
         for name in _ALL:

@@ -35,7 +35,6 @@ def open_job() -> tuple[Mapping[str, str], Event, Api]:
 
 
 def expect_default_branch(event: Event) -> None:
-    """Raise InputError for a run of anything else, which has no part in history and issues."""
     if not event.of_default_branch:
         msg = f"this run is for {one_line(event.ref, most=80)}, which is not the default branch"
         raise InputError(msg, hint="a night of another branch is measured and reported, no more")
@@ -49,7 +48,6 @@ def read_tag(event: Event) -> str:
 
 
 def read_runs(history: Path) -> tuple[HistoryRun, ...]:
-    """Return the runs of a history, with a warning for each damaged one; a first night has none."""
     from megtrim.cli.environment import read_now
     from megtrim.cli.history_options import warn_unreadable
     from megtrim.history.folder import read_folder

@@ -212,7 +212,6 @@ def _append(
     branch: str,
     entries: Sequence[HistoryEntry],
 ) -> str:
-    """Append to the branch, and annotate the run if someone may have dropped entries of it."""
     token = processes.env.get("GITHUB_TOKEN", "").strip()
     if not token:
         msg = "there is no GitHub token"

@@ -252,7 +252,6 @@ def _inside(keep_set: Path, project: Path) -> str:
 
 
 def _expect_of(config: str, keep_set: str, traced: Invocation) -> None:
-    """Refuse the report of another configuration, and a keep set that this one does not name."""
     expect_configuration("the report", traced.config, config)
     if traced.keep_set != keep_set:
         msg = f"--keep-set: found {keep_set}, and {config} names {traced.keep_set}"
@@ -282,7 +281,6 @@ def _start(
     branch: str,
     console: Console,
 ) -> None:
-    """Start the checks; a pull request without them is still worth having."""
     try:
         started = proposer.start_checks(proposed, workflow, branch)
     except InfrastructureFailure as failure:

@@ -66,7 +66,6 @@ class _Problems:
 
 
 def _number(_context: click.Context, _option: click.Parameter, value: str) -> int | None:
-    """Read a number that a workflow leaves empty if it has none."""
     if not value.strip():
         return None
     number = int(value) if value.isascii() and value.isdigit() and len(value) < 16 else 0
