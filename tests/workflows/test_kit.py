@@ -122,7 +122,7 @@ def test_two_jobs_at_once_install_once(installer: Installer, lock: Path, tmp_pat
     assert len(installer.calls) == 2
 
 
-def test_half_made_libraries_are_made_again(
+def test_libraries_that_are_half_made_or_whose_python_is_gone_are_made_again(
     installer: Installer, lock: Path, tmp_path: Path
 ) -> None:
     installer.fails = "--require-hashes"
@@ -135,11 +135,6 @@ def test_half_made_libraries_are_made_again(
     assert len(installer.calls) == 4
     assert (python.parent.parent / "ready").is_file()
 
-
-def test_libraries_of_a_python_that_is_gone_are_made_again(
-    installer: Installer, lock: Path, tmp_path: Path
-) -> None:
-    python = kit.libraries(lock, tmp_path)
     python.unlink()
     python.symlink_to(tmp_path / "gone")
     installer.fails = "--require-hashes"
@@ -149,7 +144,7 @@ def test_libraries_of_a_python_that_is_gone_are_made_again(
 
     installer.fails = ""
     assert kit.libraries(lock, tmp_path) == python
-    assert len(installer.calls) == 6
+    assert len(installer.calls) == 8
     assert python.readlink() == Path(sys.executable)
 
 

@@ -197,23 +197,24 @@ def trimming_row(verdict: Verdict) -> Any:
     return row
 
 
-def test_size_and_speed_of_trimmed_programs(tmp_path: Path) -> None:
-    write_times(tmp_path / "1", record(contest=TRIMMING, result=many(0.9)))
-    row = trimming_row(joined(tmp_path, asked(trimming())))
-
-    assert (row.artifact, row.status) == ("load_and_run", PerformanceStatus.MEASURED)
-    assert [(each.variant, each.size_bytes) for each in row.variants] == [
-        *(("plain", 3000), ("reduced", 200))
-    ]
-    assert row.variants[1].ratio.ratio == pytest.approx(0.9, rel=0.01)
-
-
-def test_a_slower_trimmed_program_is_a_regression(tmp_path: Path) -> None:
-    write_times(tmp_path / "1", record(contest=TRIMMING, result=many(1.5)))
+@pytest.mark.parametrize(
+    ("ratio", "status", "kind"),
+    [
+        (0.9, PerformanceStatus.MEASURED, VerdictKind.PASS),
+        (1.5, PerformanceStatus.REGRESSED, VerdictKind.FAIL),
+    ],
+)
+def test_size_and_speed_of_trimmed_programs(
+    tmp_path: Path, ratio: float, status: PerformanceStatus, kind: VerdictKind
+) -> None:
+    write_times(tmp_path / "1", record(contest=TRIMMING, result=many(ratio)))
     found = joined(tmp_path, asked(trimming()))
+    row = trimming_row(found)
 
-    assert trimming_row(found).status is PerformanceStatus.REGRESSED
-    assert found.verdict is VerdictKind.FAIL
+    assert (row.artifact, row.status, found.verdict) == ("load_and_run", status, kind)
+    sizes = [(each.variant, each.size_bytes) for each in row.variants]
+    assert sizes == [("plain", 3000), ("reduced", 200)]
+    assert row.variants[1].ratio.ratio == pytest.approx(ratio, rel=0.01)
 
 
 @pytest.mark.parametrize("other", [(), (record(contest=TRIMMING, result=many(0.9)),)])
