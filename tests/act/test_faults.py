@@ -10,8 +10,6 @@ from act.driver.runner import HOSTED
 from act.world import DEVICE_JOB, HOSTED_JOBS, WITH_DEVICE, Chapter, World, content
 from support.github_state import Repository
 
-CHECKOUT_FAULT = "MEGTRIM_STAND_IN_FAULT"
-
 
 @pytest.fixture(scope="module")
 def settled(world: World) -> World:
@@ -72,7 +70,7 @@ def test_a_device_that_answers_late_and_passing_troubles_leave_one_comment(settl
 def test_a_build_that_left_nothing_is_no_pass(settled: World) -> None:
     """The runner was shut down before anything was uploaded: the check still reports."""
     number = change(settled, "shut-down")
-    nothing = settled.run_pull(number, env={CHECKOUT_FAULT: "build checkout project"})
+    nothing = settled.run_pull(number, env={"MEGTRIM_STAND_IN_FAULT": "build checkout project"})
     assert nothing.run.conclusions == {**HOSTED_JOBS, "build": "failure", "verdict": "failure"}
     golden.check("nothing", nothing.body)
 

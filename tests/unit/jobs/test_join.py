@@ -46,8 +46,6 @@ from unit.evidence.support import (
 )
 from unit.verdict.examples import MOBILENET, RESNET, facts, failing, passing
 
-HINT = WAIT_FOR_DEVICE
-EXPIRED = BRING_DEVICE_BACK
 TRAP = result(
     status=ScenarioStatus.TRAP,
     text="it trapped: 1 region it needs are not in the keep set",
@@ -164,7 +162,7 @@ def test_a_dead_device_is_no_failure_of_the_product(status: ScenarioStatus) -> N
 
     assert only(what).status is CheckStatus.INFRASTRUCTURE
     assert only(what).text == "device verification pending: pixel-6: the phone is gone"
-    assert only(what).hint == HINT
+    assert only(what).hint == WAIT_FOR_DEVICE
     assert join(passing(), what)[0].verdict is VerdictKind.UNVERIFIED
 
 
@@ -329,8 +327,8 @@ def test_what_is_known_of_a_scenario_is_its_check(
         (PendingReason.FORK, "a pull request from a fork runs no device job", PUSH_BRANCH),
         (PendingReason.NO_RUNNER, NO_RUNNER, START_RUNNER),
         (PendingReason.APPROVAL, "the device job waits for a reviewer", APPROVE_JOB),
-        (PendingReason.LATE, "the device job had not ended in time", HINT),
-        (None, "the device job brought no result of it", HINT),
+        (PendingReason.LATE, "the device job had not ended in time", WAIT_FOR_DEVICE),
+        (None, "the device job brought no result of it", WAIT_FOR_DEVICE),
     ],
 )
 def test_silence_is_shown_with_its_reason_and_what_to_do(
@@ -395,7 +393,7 @@ def test_the_last_proof_is_shown_and_expires(
     expected = status if silent or not unverified else CheckStatus.INFRASTRUCTURE
     assert check.status is expected
     assert check.text == f"device verification pending: {why}{reported}"
-    assert check.hint == (HINT if unverified else EXPIRED)
+    assert check.hint == (WAIT_FOR_DEVICE if unverified else BRING_DEVICE_BACK)
 
 
 def test_scenarios_of_classes_without_a_runner_have_no_check() -> None:

@@ -38,7 +38,6 @@ from unit.verdict.examples import passing
 INFRASTRUCTURE = PerformanceStatus.INFRASTRUCTURE
 TRIMMING = f"{SCENARIO}#trimming-reduced"
 SIZES = ((Variant.PLAIN, 3000), (Variant.REDUCED, 200))
-PHONE = device()
 
 
 def asked(*contests: Any, **changes: Any) -> Bundle:
@@ -57,7 +56,7 @@ def joined(
     brought, problems = read_times([folder], config=DEFAULT_CONFIG)
     today = date.fromisoformat(DAY)
     judge = TimesJudge(
-        brought=brought, devices=(PHONE,), pending=pending, today=today, bundle=BUNDLE
+        brought=brought, devices=(device(),), pending=pending, today=today, bundle=BUNDLE
     )
     found = join_times(verdict or passing(), whole or asked(), judge, problems)
     assert parse_verdict(to_json(found), source="x") == found
