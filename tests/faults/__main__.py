@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from itertools import count
 from pathlib import Path
 
 from faults import suite
@@ -21,12 +22,10 @@ def main() -> int:
         suite.child([int(number) for number in options.cases.split(",")], in_short=options.short)
         return 0
     cases = _cases(options)
-    count = 0
+    numbers = count(1)
 
     def tell(judged: Judged) -> None:
-        nonlocal count
-        count += 1
-        _say(f"{count:4}/{len(cases)} {_line(judged)}")
+        _say(f"{next(numbers):4}/{len(cases)} {_line(judged)}")
 
     judged, wall_s = suite.run(cases, lanes=options.lanes, in_short=options.short, tell=tell)
     _say(summary(judged))

@@ -97,7 +97,6 @@ WAYS = (
     Way(purpose=Purpose.TRACE, plant=Plant.TORN, spare=False, lasting=False),
     Way(purpose=Purpose.VERIFY, plant=Plant.SOUND, spare=False, lasting=True, turn=2),
 )
-CONTROLS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +135,9 @@ def deliverable(case: Case) -> bool:
 
 
 def full() -> tuple[Case, ...]:
-    return _numbered(_cells(FAULTS, WAYS), CONTROLS)
+    # Way by way, so that a suite that is cut off has tried every cell equally often.
+    cells = ((fault, moment, way) for way, fault, moment in product(WAYS, FAULTS, Moment))
+    return _numbered(cells, 5)
 
 
 def short() -> tuple[Case, ...]:
@@ -154,12 +155,6 @@ def short() -> tuple[Case, ...]:
         (Fault.UNAUTHORIZED, Moment.BETWEEN, 3),
     )
     return _numbered(((fault, moment, WAYS[way]) for fault, moment, way in picked), 1)
-
-
-def _cells(faults: tuple[Fault, ...], ways: tuple[Way, ...]) -> Iterator[tuple[Fault, Moment, Way]]:
-    # Way by way, so that a suite that is cut off has tried every cell equally often.
-    for way, fault, moment in product(ways, faults, Moment):
-        yield fault, moment, way
 
 
 def _numbered(cells: Iterator[tuple[Fault, Moment, Way]], controls: int) -> tuple[Case, ...]:

@@ -82,7 +82,7 @@ def _counts(result: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str
         ("came to their own result", str(sum(run["delivered"] for run in runs))),
         (
             "did not, and could not: the only phone was gone for good, or waited for a person",
-            str(_lost(runs)),
+            str(sum(not run["delivered"] and not run["given up"] for run in runs)),
         ),
         ("did not, and could have", str(sum(run["given up"] for run in runs))),
         ("run directories left", str(sum(len(run["left"]) for run in runs))),
@@ -90,10 +90,6 @@ def _counts(result: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str
         ("programs", programs),
     )
     return _table(("what", "seen"), rows)
-
-
-def _lost(runs: Sequence[Mapping[str, Any]]) -> int:
-    return sum(not run["delivered"] and not run["given up"] for run in runs)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

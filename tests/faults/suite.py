@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +32,6 @@ from faults.matrix import (
 )
 from faults.record import decode, encode
 from faults.world import (
-    Clock,
     Files,
     Lane,
     compile_program,
@@ -63,19 +62,6 @@ _LANE_S = 3 * 3600.0
 _TRIES = 3
 
 
-def chosen(numbers: Sequence[int], *, in_short: bool) -> tuple[Case, ...]:
-    cases = short() if in_short else full()
-    return tuple(case for case in cases if case.number in numbers)
-
-
-def run_lane(cases: Sequence[Case], number: int, processes: ProcessRunner) -> Iterator[Judged]:
-    with tempfile.TemporaryDirectory(prefix="megtrim-faults-") as scratch:
-        compiled = compile_program(processes, Path(scratch)).read_bytes()
-        with lane(processes, number, Path(scratch)) as phones:
-            for case in cases:
-                yield _until_hit(case, phones, compiled)
-
-
 def _until_hit(case: Case, phones: Lane, compiled: bytes) -> Judged:
     for last in (*([False] * (_TRIES - 1)), True):
         # A job that hangs ends the lane, with a look at where it stood.
@@ -88,10 +74,15 @@ def _until_hit(case: Case, phones: Lane, compiled: bytes) -> Judged:
 
 
 def child(numbers: Sequence[int], *, in_short: bool) -> None:
-    cases = chosen(numbers, in_short=in_short)
-    for judged in run_lane(cases, os.getpid(), ProcessRunner(os.environ)):
-        sys.stdout.write(json.dumps(encode(judged)) + "\n")
-        sys.stdout.flush()
+    processes = ProcessRunner(os.environ)
+    with tempfile.TemporaryDirectory(prefix="megtrim-faults-") as scratch:
+        compiled = compile_program(processes, Path(scratch)).read_bytes()
+        with lane(processes, os.getpid(), Path(scratch)) as phones:
+            for case in short() if in_short else full():
+                if case.number in numbers:
+                    judged = _until_hit(case, phones, compiled)
+                    sys.stdout.write(json.dumps(encode(judged)) + "\n")
+                    sys.stdout.flush()
 
 
 def run(
@@ -122,14 +113,11 @@ def run(
     for share, end in zip(shares, ends, strict=True):
         for case in share:
             if case.number not in found:
-                found[case.number] = judge(case, _lost(end))
+                text = end or "its lane said nothing of it"
+                seen = Seen(verdict=Verdict.BUG, text=text, fired=False, wall_s=0.0, bound_s=0.0)
+                found[case.number] = judge(case, seen)
                 tell(found[case.number])
     return [found[number] for number in sorted(found)], time.monotonic() - start
-
-
-def _lost(end: str) -> Seen:
-    text = end or "its lane said nothing of it"
-    return Seen(verdict=Verdict.BUG, text=text, fired=False, wall_s=0.0, bound_s=0.0)
 
 
 SHORT = replace(
@@ -174,7 +162,9 @@ class _Work:
             timeout_s=_TIMEOUT_S,
         )
         if self.case.way.purpose is Purpose.TRACE:
-            return self._trace(lease, spec.with_program(self.files.profile))
+            spec = spec.with_program(self.files.profile)
+            _, self.trace, _ = tracing.trace("model/default@any", spec, lease, lambda _seen: None)
+            return Verdict.PASS
         trial = VerificationCase(
             spec=spec,
             reduced=self.files.reduced,
@@ -184,10 +174,6 @@ class _Work:
         )
         self.outcome = prove(trial, lease, self._after_run)
         return Verdict(self.outcome.status)
-
-    def _trace(self, lease: Lease, spec: RunSpec) -> Verdict:
-        _, self.trace, _ = tracing.trace("model/default@any", spec, lease, lambda _seen: None)
-        return Verdict.PASS
 
     def _after_run(self, variant: str, _seen: RunResult) -> None:
         if variant == Variant.PLAIN:
@@ -220,11 +206,10 @@ def attempt(case: Case, lane: Lane, compiled: bytes, timeouts: Timeouts = SHORT)
     work = _Work(case=case, lane=lane, files=files)
     device = lane.device(folder / "state", timeouts, spare=case.way.spare)
     said: list[str] = []
-    hit = Clock(lambda: happened(lane.first, case.fault))
     start = time.monotonic()
     verdict, text, attempts = _verdict(lambda: run_with_retries(device, work, say=said.append))
     wall_s = time.monotonic() - start
-    fired = hit.stopped() is not None or case.fault is Fault.NONE
+    fired = case.fault is Fault.NONE or happened(lane.first, case.fault)
     # Without a fault a job cleans up by itself; after one the next entry does.
     lane.mend(timeouts, enter=case.fault not in SOFT)
     left = lane.left()

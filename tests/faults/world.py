@@ -5,9 +5,8 @@ Programs are compiled once; a case's roles are written into the file.
 
 import random
 import struct
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -74,12 +73,8 @@ class Lane:
         return tuple(found)
 
     def shell(self, phone: RunningPhone, text: str) -> str:
-        return self.processes.run(
-            Command(argv=self.adb(phone, "shell", "-n", text), timeout_s=_CALL_S)
-        ).stdout
-
-    def adb(self, phone: RunningPhone, *words: str) -> tuple[str, ...]:
-        return (self.server.adb, "-s", phone.serial, *words)
+        argv = (self.server.adb, "-s", phone.serial, "shell", "-n", text)
+        return self.processes.run(Command(argv=argv, timeout_s=_CALL_S)).stdout
 
     def _await(self, phone: RunningPhone) -> None:
         deadline = time.monotonic() + _MEND_S
@@ -112,30 +107,6 @@ def pool_of(
 
 def happened(phone: RunningPhone, fault: Fault) -> bool:
     return any(each.split(" ")[0] == fault for each in phone.status()["happened"])
-
-
-class Clock:
-    """Notes when something first became so; it may pass again."""
-
-    def __init__(self, happened: Callable[[], bool]) -> None:
-        self._happened = happened
-        self._at_s: float | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(_LOOK_S):
-            if self._happened():
-                self._at_s = time.monotonic()
-                return
-
-    def stopped(self) -> float | None:
-        self._stop.set()
-        self._thread.join()
-        if self._at_s is None and self._happened():
-            self._at_s = time.monotonic()
-        return self._at_s
 
 
 @contextmanager
