@@ -72,13 +72,18 @@ def decoded(stdout: str) -> list[str]:
     return [bytes.fromhex(line).decode() for line in stdout.splitlines()]
 
 
-def test_exit_statuses_are_exact(rig: Rig) -> None:
+def test_exit_statuses_and_signals_are_exact(rig: Rig) -> None:
+    signals = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15)
     statuses = (0, 1, 2, 3, 7, 42, 77, 99, 124, 125, 126, 127, 128, 129, 130, 137, 200, 254, 255)
     with rig.open() as directory:
         found = [do(directory, "exit", str(status)) for status in statuses]
+        killed = [do(directory, "kill", str(number)).rc - 128 for number in signals]
+        trap = do(directory, "trap").rc - 128
 
     assert tuple(run.rc for run in found) == statuses
     assert not any(run.timed_out for run in found)
+    assert tuple(killed) == signals
+    assert trap in {4, 5}
 
 
 def test_a_program_is_bound_to_its_cpu(rig: Rig) -> None:
@@ -93,16 +98,6 @@ def test_a_program_is_bound_to_its_cpu(rig: Rig) -> None:
 
     assert found == [[str(cpu)] for cpu in mine]
     assert free == [str(cpu) for cpu in mine]
-
-
-def test_signals_are_exact(rig: Rig) -> None:
-    signals = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15)
-    with rig.open() as directory:
-        found = [do(directory, "kill", str(number)).rc - 128 for number in signals]
-        trap = do(directory, "trap").rc - 128
-
-    assert tuple(found) == signals
-    assert trap in {4, 5}
 
 
 def test_both_streams_arrive_apart_and_whole(rig: Rig) -> None:

@@ -31,8 +31,7 @@ def team(
     assert project.run("stage build", "--reuse", str(shared_out)).rc == 0
     project.change(classes=[{"name": "phone"}])
     _has(project, phone.serial)
-    server = {name: phone.server.env[name] for name in phone.server.env}
-    project.env = {**server, "MEGTRIM_STATE": str(tmp_path / "state")}
+    project.env = {**phone.server.env, "MEGTRIM_STATE": str(tmp_path / "state")}
     return project
 
 
@@ -43,10 +42,8 @@ def _has(project: Project, serial: str) -> None:
 
 
 def _verdict(project: Project) -> dict[str, Any]:
-    reported: dict[str, Any] = json.loads(
-        (project.out / "final" / "verdict.json").read_text("utf-8")
-    )
-    return reported
+    found: dict[str, Any] = json.loads((project.out / "final/verdict.json").read_text("utf-8"))
+    return found
 
 
 def test_a_phone_that_is_gone_blocks_no_one_until_its_proof_is_too_old(

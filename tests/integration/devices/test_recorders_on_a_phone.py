@@ -121,9 +121,8 @@ def test_a_twin_records_on_a_phone(
     assert (run.rc, run.stdout.splitlines()) == (0, ["main", "thread"])
     assert record is not None
     names = probes.parse_record(record, table, source="record")
-    assert [name for name in names if name.startswith("probed_")] == [
-        *("probed_in_main", "probed_in_thread")
-    ]
+    probed = [name for name in names if name.startswith("probed_")]
+    assert probed == ["probed_in_main", "probed_in_thread"]
 
 
 MODEL = "tiny-mobile"
