@@ -394,23 +394,25 @@ def test_an_answer_of_several_pieces(server: Server) -> None:
     assert ask(server.port, "host:devices") == "x" * 60000
 
 
-@pytest.mark.parametrize("port", ["x", "0", "65536", "-1", "²"])
-def test_ports_that_are_none(client: Path, port: str) -> None:
-    with pytest.raises(InputError, match="expected a port"):
-        find_adb(environment(client, port))
-
-
-def test_no_adb_at_all(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no program 'adb'"):
-        find_adb(ProcessRunner({"PATH": str(tmp_path)}))
-    with pytest.raises(InputError, match="there is no program '/nowhere/adb'"):
-        find_adb(ProcessRunner({"PATH": os.environ["PATH"], "MEGTRIM_ADB": "/nowhere/adb"}))
-
-
 def test_something_else_that_is_called_adb(tmp_path: Path) -> None:
     client = write_client(tmp_path / "bin", CLIENT.replace("Android", "Another"))
     with pytest.raises(InputError, match="does not print its version"):
         find_adb(environment(client, 5037))
+
+
+@pytest.mark.parametrize(
+    ("port", "more", "said"),
+    [
+        *((port, {}, "expected a port") for port in ("x", "0", "65536", "-1", "²")),
+        (5037, {"PATH": "/nowhere"}, "there is no program 'adb'"),
+        (5037, {"MEGTRIM_ADB": "/nowhere/adb"}, "there is no program '/nowhere/adb'"),
+    ],
+)
+def test_what_is_no_adb_or_no_port_is_refused(
+    client: Path, port: int | str, more: dict[str, str], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        find_adb(ProcessRunner({**environment(client, port).env, **more}))
 
 
 def test_a_server_that_answers_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

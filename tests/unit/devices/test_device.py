@@ -36,17 +36,12 @@ def test_a_frozen_machine_is_noticed_within_half_a_minute() -> None:
     assert timeouts.call_s <= 30
 
 
-def test_a_link_that_is_lost_for_half_a_minute_is_outlived() -> None:
-    assert Timeouts().reconnect_s > 30
-
-
-def test_a_transfer_is_waited_for_by_its_size() -> None:
-    assert Timeouts().transfer_s(40_000_000) == 70.0
-
-
-def test_scaling_leaves_the_speed_of_links_alone() -> None:
+def test_a_transfer_is_waited_for_by_its_size_and_a_lost_link_for_half_a_minute() -> None:
+    """Scaling leaves the speed of links alone."""
     scaled = Timeouts().scale(0.1)
 
+    assert Timeouts().reconnect_s > 30
+    assert Timeouts().transfer_s(40_000_000) == 70.0
     assert (scaled.call_s, scaled.boot_s, scaled.slowest_bytes_per_s) == (1.0, 18.0, 1_000_000)
 
 

@@ -103,11 +103,8 @@ def understood(settings: DeviceSettings) -> dict[str, str]:
 def test_ssh_never_asks_and_never_trusts() -> None:
     reported = understood(SETTINGS)
 
-    assert (reported["hostname"], reported["port"], reported["user"]) == (
-        "rock.lan",
-        "2222",
-        "tester",
-    )
+    where = [reported[name] for name in ("hostname", "port", "user")]
+    assert where == ["rock.lan", "2222", "tester"]
     assert reported["batchmode"] == "yes"
     assert reported["stricthostkeychecking"] in {"true", "yes"}
     assert reported["updatehostkeys"] in {"false", "no"}

@@ -1,5 +1,6 @@
 import asyncio
 import socket
+from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -40,6 +41,10 @@ def host(watcher: Watcher, command: bytes, number: int, payload: bytes = b"") ->
 
 def phone(watcher: Watcher, command: bytes, number: int, payload: bytes = b"") -> list[StreamEvent]:
     return list(watcher.from_phone(PacketHeader(command, 9, number, len(payload)), payload))
+
+
+def moved(moment: FaultTrigger, size_bytes: int) -> list[StreamEvent]:
+    return [StreamEvent(moment, size_bytes, begins=False)]
 
 
 def test_a_packet_is_read_as_it_was_written() -> None:
@@ -97,12 +102,10 @@ def test_a_push_is_followed_to_its_end(request_word: bytes) -> None:
     assert phone(watcher, b"WRTE", SYNC, b"STAT") == []
     assert host(watcher, b"WRTE", SYNC, request_word + bytes(6)) == [
         StreamEvent(FaultTrigger.PUSH),
-        StreamEvent(FaultTrigger.PUSH, 10, begins=False),
+        *moved(FaultTrigger.PUSH, 10),
     ]
     # Data may begin with anything.
-    assert host(watcher, b"WRTE", SYNC, b"RECV" + bytes(96)) == [
-        StreamEvent(FaultTrigger.PUSH, 110, begins=False)
-    ]
+    assert host(watcher, b"WRTE", SYNC, b"RECV" + bytes(96)) == moved(FaultTrigger.PUSH, 110)
     assert phone(watcher, b"OKAY", SYNC) == []
     assert phone(watcher, b"WRTE", SYNC, b"OKAY\x00\x00\x00\x00") == ENDED
     assert host(watcher, b"WRTE", SYNC, b"QUIT\x00\x00\x00\x00") == []
@@ -114,12 +117,8 @@ def test_a_pull_counts_what_the_phone_sends(request_word: bytes) -> None:
     watcher = Watcher()
     host(watcher, b"OPEN", SYNC, b"sync:\x00")
     assert host(watcher, b"WRTE", SYNC, request_word + bytes(5)) == [StreamEvent(FaultTrigger.PULL)]
-    assert phone(watcher, b"WRTE", SYNC, b"DATA" + bytes(60)) == [
-        StreamEvent(FaultTrigger.PULL, 64, begins=False)
-    ]
-    assert phone(watcher, b"WRTE", SYNC, bytes(36)) == [
-        StreamEvent(FaultTrigger.PULL, 100, begins=False)
-    ]
+    assert phone(watcher, b"WRTE", SYNC, b"DATA" + bytes(60)) == moved(FaultTrigger.PULL, 64)
+    assert phone(watcher, b"WRTE", SYNC, bytes(36)) == moved(FaultTrigger.PULL, 100)
     assert host(watcher, b"CLSE", SYNC) == ENDED
     assert phone(watcher, b"CLSE", SYNC) == []
 
@@ -139,9 +138,7 @@ def test_streams_are_distinguished() -> None:
     host(watcher, b"OPEN", SYNC, b"sync:\x00")
     host(watcher, b"WRTE", SYNC, b"SEND")
     assert host(watcher, b"WRTE", SHELL, b"SEND input for the program") == []
-    assert host(watcher, b"WRTE", SYNC, b"DATA") == [
-        StreamEvent(FaultTrigger.PUSH, 8, begins=False)
-    ]
+    assert host(watcher, b"WRTE", SYNC, b"DATA") == moved(FaultTrigger.PUSH, 8)
 
 
 GREETING = packet(b"CNXN", 1, 4096, b"host::")
@@ -167,7 +164,7 @@ class World:
         self.reboots += 1
 
 
-Act = Callable[[World, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Act = Callable[[World, StreamReader, StreamWriter], Awaitable[None]]
 
 
 def connected(
@@ -176,7 +173,7 @@ def connected(
     world = World()
     world.relay.answer = reply
 
-    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def echo(reader: StreamReader, writer: StreamWriter) -> None:
         while data := await reader.read(4096):
             world.received += data
             writer.write(data)
@@ -199,7 +196,7 @@ def connected(
     asyncio.run(run())
 
 
-async def at_end(reader: asyncio.StreamReader) -> bool:
+async def at_end(reader: StreamReader) -> bool:
     try:
         return await reader.read(1) == b""
     except ConnectionError:
@@ -207,7 +204,7 @@ async def at_end(reader: asyncio.StreamReader) -> bool:
 
 
 def test_packets_pass_unchanged_and_a_moment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def act(world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def act(world: World, reader: StreamReader, writer: StreamWriter) -> None:
         writer.write(RUN)
         assert await reader.readexactly(len(RUN)) == RUN
         assert world.seen[0] == (FaultTrigger.RUN, 0)
@@ -217,7 +214,7 @@ def test_packets_pass_unchanged_and_a_moment_comes_first(monkeypatch: pytest.Mon
 
 
 def test_a_reboot_does_not_reach_the_phone(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def act(world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def act(world: World, reader: StreamReader, writer: StreamWriter) -> None:
         writer.write(packet(b"OPEN", 1, 0, b"reboot:\0"))
         assert await at_end(reader)
         assert (world.reboots, bytes(world.received)) == (1, b"")
@@ -226,15 +223,13 @@ def test_a_reboot_does_not_reach_the_phone(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_cut_ends_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def cut(world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def cut(world: World, reader: StreamReader, writer: StreamWriter) -> None:
         writer.write(RUN)
         await reader.readexactly(len(RUN))
         world.relay.cut()
         assert await at_end(reader)
 
-    async def noise(
-        world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def noise(world: World, reader: StreamReader, writer: StreamWriter) -> None:
         writer.write(bytes(HEAD_BYTES - 1) + b"x")
         assert await at_end(reader)
         assert bytes(world.received) == b""
@@ -244,14 +239,10 @@ def test_a_cut_ends_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_other_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def none(
-        world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def none(world: World, reader: StreamReader, writer: StreamWriter) -> None:
         assert await at_end(reader)
 
-    async def stub(
-        world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def stub(world: World, reader: StreamReader, writer: StreamWriter) -> None:
         for greeting in (packet(b"CNXN", 1, 4096, b"host::\0"), packet(b"AUTH", 2, 0, b"sign")):
             writer.write(greeting)
             head = parse_head(await reader.readexactly(HEAD_BYTES))

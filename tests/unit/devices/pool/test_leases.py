@@ -145,13 +145,6 @@ def test_who_waits_sees_the_holders_and_may_give_up(leases: Leases) -> None:
         assert leases.holder(A) is not None
 
 
-def test_a_failing_job_frees_its_machine(leases: Leases) -> None:
-    with pytest.raises(ZeroDivisionError), leases.acquire(wanting(A)):
-        raise ZeroDivisionError
-
-    assert leases.holder(A) is None
-
-
 def test_a_machine_whose_holder_cannot_be_written_down_stays_free(
     leases: Leases, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,18 +52,14 @@ def test_a_quarantine_has_a_reason_a_beginning_and_an_author(
     assert records.read("adb:other").quarantine is None
 
 
-def test_the_age_is_that_of_the_trouble(records: Records, clock: Clock) -> None:
+def test_the_age_is_that_of_the_trouble_and_a_person_has_the_last_word(
+    records: Records, clock: Clock
+) -> None:
     """Finding it broken again adds a reason, not a new beginning."""
-    records.quarantine(KEY, "pixel-6", "first", Author.MACHINE)
-    clock.pass_(hours=5)
-    assert records.quarantine(KEY, "pixel-6", "second", Author.MACHINE) == Quarantine(
-        reason="second", since=NOON, by=Author.MACHINE
-    )
-
-
-def test_a_person_has_the_last_word(records: Records, clock: Clock) -> None:
     records.quarantine(KEY, "pixel-6", "flaky", Author.MACHINE)
     clock.pass_(hours=1)
+    again = records.quarantine(KEY, "pixel-6", "second", Author.MACHINE)
+    assert again == Quarantine(reason="second", since=NOON, by=Author.MACHINE)
     mine = records.quarantine(KEY, "pixel-6", "battery is swollen", Author.PERSON)
     assert mine.since == clock()
 

@@ -61,6 +61,11 @@ def reading(link: ShellLink) -> Reading:
     return parse_reading(f"before\n{outcome.stdout}")
 
 
+def policy(name: str, governor: str, *khz: int) -> Policy:
+    rates = dict(zip(("current_khz", "allowed_khz", "capable_khz"), khz, strict=True))
+    return Policy(name=name, governor=governor, **rates)
+
+
 def test_a_phone_is_read(link: ShellLink) -> None:
     link.program("dumpsys", f"case $1 in battery) cat <<'.'\n{BATTERY}.\n;;\n"
                  f"thermalservice) cat <<'.'\n{THERMAL}.\n;; esac")  # fmt: skip
@@ -77,20 +82,8 @@ def test_a_phone_is_read(link: ShellLink) -> None:
         charging=True,
         thermal_status=2,
         policies=(
-            Policy(
-                name="policy0",
-                governor="powersave",
-                current_khz=300_000,
-                allowed_khz=900_000,
-                capable_khz=1_800_000,
-            ),
-            Policy(
-                name="policy4",
-                governor="schedutil",
-                current_khz=1_200_000,
-                allowed_khz=2_400_000,
-                capable_khz=2_400_000,
-            ),
+            policy("policy0", "powersave", 300_000, 900_000, 1_800_000),
+            policy("policy4", "schedutil", 1_200_000, 2_400_000, 2_400_000),
         ),
     )
 

@@ -329,9 +329,7 @@ def test_a_cancelled_wait_puts_governors_back(link: ShellLink, said: Said) -> No
             raise KeyboardInterrupt
 
     link.before = cancel
-    settings = DeviceSettings(
-        governor="performance", cool_down=CoolDown.model_construct(below_c=45.0, within_s=60.0)
-    )
+    settings = asks(45.0, 60.0).model_copy(update={"governor": "performance"})
     with pytest.raises(KeyboardInterrupt), said.tuned(link, settings):
         pass
 
