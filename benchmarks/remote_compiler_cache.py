@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from compiler_cache.conftest import Bench
+from compiler_cache.test_remote_storage import Bench
 from megtrim.util.process import ProcessRunner
 from support.storages import Redis, free_port, redis_server
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from megtrim.util.process import ProcessRunner
-from support.starts import begin_counting, count_for, describe, fail_above_held, read_starts
+from support.starts import begin_counting, count_for, describe, fail_excess, read_starts
 
 # A busy machine is slow, and no test is about time.
 settings.register_profile(
@@ -25,7 +25,6 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
-pytest_plugins = ("support.checkout",)
 LANES: dict[str, tuple[str, ...]] = {
     "unit": (),
     "walls": (),
@@ -82,6 +81,10 @@ def pytest_configure(config: pytest.Config) -> None:
     begin_counting(config)
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    fail_excess(session)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Give the tests of a file to one worker, and so those of some folders."""
@@ -95,11 +98,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 def _find_scope(nodeid: str) -> str:
     file = nodeid.partition("::")[0]
     return next((name for name in TOGETHER if f"/{name}/" in f"/{file}"), file)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hold how often each lane starts what costs it its time."""
-    fail_above_held(session)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,17 +1,118 @@
+import hashlib
 import itertools
 import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from compiler_cache.conftest import FILES, Bench, Built
-from megtrim.build.engines.cmake.compiler_cache import OPERATION_TIMEOUT_MS
+from megtrim.build import toolchains
+from megtrim.build.engines import checkout
+from megtrim.build.engines.builder import Builder
+from megtrim.build.engines.cmake import compiler_cache
+from megtrim.build.engines.cmake.compiler_cache import OPERATION_TIMEOUT_MS, CompilerCache
+from megtrim.build_spec import BuildSpec, Variant
+from megtrim.config.model import ToolchainConfig
+from megtrim.util.process import ProcessRunner
 from support.storages import Redis, Web, free_port, redis_server
 
+FILES = 3
+_CMAKE = """\
+cmake_minimum_required(VERSION 3.16)
+project(small CXX)
+file(GLOB sources CONFIGURE_DEPENDS src/*.cpp)
+add_executable(small ${sources})
+"""
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "share-a-compiler-cache.md"
 PASSWORD = "geheim-4711"
 ENTRIES = 2 * FILES + 2
 """A manifest and a result of each file, and of the empty one that asks whether it is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """What came of one build. ``counted``: what ccache did, by its own names."""
+
+    program: str
+    counted: Counter[str]
+    warnings: tuple[str, ...]
+    wall_s: float
+    text: str
+    """All that the build left in text, logs and records."""
+
+
+@dataclass(slots=True)
+class Bench:
+    root: Path
+    processes: ProcessRunner
+    number: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        source = self.root / "engine"
+        (source / "src").mkdir(parents=True)
+        (source / "CMakeLists.txt").write_text(_CMAKE, encoding="utf-8")
+        parts = [f"int part_{number}();" for number in range(1, FILES)]
+        calls = " + ".join(f"part_{number}()" for number in range(1, FILES))
+        main = "\n".join((*parts, f"int main() {{ return {calls} == 3 ? 0 : 1; }}\n"))
+        (source / "src" / "main.cpp").write_text(main, encoding="utf-8")
+        for number in range(1, FILES):
+            text = f"int part_{number}() {{ return {number}; }}\n"
+            (source / "src" / f"part_{number}.cpp").write_text(text, encoding="utf-8")
+
+    def build(
+        self, remote: str = "", *, writes: bool = True, meanwhile: Callable[[], None] = lambda: None
+    ) -> Built:
+        self.number += 1
+        home = self.root / f"build-{self.number}"
+        (home / "stage").mkdir(parents=True)
+        processes = ProcessRunner({**self.processes.env, "CCACHE_DIR": str(home / "local")})
+        warnings: list[str] = []
+        log = home / "ccache.log"
+        storages = compiler_cache.parse_storages(remote, source="CCACHE_REMOTE_STORAGE")
+        passed = {"CCACHE_STATSLOG": str(log)}
+        cache = CompilerCache(storages, writes=writes, passed=passed, warn=warnings.append)
+        toolchain = toolchains.find(ToolchainConfig(kind="host"), processes, emulated=False)
+        cache.variables(processes, toolchain.cxx_compiler, home / "work")
+        meanwhile()
+        source = checkout.take(self.root / "engine", processes)
+        builder = Builder(source, toolchain, processes, jobs=2, cache=cache)
+        spec = BuildSpec(variant=Variant.PLAIN, targets=("small",), options=())
+        started = time.monotonic()
+        builder.build(spec, work=home / "work", folder=home / "stage", progress=lambda *_: None)
+        wall_s = time.monotonic() - started
+        words = log.read_text(encoding="utf-8").split("\n")
+        return Built(
+            program=hashlib.sha256((home / "stage" / "bin" / "small").read_bytes()).hexdigest(),
+            counted=Counter(word for word in words if word and not word.startswith("#")),
+            warnings=tuple(warnings),
+            wall_s=wall_s,
+            text=_text(home),
+        )
+
+
+def _text(home: Path) -> str:
+    kept = [path for path in sorted(home.rglob("*")) if path.is_file()]
+    return "".join(path.read_bytes().decode("latin-1") for path in kept)
+
+
+@pytest.fixture(scope="module")
+def bench(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    own = {name: value for name, value in processes.env.items() if not name.startswith("CCACHE_")}
+    return Bench(tmp_path_factory.mktemp("bench"), ProcessRunner(own))
+
+
+@pytest.fixture(scope="module")
+def plain(bench: Bench) -> Built:
+    return bench.build()
+
+
+@pytest.fixture
+def redis(processes: ProcessRunner, tmp_path: Path) -> Iterator[Redis]:
+    with redis_server(processes, tmp_path) as server:
+        yield server
 
 
 def missed(built: Built) -> int:
@@ -20,6 +121,11 @@ def missed(built: Built) -> int:
 
 def taken(built: Built) -> int:
     return built.counted["remote_storage_hit"]
+
+
+def expect_without(url: str, built: Built, plain: Built) -> None:
+    assert built.warnings == (f"the remote compiler cache {url} does not answer: built without it",)
+    assert (missed(built), built.program) == (FILES, plain.program)
 
 
 def test_a_second_machine_compiles_nothing(bench: Bench, plain: Built, redis: Redis) -> None:
@@ -93,10 +199,7 @@ def test_a_wrong_password_costs_only_time(bench: Bench, plain: Built, redis: Red
 
     built = bench.build(redis.url(PASSWORD))
 
-    assert (missed(built), built.program) == (FILES, plain.program)
-    assert built.warnings == (
-        f"the remote compiler cache {redis.url()} does not answer: built without it",
-    )
+    expect_without(redis.url(), built, plain)
     assert PASSWORD not in built.text
 
 
@@ -106,36 +209,35 @@ def test_a_dead_server_is_left_out(bench: Bench, plain: Built, scheme: str) -> N
 
     built = bench.build(url)
 
-    assert built.warnings == (f"the remote compiler cache {url} does not answer: built without it",)
-    assert (missed(built), built.program) == (FILES, plain.program)
+    expect_without(url, built, plain)
     assert "remote_storage_error" not in built.counted
 
 
 def test_a_frozen_server_is_left_out(bench: Bench, plain: Built, redis: Redis) -> None:
     redis.freeze()
 
-    built = bench.build(redis.url())
-
-    assert built.warnings == (
-        f"the remote compiler cache {redis.url()} does not answer: built without it",
-    )
-    assert (missed(built), built.program) == (FILES, plain.program)
+    expect_without(redis.url(), bench.build(redis.url()), plain)
 
 
-def test_a_server_that_dies_meanwhile(bench: Bench, plain: Built, redis: Redis) -> None:
-    """After it had answered: each compilation finds out by itself, and goes on."""
-    built = bench.build(redis.url(), meanwhile=redis.kill)
+@pytest.mark.parametrize(
+    ("end", "counted"),
+    [
+        (Redis.kill, ("remote_storage_error",)),
+        (Redis.freeze, ("remote_storage_error", "remote_storage_timeout")),
+    ],
+    ids=["dies", "freezes"],
+)
+def test_a_server_that_ends_meanwhile(
+    bench: Bench, plain: Built, redis: Redis, end: Callable[[Redis], None], counted: tuple[str, ...]
+) -> None:
+    """After it had answered: each compilation finds out by itself, and goes on.
+
+    It waits for the server once, and not for ccache's own ten seconds.
+    """
+    built = bench.build(redis.url(), meanwhile=lambda: end(redis))
 
     assert (missed(built), built.program, built.warnings) == (FILES, plain.program, ())
-    assert built.counted["remote_storage_error"] == FILES
-
-
-def test_a_server_that_freezes_meanwhile(bench: Bench, plain: Built, redis: Redis) -> None:
-    """Each compilation waits for it once, and not for ccache's own ten seconds."""
-    built = bench.build(redis.url(), meanwhile=redis.freeze)
-
-    assert (missed(built), built.program, built.warnings) == (FILES, plain.program, ())
-    assert built.counted["remote_storage_error"] + built.counted["remote_storage_timeout"] == FILES
+    assert sum(built.counted[name] for name in counted) == FILES
     assert built.wall_s < plain.wall_s + FILES * (OPERATION_TIMEOUT_MS / 1000) + 5
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,14 +11,14 @@ from support.megtrim_cli import Project
 MakeProject = Callable[..., Project]
 
 
-@pytest.fixture
-def make_project(tmp_path: Path, shared_out: Path) -> MakeProject:
+@pytest.fixture(scope="session")
+def make_project(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> MakeProject:
     """Return a maker of projects, which use the host's compiler by default."""
 
-    def make(*models: str, toolchain: str = "host", name: str = "project") -> Project:
-        project = Project.of_sample(tmp_path / name, models=models)
+    def make(*models: str, toolchain: str = "host", **changed: Any) -> Project:
+        project = Project.of_sample(tmp_path_factory.mktemp("project"), models=models)
         project.out = shared_out
-        project.change(toolchain={"kind": toolchain}, budgets=[])
+        project.change(toolchain={"kind": toolchain}, budgets=[], **changed)
         return project
 
     return make

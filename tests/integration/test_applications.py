@@ -5,7 +5,6 @@ One project has all of them and shares its builds, so the tests cost three build
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,40 +32,36 @@ WRITTEN = [*PRINTED, "threads={threads}", "write={outputs}"]
 
 TRAPPED = 133
 
-MakeTeam = Callable[[str], Project]
 
-
-@pytest.fixture
-def team(make_project: MakeProject) -> MakeTeam:
-    def make(name: str) -> Project:
-        project = make_project("tiny-mobile", toolchain="clang-linux-arm64", name=name)
-        shutil.copytree(CLASSIFY, project.folder / "app")
-        engine = project.folder / "engine"
-        shutil.copy(CLASSIFY / "main.cpp", engine / "src/in_tree.cpp")
-        with (engine / "CMakeLists.txt").open("a", encoding="utf-8") as cmake:
-            cmake.write(IN_TREE)
-        config = project.read()
-        config["applications"] = [
-            {"name": "in-tree"},
-            {"name": "sample-classify", "source": "app"},
-            {"name": "sample-classify-shared", "source": "app", "library": "shared"},
-        ]
-        inputs = config["models"][0]["scenarios"][0]["inputs"]
-        config["models"][0]["scenarios"] = [
-            {"name": scenario, "application": program, "args": args, "inputs": inputs}
-            for scenario, program, args in (
-                ("tree", "in-tree", PRINTED),
-                ("static", "sample-classify", WRITTEN),
-                ("shared", "sample-classify-shared", WRITTEN),
-            )
-        ]
-        names = [each["name"] for each in config["applications"]]
-        config["artifacts"] = [*names, "libsample_engine.so"]
-        config["budgets"] = [{"artifact": "sample-classify", "max": "200 KiB"}]
-        project.write(config)
-        return project
-
-    return make
+@pytest.fixture(scope="module")
+def project(make_project: MakeProject) -> Project:
+    made = make_project("tiny-mobile", toolchain="clang-linux-arm64")
+    shutil.copytree(CLASSIFY, made.folder / "app")
+    engine = made.folder / "engine"
+    shutil.copy(CLASSIFY / "main.cpp", engine / "src/in_tree.cpp")
+    with (engine / "CMakeLists.txt").open("a", encoding="utf-8") as cmake:
+        cmake.write(IN_TREE)
+    config = made.read()
+    config["applications"] = [
+        {"name": "in-tree"},
+        {"name": "sample-classify", "source": "app"},
+        {"name": "sample-classify-shared", "source": "app", "library": "shared"},
+    ]
+    inputs = config["models"][0]["scenarios"][0]["inputs"]
+    config["models"][0]["scenarios"] = [
+        {"name": scenario, "application": program, "args": args, "inputs": inputs}
+        for scenario, program, args in (
+            ("tree", "in-tree", PRINTED),
+            ("static", "sample-classify", WRITTEN),
+            ("shared", "sample-classify-shared", WRITTEN),
+        )
+    ]
+    names = [each["name"] for each in config["applications"]]
+    config["artifacts"] = [*names, "libsample_engine.so"]
+    config["budgets"] = [{"artifact": "sample-classify", "max": "200 KiB"}]
+    made.write(config)
+    made.expect("trim")
+    return made
 
 
 def sizes(verdict: dict[str, Any]) -> dict[str, dict[str, int]]:
@@ -76,9 +71,7 @@ def sizes(verdict: dict[str, Any]) -> dict[str, dict[str, int]]:
     }
 
 
-def test_three_ways_in(team: MakeTeam) -> None:
-    project = team("three-ways")
-    project.expect("trim")
+def test_three_ways_in(project: Project) -> None:
     verdict = project.verdict()
     found = sizes(verdict)
 
@@ -106,8 +99,7 @@ def test_three_ways_in(team: MakeTeam) -> None:
     assert not (project.folder / "app/build").exists()
 
 
-def test_an_untraced_run_of_an_application_is_named(team: MakeTeam) -> None:
-    project = team("probed")
+def test_an_untraced_run_of_an_application_is_named(project: Project) -> None:
     model = project.folder / "engine/models/tiny-mobile.sample"
     data = project.folder / "engine/models/tiny-mobile.data.npy"
     probe = (str(model), "--input", f"data={data}", "--application")
@@ -125,39 +117,19 @@ def test_an_untraced_run_of_an_application_is_named(team: MakeTeam) -> None:
     assert "no scenario runs load_and_run, so it is not built" in without.stderr
 
 
-def test_a_changed_application_is_built_again_and_nothing_else(team: MakeTeam) -> None:
-    project = team("changed")
-    assert project.run("trim").rc == 0
-    source = project.folder / "app/main.cpp"
-    text = source.read_text(encoding="utf-8")
-    assert text.count('" %zu (%.6f)"') == 1
-    source.write_text(text.replace('" %zu (%.6f)"', '" %zu: %.4f"'), encoding="utf-8")
-    steps = {s["task"]: s for s in json.loads(project.run("plan", "--json").stdout)}
-
-    assert steps["build/plain"]["state"] == "run"
-    # Changed, or new where another test's project built last: they share their results.
-    assert "application sample-classify " in steps["build/plain"]["why"]
-    project.expect("trim")
-
-
 @pytest.mark.devices
-def test_a_shared_object_travels_to_a_phone(team: MakeTeam) -> None:
-    project = team("phoned")
-    config = project.read()
-    config["classes"] = [{"name": "any", "qemu_cpu": "max"}]
+def test_a_shared_object_travels_to_a_phone(project: Project) -> None:
     sysroot = "/usr/aarch64-linux-gnu"
     phone = {"name": "phone", "kind": "virtual-phone", "class": "any", "sysroot": sysroot}
-    config["devices"] = [phone]
-    project.write(config)
-    project.expect("verify")
+    with project.changed(classes=[{"name": "any", "qemu_cpu": "max"}], devices=[phone]):
+        project.expect("verify")
 
 
-def test_a_program_in_c_loads_the_shared_object(team: MakeTeam, tmp_path: Path) -> None:
+def test_a_program_in_c_loads_the_shared_object(project: Project, tmp_path: Path) -> None:
     """For arm64, from an export, by its CMake package; with the outputs of the whole engine.
 
     What no scenario ran is gone: with two threads it traps.
     """
-    project = team("used-by-c")
     project.expect("export", str(tmp_path / "trimmed"))
     program = build_c_consumer_for_arm64(tmp_path / "trimmed", tmp_path / "consumer")
     library = tmp_path / "trimmed/lib/libsample_engine.so"
@@ -181,3 +153,17 @@ def run_on_arm64(program: Path, project: Project, *more: str) -> CompletedComman
         *(str(models / "tiny-mobile.sample"), f"data={models / 'tiny-mobile.data.npy'}"),
         *more,
     )
+
+
+def test_a_changed_application_is_built_again_and_nothing_else(project: Project) -> None:
+    """The last test: the project is another one afterwards."""
+    source = project.folder / "app/main.cpp"
+    text = source.read_text(encoding="utf-8")
+    assert text.count('" %zu (%.6f)"') == 1
+    source.write_text(text.replace('" %zu (%.6f)"', '" %zu: %.4f"'), encoding="utf-8")
+    steps = {s["task"]: s for s in json.loads(project.run("plan", "--json").stdout)}
+
+    assert steps["build/plain"]["state"] == "run"
+    # Changed, or new where another test's project built last: they share their results.
+    assert "application sample-classify " in steps["build/plain"]["why"]
+    project.expect("trim")

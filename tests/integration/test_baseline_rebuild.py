@@ -1,11 +1,9 @@
 """The merge base is built for its sizes where no run has stored them."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 
 from megtrim.github.baselines import Base
 from megtrim.size.baseline import dump_sizes, load_sizes
@@ -22,11 +20,8 @@ COMMIT = "1a2b3c4d5e6f" + "0" * 28
 
 
 def checkout(folder: Path, out: Path, *, quick: bool = False) -> Project:
-    shutil.copytree(SAMPLE, folder)
-    config = yaml.safe_load((folder / "megtrim.yaml").read_text(encoding="utf-8"))
-    config["toolchain"] = {"kind": "host"}
-    project = Project(folder)
-    project.write(config)
+    project = Project(shutil.copytree(SAMPLE, folder))
+    project.change(toolchain={"kind": "host"})
     project.out = out
     left = out / "baseline"
     left.mkdir(parents=True, exist_ok=True)
@@ -64,9 +59,7 @@ def test_plain_and_reduced_are_built_from_what_is_committed(
 
 def test_a_quick_baseline_needs_no_keep_set(tmp_path: Path, shared_out: Path) -> None:
     project = checkout(tmp_path / "base", shared_out, quick=True)
-    config = project.read()
-    config["models"] = config["models"][:1]
-    project.write(config)
+    project.change(models=project.read()["models"][:1])
     shutil.rmtree(project.folder / "megtrim" / "keepset")
 
     done = rebuild(project)
@@ -77,17 +70,3 @@ def test_a_quick_baseline_needs_no_keep_set(tmp_path: Path, shared_out: Path) ->
     assert 0 < found.sizes["load_and_run", "reduced"] < found.sizes["load_and_run", "plain"]
     assert "build/profile" not in done.stderr
     assert not (project.folder / "megtrim" / "keepset").exists()
-
-
-def test_a_merge_base_without_a_keep_set_leaves_what_is_known(tmp_path: Path) -> None:
-    project = checkout(tmp_path / "base", tmp_path / "out")
-    shutil.rmtree(project.folder / "megtrim" / "keepset")
-
-    done = rebuild(project)
-
-    assert done.rc == 0, done.stderr
-    left = json.loads((tmp_path / "out" / "baseline" / "sizes.json").read_text(encoding="utf-8"))
-    assert left["artifacts"] == {"load_and_run": {"plain": 7, "reduced": 3}}
-    assert left["source"].startswith("the known; the merge base cannot be rebuilt (")
-    assert "megtrim/keepset: there is no keep set" in left["source"]
-    assert "\nlast-known\n" in (project.folder / "outputs").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,16 @@ from typing import Any
 import junitparser
 import pytest
 
-from megtrim.checks.invocation import BASELINE_FILE, REPORT_ARTIFACT
+from megtrim.checks.invocation import BASELINE_FILE, REPORT_ARTIFACT, Invocation
 from megtrim.config.config_id import suffix_of
+from megtrim.perf.outcomes import show_again
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import dump_keep_set, read_keep_set
-from megtrim.util.process import CompletedCommand
+from megtrim.util.process import CompletedCommand, ProcessRunner
 from support.clock import clock_at
 from support.megtrim_cli import Project, run_megtrim
+from unit.perf.report.test_regression_issue import body
+from unit.verdict.performance_examples import REGRESSED
 
 pytestmark = [pytest.mark.chain]
 
@@ -35,12 +39,9 @@ class Team:
 
     def __init__(self, top: Path, out: Path) -> None:
         self.top = top
-        self.project = Project.of_sample(top / "trim it", models=(MODEL,))
-        # Another one of the usual name, which a command without --config would take.
-        (top / "megtrim.yaml").write_text("version: 1\n", encoding="utf-8")
+        self.project = Project(top / "trim it")
         self.config = "trim it/team.yaml"
         self.out = os.path.relpath(out, top)
-        self.change(toolchain={"kind": "host"}, budgets=[])
 
     def change(self, **keys: Any) -> None:
         changed = self.project.read() | keys
@@ -84,17 +85,22 @@ class Team:
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder of results: the builds of all teams are made once."""
-    return tmp_path_factory.mktemp("commands") / "results"
+def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trimmed checkout, next to the results of all teams: their builds are made once."""
+    folder = tmp_path_factory.mktemp("commands")
+    team = Team(folder / "checkout", folder / "results")
+    Project.of_sample(team.project.folder, models=(MODEL,))
+    # Another one of the usual name, which a command without --config would take.
+    (team.top / "megtrim.yaml").write_text("version: 1\n", encoding="utf-8")
+    team.change(toolchain={"kind": "host"}, budgets=[])
+    ended = team.trim()
+    assert ended.rc == 0, ended.stderr
+    return folder
 
 
 @pytest.fixture
-def team(tmp_path: Path, out: Path) -> Team:
-    team = Team(tmp_path / "checkout", out)
-    ended = team.trim()
-    assert ended.rc == 0, ended.stderr
-    return team
+def team(tmp_path: Path, trimmed: Path) -> Team:
+    return Team(shutil.copytree(trimmed / "checkout", tmp_path / "checkout"), trimmed / "results")
 
 
 def _seen_again(team: Team, ended: CompletedCommand, check: str, rc: int = 1) -> CompletedCommand:
@@ -188,6 +194,7 @@ def test_a_budget_that_is_exceeded(team: Team) -> None:
 
 @pytest.mark.parametrize("in_ci", [False, True])
 def test_growth(team: Team, tmp_path: Path, in_ci: bool) -> None:
+    assert team.trim().rc == 0
     baseline = tmp_path / "before" / "sizes.json"
     baseline.parent.mkdir()
     sizes = json.loads((team.top / team.out / "final" / "sizes.json").read_text("utf-8"))
@@ -212,18 +219,20 @@ def test_growth(team: Team, tmp_path: Path, in_ci: bool) -> None:
     assert "fail: growth:load_and_run/reduced: +4 KiB" in again.stdout
 
 
-def test_outputs_that_differ(team: Team) -> None:
-    _plant(team, "out.back() ^= 1;")
+@pytest.mark.parametrize(
+    ("statement", "check", "said"),
+    [
+        ("out.back() ^= 1;", f"parity:{SCENARIO}", "output"),
+        ("std::_Exit(7);", f"engine:{SCENARIO}", "it ended with 7"),
+    ],
+)
+def test_a_run_that_fails_though_nothing_is_missing(
+    team: Team, statement: str, check: str, said: str
+) -> None:
+    _plant(team, statement)
 
-    again = _seen_again(team, team.trim(), f"parity:{SCENARIO}")
-    assert f"fail: parity:{SCENARIO}: output" in again.stdout
-
-
-def test_a_run_that_fails_though_nothing_is_missing(team: Team) -> None:
-    _plant(team, "std::_Exit(7);")
-
-    again = _seen_again(team, team.trim(), f"engine:{SCENARIO}")
-    assert f"fail: engine:{SCENARIO}: it ended with 7" in again.stdout
+    again = _seen_again(team, team.trim(), check)
+    assert f"fail: {check}: {said}" in again.stdout
 
 
 def _plant(team: Team, statement: str) -> None:
@@ -289,3 +298,64 @@ def test_functions_of_another_link(team: Team) -> None:
     assert team.trim("--committed").rc == 1
     assert team.trim("--accept").rc == 0
     assert team.trim("--committed").rc == 0
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Trimmed by functions, by the command that a check prints."""
+    project = Project.of_sample(tmp_path_factory.mktemp("steps") / "trim it", models=(MODEL,))
+    project.change(toolchain={"kind": "host"}, trim={"level": "function"}, budgets=[])
+    ended = run(project, "check", "--config", "trim it/megtrim.yaml")
+    assert type_hint(project, ended.stdout, "make it with ").rc == 0
+    return project
+
+
+def run(project: Project, *words: str) -> CompletedCommand:
+    return run_megtrim(*words, cwd=project.folder.parent)
+
+
+def type_hint(project: Project, said: str, before: str, placeholder: str = "") -> CompletedCommand:
+    found = re.search(rf"{before}(megtrim .*?)(?:, and .*)?$", said, re.MULTILINE)
+    assert found, said
+    return run(project, *shlex.split(found[1].replace(placeholder or "…", "--cpu"))[1:])
+
+
+def test_results_of_another_mode(steps: Project) -> None:
+    asked = ("size", "why", "main", "--config", "trim it/megtrim.yaml", "--committed")
+    refused = run(steps, *asked)
+    assert refused.rc == 2
+
+    ended = type_hint(steps, refused.stderr, "asked about: ")
+    assert ended.rc == 0, ended.stderr
+    assert run(steps, *asked).rc == 0
+
+
+def test_a_scenario_that_is_probed(steps: Project) -> None:
+    words = ("--config", "trim it/megtrim.yaml", "tiny-mobile/default", "--", "--cpu")
+    refused = run(steps, "probe", *words)
+
+    ended = type_hint(steps, refused.stderr, "probe its model: ", "ARGUMENT...")
+    assert ended.rc == 0, ended.stderr
+
+
+def test_a_regression_of_the_night(steps: Project) -> None:
+    processes, top = ProcessRunner(os.environ), steps.folder.parent / "team"
+    shutil.copytree(steps.folder, top, ignore=shutil.ignore_patterns("megtrim-out"))
+    team = Project(top)
+    team.change(perf={"other_load": "any", "inconclusive": "warn"})
+    for words in ("init -q", "add -A", "-c user.name=t -c user.email=t@invalid commit -qm base"):
+        processes.capture("git", "-C", str(top), *words.split())
+    base = processes.capture("git", "-C", str(top), "rev-parse", "HEAD").strip()
+    again = show_again(Invocation(committed=True), SCENARIO, "fake-first")
+    issue = body(dataclasses.replace(REGRESSED, reproduce=again), base=base)
+    _, _, recipe = issue.partition("### To see it again")
+    said = ""
+    for line in recipe.split("```")[1].splitlines()[1:]:
+        program, *arguments = shlex.split(line)
+        if program == "megtrim":
+            ended = run_megtrim(*arguments, cwd=top)
+            assert ended.rc == 0, (line, ended.stderr)
+            said = ended.stdout
+        else:
+            processes.capture(program, *arguments, cwd=top)
+    assert "ratio to earlier" in said

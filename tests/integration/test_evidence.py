@@ -1,4 +1,4 @@
-"""From a build to devices and back, on the sample engine: bundle, evidence, verdict, gate.
+"""From a build to devices and back, on the sample engine: bundle, evidence or times, verdict, gate.
 
 The device is this machine, taken for a board on a runner, whose owner lets programs run.
 """
@@ -14,6 +14,7 @@ import pytest
 
 from integration.conftest import MakeProject
 from megtrim.elf.symbol_names import readable
+from megtrim.experiments.contest import FEWEST_ROUNDS
 from megtrim.size.baseline import load_sizes
 from megtrim.util.process import CompletedCommand
 from support.clock import clock_at
@@ -21,17 +22,16 @@ from support.megtrim_cli import KeepFolder, Project, run_megtrim
 
 pytestmark = [pytest.mark.chain]
 
-CHECK = "device:tiny-mobile/default@any"
+MODEL = "tiny-mobile"
+CHECK = f"device:{MODEL}/default@any"
 
 
 class Team:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.folder = project.folder
-        config = project.read()
         board = {"name": "board", "kind": "local", "class": "any", "runner": True}
-        config["devices"] = [board]
-        project.write(config)
+        project.change(devices=[board])
         self.owner = {"MEGTRIM_HOST_RUNS_PROGRAMS": "yes"}
         """What the runner's owner allows, in its environment."""
         self.jobs: dict[str, Any] = {}
@@ -195,19 +195,14 @@ def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
     assert {record.id: record.algo_cache_sha256 for record in records} == caches
 
 
-def trims_functions(team: Team, base: str, toolchain: str) -> dict[str, str]:
-    team.project.change(trim={"level": "function", "base": base}, toolchain={"kind": toolchain})
-    team.trim("--accept")
-    return team.keep.texts()
-
-
-def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) -> None:
+def test_functions_of_a_board_make_the_same_keep_set(make_project: MakeProject) -> None:
     """As a local trim, byte for byte: first it traces, then the twin of the link records there.
 
     A list of another link is refused.
     """
-    it = team("tiny-mobile")
-    whole = trims_functions(it, "reduced", "host")
+    it = Team(make_project(MODEL, trim={"level": "function", "base": "reduced"}))
+    it.trim()
+    whole = it.keep.texts()
     it.run(it.pack("--traces"), "brought/traces")
     digest = it.pack("--functions", "--evidence", "brought")
     evidence = it.run(digest, "brought/functions")
@@ -232,12 +227,14 @@ def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) 
 
 
 def test_without_traces_functions_are_the_first_thing_that_is_asked(
-    team: Callable[..., Team],
+    make_project: MakeProject,
 ) -> None:
-    it = team("tiny-mobile")
-    whole = trims_functions(it, "plain", "zig")
+    trim = {"level": "function", "base": "plain"}
+    it = Team(make_project(MODEL, toolchain="zig", trim=trim))
+    it.trim()
+    whole = it.keep.texts()
     it.project.out = it.folder / "hosted"
-    assert it.project.run("stage build").rc == 0
+    it.project.expect("stage build")
     digest = it.pack("--traces")
     evidence = it.run(digest, "functions", "--emulated")
     it.keep.remove()
@@ -246,9 +243,6 @@ def test_without_traces_functions_are_the_first_thing_that_is_asked(
     assert it.artifacts == ["megtrim-functions-any-1"]
     assert (evidence["purpose"], evidence["device"]["kind"]) == ("record", "qemu")
     assert it.keep.texts() == whole
-
-
-MODEL = "tiny-mobile"
 
 
 def builds(trimmed: CompletedCommand) -> set[str]:
@@ -262,8 +256,7 @@ def ended(evidence: dict[str, Any]) -> tuple[str, str]:
 
 
 def test_a_function_trap_on_the_board_is_named(make_project: MakeProject) -> None:
-    it = Team(make_project(MODEL))
-    it.project.change(trim={"level": "function", "base": "plain"})
+    it = Team(make_project(MODEL, trim={"level": "function", "base": "plain"}))
     it.trim()
     (whole,) = it.keep.texts().values()
     planted = next(line for line in whole.splitlines() if "sample" in line and "execute" in line)
@@ -310,3 +303,95 @@ def test_a_quick_check_is_proven_on_the_board(make_project: MakeProject) -> None
     refused = it.project.run("trim", "--baseline", str(sizes))
     assert refused.rc == 2
     assert f"{sizes}: found sizes of a quick trim, expected those of a full one" in refused.stderr
+
+
+PERF = {
+    "experiments": ["fast-run"],
+    "trimming": True,
+    "budget": {"rounds": FEWEST_ROUNDS},
+    "threshold": "50%",
+    "other_load": "any",
+    "inconclusive": "warn",
+}
+MOBILE, QUANT = "tiny-mobile/default@any", "tiny-quant/default@any"
+SUBJECTS = ("baseline", "fast-run", "load_and_run trimming")
+ROWS = [f"{scenario} {subject}" for scenario in (MOBILE, QUANT) for subject in SUBJECTS]
+
+
+def rows(verdict: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = {}
+    for row in (*verdict["performance"]["rows"], *verdict["performance"]["trimming"]):
+        subject = row.get("experiment") or f"{row['artifact']} trimming"
+        found[f"{row['scenario']} {subject}"] = {**row, "reproduce": ""}
+    return found
+
+
+def times(row: dict[str, Any]) -> list[dict[str, Any] | None]:
+    if "times" in row:
+        return list(row["times"])
+    return [each["time"] for each in row["variants"]]
+
+
+def stages(verdict: dict[str, Any]) -> dict[str, list[Any]]:
+    return {
+        name: [each and each["stage"] for each in times(row)] for name, row in rows(verdict).items()
+    }
+
+
+def statuses(verdict: dict[str, Any]) -> dict[str, str]:
+    return {name: row["status"] for name, row in rows(verdict).items()}
+
+
+def join_times(team: Team, folder: str, *more: str) -> dict[str, Any]:
+    verdict = team.join("--evidence", folder, *more)
+    assert team.gate() == (1 if verdict["verdict"] == "fail" else 0)
+    return verdict
+
+
+def measure(team: Team, *more: str) -> dict[str, Any]:
+    ended = team.project.expect("perf run", "--committed", "--json", *more)
+    folder = Path(json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"])
+    data: dict[str, Any] = json.loads((folder / "verdict.json").read_text("utf-8"))
+    return data
+
+
+def test_two_jobs_take_times_as_one_machine_would(make_project: MakeProject) -> None:
+    """The joined rows are those that the stage makes of the same samples, and of its own.
+
+    If one machine is lost, its rows say so, and the others are what they are.
+    """
+    it = Team(make_project("tiny-mobile", "tiny-quant", perf=PERF))
+    it.trim()
+    it.trim("--committed")
+    digest = it.pack("--committed", "--times", "--per-job", "3")
+    jobs = it.jobs
+    with clock_at("2027-01-31"):
+        for part in ("1", "2"):
+            it.run(digest, f"times/{part}", "--shard", f"{part}/2")
+        joined = join_times(it, "times")
+        taken = measure(it, "--evidence", "times")
+        lost = join_times(it, "times/1")
+        late = join_times(it, "times/1", "--pending", "late")
+    local = measure(it)
+
+    assert [(each["shard"], each["artifact"]) for each in jobs["device"]["include"]] == [
+        *(("1/2", "megtrim-times-any-1"), ("2/2", "megtrim-times-any-2"))
+    ]
+    assert jobs["emulated"] == {"include": []}
+    found = rows(joined)
+    assert sorted(found) == sorted(ROWS)
+    assert found == rows(taken)
+    assert {row["device"] for row in found.values()} == {"board"}
+    assert stages(joined) == stages(local)
+    assert set(statuses(joined).values()) <= {"measured", "inconclusive"}
+    checks = {each["subject"] for each in joined["checks"] if each["kind"] == "latency"}
+    assert checks == set(ROWS)
+
+    # Shards take turns by id: each of the two machines has contests of both models.
+    gone = {name for name, row in rows(lost).items() if row["status"] == "infrastructure"}
+    assert gone == {f"{MOBILE} fast-run", f"{QUANT} baseline", f"{QUANT} load_and_run trimming"}
+    assert {rows(lost)[name]["reason"] for name in gone} == {"no device job brought a result of it"}
+    for name in set(ROWS) - gone:
+        assert times(rows(lost)[name]) == times(found[name])
+    assert (lost["verdict"], late["verdict"]) == ("unverified", "unverified")
+    assert {rows(late)[name]["reason"] for name in gone} == {"the device job had not ended in time"}

@@ -1,13 +1,12 @@
 """The second level, end to end: functions that no scenario ran are linked out, and named."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from integration.conftest import MakeProject
 from megtrim.build_spec import Variant
 from megtrim.regions.keepset_files import read_keep_set
 from support.megtrim_cli import Project
@@ -19,37 +18,21 @@ SCENARIO = f"{MODEL}/default@any"
 
 
 @pytest.fixture(scope="module")
-def trimmed(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Project:
-    project = Project.of_sample(tmp_path_factory.mktemp("functions"), models=(MODEL,))
-    config = project.read()
-    config["toolchain"] = {"kind": "host"}
-    config["trim"]["level"] = "function"
-    config["budgets"] = []
-    project.write(config)
+def trimmed(make_project: MakeProject, shared_out: Path) -> Project:
+    project = make_project(MODEL)
+    project.change(trim=project.read()["trim"] | {"level": "function"})
+    project.out = project.folder / "out"
     project.expect("trim", "--reuse", str(shared_out))
     return project
-
-
-@contextmanager
-def _restored(file: Path) -> Iterator[None]:
-    before = file.read_bytes()
-    try:
-        yield
-    finally:
-        file.write_bytes(before)
 
 
 def _keep_set(project: Project) -> Path:
     return project.folder / "megtrim" / "keepset" / f"{SCENARIO}.json"
 
 
-def _sizes(verdict: dict[str, Any]) -> dict[str, int]:
-    return {row["variant"]: row["size_bytes"] for row in verdict["artifacts"][0]["sizes"]}
-
-
 def test_both_levels_stand_side_by_side(trimmed: Project) -> None:
     verdict = trimmed.verdict()
-    sizes = _sizes(verdict)
+    sizes = {row["variant"]: row["size_bytes"] for row in verdict["artifacts"][0]["sizes"]}
     (functions,) = verdict["functions"]
 
     assert verdict["verdict"] == "pass"
@@ -86,10 +69,8 @@ def test_a_linker_that_cannot_is_reported_after_the_first_build(trimmed: Project
     """Not an hour later, when the last one is linked without its functions."""
     project = Project(trimmed.folder)
     project.out = trimmed.folder / "by-gold"
-    config = project.read()
-    config["engine"]["cmake"] = {"CMAKE_EXE_LINKER_FLAGS": "-fuse-ld=gold"}
-    with _restored(project.config):
-        project.write(config)
+    cmake = {"cmake": {"CMAKE_EXE_LINKER_FLAGS": "-fuse-ld=gold"}}
+    with project.changed(engine=project.read()["engine"] | cmake):
         ended = project.run("trim")
 
     assert ended.rc == 2
@@ -100,10 +81,7 @@ def test_a_linker_that_cannot_is_reported_after_the_first_build(trimmed: Project
 
 
 def test_a_pattern_that_matches_nothing_is_reported_with_its_line(trimmed: Project) -> None:
-    config = trimmed.read()
-    config["trim"]["keep"] = ["sample::no_such_function"]
-    with _restored(trimmed.config):
-        trimmed.write(config)
+    with trimmed.changed(trim=trimmed.read()["trim"] | {"keep": ["sample::no_such_function"]}):
         ended = trimmed.run("trim")
 
     assert ended.rc == 2
@@ -148,13 +126,24 @@ def test_functions_have_prices(trimmed: Project) -> None:
     rows = _ask(trimmed, "prices")["prices"]["function"]
     assert all(each["margin_bytes"] >= each["own_bytes"] for each in rows)
 
-    with _restored(trimmed.config):
-        config = trimmed.read()
-        config["trim"]["prices"] = True
-        trimmed.write(config)
+    with trimmed.changed(trim=trimmed.read()["trim"] | {"prices": True}):
         ended = trimmed.expect("trim")
         verdict = json.loads((trimmed.folder / "out/final/verdict.json").read_text())
 
     kinds = {each["kind"] for each in verdict["artifacts"][0]["prices"]["prices"]}
     assert kinds == {"model", "scenario", "operator", "function"}
     assert "run   build/" not in ended.stderr
+
+
+def test_neighbours_of_both_levels_stand_side_by_side(trimmed: Project) -> None:
+    trimmed.expect("trim", "--neighbours")
+    verdict = json.loads((trimmed.out / "final/verdict.json").read_text(encoding="utf-8"))
+    rows = {row["name"]: row["levels"] for row in verdict["neighbours"]}
+    needs = {level["level"]: level["needs"] for level in rows["fake-first"]}
+
+    assert [(level["level"], level["outcome"]) for level in rows["iter-1"]] == [
+        *(("region", "same"), ("function", "same"))
+    ]
+    assert [level["outcome"] for level in rows["fake-first"]] == ["trapped", "trapped"]
+    assert any("sample_executor<" in need for need in needs["region"])
+    assert needs["function"] == ["sample::Executor::fake_run()"]

@@ -1,4 +1,4 @@
-"""A run that is cut off leaves nothing behind that the next one trips over."""
+"""Builds that are cut off, that lose their folder of results, or that no shell may change."""
 
 import os
 import shutil
@@ -12,6 +12,7 @@ from typing import IO
 import pytest
 
 from integration.conftest import MakeProject
+from megtrim.util.process import CompletedCommand
 from support.clock import until
 from support.megtrim_cli import Project
 
@@ -70,12 +71,16 @@ def _working_in(folder: Path) -> list[str]:
     return found
 
 
-@pytest.fixture
-def project(make_project: MakeProject, tmp_path: Path) -> Project:
+def with_own_results(make_project: MakeProject) -> Project:
     made = make_project("tiny-mobile")
-    made.out = tmp_path / "own-out"
+    made.out = made.folder / "out"
     made.env = {"CCACHE_DISABLE": "1"}
     return made
+
+
+@pytest.fixture
+def project(make_project: MakeProject) -> Project:
+    return with_own_results(make_project)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
@@ -119,3 +124,81 @@ def test_two_runs_at_once_build_once(project: Project, barrier: Barrier, tmp_pat
 
     assert (first.wait(300), second.wait(300)) == (0, 0), messages.read_text("utf-8")
     assert len(list((project.out / "build").glob("*"))) == 2
+
+
+COMPILER = """\
+#!/bin/sh
+case "$*" in *file.cpp*) {then} ;; esac
+exec {real} "$@"
+"""
+
+
+def build(project: Project, programs: Path, then: str, **more: str) -> CompletedCommand:
+    """Build with a compiler that does something else first, where it compiles one of the files."""
+    programs.mkdir(exist_ok=True)
+    compiler = programs / "g++"
+    compiler.write_text(COMPILER.format(then=then, real=shutil.which("g++")), encoding="utf-8")
+    compiler.chmod(0o755)
+    project.env |= {"PATH": f"{programs}:{os.environ['PATH']}", **more}
+    return project.run("stage build", "--quick", "-j", "2")
+
+
+@pytest.mark.parametrize("gone", ["out", "out/work"])
+def test_results_that_are_removed_meanwhile_are_infrastructure(
+    project: Project, tmp_path: Path, gone: str
+) -> None:
+    ended = build(project, tmp_path / "bin", then=f"rm -rf {project.folder / gone}")
+
+    assert ended.rc == 3, ended.stderr
+    assert "does not compile" not in ended.stderr
+    assert "was removed or unmounted" in ended.stderr
+
+
+def test_a_build_does_not_see_the_variables_of_a_shell(
+    make_project: MakeProject, tmp_path: Path
+) -> None:
+    """Each of these changes or breaks a build that sees it; equal keys must be equal programs."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for tool in ("as", "cc1plus", "ld", "collect2"):
+        (broken / tool).write_text("#!/bin/sh\nexit 9\n", encoding="utf-8")
+        (broken / tool).chmod(0o755)
+    (broken / "cstdint").write_text("#error this is not cstdint\n", encoding="utf-8")
+    (broken / "libstdc++.so").write_text("no library", encoding="utf-8")
+    one, none = str(broken), str(tmp_path / "none")
+    shell = {
+        "AR": "false",
+        "CC": "false",
+        "CCACHE_PREFIX": "false",
+        "CFLAGS": "-O0",
+        "CMAKE_BUILD_TYPE": "Debug",
+        "CMAKE_CXX_COMPILER_LAUNCHER": "false",
+        "CMAKE_GENERATOR": "Unix Makefiles",
+        "CMAKE_TOOLCHAIN_FILE": none,
+        "COMPILER_PATH": one,
+        "CPATH": one,
+        "CPLUS_INCLUDE_PATH": one,
+        "CXX": "false",
+        "CXXFLAGS": "-O0 -fno-inline",
+        "DEPENDENCIES_OUTPUT": f"{one}/written",
+        "GCC_EXEC_PREFIX": f"{none}/",
+        "GLIBC_TUNABLES": "glibc.malloc.check=3",
+        "LDEMULATION": "elf32_x86_64",
+        "LDFLAGS": "-Wl,-z,now",
+        "LD_RUN_PATH": none,
+        "LIBRARY_PATH": one,
+        "NINJA_STATUS": "",
+        "QEMU_CPU": "none",
+        "SOURCE_DATE_EPOCH": "none",
+    }
+    projects = [with_own_results(make_project) for _ in range(2)]
+    plain = build(projects[0], tmp_path / "bin", then="true")
+    seen = build(projects[1], tmp_path / "bin", then="true", **shell)
+
+    assert (plain.rc, seen.rc) == (0, 0), plain.stderr + seen.stderr
+    assert "ignored: " not in plain.stderr
+    assert seen.stderr.count(f"ignored: {', '.join(shell)}: ") == 1
+    found = [path for e in projects for path in e.out.glob("build/*/bin/load_and_run")]
+    assert len(found) == 2
+    assert found[0].read_bytes() == found[1].read_bytes()
+    assert not (broken / "written").exists()

@@ -146,6 +146,13 @@ class Repository:
         imported = self.git("fast-import", "--quiet", stdin=stream)
         assert imported.ok, imported.stderr
 
+    def add_sides(self, base: Mapping[str, str], *sides: Mapping[str, str]) -> None:
+        """Make ``base``, and ``ours`` and ``theirs`` and ``third`` from it."""
+        names = ("ours", "theirs", "third")[: len(sides)]
+        self.add(
+            {"base": ("", base), **{n: ("base", s) for n, s in zip(names, sides, strict=True)}}
+        )
+
     def merge(self, ours: str, *others: str) -> CompletedCommand:
         """Check out a branch, and merge others one by one; return how the last one went."""
         assert self.git("checkout", "-q", "-f", ours).ok
@@ -221,13 +228,7 @@ def test_a_scenario_that_both_traced_again_merges_by_region(
     def texts(regions: set[int]) -> dict[str, str]:
         return files({"net": Model(needs, {"run": frozenset(regions)})})
 
-    repository.add(
-        {
-            "base": ("", texts(base)),
-            "ours": ("base", texts(base | ours)),
-            "theirs": ("base", texts(base | theirs)),
-        }
-    )
+    repository.add_sides(texts(base), texts(base | ours), texts(base | theirs))
 
     assert repository.merge("ours", "theirs").ok
     assert repository.texts() == texts(base | ours | theirs)
@@ -236,14 +237,7 @@ def test_a_scenario_that_both_traced_again_merges_by_region(
 def test_a_queue_of_three_is_the_union_of_all(repository: Repository) -> None:
     base, ours, theirs = draw_pair(7)
     third = join(base, {"zoo": draw_model(random.Random(7), ["default"])})
-    repository.add(
-        {
-            "base": ("", files(base)),
-            "ours": ("base", files(ours)),
-            "theirs": ("base", files(theirs)),
-            "third": ("base", files(third)),
-        }
-    )
+    repository.add_sides(*map(files, (base, ours, theirs, third)))
 
     assert repository.merge("ours", "theirs", "third").ok
     _expect_union(repository.folder, join(join(ours, theirs), third))
@@ -288,13 +282,8 @@ def test_the_same_model_twice_conflicts_in_its_files_alone(repository: Repositor
     """Only a person knows which of the two is meant."""
     base, _, _ = draw_pair(1)
     one, other = (draw_model(random.Random(seed), ["default"]) for seed in (1, 2))
-    repository.add(
-        {
-            "base": ("", files(base)),
-            "ours": ("base", files(join(base, {"new": one}))),
-            "theirs": ("base", files(join(base, {"new": other}))),
-        }
-    )
+    sides = (base, join(base, {"new": one}), join(base, {"new": other}))
+    repository.add_sides(*map(files, sides))
 
     assert repository.merge("ours", "theirs").rc == 1
     conflicts = repository.git("diff", "--name-only", "--diff-filter=U").stdout.split()
@@ -304,13 +293,7 @@ def test_the_same_model_twice_conflicts_in_its_files_alone(repository: Repositor
 def test_a_removed_model_takes_its_files_along(repository: Repository) -> None:
     stays, goes, new = (draw_model(random.Random(seed), ["default"]) for seed in (1, 2, 3))
     base = {"stays": stays, "goes": goes}
-    repository.add(
-        {
-            "base": ("", files(base)),
-            "ours": ("base", files({"stays": stays})),
-            "theirs": ("base", files({**base, "new": new})),
-        }
-    )
+    repository.add_sides(*map(files, (base, {"stays": stays}, {**base, "new": new})))
 
     assert repository.merge("ours", "theirs").ok
     _expect_union(repository.folder, {"stays": stays, "new": new})
@@ -323,6 +306,6 @@ def test_lists_in_one_file_do_conflict(repository: Repository) -> None:
         {"megtrim.yaml": "models:\n" + "".join(f"- name: {name}\n" for name in names)}
         for names in (["a"], ["a", "b"], ["a", "c"])
     )
-    repository.add({"base": ("", base), "ours": ("base", ours), "theirs": ("base", theirs)})
+    repository.add_sides(base, ours, theirs)
 
     assert repository.merge("ours", "theirs").rc == 1

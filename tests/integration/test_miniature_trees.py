@@ -46,25 +46,19 @@ def _script(tree: Path, ndk: Path, *arguments: str, extra: str = "") -> Complete
 
 
 def test_equal_arguments_make_equal_folders(tmp_path: Path) -> None:
+    """A tree says its generation."""
     trees = [
         make_miniature(tmp_path / f"{generation}-{number}", generation)
         for generation in Generation
         for number in (1, 2)
     ]
+    numbers = [MegEngine(e, ProcessRunner(os.environ)).identity().generation for e in trees]
     commits = [_run("git", "-C", str(tree), "rev-parse", "HEAD").stdout for tree in trees]
     first, second = (make_standin_ndk(tmp_path / name) for name in ("ndk-1", "ndk-2"))
 
+    assert numbers == [20190219, 20190219, 20220507, 20220507]
     assert commits[0] == commits[1] != commits[2] == commits[3]
     assert _run("diff", "-r", "--no-dereference", str(first), str(second)).rc == 0
-
-
-@pytest.mark.parametrize(
-    ("generation", "number"), [(Generation.SDK, 20190219), (Generation.LITE, 20220507)]
-)
-def test_the_tree_says_its_generation(tmp_path: Path, generation: Generation, number: int) -> None:
-    tree = make_miniature(tmp_path / "tree", generation)
-
-    assert MegEngine(tree, ProcessRunner(os.environ)).identity().generation == number
 
 
 def test_up_to_1_6_a_release_cannot_profile(tmp_path: Path, ndk: Path) -> None:

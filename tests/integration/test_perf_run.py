@@ -1,38 +1,34 @@
-"""``megtrim perf run`` on the sample engine: rows, verdict, what is up to date, what is cut off."""
+"""``megtrim perf`` on the sample engine: rows, verdict, what is up to date, what is cut off."""
 
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess  # noqa: TID251 - a run is started here to be cut off from outside
 import time
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from integration.conftest import MakeProject
-from support.megtrim_cli import Project
+from support.megtrim_cli import Project, run_megtrim
 
 pytestmark = pytest.mark.chain
 
 MODEL = "tiny-vgg"
 SCENARIO = f"{MODEL}/default@any"
 QUICK = ("--scenario", SCENARIO, "--rounds", "12")
+TERMS = {"other_load": "any", "inconclusive": "warn"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def project(make_project: MakeProject) -> Project:
-    made = make_project(MODEL)
-    made.change(
-        perf={
-            "experiments": ["fast-run-cache", "nchw88"],
-            "threshold": "5%",
-            "other_load": "any",
-            "inconclusive": "warn",
-        }
-    )
-    return made
+    perf = {"experiments": ["fast-run-cache", "nchw88"], "threshold": "5%"}
+    return make_project(MODEL, perf=perf | TERMS)
 
 
 def read_verdict(reported: str) -> dict[str, Any]:
@@ -65,12 +61,8 @@ def test_what_is_configured_is_measured_once(project: Project) -> None:
 
 
 def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject) -> None:
-    project = make_project(MODEL, toolchain="zig")
-    config = project.read()
-    names = ["fast-run-cache", "nchw44", "nchw88"]
-    terms = {"threshold": "50%", "other_load": "any", "inconclusive": "warn"}
-    config["perf"] = {"experiments": names} | terms
-    project.write(config)
+    perf = {"experiments": ["fast-run-cache", "nchw44", "nchw88"], "threshold": "50%"}
+    project = make_project(MODEL, toolchain="zig", perf=perf | TERMS)
 
     refused = project.run("perf run", *QUICK)
     assert refused.rc == 2
@@ -94,7 +86,7 @@ def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject)
 
 def test_an_experiment_is_measured_again_if_that_is_asked(project: Project) -> None:
     words = (*QUICK, "--experiment", "fake-first")
-    assert project.run("perf run", *words).rc == 0
+    project.expect("perf run", *words)
 
     again = project.expect("perf run", *words, "--again")
     assert f"run   perf/{SCENARIO}#fake-first" in again.stderr
@@ -102,11 +94,10 @@ def test_an_experiment_is_measured_again_if_that_is_asked(project: Project) -> N
 
 
 def test_a_program_that_takes_too_long_costs_its_row(project: Project) -> None:
-    config = project.read()
-    config["models"][0]["scenarios"][0] |= {"timeout": "1 s", "args": ["--slow-down", "200000000"]}
-    project.write(config)
-
-    ended = project.run("perf run", *QUICK, "--experiment", "fake-first", "--json")
+    models = project.read()["models"]
+    models[0]["scenarios"][0] |= {"timeout": "1 s", "args": ["--slow-down", "200000000"]}
+    with project.changed(models=models):
+        ended = project.run("perf run", *QUICK, "--experiment", "fake-first", "--json")
 
     assert ended.rc == 1, ended.stderr
     rows = read_verdict(ended.stdout)["performance"]["rows"]
@@ -130,29 +121,35 @@ def test_what_trimming_does_to_speed(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("verb", "words", "said"),
     [
-        (("--experiment", "nchw99"), "there is no experiment 'nchw99'"),
-        (("--scenario", "tiny-vgg/defualt"), "expected one of tiny-vgg/default@any"),
-        (("--rounds", "3"), "12<=x<=400"),
+        ("run", ("--experiment", "nchw99"), "there is no experiment 'nchw99'"),
+        ("run", ("--scenario", "tiny-vgg/defualt"), "expected one of tiny-vgg/default@any"),
+        ("run", ("--rounds", "3"), "12<=x<=400"),
+        ("tune", ("tiny-vgg/defualt",), "did you mean tiny-vgg/default"),
+        ("tune", (f"{MODEL}/default", "--budget", "soon"), "expected a duration such as"),
+        (
+            "tune",
+            (f"{MODEL}/default", "--write", "--name", "tuned"),
+            "has a scenario tuned already",
+        ),
     ],
 )
 def test_what_cannot_be_measured_is_refused(
-    project: Project, words: tuple[str, ...], said: str
+    project: Project, verb: str, words: tuple[str, ...], said: str
 ) -> None:
-    refused = project.run("perf run", *words)
+    refused = project.run(f"perf {verb}", *words)
 
     assert refused.rc == 2
     assert said in refused.stderr
 
 
-def test_a_run_that_was_cut_off_continues(project: Project, tmp_path: Path) -> None:
-    assert project.run("perf run", *QUICK, "--experiment", "baseline").rc == 0
+def test_a_run_that_was_cut_off_continues(make_project: MakeProject, tmp_path: Path) -> None:
+    # Never clear: it goes on until it is cut off.
+    project = make_project(MODEL, perf={"threshold": "5%", "floor": "1000 s"} | TERMS)
+    project.expect("perf run", *QUICK, "--experiment", "baseline")
     runs = project.out / "runs"
     words = ("--scenario", SCENARIO, "--experiment", "record-1", "--rounds", "400")
-    config = project.read()
-    config["perf"]["floor"] = "1000 s"  # never clear: it goes on until it is cut off
-    project.write(config)
     log = tmp_path / "log"
     with log.open("wb") as stream:
         running = subprocess.Popen(
@@ -175,3 +172,33 @@ def test_a_run_that_was_cut_off_continues(project: Project, tmp_path: Path) -> N
     assert re.search(r"round 12 of 400, ratio [0-9.]+ so far, at most [0-9]+ (s|min)", said)
     resumed = project.expect("perf run", *QUICK, "--experiment", "record-1")
     assert f"ok    perf/{SCENARIO}#baseline" in resumed.stderr
+
+
+def test_the_winner_becomes_a_scenario(make_project: MakeProject) -> None:
+    """The path is printed, the file keeps its lines, and the scenario is planned like any other.
+
+    Which flags win depends on the machine: a search for algorithms finds a quarter of the time.
+    """
+    project = make_project(MODEL, perf={"other_load": "any"})
+    project.config.write_text(f"# what we ship\n{project.config.read_text('utf-8')}", "utf-8")
+    before = project.config.read_text("utf-8").splitlines()
+    words = ("--budget", "30 s", "--write", "--name", "fastest", "--json")
+    done = project.expect("perf tune", f"{MODEL}/default", *words)
+    found = json.loads(done.stdout)
+    last = found["heats"][-1]
+    assert found["winner"] == last["experiment"]
+    assert last["ratio"]["upper"] < 1
+
+    after = project.config.read_text("utf-8").splitlines()
+    changes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    assert {kind for kind, *_ in changes} == {"equal", "insert"}
+    scenario = yaml.safe_load("\n".join(after))["models"][0]["scenarios"][-1]
+    assert scenario == found["yaml"]
+    assert scenario["name"] == "fastest"
+    cached = "cache" in found["winner"]
+    assert ("algo_cache" in scenario) == cached
+    assert not cached or (project.folder / scenario["algo_cache"]).stat().st_size > 0
+    assert "tiny-vgg/fastest@any" in project.run("plan").stdout
+    assert f"verify it with megtrim trim --config {project.config.name}" in done.stderr
+    typed = done.stderr.partition("verify it with megtrim ")[2].splitlines()[0]
+    assert run_megtrim(*shlex.split(typed), cwd=project.folder).rc == 0

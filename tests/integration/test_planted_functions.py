@@ -96,8 +96,8 @@ def reported(session: Session) -> str:
     return "\n".join([*(str(failure) for failure in session.results.failed.values()), *wrong])
 
 
-def _project(make_project: MakeProject, name: str, **trim: str) -> Project:
-    project = make_project(MODEL, name=name)
+def _project(make_project: MakeProject, **trim: str) -> Project:
+    project = make_project(MODEL)
     config = project.read()
     config["trim"] |= {"level": "function", **trim}
     if trim.get("base") == "plain":
@@ -114,9 +114,9 @@ def _traced(project: Project) -> KeepSet:
     return read_folder(project.folder / "megtrim/keepset")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def shop(make_project: MakeProject) -> Shop:
-    project = _project(make_project, "shop")
+    project = _project(make_project)
     return Shop(project=project, traced=_traced(project))
 
 
@@ -258,7 +258,7 @@ def test_a_list_that_is_not_of_this_link_or_shrank_is_refused(
     """By its identity, by what is missing, or by the run that fails; with a message each time."""
     (record,) = shop.traced.scenarios
     names = record.functions
-    (foreign,) = _traced(_project(make_project, "plain", base="plain")).scenarios
+    (foreign,) = _traced(_project(make_project, base="plain")).scenarios
     stale = replace(shop.traced, scenarios=(replace(record, id=f"{MODEL}/older@any"),))
     plants = {
         "another link": (shop.with_functions(names, link_sha256="0" * 64), "on another link"),

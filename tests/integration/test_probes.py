@@ -1,6 +1,8 @@
 """Probed twins of a small program, made by real compilers and linkers, and run."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,15 +38,8 @@ RAN = {
 }
 """Argument of the program, and which functions it runs then."""
 STARTS = (
-    "alias_",
-    "always_",
-    "never_",
-    "threads_",
-    "signals_",
-    "fork_",
-    "crash_",
-    "trap_",
-    "share_",
+    *("alias_", "always_", "never_", "threads_", "signals_", "fork_"),
+    *("crash_", "trap_", "share_"),
 )
 NOT_AT_EXIT = {"crash", "trap"}
 
@@ -79,14 +74,19 @@ class Twins:
         return function_list(self.observables, names).names
 
 
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Twins]:
+    return cache(lambda kind: _twins(kind, tmp_path_factory.mktemp(kind)))
+
+
 @pytest.fixture(scope="module", params=KINDS)
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Twins:
-    return _twins(request.param, tmp_path_factory.mktemp(request.param))
+def made(request: pytest.FixtureRequest, make: Callable[[str], Twins]) -> Twins:
+    return make(request.param)
 
 
 @pytest.fixture
-def on_host(tmp_path: Path) -> Twins:
-    return _twins("host", tmp_path)
+def on_host(make: Callable[[str], Twins]) -> Twins:
+    return make("host")
 
 
 def _twins(kind: str, root: Path) -> Twins:
@@ -158,6 +158,7 @@ def _refused(ended: CompletedCommand) -> str | None:
 @pytest.mark.chain
 def test_a_twin_that_cannot_record_says_so(on_host: Twins) -> None:
     record = on_host.record
+    record.unlink(missing_ok=True)
     assert _refused(on_host.at.run(on_host.twin)) == "MEGTRIM_FUNCTIONS names no file"
     assert _refused(on_host.at.run(on_host.twin, MEGTRIM_FUNCTIONS="no/such/folder")) == (
         "the file that MEGTRIM_FUNCTIONS names cannot be opened"

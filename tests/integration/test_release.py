@@ -1,7 +1,8 @@
-"""A release of the sample engine: what people do with it, and whether two are equal."""
+"""A release of the sample engine: what people do with it, and whether two are equal; the wheel."""
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,15 +11,14 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.sample_builds import build_consumer, run
-from support.megtrim_cli import ARGV, Project
+from megtrim.util.process import Command, ProcessRunner
+from support.megtrim_cli import ARGV, ROOT, Project
 
 pytestmark = pytest.mark.chain
 
 
-def team(make_project: MakeProject, name: str) -> Project:
-    project = make_project("tiny-mobile", name=name)
-    project.change(artifacts=["load_and_run", "libsample_engine.so"])
-    return project
+def team(make_project: MakeProject) -> Project:
+    return make_project("tiny-mobile", artifacts=["load_and_run", "libsample_engine.so"])
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def test_a_consumer_links_and_runs_what_was_exported(
     make_project: MakeProject, tmp_path: Path
 ) -> None:
     """By ``find_package`` alone, with outputs like those of the whole engine's program."""
-    project = team(make_project, "exported")
+    project = team(make_project)
     project.expect("export", str(tmp_path / "made"))
     shutil.move(tmp_path / "made", tmp_path / "trimmed")
     program = build_consumer(tmp_path / "trimmed", tmp_path / "consumer")
@@ -53,9 +53,8 @@ def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> No
 
     By the committed keep set, as releases are.
     """
-    first, second = team(make_project, "first"), team(make_project, "second")
-    traced = first.run("trim", "--accept")
-    assert traced.rc == 0, traced.stderr
+    first, second = team(make_project), team(make_project)
+    first.expect("trim", "--accept")
     shutil.copytree(first.folder / "megtrim/keepset", second.folder / "megtrim/keepset")
     second.out = tmp_path / "longer" / "way" / "to-its-results"
     elsewhere = {"LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Tokyo"}
@@ -69,14 +68,13 @@ def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> No
 
     assert read(tmp_path / "one") == read(tmp_path / "two")
     # Where it can be built, it can be built again, and run.
-    again = second.run("release verify", str(tmp_path / "one"), "--rebuild")
-    assert again.rc == 0, again.stderr
+    again = second.expect("release verify", str(tmp_path / "one"), "--rebuild")
     assert "files have the same bytes" in again.stdout
     assert [*(second.out / "rebuilt/reduce").iterdir()]  # not what the first build left
 
 
 def test_what_is_built_otherwise_is_named(make_project: MakeProject, tmp_path: Path) -> None:
-    project = team(make_project, "changed")
+    project = team(make_project)
     project.expect("release build", str(tmp_path / "release"))
     source = project.folder / "engine/src/load_and_run/main.cpp"
     source.write_text(
@@ -94,3 +92,20 @@ def read(folder: Path) -> dict[str, tuple[int, bytes]]:
         for each in sorted(folder.rglob("*"))
         if each.is_file()
     }
+
+
+def test_the_wheel_trims_without_a_checkout(tmp_path: Path) -> None:
+    """Built, installed, checked for its libraries; then the demo, ``init`` and ``trim``."""
+
+    def release(*argv: str) -> str:
+        script = (sys.executable, str(ROOT / "scripts/kit_release.py"), *argv)
+        command = Command(argv=script, timeout_s=900, cwd=tmp_path, merge_stderr=True)
+        done = ProcessRunner(os.environ).run(command)
+        assert done.ok, done.stdout
+        return done.stdout
+
+    release("build", "dist", "--python", sys.executable)
+    said = release("try", "dist", "--libraries", sys.executable)
+    assert said.endswith("installed, checked, ran the demo, and trimmed a model\n")
+    assert said.count("verdict: pass") == 2
+    assert "4 of 4 scenarios verified" in said

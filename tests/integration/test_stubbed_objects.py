@@ -7,14 +7,13 @@ import pytest
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
-from megtrim.build import toolchains
+from integration.links import KINDS, TRAPPED, Lease, lease
 from megtrim.build.engines.link import invocation, relink
 from megtrim.build.engines.link.invocation import LinkCommand, LinkEnvironment
 from megtrim.build_spec import LinkSpec, StubForm, Toolchain
-from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import FunctionTable, read_table
 from megtrim.functions import local_functions
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from unit.build.engines.support import bench, write
 
 SOURCES = {
@@ -82,30 +81,25 @@ NEVER = (
 )
 NAMES = tuple(sorted(("_Z5otheri", "_Z5twiceIiET_S0_", *NEVER)))
 SAID = "0 33 7\n"
-TRAPPED = {"aarch64": 128 + 5, "x86_64": 128 + 4}
 TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
 
-KINDS = (
-    pytest.param("host", marks=pytest.mark.chain),
-    pytest.param("zig", marks=pytest.mark.chain),
-    pytest.param("clang-linux-arm64", marks=pytest.mark.clang),
-)
 COMPILE = ("-O2", "-fPIC", "-ffunction-sections", "-fdata-sections", "-fno-sanitize=all")
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Place:
     """A toolchain, and a folder of sources."""
 
-    root: Path
-    toolchain: Toolchain
-    processes: ProcessRunner
+    at: Lease
     count: int = 0
 
-    def run(self, *argv: str, rc: int | None = 0, timeout_s: float = 240) -> CompletedCommand:
-        outcome = self.processes.run(Command(argv=argv, timeout_s=timeout_s, cwd=self.root))
-        assert rc in (None, outcome.rc), outcome.stdout + outcome.stderr
-        return outcome
+    @property
+    def toolchain(self) -> Toolchain:
+        return self.at.toolchain
+
+    def run(self, *argv: str) -> None:
+        done = self.at.processes.run(Command(argv=argv, timeout_s=240, cwd=self.at.root))
+        assert done.ok, done.stdout + done.stderr
 
     def compiled(self, *more: str, sources: Iterable[str] = SOURCES) -> None:
         """Compile the sources, and put all but the program's own into an archive."""
@@ -115,7 +109,7 @@ class Place:
                 compiler = (*self.toolchain.cxx_compiler, *self.toolchain.compile_flags)
                 self.run(*compiler, *COMPILE, *more, "-c", name, "-o", f"{name}.o")
                 objects.append(f"{name}.o")
-        (self.root / "lib").mkdir(exist_ok=True)
+        (self.at.root / "lib").mkdir(exist_ok=True)
         objects.remove("main.cpp.o")
         self.run(self.toolchain.archiver or "ar", "rcs", "lib/libparts.a", *objects)
 
@@ -131,31 +125,25 @@ class Place:
         call = invocation.find(command, spec.target, link_env)
         argv = relink.copy_inputs(call.argv, link_env, spec)
         self.run(*argv, "-o", f"program-{self.count}")
-        return self.root / f"program-{self.count}"
+        return self.at.root / f"program-{self.count}"
 
     def bench(self, scratch: str) -> LinkEnvironment:
         """Return where links are made; what they need goes into a folder of its own."""
-        return replace(bench(self.root, self.root / scratch, self.toolchain), build=self.root)
+        root = self.at.root
+        return replace(bench(root, root / scratch, self.toolchain), build=root)
 
-    def started(self, program: Path, *arguments: str) -> CompletedCommand:
-        """Run a program, under qemu where it is another machine's."""
-        sysroot = ("-L", str(self.toolchain.sysroot)) if self.toolchain.sysroot else ()
-        native = self.toolchain.machine == os.uname().machine
-        emulator = () if native else ("qemu-aarch64-static", *sysroot)
-        return self.run(*emulator, str(program), *arguments, rc=None, timeout_s=20)
+
+def make_place(kind: str, root: Path, *flags: str, **more: str) -> Place:
+    """Write sources and compile them; ``more``: other texts than ``SOURCES`` have."""
+    texts = SOURCES | {f"{name}.cpp": text for name, text in more.items()}
+    made = Place(lease(kind, root, write(root, texts)))
+    made.compiled(*flags, sources=texts)
+    return made
 
 
 @pytest.fixture(params=KINDS, scope="module")
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
-    kind = str(request.param)
-    processes = ProcessRunner(os.environ)
-    made = Place(
-        root=write(tmp_path_factory.mktemp(kind), SOURCES),
-        toolchain=toolchains.KINDS[kind](ToolchainConfig(kind=kind), processes),
-        processes=processes,
-    )
-    made.compiled()
-    return made
+    return make_place(request.param, tmp_path_factory.mktemp(request.param))
 
 
 def make_spec(
@@ -186,14 +174,14 @@ def test_what_never_ran_is_a_trap(place: Place) -> None:
     assert {after[name] for name in NEVER} == {TRAP_BYTES[place.toolchain.machine]}
     assert after["_ZL7throweri"] == before["_ZL7throweri"] > 16
     assert entries(program) <= entries(whole) - len(NEVER)
-    assert place.started(program).stdout == place.started(whole).stdout == SAID
-    assert place.started(program, "5").stdout.startswith("99 ")
+    assert place.at.run(program).stdout == place.at.run(whole).stdout == SAID
+    assert place.at.run(program, "5").stdout.startswith("99 ")
 
 
 @pytest.mark.parametrize("asked", ["1", "3", "9", "2"])
 def test_it_traps_where_it_would_have_run(place: Place, asked: str) -> None:
     program = place.linked(spec=make_spec(*NAMES))
-    assert place.started(program, asked).rc == TRAPPED[place.toolchain.machine]
+    assert place.at.run(program, asked).rc == TRAPPED[place.toolchain.machine]
 
 
 @pytest.mark.parametrize(
@@ -207,16 +195,16 @@ def test_it_traps_where_it_would_have_run(place: Place, asked: str) -> None:
 )
 def test_it_reports_its_number_where_it_would_have_run(place: Place, asked: str, name: str) -> None:
     program = place.linked(spec=make_spec(*NAMES, form=StubForm.REPORTING))
-    outcome = place.started(program, asked)
+    outcome = place.at.run(program, asked)
 
     assert outcome.rc == TRAPPED[place.toolchain.machine]
     assert outcome.stderr.startswith(f"megtrim: function #{NAMES.index(name)} is not kept\n")
-    assert place.started(program).stdout == SAID
+    assert place.at.run(program).stdout == SAID
 
 
 def test_the_inputs_stay_as_they_are(place: Place) -> None:
     """Only copies are edited, which bear the same names: linkers know archives by them."""
-    files = [place.root / name for name in ("main.cpp.o", "lib/libparts.a")]
+    files = [place.at.root / name for name in ("main.cpp.o", "lib/libparts.a")]
     before = [each.read_bytes() for each in files]
     argv = ("ld", "main.cpp.o", "-Llib", "-lparts", "-lc", "main.cpp.o")
     made = relink.copy_inputs(argv, place.bench("copied"), make_spec(*NAMES))
@@ -227,21 +215,18 @@ def test_the_inputs_stay_as_they_are(place: Place) -> None:
     assert Path(made[3]).stat().st_size == files[1].stat().st_size
 
 
-def test_without_exceptions_there_is_nothing_to_unwind(place: Place, tmp_path: Path) -> None:
-    sources = {
-        **SOURCES,
-        "part.cpp": '#include "parts.h"\nint steps(int n) { return n; } int caught(int) '
-        "{ return 33; }\nstruct P : Part { int value(int) const override { return 7; } };\n"
-        "static P p; const Part* chosen(int) { return &p; }\n",
-    }  # fmt: skip
-    other = Place(
-        root=write(tmp_path, sources), toolchain=place.toolchain, processes=place.processes,
-    )  # fmt: skip
-    other.compiled("-fasynchronous-unwind-tables", sources=sources)
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_exceptions_there_is_nothing_to_unwind(kind: str, tmp_path: Path) -> None:
+    part = (
+        '#include "parts.h"\nint steps(int n) { return n; } int caught(int) { return 33; }\n'
+        "struct P : Part { int value(int) const override { return 7; } };\n"
+        "static P p; const Part* chosen(int) { return &p; }\n"
+    )
+    other = make_place(kind, tmp_path, "-fasynchronous-unwind-tables", part=part)
     whole = other.linked(spec=make_spec())
     program = other.linked(spec=make_spec(unwind_tables=False))
 
-    assert other.started(program).stdout == "0 33 7\n"
+    assert other.at.run(program).stdout == "0 33 7\n"
     assert entries(whole) - entries(program) >= 5
     assert sizes(read_table(program)) == sizes(read_table(whole))
 
@@ -268,13 +253,7 @@ int split(int value) {
 @pytest.mark.chain
 def test_a_cold_half_is_no_function(tmp_path: Path) -> None:
     """GCC has the hot half jump into its midst, and back: it stays while the other one does."""
-    place = Place(
-        root=write(tmp_path, HALVES),
-        toolchain=toolchains.KINDS["host"](
-            ToolchainConfig(kind="host"), processes := ProcessRunner(os.environ)
-        ),
-        processes=processes,
-    )
+    place = Place(lease("host", tmp_path, write(tmp_path, HALVES)))
     place.compiled(sources=HALVES)
     whole = place.linked(spec=make_spec())
     half = place.linked(spec=make_spec("_Z5spliti.cold"))
@@ -283,10 +262,10 @@ def test_a_cold_half_is_no_function(tmp_path: Path) -> None:
 
     assert before > 4
     assert sizes(read_table(half))["_Z5spliti.cold"] == before
-    assert place.started(half, "3000").stdout == "rare 3000\nrare 1001\n1001\n"
+    assert place.at.run(half, "3000").stdout == "rare 3000\nrare 1001\n1001\n"
     assert sizes(read_table(none))["_Z5spliti"] == 2
     assert "_Z5spliti.cold" not in sizes(read_table(none))
-    assert place.started(none, "1").rc == TRAPPED["x86_64"]
+    assert place.at.run(none, "1").rc == TRAPPED["x86_64"]
 
 
 @pytest.mark.chain

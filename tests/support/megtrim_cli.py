@@ -10,7 +10,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -74,6 +75,15 @@ class Project:
 
     def change(self, **keys: Any) -> None:
         self.write(self.read() | keys)
+
+    @contextmanager
+    def changed(self, **keys: Any) -> Iterator[None]:
+        before = self.read()
+        self.change(**keys)
+        try:
+            yield
+        finally:
+            self.write(before)
 
     def argv(self, verb: str, *arguments: str) -> tuple[str, ...]:
         where = ("--config", str(self.config), "--out", str(self.out))

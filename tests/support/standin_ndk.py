@@ -6,12 +6,10 @@ The folder holds links to Debian's programs and no path of its own, so equal arg
 equal folders, and one that was copied into an image works there.
 """
 
-import argparse
 from pathlib import Path
 
-REVISION = "21.4.7075529"
+_REVISION = "21.4.7075529"
 """What a real r21e says of itself."""
-
 _LLVM = "14"
 _HOST_TAG = "linux-x86_64"
 _TOOLS = (
@@ -20,14 +18,12 @@ _TOOLS = (
 )
 _TOOLCHAIN_FILE = Path(__file__).parent / "standin.toolchain.cmake"
 
-PACKAGES = ("clang-14", "lld-14", "llvm-14", "g++-aarch64-linux-gnu")
 
-
-def make_standin_ndk(folder: Path, *, revision: str = REVISION) -> Path:
+def make_standin_ndk(folder: Path) -> Path:
     _write(
         folder / "source.properties",
         f"Pkg.Desc = Android NDK stand-in (tests of megtrim; Debian clang {_LLVM}, glibc)\n"
-        f"Pkg.Revision = {revision}\n",
+        f"Pkg.Revision = {_REVISION}\n",
     )
     _write(folder / "meta/platforms.json", '{"min": 16, "max": 30, "aliases": {}}\n')
     _write(
@@ -43,11 +39,3 @@ def make_standin_ndk(folder: Path, *, revision: str = REVISION) -> Path:
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Lay out a stand-in for the Android NDK.")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--revision", default=REVISION)
-    given = parser.parse_args()
-    make_standin_ndk(given.folder, revision=given.revision)

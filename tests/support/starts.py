@@ -1,11 +1,13 @@
-"""How often each lane starts what costs it its time: counted in the run, and held.
+"""What a run of the tests must not do: change the checkout, or start more than is held.
 
+How often each lane starts what costs it its time is counted in the run, and held:
 tests/walls/weight.toml holds what a lane starts where it runs alone; a run of several shares
 builds, and needs fewer. Machines differ by twice and more: seconds are not held.
 """
 
 import os
 import runpy
+import shutil
 import tempfile
 import tomllib
 from collections import Counter
@@ -14,11 +16,19 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.util.process import Command, ProcessRunner
 from support.tally.sitecustomize import STARTS, VARIABLE
 from support.weight import HELD
 
 TALLY = Path(__file__).parent / "tally"
 _ROOT = "FOLDER_OF_TALLIES"
+_CHECKOUT = Path(__file__).parents[2]
+_BEFORE = pytest.StashKey[frozenset[str] | None]()
+_CACHES = (
+    *("__pycache__/", ".hypothesis/", ".import_linter_cache/"),
+    *(".mypy_cache/", ".pytest_cache/", ".ruff_cache/"),
+)
+"""What Python and the checkers keep next to what they read; ignored by git."""
 
 
 def begin_counting(config: pytest.Config) -> None:
@@ -27,6 +37,7 @@ def begin_counting(config: pytest.Config) -> None:
         return
     folder = tempfile.TemporaryDirectory(prefix="starts-")
     config.add_cleanup(folder.cleanup)
+    config.stash[_BEFORE] = _state()
     os.environ[_ROOT] = folder.name
     runpy.run_path(str(TALLY / "sitecustomize.py"), run_name="sitecustomize")
     path = os.environ.get("PYTHONPATH")
@@ -70,13 +81,6 @@ def find_excess(
     ]
 
 
-def fail_above_held(session: pytest.Session) -> None:
-    if hasattr(session.config, "workerinput"):
-        return
-    if excess := find_excess(read_starts(), read_held()):
-        report_failure(session, "what tests start", "\n".join(excess))
-
-
 def report_failure(session: pytest.Session, subject: str, text: str) -> None:
     report = pytest.TestReport(
         nodeid=subject,
@@ -89,3 +93,24 @@ def report_failure(session: pytest.Session, subject: str, text: str) -> None:
     session.config.hook.pytest_runtest_logreport(report=report)
     if session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _state() -> frozenset[str] | None:
+    """Return what git says of the checkout, or None where there is no git or no repository."""
+    if shutil.which("git") is None:
+        return None
+    argv = ("git", "--no-optional-locks", "status", "--porcelain", "--ignored")
+    reported = ProcessRunner(os.environ).run(Command(argv=argv, cwd=_CHECKOUT, timeout_s=60))
+    lines = frozenset(line for line in reported.stdout.splitlines() if not line.endswith(_CACHES))
+    return lines if reported.ok else None
+
+
+def fail_excess(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):
+        return
+    if excess := find_excess(read_starts(), read_held()):
+        report_failure(session, "what tests start", "\n".join(excess))
+    before = session.config.stash.get(_BEFORE, None)
+    if before is not None and (changed := sorted((_state() or before) ^ before)):
+        said = "\n".join(("changed while the tests ran:", *changed))
+        report_failure(session, "the checkout", said)

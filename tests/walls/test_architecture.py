@@ -259,17 +259,6 @@ def test_exit_statuses_are_unique() -> None:
     assert sorted(codes) == [1, 2, 3, 130]
 
 
-def test_the_worst_exit_status_follows_the_documented_order() -> None:
-    """130, 70, 2, 1, 3, then 0: the first that occurred."""
-    assert errors.worst_exit_code([0, 3, 1]) == 1
-    assert errors.worst_exit_code([3, 1, 2]) == 2
-    assert errors.worst_exit_code([2, 70]) == 70
-    assert errors.worst_exit_code([70, 130, 0]) == 130
-    assert errors.worst_exit_code([0, 3]) == 3
-    assert errors.worst_exit_code([0, 0]) == 0
-    assert errors.worst_exit_code([]) == 0
-
-
 def lint_imports(root: Path) -> CompletedCommand:
     linter = str(Path(sys.executable).parent / "lint-imports")
     # Wide, or the name of a contract is broken into two lines.

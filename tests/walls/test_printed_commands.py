@@ -1,3 +1,5 @@
+"""What the code prints: commands that are taken as they stand, and errors that have a code."""
+
 import ast
 import re
 from collections.abc import Iterator
@@ -8,9 +10,10 @@ import pytest
 
 from conftest import LANES
 from megtrim.chain.graph import Stage
+from megtrim.cli.error_codes import describe_code, find_code, list_codes
 from megtrim.cli.main import main
 from megtrim.perf.outcomes import show_again
-from megtrim.util.errors import ACCEPT, InputError
+from megtrim.util.errors import ACCEPT, InputError, MegtrimError
 from support.pages import BLOCKS, ROOT, Block, blocks_of, find_refusal
 from unit.checks.test_invocation import EVERYTHING
 
@@ -187,3 +190,93 @@ def test_a_block_is_what_a_reader_types() -> None:
 def test_there_is_something_behind_this_wall() -> None:
     assert {block.lane for block in BLOCKS} == {"", *LANES_WITH_A_FOLDER}
     assert set(LANES_WITH_A_FOLDER) < set(LANES)
+
+
+def list_kinds() -> set[str]:
+    kinds = {kind.__name__ for kind in MegtrimError.__subclasses__()}
+    classes = [
+        node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+    ]
+    while more := {
+        each.name
+        for each in classes
+        if each.name not in kinds
+        and any(isinstance(base, ast.Name) and base.id in kinds for base in each.bases)
+    }:
+        kinds |= more
+    return kinds
+
+
+KINDS = list_kinds()
+
+
+def find_messages(tree: ast.Module, kinds: set[str]) -> Iterator[str]:
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        named: dict[str, list[str]] = {}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                named.setdefault(node.targets[0].id, []).append(read_text(node.value))
+        for node in ast.walk(function):
+            made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if made and node.func.id in kinds:  # type: ignore[attr-defined]
+                for argument in node.args:  # type: ignore[attr-defined]
+                    own = named.get(argument.id, []) if isinstance(argument, ast.Name) else []
+                    yield from (each for each in (read_text(argument), *own) if each != GAP)
+
+
+MESSAGES_PAGE = (ROOT / "docs/how-to/find-a-message.md").read_text(encoding="utf-8")
+MESSAGES = sorted(
+    {
+        message
+        for tree in TREES.values()
+        for message in find_messages(tree, KINDS)
+        if len(re.findall(r"[a-z]{2,}", message)) > 1
+    }
+)
+"""Those with words of megtrim's own: others only pass on what a tool said."""
+
+
+def test_there_are_many_messages() -> None:
+    """A collector that finds nothing would pass what follows."""
+    assert len(MESSAGES) > 400
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_message_has_a_code(message: str) -> None:
+    assert find_code(message)
+
+
+def test_words_are_of_a_message() -> None:
+    entries = [words for all_words, _ in list_codes().values() for words in all_words]
+    patterns = {words: ".*".join(map(re.escape, words.split(GAP))) for words in entries}
+
+    assert [
+        words
+        for words in entries
+        if not any(re.search(patterns[words], message, re.DOTALL) for message in MESSAGES)
+    ] == []
+    assert len(entries) == len(patterns)
+
+
+def test_a_code_is_used_once() -> None:
+    codes = re.findall(r"^\| (MT.*?) \|", MESSAGES_PAGE, re.MULTILINE)
+
+    assert sorted(codes) == sorted(list_codes())
+    assert len(codes) <= 150
+
+
+def test_a_message_without_a_code_is_seen() -> None:
+    assert find_code("the moon is full") == ""
+
+
+def test_the_longest_words_decide() -> None:
+    assert find_code("megtrim.yaml:3: found 7, expected text") == "MT0101"
+    assert find_code("m.mge: not a .mge model: it begins with: x") == "MT0203"
+
+
+def test_a_code_says_what_to_do() -> None:
+    assert describe_code("MT0201") == "`git lfs pull`."
+    assert "(docs/how-to/trim-functions.md)" in describe_code("MT0103")
+    assert describe_code("MT9999") == ""
