@@ -61,7 +61,7 @@ LONGEST = (
     "integration/devices/test_recorders_on_a_phone.py",
     "act/test_virtual_phone.py",
     "integration/devices/test_devices_cli.py",
-    "integration/test_size_flags.py",
+    "integration/test_functions.py",
     "integration/test_stubbed_objects.py",
 )
 """Files that take two to ten minutes, the longest first."""

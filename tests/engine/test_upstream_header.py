@@ -28,8 +28,8 @@ from support.upstream import (
 
 pytestmark = pytest.mark.engine
 
-PAIRS = tuple(product(TRACES, JSONS))
-"""Each trace with each JSON, also with another model's."""
+ALL = CASES | {" ".join(pair): pair for pair in product(TRACES, JSONS)}
+"""Each trace also with each JSON, that of another model too."""
 
 
 @pytest.fixture(scope="module", params=["newer", "older"])
@@ -47,16 +47,15 @@ def generator(
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ALL)
 def test_both_generators_enable_the_same(case: str, generator: Generator, tmp_path: Path) -> None:
     """Regions, operators, data types, modes and hashes are equal, in both layouts of ours."""
-    _compare(generator, CASES[case], tmp_path)
-
-
-@pytest.mark.parametrize("pair", PAIRS, ids=" ".join)
-def test_a_trace_and_any_json(pair: tuple[str, str], generator: Generator, tmp_path: Path) -> None:
-    """A JSON of another model than the trace's is joined by the same rules."""
-    _compare(generator, pair, tmp_path)
+    theirs = enabled(generator.header(ALL[case], tmp_path))
+    keep = keep_set(generator.generation, ALL[case])
+    for layout in Layout:
+        rendered = render(keep, layout=layout, elemwise_modes=generator.modes(tmp_path))
+        ours = enabled(*(text for _, text in rendered.files))
+        assert ours == theirs
 
 
 def test_the_recorded_facts_are_this_generators(generator: Generator, tmp_path: Path) -> None:
@@ -67,12 +66,3 @@ def test_the_recorded_facts_are_this_generators(generator: Generator, tmp_path: 
     for case in ("merged all", "merged json", "merged android"):
         found = facts(enabled(generator.header(CASES[case], tmp_path)))
         assert found == recorded["headers"][case]
-
-
-def _compare(generator: Generator, names: tuple[str, ...], folder: Path) -> None:
-    theirs = enabled(generator.header(names, folder))
-    keep = keep_set(generator.generation, names)
-    for layout in Layout:
-        rendered = render(keep, layout=layout, elemwise_modes=generator.modes(folder))
-        ours = enabled(*(text for _, text in rendered.files))
-        assert ours == theirs

@@ -56,7 +56,8 @@ def build_c_consumer_for_arm64(release: Path, folder: Path) -> Path:
     folder.mkdir()
     toolchain = folder / "arm64.cmake"
     toolchain.write_text(_ARM64, encoding="utf-8")
-    _build(_IN_C, release, folder / "build", f"-DCMAKE_TOOLCHAIN_FILE={toolchain}")
+    settings = {"CMAKE_PREFIX_PATH": str(release), "CMAKE_TOOLCHAIN_FILE": str(toolchain)}
+    compile_project(_IN_C, folder / "build", settings)
     return folder / "build/sample-in-c"
 
 
@@ -64,19 +65,5 @@ def build_consumer(release: Path, folder: Path) -> Path:
     folder.mkdir()
     (folder / "CMakeLists.txt").write_text(_LISTS, encoding="utf-8")
     shutil.copy(ROOT / "examples/applications/sample-classify/main.cpp", folder)
-    _build(folder, release, folder / "build")
+    compile_project(folder, folder / "build", {"CMAKE_PREFIX_PATH": str(release)})
     return folder / "build" / "consumer"
-
-
-def _build(source: Path, release: Path, build: Path, *options: str) -> None:
-    processes = ProcessRunner(os.environ)
-    cmake, ninja = processes.build_tool("cmake"), processes.build_tool("ninja")
-    configured = run(
-        *(cmake, "-G", "Ninja", "-S", str(source), "-B", str(build)),
-        f"-DCMAKE_MAKE_PROGRAM={ninja}",
-        f"-DCMAKE_PREFIX_PATH={release}",
-        *options,
-    )
-    assert configured.ok, configured.stdout + configured.stderr
-    compiled = run(ninja, "-C", str(build))
-    assert compiled.ok, compiled.stdout + compiled.stderr

@@ -6,7 +6,6 @@ One project has all of them and shares its builds, so the tests cost three build
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -64,16 +63,12 @@ def project(make_project: MakeProject) -> Project:
     return made
 
 
-def sizes(verdict: dict[str, Any]) -> dict[str, dict[str, int]]:
-    return {
+def test_three_ways_in(project: Project) -> None:
+    verdict = project.verdict()
+    found = {
         artifact["name"]: {row["variant"]: row["size_bytes"] for row in artifact["sizes"]}
         for artifact in verdict["artifacts"]
     }
-
-
-def test_three_ways_in(project: Project) -> None:
-    verdict = project.verdict()
-    found = sizes(verdict)
 
     assert [each["status"] for each in verdict["scenarios"]] == ["pass"] * 3
     assert {

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,14 @@ import pytest
 
 from integration.conftest import MakeProject
 from megtrim.elf.layout import parse_build_id
+from megtrim.github.baselines import Base
 from megtrim.regions.keepset_files import find_files
+from megtrim.size.baseline import dump_sizes, load_sizes
+from megtrim.size.budgets import Baseline
+from megtrim.size.growth.inputs import ORDERS, Cause
 from megtrim.util.process import CompletedCommand
-from support.megtrim_cli import KeepFolder, Project
+from megtrim.util.strict_json import dump
+from support.megtrim_cli import SAMPLE, KeepFolder, Project
 
 pytestmark = [pytest.mark.chain]
 
@@ -427,3 +433,37 @@ def test_one_command_trims_for_two_toolchains(tmp_path: Path) -> None:
     rows = ended.stdout.rstrip().splitlines()[-2:]
     assert [row.split()[-1] for row in rows] == ["pass", "fail"]
     assert "  run   build" not in ended.stderr
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_plain_and_reduced_of_a_merge_base_are_built_from_what_is_committed(
+    tmp_path: Path, shared_out: Path, quick: bool
+) -> None:
+    """A quick baseline needs no keep set."""
+    project = Project(shutil.copytree(SAMPLE, tmp_path / "base"))
+    project.out, project.env = shared_out, {"GITHUB_OUTPUT": str(tmp_path / "outputs")}
+    budgets = [{"artifact": "load_and_run", "max": "1 KiB"}]
+    project.change(toolchain={"kind": "host"}, budgets=budgets)
+    if quick:
+        project.change(models=project.read()["models"][:1])
+        _keep_set(project).remove()
+    left = shared_out / "baseline"
+    left.mkdir(exist_ok=True)
+    base = Base(sha="1a2b3c4d5e6f" + "0" * 28, branch="main", what="the merge base")
+    (left / "wanted.json").write_text(dump(base), encoding="utf-8")
+    known = {("load_and_run", "plain"): 7, ("load_and_run", "reduced"): 3}
+    known_sizes = dump_sizes(Baseline(sizes=known, source="the known", quick=quick))
+    (left / "sizes.json").write_text(known_sizes, encoding="utf-8")
+
+    done = project.expect("ci github baseline rebuild")
+
+    found = load_sizes(left / "sizes.json", shown="")
+    assert (found.quick, found.source) == (quick, "main at 1a2b3c4d5e6f, the merge base, rebuilt")
+    assert found.sizes.keys() == known.keys()
+    assert 0 < found.sizes["load_and_run", "reduced"] < found.sizes["load_and_run", "plain"]
+    assert "build/profile" not in done.stderr
+    assert "\nrebuilt\n" in (tmp_path / "outputs").read_text(encoding="utf-8")
+    assert _keep_set(project).path.exists() is not quick
+    if not quick:
+        assert found.parts.keys() == {("load_and_run", "reduced")}
+        assert found.made_from.made_from.keys() == {*Cause, ORDERS}

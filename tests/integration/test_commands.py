@@ -32,6 +32,7 @@ pytestmark = [pytest.mark.chain]
 
 MODEL = "tiny-mobile"
 SCENARIO = f"{MODEL}/default@any"
+PASSED = ("pass", "skipped")
 
 
 class Team:
@@ -66,17 +67,12 @@ class Team:
         assert program == "megtrim", command
         return self.run(*words)
 
-    def checks(self) -> list[dict[str, Any]]:
-        path = self.top / self.out / "final" / "verdict.json"
-        checks = json.loads(path.read_text(encoding="utf-8"))["checks"]
-        return [each for each in checks if each["status"] not in ("pass", "skipped")]
-
     def printed(self, check: str) -> str:
-        checks = {each["id"]: each for each in self.checks()}
-        assert check in checks, checks
-        found = checks[check]
-        command: str = found["reproduce"]
         final = self.top / self.out / "final"
+        checks = json.loads((final / "verdict.json").read_text(encoding="utf-8"))["checks"]
+        commands = {e["id"]: e["reproduce"] for e in checks if e["status"] not in PASSED}
+        assert check in commands, commands
+        command: str = commands[check]
         assert f"```text\n{command}\n```" in (final / "report.md").read_text(encoding="utf-8")
         junit = junitparser.JUnitXml.fromfile(str(final / "junit.xml"))
         texts = [str(part.text) for suite in junit for case in suite for part in case.result]

@@ -9,13 +9,13 @@ import os
 import shlex
 import socket
 import struct
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from integration.conftest import MakeProject
 from megtrim.chain.store import Store
 from megtrim.crashes.lookup import CrashCause, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
@@ -24,6 +24,7 @@ from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
 from megtrim.functions.linker_script import STUB
 from megtrim.release.prove import read_release
 from megtrim.util.process import Command, ProcessRunner
+from support.clock import until
 from support.crash_reports import (
     PlantedCrash,
     find_program,
@@ -34,7 +35,7 @@ from support.crash_reports import (
     plant_in_plain,
     report_of,
 )
-from support.megtrim_cli import SAMPLE, Project, run_megtrim
+from support.megtrim_cli import SAMPLE, run_megtrim
 
 pytestmark = [pytest.mark.chain]
 
@@ -51,48 +52,28 @@ _PLANTED = 40
 _FEWEST_OTHERS = 10
 
 
-_PC = {"aarch64": 32, "x86_64": 16}
+_PC = 32
+"""Among the registers of arm64."""
 _ENTRY = 9
 """Kind of the entry of the auxiliary vector that holds where the program begins in memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldCrash:
-    signal: int
-    pc: int
-    base: int
-    """What was added to the addresses of the file."""
-
-
-def take_crash(
-    program: Path, arguments: Sequence[str], *, machine: str, gate: Path, cwd: Path
-) -> FieldCrash | None:
-    emulator = f"qemu-{machine}-static"
-    argv = (emulator, "-g", str(gate), str(program), *arguments)
-    command = Command(argv=argv, timeout_s=60, cwd=cwd)
+def take_crash(program: Path, arguments: Sequence[str], folder: Path) -> tuple[int, int]:
+    """Run a program until it crashes; return the signal, and where in the file it was."""
+    gate = folder / "gate"
+    gate.unlink(missing_ok=True)
+    argv = ("qemu-aarch64-static", "-g", str(gate), str(program), *arguments)
+    command = Command(argv=argv, timeout_s=60, cwd=folder)
     with ProcessRunner(os.environ).background(command), socket.socket(socket.AF_UNIX) as link:
-        return _converse(link, gate, program, machine)
-
-
-def _converse(link: socket.socket, gate: Path, program: Path, machine: str) -> FieldCrash | None:
-    for _ in range(200):
-        try:
-            link.connect(str(gate))
-            break
-        except OSError:
-            time.sleep(0.05)
-    entry = struct.unpack_from("<Q", program.read_bytes(), 24)[0]
-    auxiliary = _ask(link, b"qXfer:auxv:read::0,1000")[1:]
-    pairs = dict(struct.iter_unpack("<QQ", auxiliary[: len(auxiliary) & ~15]))
-    stopped = _ask(link, b"c")
-    if not stopped.startswith(b"T"):
-        return None
-    registers = bytes.fromhex(_ask(link, b"g").decode())
-    words = struct.unpack_from("<33Q" if machine == "aarch64" else "<17Q", registers)
-    _send(link, b"k")
-    return FieldCrash(
-        signal=int(stopped[1:3], 16), pc=words[_PC[machine]], base=pairs[_ENTRY] - entry
-    )
+        until(lambda: link.connect_ex(str(gate)) == 0, "the emulator")
+        entry = struct.unpack_from("<Q", program.read_bytes(), 24)[0]
+        auxiliary = _ask(link, b"qXfer:auxv:read::0,1000")[1:]
+        pairs = dict(struct.iter_unpack("<QQ", auxiliary[: len(auxiliary) & ~15]))
+        stopped = _ask(link, b"c")
+        assert stopped.startswith(b"T"), stopped
+        registers = struct.unpack_from("<33Q", bytes.fromhex(_ask(link, b"g").decode()))
+        _send(link, b"k")
+    return int(stopped[1:3], 16), registers[_PC] - (pairs[_ENTRY] - entry)
 
 
 def _send(link: socket.socket, text: bytes) -> None:
@@ -146,20 +127,18 @@ class Shipped:
 
 
 @pytest.fixture(scope="module")
-def trims(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> tuple[Shipped, Shipped]:
-    project = Project.of_sample(tmp_path_factory.mktemp("field"), models=(MODEL,))
+def trims(make_project: MakeProject, shared_out: Path) -> tuple[Shipped, Shipped]:
+    project = make_project(MODEL, toolchain="zig")
+    project.out = project.folder / "out"
+    config = project.read()
+    config["models"][0]["scenarios"] = config["models"][0]["scenarios"][:1]
     made = []
     for crash_ids in (False, True):
-        config = project.read()
-        config["toolchain"] = {"kind": "zig"}
         config["trim"] |= {"level": "function", "crash_ids": crash_ids}
-        config["models"][0]["scenarios"] = config["models"][0]["scenarios"][:1]
-        config["budgets"] = []
         project.write(config)
         released = project.folder / f"release-{crash_ids}"
-        trim = ("trim", "--accept", "--reuse", str(shared_out))
-        for verb in (trim, ("release build", str(released))):
-            project.expect(*verb)
+        project.expect("trim", "--accept", "--reuse", str(shared_out))
+        project.expect("release build", str(released))
         results = read_newest(Store(project.out))
         (program,) = results.programs
         file = project.folder / f"{program.name}-{crash_ids}"
@@ -253,15 +232,13 @@ def test_the_printed_command_works_when_typed(trims: tuple[Shipped, Shipped]) ->
 def test_real_crashes(trims: tuple[Shipped, Shipped], tmp_path: Path) -> None:
     plain, numbered = trims
     names = set()
-    for count, arguments in enumerate(FIELD):
+    for arguments in FIELD:
         words = (str(SAMPLE / "models" / f"{MODEL}.sample"), *arguments)
         found = []
         for each in (plain, numbered):
-            gate = tmp_path / f"{count}{each.program.crash_ids}"
-            crash = take_crash(each.file, words, machine="aarch64", gate=gate, cwd=tmp_path)
-            assert crash is not None
-            assert crash.signal == 5
-            found.append(each.look_up(crash.pc - crash.base))
+            number, site = take_crash(each.file, words, tmp_path)
+            assert number == 5
+            found.append(each.look_up(site))
         shared, exact = found
         (candidate,) = exact.candidates
         assert (shared.cause, exact.cause) == (CrashCause.CANDIDATES, CrashCause.LEFT_OUT)
@@ -276,12 +253,8 @@ def test_the_engines_own_error_is_no_fault_of_trimming(
 ) -> None:
     """A minimum-size build traps for a missing file, too."""
     _, numbered = trims
-    gate = tmp_path / "gate"
-    crash = take_crash(
-        numbered.file, ("none.sample", "--cpu"), machine="aarch64", gate=gate, cwd=tmp_path
-    )
-    assert crash is not None
+    _, site = take_crash(numbered.file, ("none.sample", "--cpu"), tmp_path)
 
-    finding = numbered.look_up(crash.pc - crash.base)
+    finding = numbered.look_up(site)
     assert (finding.cause, finding.candidates) == (CrashCause.NOT_TRIMMING, ())
     assert "the program's own trap" in finding.text

@@ -12,7 +12,7 @@ import pytest
 
 from megtrim.elf.sections import Purpose
 from megtrim.functions.link_map import read_map
-from megtrim.size.attribution import Attribution, NameSources, attribute
+from megtrim.size.attribution import Attribution, NameSources, Piece, attribute
 from megtrim.size.breakdown import break_down
 from megtrim.size.references.linked_file import LinkedFile, read_graph
 from megtrim.util.process import Command, ProcessRunner
@@ -95,6 +95,10 @@ def _attribute(path: Path, names: NameSources | None = None) -> Attribution:
     return attribute(path.read_bytes(), names or NameSources(), source=str(path))
 
 
+def _code(found: Attribution) -> dict[Piece, int]:
+    return {piece: size for piece, size in found.pieces.items() if piece.section == ".text"}
+
+
 def _by_section(found: Attribution) -> Counter[str]:
     totals: Counter[str] = Counter()
     for piece, size in found.pieces.items():
@@ -150,11 +154,7 @@ def test_a_stripped_file_has_the_size_that_was_predicted(kind: str, tmp_path: Pa
 
     assert abs(sizes.stripped_bytes - stripped.stat().st_size) <= 256
     assert 0 < (sizes.deflated_bytes or 0) < sizes.stripped_bytes
-    code = [
-        {piece: size for piece, size in each.pieces.items() if piece.section == ".text"}
-        for each in (_attribute(made), _attribute(stripped, names))
-    ]
-    assert code[0] == code[1]
+    assert _code(_attribute(made)) == _code(_attribute(stripped, names))
 
 
 @pytest.mark.chain
@@ -162,9 +162,8 @@ def test_a_map_names_nearly_all_code(tmp_path: Path) -> None:
     written = tmp_path / "map"
     made = _make(tmp_path, "static", f"-Wl,-Map={written}")
 
-    pieces = _attribute(made, NameSources(origins=read_map(written))).pieces
+    code = _code(_attribute(made, NameSources(origins=read_map(written))))
 
-    code = {piece: size for piece, size in pieces.items() if piece.section == ".text"}
     nameless = sum(
         size
         for piece, size in code.items()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.util.process import CompletedCommand
 from support.megtrim_cli import SAMPLE, KeepFolder, Project, run_megtrim
 from unit.cli.support import SAMPLE_MODELS
 
@@ -62,46 +63,32 @@ def test_one_command_from_a_model_to_a_proof(tmp_path: Path) -> None:
     assert re.search("^time: .* when these tasks were last done", planned.stdout, re.MULTILINE)
 
 
-def type_next(project: Project, printed: str) -> str:
-    (line,) = (each for each in printed.splitlines() if each.startswith("next: "))
-    word, *words = shlex.split(line.removeprefix("next: "))
-    assert word == "megtrim"
-    ended = run_megtrim(*words, cwd=project.folder)
-    assert ended.rc == 0, ended.stderr
-    return ended.stderr
+def megtrim(folder: Path, *argv: str) -> CompletedCommand:
+    done = run_megtrim(*argv, cwd=folder)
+    assert done.rc == 0, f"{done.stdout}\n{done.stderr}"
+    return done
 
 
 def test_a_model_and_a_level_are_added_without_a_word_of_a_person(tmp_path: Path) -> None:
-    project = Project(tmp_path)
+    project, keep = Project(tmp_path), KeepFolder(tmp_path / "megtrim/keepset")
     (tmp_path / "models").mkdir()
     for name in ("mobile", "quant"):
         shutil.copy(SAMPLE / f"models/tiny-{name}.sample", tmp_path / f"models/{name}.sample")
-    assert run_megtrim("init", "models/mobile.sample", cwd=tmp_path).rc == 0
+    megtrim(tmp_path, "init", "models/mobile.sample")
     project.change(toolchain={"kind": "host"})
-    keep = KeepFolder(tmp_path / "megtrim/keepset")
-    first = run_megtrim("trim", cwd=tmp_path)
-    assert first.rc == 0, first.stderr
+    megtrim(tmp_path, "trim")
     before = keep.texts()
 
-    added = run_megtrim("init", "--add", "models/quant.sample", cwd=tmp_path)
-    assert added.rc == 0, added.stderr
-    said = type_next(project, added.stdout)
-    assert "updated" in said
+    added = megtrim(tmp_path, "init", "--add", "models/quant.sample")
+    (line,) = (each for each in added.stdout.splitlines() if each.startswith("next: megtrim "))
+    assert "updated" in megtrim(tmp_path, *shlex.split(line)[2:]).stderr
     assert before.items() < keep.texts().items()
 
     project.change(trim={"level": "function"})
-    function = run_megtrim("trim", cwd=tmp_path)
-    assert function.rc == 0, function.stderr
+    megtrim(tmp_path, "trim")
     assert all(record.functions for record in keep.read().scenarios)
-    again = run_megtrim("trim", "--committed", cwd=tmp_path)
-    assert again.rc == 0, again.stderr
-    assert run_megtrim("check", cwd=tmp_path).rc == 0
-
-
-def megtrim(folder: Path, *argv: str) -> str:
-    done = run_megtrim(*argv, cwd=folder)
-    assert done.rc == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
+    megtrim(tmp_path, "trim", "--committed")
+    megtrim(tmp_path, "check")
 
 
 def test_each_trims_for_the_same_models(tmp_path: Path, shared_out: Path) -> None:
@@ -119,7 +106,7 @@ def test_each_trims_for_the_same_models(tmp_path: Path, shared_out: Path) -> Non
         text = file.read_text(encoding="utf-8")
         file.write_text(text.replace("kind: auto\n", "kind: host\n"), encoding="utf-8")
         megtrim(tmp_path, "check", "--config", config)
-        shown = megtrim(tmp_path, "trim", "--config", config, "--out", str(shared_out))
+        shown = megtrim(tmp_path, "trim", "--config", config, "--out", str(shared_out)).stdout
         assert "verdict: pass." in shown
         assert "1 of 1 scenario" in shown
 

@@ -1,6 +1,5 @@
 """The history on a branch, with a real git and a bare repository as its remote."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
@@ -13,11 +12,11 @@ from megtrim.perf.nights.history import RUN_FILES
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
 from support.history_entries import make_run
+from support.source_forge import GIT_ENV
 
 pytestmark = pytest.mark.chain
 
-ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
-PROCESSES = ProcessRunner(ENV)
+PROCESSES = ProcessRunner(GIT_ENV)
 BRANCH = "perf-history"
 
 
@@ -33,20 +32,24 @@ def open_branch(folder: Path, remote: Path) -> DataBranch:
     return DataBranch(PROCESSES, folder, BRANCH)
 
 
+@pytest.fixture
+def branch(tmp_path: Path, remote: Path) -> DataBranch:
+    return open_branch(tmp_path / "a", remote)
+
+
 def git(folder: Path, *arguments: str) -> str:
-    who = ("-c", "user.name=t", "-c", "user.email=t@invalid")
-    return PROCESSES.capture("git", "-C", str(folder), *who, *arguments).strip()
+    return PROCESSES.capture("git", "-C", str(folder), *arguments).strip()
 
 
-def test_the_first_run_makes_the_branch(tmp_path: Path, remote: Path) -> None:
+def test_the_first_run_makes_the_branch(branch: DataBranch, tmp_path: Path, remote: Path) -> None:
     first, second = make_run(0), make_run(1)
 
-    open_branch(tmp_path / "a", remote).append([first])
+    branch.append([first])
     open_branch(tmp_path / "b", remote).append([second])
 
-    branch = open_branch(tmp_path / "c", remote)
-    assert branch.read(RUN_FILES).entries == (first, second)
-    assert branch.read(RUN_FILES, date(2026, 1, 2)).entries == (second,)
+    other = open_branch(tmp_path / "c", remote)
+    assert other.read(RUN_FILES).entries == (first, second)
+    assert other.read(RUN_FILES, date(2026, 1, 2)).entries == (second,)
 
 
 def test_eight_writers_at_once_lose_nothing(tmp_path: Path, remote: Path) -> None:
@@ -66,27 +69,23 @@ def test_eight_writers_at_once_lose_nothing(tmp_path: Path, remote: Path) -> Non
     assert git(remote, "rev-list", "--count", BRANCH) == "24"
 
 
-def test_writers_in_one_checkout_do_not_collide(tmp_path: Path, remote: Path) -> None:
-    branch = open_branch(tmp_path / "one", remote)
+def test_writers_in_one_checkout_do_not_collide(branch: DataBranch, tmp_path: Path) -> None:
     runs = [make_run(night) for night in range(4)]
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda run: branch.append([run]), runs))
 
     assert branch.read(RUN_FILES).entries == tuple(runs)
-    assert git(tmp_path / "one", "for-each-ref", "refs/heads") == ""
-    assert git(tmp_path / "one", "status", "--porcelain") == ""
+    assert git(tmp_path / "a", "for-each-ref", "refs/heads") == ""
+    assert git(tmp_path / "a", "status", "--porcelain") == ""
 
 
-def test_a_run_that_is_there_adds_no_commit(tmp_path: Path, remote: Path) -> None:
-    branch = open_branch(tmp_path / "a", remote)
-
+def test_a_run_that_is_there_adds_no_commit(branch: DataBranch) -> None:
     assert branch.append([make_run(0)]) == branch.append([make_run(0)])
 
 
-def test_a_hook_of_the_checkout_does_not_run(tmp_path: Path, remote: Path) -> None:
+def test_a_hook_of_the_checkout_does_not_run(branch: DataBranch, tmp_path: Path) -> None:
     """A pre-push hook would be code of the project in the job that may write."""
-    branch = open_branch(tmp_path / "a", remote)
     hook = tmp_path / "a/.git/hooks/pre-push"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 1\n", encoding="utf-8")
@@ -97,9 +96,10 @@ def test_a_hook_of_the_checkout_does_not_run(tmp_path: Path, remote: Path) -> No
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_others_left_on_the_branch_costs_itself_alone(tmp_path: Path, remote: Path) -> None:
+def test_what_others_left_on_the_branch_costs_itself_alone(
+    branch: DataBranch, tmp_path: Path, remote: Path
+) -> None:
     good, bad, link = make_run(0), make_run(1), make_run(2)
-    branch = open_branch(tmp_path / "a", remote)
     branch.append([good])
     git(tmp_path / "a", "fetch", "--quiet", "origin", BRANCH)
     git(tmp_path / "a", "checkout", "--quiet", "-B", BRANCH, "FETCH_HEAD")
@@ -143,13 +143,12 @@ def test_a_remote_that_refuses_is_not_asked_again(tmp_path: Path, remote: Path) 
     )
 
 
-def test_a_branch_that_is_missing_cannot_be_read(tmp_path: Path, remote: Path) -> None:
+def test_a_branch_that_is_missing_cannot_be_read(branch: DataBranch) -> None:
     with pytest.raises(InputError, match="no branch perf-history"):
-        open_branch(tmp_path / "a", remote).read(RUN_FILES)
+        branch.read(RUN_FILES)
 
 
-def test_a_branch_whose_name_only_ends_so_is_another(tmp_path: Path, remote: Path) -> None:
-    branch = open_branch(tmp_path / "a", remote)
+def test_a_branch_whose_name_only_ends_so_is_another(branch: DataBranch, remote: Path) -> None:
     commit = branch.append([make_run(0)])
     git(remote, "update-ref", f"refs/heads/a/refs/heads/{BRANCH}", commit)
 

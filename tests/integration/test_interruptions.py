@@ -3,11 +3,9 @@
 import os
 import shutil
 import signal
-import subprocess  # noqa: TID251 - a run is started here to be cut off from outside
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -39,18 +37,6 @@ class Barrier:
 
     def open(self) -> None:
         (self.folder / "open").touch()
-
-
-def _start(
-    project: Project, stderr: IO[bytes] | int = subprocess.DEVNULL
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        project.argv("stage build"),
-        cwd=project.folder,
-        env={**os.environ, **project.env},
-        stdout=subprocess.DEVNULL,
-        stderr=stderr,
-    )
 
 
 def _compiles(project: Project) -> bool:
@@ -87,7 +73,7 @@ def project(make_project: MakeProject) -> Project:
 def test_a_build_that_was_cut_off_continues(
     project: Project, number: signal.Signals, status: int
 ) -> None:
-    running = _start(project)
+    running = project.start("stage build")
     until(lambda: _compiles(project), "the first compiler", within_s=120)
     running.send_signal(number)
 
@@ -111,10 +97,10 @@ def barrier(tmp_path: Path) -> Iterator[Barrier]:
 def test_two_runs_at_once_build_once(project: Project, barrier: Barrier, tmp_path: Path) -> None:
     project.env = {"PATH": f"{barrier.folder}:{os.environ['PATH']}"}
     messages = tmp_path / "stderr"
-    first = _start(project)
+    first = project.start("stage build")
     until(barrier.reached.exists, "the first compiler", within_s=120)
     with messages.open("wb") as stderr:
-        second = _start(project, stderr=stderr)
+        second = project.start("stage build", stderr=stderr)
     until(
         lambda: b"waiting for another megtrim" in messages.read_bytes(),
         "no one waits",

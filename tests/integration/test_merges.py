@@ -5,7 +5,6 @@ none here.
 """
 
 import json
-import os
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from megtrim.regions.keepset_files import dump_folder, read_folder
 from megtrim.regions.region import Region
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.scenario_records import make_record
+from support.source_forge import GIT_ENV
 
 pytestmark = pytest.mark.chain
 
@@ -126,10 +126,8 @@ class Repository:
     folder: Path
 
     def git(self, *words: str, stdin: Path | None = None) -> CompletedCommand:
-        who = {f"GIT_{role}_{what}": "t@invalid" for role in _ROLES for what in ("NAME", "EMAIL")}
-        env = {**who, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
         argv = ("git", "-C", str(self.folder), *words)
-        return ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=60, env=env, stdin=stdin))
+        return ProcessRunner(GIT_ENV).run(Command(argv=argv, timeout_s=60, stdin=stdin))
 
     def add(self, branches: Mapping[str, tuple[str, Mapping[str, str]]]) -> None:
         """Make branches: name -> the one that it starts from, or none, and its files."""
@@ -164,9 +162,6 @@ class Repository:
             for path in self.folder.rglob("*")
             if path.is_file() and ".git" not in path.relative_to(self.folder).parts
         }
-
-
-_ROLES = ("AUTHOR", "COMMITTER")
 
 
 @pytest.fixture
@@ -298,14 +293,3 @@ def test_a_removed_model_takes_its_files_along(repository: Repository) -> None:
     assert repository.merge("ours", "theirs").ok
     _expect_union(repository.folder, {"stays": stays, "new": new})
     assert not (repository.folder / "megtrim/keepset/goes").exists()
-
-
-def test_lists_in_one_file_do_conflict(repository: Repository) -> None:
-    """What the files are for: this way git would have to guess."""
-    base, ours, theirs = (
-        {"megtrim.yaml": "models:\n" + "".join(f"- name: {name}\n" for name in names)}
-        for names in (["a"], ["a", "b"], ["a", "c"])
-    )
-    repository.add_sides(base, ours, theirs)
-
-    assert repository.merge("ours", "theirs").rc == 1

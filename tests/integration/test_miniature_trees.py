@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from integration.sample_builds import run
 from megtrim.build.engines.megengine.engine import MegEngine
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import CompletedCommand, ProcessRunner
 from support.megtrim_cli import Project
 from support.miniature import Generation, make_miniature
 from support.standin_ndk import make_standin_ndk
@@ -25,10 +26,6 @@ RECORDER = "src/CMakeFiles/megbrain.dir/__/third_party/midout/src/midout.cpp.o"
 OUR_PROGRAMS = Path(sys.executable).parent
 
 
-def _run(*argv: str, **env: str) -> CompletedCommand:
-    return ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=600, env=env))
-
-
 @pytest.fixture(scope="module")
 def ndk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_standin_ndk(tmp_path_factory.mktemp("ndk") / "android-ndk-r21e")
@@ -36,13 +33,13 @@ def ndk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _script(tree: Path, ndk: Path, *arguments: str, extra: str = "") -> CompletedCommand:
     """Run the tree's own script. What it bundles is older than what new CMakes take."""
-    return _run(
-        *("bash", str(tree / SCRIPT), "-j", "2", *arguments),
-        NDK_ROOT=str(ndk),
-        EXTRA_CMAKE_ARGS=extra,
-        PATH=f"{OUR_PROGRAMS}:{os.environ['PATH']}",
-        CMAKE_POLICY_VERSION_MINIMUM="3.5",
-    )
+    env = {
+        "NDK_ROOT": str(ndk),
+        "EXTRA_CMAKE_ARGS": extra,
+        "PATH": f"{OUR_PROGRAMS}:{os.environ['PATH']}",
+        "CMAKE_POLICY_VERSION_MINIMUM": "3.5",
+    }
+    return run("bash", str(tree / SCRIPT), "-j", "2", *arguments, env=env)
 
 
 def test_equal_arguments_make_equal_folders(tmp_path: Path) -> None:
@@ -53,12 +50,12 @@ def test_equal_arguments_make_equal_folders(tmp_path: Path) -> None:
         for number in (1, 2)
     ]
     numbers = [MegEngine(e, ProcessRunner(os.environ)).identity().generation for e in trees]
-    commits = [_run("git", "-C", str(tree), "rev-parse", "HEAD").stdout for tree in trees]
+    commits = [run("git", "-C", str(tree), "rev-parse", "HEAD").stdout for tree in trees]
     first, second = (make_standin_ndk(tmp_path / name) for name in ("ndk-1", "ndk-2"))
 
     assert numbers == [20190219, 20190219, 20220507, 20220507]
     assert commits[0] == commits[1] != commits[2] == commits[3]
-    assert _run("diff", "-r", "--no-dereference", str(first), str(second)).rc == 0
+    assert run("diff", "-r", "--no-dereference", str(first), str(second)).rc == 0
 
 
 def test_up_to_1_6_a_release_cannot_profile(tmp_path: Path, ndk: Path) -> None:
@@ -136,7 +133,7 @@ def test_one_command_trims_a_miniature(
     assert 0 < verdict["regions"]["kept"] < verdict["regions"]["held"]
     assert sizes["reduced"] < sizes["plain"] < sizes["profile"]
     assert [SCRIPT in log for log in logs] == [toolchain == "ndk"] * 3
-    assert _run("git", "-C", str(tree), "status", "--porcelain").stdout == ""
+    assert run("git", "-C", str(tree), "status", "--porcelain").stdout == ""
     for_size = _compiled_for_size(project.out)
     assert KERNEL in for_size[False]
     assert len(for_size[True]) == (0 if optimize == "none" else len(for_size[False]) + 49)

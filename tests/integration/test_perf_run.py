@@ -1,12 +1,9 @@
 """``megtrim perf`` on the sample engine: rows, verdict, what is up to date, what is cut off."""
 
 import json
-import os
 import re
 import shlex
 import signal
-import subprocess  # noqa: TID251 - a run is started here to be cut off from outside
-import time
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ import pytest
 import yaml
 
 from integration.conftest import MakeProject
+from support.clock import until
 from support.megtrim_cli import Project, run_megtrim
 
 pytestmark = pytest.mark.chain
@@ -152,17 +150,8 @@ def test_a_run_that_was_cut_off_continues(make_project: MakeProject, tmp_path: P
     words = ("--scenario", SCENARIO, "--experiment", "record-1", "--rounds", "400")
     log = tmp_path / "log"
     with log.open("wb") as stream:
-        running = subprocess.Popen(
-            project.argv("perf run", *words),
-            cwd=project.folder,
-            env={**os.environ, **project.env},
-            stdout=subprocess.DEVNULL,
-            stderr=stream,
-        )
-    deadline = time.monotonic() + 300
-    while "round 12 of 400" not in log.read_text("utf-8", "replace"):
-        assert time.monotonic() < deadline, log.read_text("utf-8", "replace")
-        time.sleep(0.05)
+        running = project.start("perf run", *words, stderr=stream)
+    until(lambda: "round 12 of 400" in log.read_text("utf-8", "replace"), "12 rounds", 300)
     running.send_signal(signal.SIGINT)
 
     assert running.wait(30) == 130, log.read_text("utf-8", "replace")

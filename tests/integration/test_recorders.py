@@ -61,15 +61,11 @@ def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
         project.change(devices=[here])
         _, native = recorded(project)
         assert [each.read_bytes() for each in native] == bytes_logged
-    _expect_decided(session, logged)
-
-
-def _expect_decided(session: Session, lists: list[Path]) -> None:
     links = session.results.done[LINKED]
     observables = read_observables(links.file(linking.observables(TARGET)))
     table = read_table(links.file(linking.locate_unstripped(Link.UNFOLDED, TARGET)))
     assert {*linker_script.droppable(table, (), observables)} <= observables.names()
-    for each in lists:
+    for each in logged:
         found = read_list(each)
         assert found.link_sha256 == observables.link_sha256
         assert found.names == observables.ran(found.names)

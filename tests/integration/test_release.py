@@ -3,8 +3,6 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,15 +17,6 @@ pytestmark = pytest.mark.chain
 
 def team(make_project: MakeProject) -> Project:
     return make_project("tiny-mobile", artifacts=["load_and_run", "libsample_engine.so"])
-
-
-@contextmanager
-def use_umask(mask: int) -> Iterator[None]:
-    before = os.umask(mask)
-    try:
-        yield
-    finally:
-        os.umask(before)
 
 
 def test_a_consumer_links_and_runs_what_was_exported(
@@ -58,10 +47,9 @@ def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> No
     shutil.copytree(first.folder / "megtrim/keepset", second.folder / "megtrim/keepset")
     second.out = tmp_path / "longer" / "way" / "to-its-results"
     elsewhere = {"LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Tokyo"}
-    for project, name, mask, env in ((first, "one", 0o022, {}), (second, "two", 0o077, elsewhere)):
-        with use_umask(mask):
-            argv = project.argv("release build", str(tmp_path / name), "--committed")
-            ended = run(*argv, env=env)
+    for project, name, mask, env in ((first, "one", "022", {}), (second, "two", "077", elsewhere)):
+        argv = project.argv("release build", str(tmp_path / name), "--committed")
+        ended = run("sh", "-c", 'umask "$0"; exec "$@"', mask, *argv, env=env)
         assert ended.ok, ended.stderr
         verified = run(*ARGV, "release", "verify", str(tmp_path / name))
         assert verified.ok, verified.stderr

@@ -1,7 +1,7 @@
 """Links of a small program once more, by real compilers and linkers, without what never ran."""
 
 import os
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +70,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 SHIPPED = LinkSpec(target="program", label="shipped", sources=linker_script.SOURCES, script=OTHER)
+UNFOLDED = LinkSpec(target="program", label="unfolded", unfolded=True)
 
 
 def test_a_function_gives_its_place_to_the_stub(made: Lease) -> None:
@@ -110,10 +111,7 @@ def test_a_link_unfolds_what_the_target_folds(tmp_path: Path) -> None:
     parts = PARTS | {"part.cpp": twins, "main.cpp": main}
     sources = write(tmp_path / "sources", parts)
     made = lease("clang-linux-arm64", tmp_path, sources, "program", EXTRA_LINK="-Wl,--icf=all")
-    links = made.link(
-        LinkSpec(target="program", label="folded"),
-        LinkSpec(target="program", label="unfolded", unfolded=True),
-    )
+    links = made.link(LinkSpec(target="program", label="folded"), UNFOLDED)
     folded = places(read_table(links / "folded/program"))
     unfolded = places(read_table(links / "unfolded/program"))
 
@@ -143,10 +141,7 @@ int other(int value) { volatile int kept = value; return kept + 40 + registered;
 @pytest.mark.chain
 def test_a_function_that_only_jumps_is_seen_to_run(tmp_path: Path) -> None:
     made = lease("zig", tmp_path, write(tmp_path / "sources", JUMPS), "program")
-    links = made.link(
-        LinkSpec(target="program", label="unfolded", unfolded=True),
-        LinkSpec(target="program", label="own", flags=("-Wl,-O2",)),
-    )
+    links = made.link(UNFOLDED, LinkSpec(target="program", label="own", flags=("-Wl,-O2",)))
 
     assert {"_Z4parti", "_Z5otheri"} <= set(ran(made, links / "unfolded/program"))
     assert "_Z4parti" not in ran(made, links / "own/program")
@@ -171,11 +166,11 @@ int other(int (*call)(int)) { int (*volatile kept)(int) = call; return kept(regi
 
 
 @pytest.fixture(scope="module")
-def optimised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lease]:
+def optimised(tmp_path_factory: pytest.TempPathFactory) -> Lease:
     root = tmp_path_factory.mktemp("optimised")
     lto = {"EXTRA_COMPILE": "-flto=full", "EXTRA_LINK": "-flto=full"}
     sources = write(root / "sources", INLINED)
-    yield lease("clang-linux-arm64", root, sources, "program", **lto)
+    return lease("clang-linux-arm64", root, sources, "program", **lto)
 
 
 def shipped_by_list(made: Lease, *, unfolded: bool) -> tuple[tuple[str, ...], CompletedCommand]:
@@ -187,12 +182,7 @@ def shipped_by_list(made: Lease, *, unfolded: bool) -> tuple[tuple[str, ...], Co
     done = ran(made, program)
     ours = [each for each in ("_Z4parti", "_Z5otherPFiiE", "_Z5countv") if each not in done]
     dropped = tuple(each for each in ours if each in places(table))
-    spec = LinkSpec(
-        target="program",
-        label="shipped",
-        sources=linker_script.SOURCES,
-        script=linker_script.script(dropped),
-    )
+    spec = replace(SHIPPED, script=linker_script.script(dropped))
     return dropped, made.run(made.link(spec, name=name) / "shipped/stripped/program")
 
 
@@ -215,7 +205,7 @@ def test_gcc_cannot_be_kept_from_inlining(tmp_path: Path) -> None:
     made = of_parts("host", tmp_path, EXTRA_COMPILE="-flto", EXTRA_LINK="-flto")
 
     with pytest.raises(InputError, match=r"program: GNU ld compiles .*main\.cpp\.o while it links"):
-        made.link(LinkSpec(target="program", label="unfolded", unfolded=True))
+        made.link(UNFOLDED)
 
 
 def test_the_linkers_own_words_tell_what_is_wrong(made: Lease) -> None:
@@ -267,10 +257,8 @@ def test_a_response_file_is_read(tmp_path: Path) -> None:
 @pytest.mark.chain
 def test_a_shared_object_is_linked_again(tmp_path: Path) -> None:
     made = of_parts("host", tmp_path, "libwhole.so", "program")
-    spec = LinkSpec(
-        target="libwhole.so", label="shipped", sources=linker_script.SOURCES, script=OTHER
-    )
-    table = read_table(made.link(spec) / "shipped/libwhole.so")
+    links = made.link(replace(SHIPPED, target="libwhole.so"))
+    table = read_table(links / "shipped/libwhole.so")
 
     assert places(table)["_Z5otheri"] == places(table)["megtrim_stub"]
     assert "whole" in table.exported
@@ -297,9 +285,7 @@ target_link_libraries(own ${MEGTRIM_ENGINE_LIBRARIES})
         library=EngineLibrary(linkage=Linkage.STATIC, file="libparts.a", include=()),
         lto=False,
     )
-    spec = LinkSpec(
-        target="own", label="shipped", sources=linker_script.SOURCES, script=OTHER, strip=False
-    )
+    spec = replace(SHIPPED, target="own", strip=False)
     links = made.link(spec, applications=(application,))
     at = places(read_table(links / "shipped/own"))
 

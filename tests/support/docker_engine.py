@@ -7,7 +7,6 @@ needs one begins with the same.
 import fcntl
 import hashlib
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from filelock import FileLock
 
 from megtrim.util.process import Command, ProcessRunner
+from support.clock import until
 
 INCLUDED = (
     *("adb", "ca-certificates", "git", "passwd", "python3", "python3-venv"),
@@ -38,22 +38,15 @@ def engine(
         users = stack.enter_context((root / "docker.users").open("a"))
         with (root / "docker.start").open("a") as start:
             fcntl.flock(start, fcntl.LOCK_EX)
-            if processes.run(Command(argv=("docker", "info"), timeout_s=60)).rc != 0:
+            info = Command(argv=("docker", "info"), timeout_s=60)
+            if processes.run(info).rc != 0:
                 log = tmp_path_factory.mktemp("docker") / "dockerd.log"
                 daemon = Command(argv=("/usr/sbin/dockerd",), timeout_s=0, log=log)
                 stack.enter_context(processes.background(daemon))
-                _wait_for_engine(processes, log)
+                until(lambda: processes.run(info).rc == 0, f"docker, which writes to {log}")
                 stack.callback(fcntl.flock, users, fcntl.LOCK_EX)
             fcntl.flock(users, fcntl.LOCK_SH)
         yield processes
-
-
-def _wait_for_engine(processes: ProcessRunner, log: Path) -> None:
-    for _ in range(60):
-        if processes.run(Command(argv=("docker", "info"), timeout_s=60)).rc == 0:
-            return
-        time.sleep(0.5)
-    pytest.fail(f"docker does not start here: {log.read_text(encoding='utf-8')[-2000:]}")
 
 
 def debian_image(processes: ProcessRunner, suite: str, folder: Path) -> str:

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pkgutil
 import shutil
+import subprocess  # noqa: TID251 - runs are started here to be cut off from outside
 import sys
 import tempfile
 import time
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import yaml
 
@@ -97,6 +98,17 @@ class Project:
         ended = self.run(verb, *arguments, timeout_s=timeout_s)
         assert ended.rc == 0, ended.stderr
         return ended
+
+    def start(
+        self, verb: str, *arguments: str, stderr: IO[bytes] | int = subprocess.DEVNULL
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.argv(verb, *arguments),
+            cwd=self.folder,
+            env={**os.environ, **self.env},
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
 
     def verdict(self) -> dict[str, Any]:
         path = self.file("verdict/verdict", "verdict.json")

@@ -19,7 +19,7 @@ from werkzeug import Request, Response
 from megtrim.util.process import Command, ProcessRunner
 
 OWNER = "acme"
-_ENV = {
+GIT_ENV = {
     "PATH": os.environ["PATH"],
     "HOME": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -81,7 +81,7 @@ class SourceForge:
         return folder
 
     def git(self, *argv: str) -> str:
-        return ProcessRunner(_ENV).capture("git", *argv).strip()
+        return ProcessRunner(GIT_ENV).capture("git", *argv).strip()
 
     @contextmanager
     def server(self, private: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _run_backend(root: Path, request: Request) -> Response:
     command = Command(
         argv=("git", "http-backend"), env=env, stdin=body, stdout_to=answered, timeout_s=60
     )
-    done = ProcessRunner(_ENV).run(command)
+    done = ProcessRunner(GIT_ENV).run(command)
     assert done.ok, done.stderr
     head, _, content = answered.read_bytes().partition(b"\r\n\r\n")
     headers = dict(line.split(": ", 1) for line in head.decode().splitlines())

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -29,29 +28,24 @@ _COMMENT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
 _COPIED = ("ci", "examples/sample-engine", "tests/support", "tests/unit")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
-    root: Path
+def add(root: Path, page: Path) -> None:
+    for what, name, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        path = root / name
+        assert (what == "new") is not path.exists()
+        new = text if what == "new" else edit(path.read_text(encoding="utf-8"), text)
+        path.write_text(new, encoding="utf-8")
 
-    def add(self, page: Path) -> None:
-        for what, name, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
-            path = self.root / name
-            if what == "new":
-                assert not path.exists()
-                path.write_text(text, encoding="utf-8")
-            else:
-                path.write_text(edit(path.read_text(encoding="utf-8"), text), encoding="utf-8")
 
-    def run(self, *argv: str) -> CompletedCommand:
-        path = os.pathsep.join(str(self.root / each) for each in ("ci", "tests"))
-        command = Command(
-            argv=(sys.executable, "-P", "-m", *argv),
-            cwd=self.root,
-            env={"PYTHONPATH": path, "COLUMNS": "200"},
-            timeout_s=500,
-            merge_stderr=True,
-        )
-        return ProcessRunner(os.environ).run(command)
+def run(root: Path, *argv: str) -> CompletedCommand:
+    path = os.pathsep.join(str(root / each) for each in ("ci", "tests"))
+    command = Command(
+        argv=(sys.executable, "-P", "-m", *argv),
+        cwd=root,
+        env={"PYTHONPATH": path, "COLUMNS": "200"},
+        timeout_s=500,
+        merge_stderr=True,
+    )
+    return ProcessRunner(os.environ).run(command)
 
 
 def edit(text: str, diff: str) -> str:
@@ -69,16 +63,15 @@ def new_files(page: Path, folder: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("tree")
     for name in _COPIED:
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "tests/conftest.py"):
         shutil.copy(ROOT / name, root / name)
-    tree = Tree(root=root)
     for page in PAGES:
-        tree.add(page)
-    return tree
+        add(root, page)
+    return root
 
 
 def test_each_kind_has_a_page() -> None:
@@ -96,24 +89,24 @@ def test_a_page_is_short(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_a_page_adds_works(page: Path, tree: Tree) -> None:
+def test_what_a_page_adds_works(page: Path, tree: Path) -> None:
     tests = new_files(page, "tests/")
-    outcome = tree.run("pytest", "-q", "-p", "no:cacheprovider", *tests)
+    outcome = run(tree, "pytest", "-q", "-p", "no:cacheprovider", *tests)
 
     assert tests
     assert outcome.ok, outcome.stdout
 
 
 @pytest.mark.parametrize("checker", ["ruff check", "ruff format --check", "mypy"])
-def test_what_the_pages_add_is_clean(checker: str, tree: Tree) -> None:
+def test_what_the_pages_add_is_clean(checker: str, tree: Path) -> None:
     added = [name for page in PAGES for name in new_files(page, "ci/")]
-    outcome = tree.run(*checker.split(), *added)
+    outcome = run(tree, *checker.split(), *added)
 
     assert outcome.ok, outcome.stdout
 
 
-def test_what_the_pages_add_keeps_the_walls(tree: Tree) -> None:
-    outcome = lint_imports(tree.root)
+def test_what_the_pages_add_keeps_the_walls(tree: Path) -> None:
+    outcome = lint_imports(tree)
 
     assert outcome.ok, outcome.stdout
 
