@@ -265,6 +265,7 @@ def test_a_machine_that_is_away(team: Team, tmp_path: Path) -> None:
 
     When the last proof is too old, the verdict says so by itself: a run would not.
     """
+    assert team.trim().rc == 0  # the last proof
     for name in ("key", "hosts"):
         (tmp_path / name).write_text("", encoding="utf-8")
     place = {"host": "127.0.0.1", "port": 1, "sysroot": "/"}

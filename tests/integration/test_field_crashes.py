@@ -199,33 +199,22 @@ def test_other_reports_never_have_a_certain_name(
         assert found[0].cause is not CrashCause.LEFT_OUT, what
 
 
-def test_the_command_line_gives_both_answers(
-    trims: tuple[Shipped, Shipped], tmp_path: Path
-) -> None:
+def test_the_command_line_gives_both_answers(trims: tuple[Shipped, Shipped]) -> None:
+    """In a release; and the printed command runs the nearest scenario on the build that crashed."""
     _, numbered = trims
     crash = next(plant_in_numbered(numbered.program))
-    (tmp_path / "tombstone_04").write_bytes(report_of(crash, numbered.program))
-    words = ("explain", "--crash", "tombstone_04", "--release", str(numbered.folder), "--json")
-    ended = run_megtrim(*words, cwd=tmp_path)
+    folder = numbered.file.parent
+    (folder / "tombstone_04").write_bytes(report_of(crash, numbered.program))
+    words = ("explain", "--crash", "tombstone_04", "--json")
+    of_release = run_megtrim(*words, "--release", str(numbered.folder), cwd=folder)
+    asked = run_megtrim(*words, "--out", str(numbered.out), cwd=folder)
+    assert (of_release.rc, asked.rc) == (0, 0), of_release.stderr + asked.stderr
 
-    assert ended.rc == 0, ended.stderr
-    facts = json.loads(ended.stdout)
+    facts = json.loads(of_release.stdout)
     assert (facts["crash"], facts["certain"]) == ("trimming left it out", True)
     assert len(facts["candidates"]) == 1
-
-
-def test_the_printed_command_works_when_typed(trims: tuple[Shipped, Shipped]) -> None:
-    """It runs the nearest scenario, with its inputs, on the build that crashed."""
-    _, numbered = trims
-    crash = next(plant_in_numbered(numbered.program))
-    project = numbered.file.parent
-    (project / "tombstone_04").write_bytes(report_of(crash, numbered.program))
-    words = ("explain", "--crash", "tombstone_04", "--json", "--out", str(numbered.out))
-    asked = run_megtrim(*words, cwd=project)
-    assert asked.rc == 0, asked.stderr
-
     label = "to be sure, with the arguments and inputs that the field used"
-    ended = run_megtrim(*shlex.split(json.loads(asked.stdout)[label])[1:], cwd=project)
+    ended = run_megtrim(*shlex.split(json.loads(asked.stdout)[label])[1:], cwd=folder)
     assert ended.rc == 0, ended.stderr
 
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,28 +14,6 @@ from support.clock import until
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
-
-
-@dataclass(frozen=True, slots=True)
-class Barrier:
-    """A compiler cache that lets no compilation pass before it is opened."""
-
-    folder: Path
-
-    @property
-    def reached(self) -> Path:
-        return self.folder / "reached"
-
-    def build(self, program: str) -> None:
-        """Put it before that program; empty: there is no compiler cache."""
-        self.folder.mkdir()
-        wait = f"touch {self.reached}; until [ -e {self.folder}/open ]; do sleep 0.1; done"
-        script = self.folder / "ccache"
-        script.write_text(f'#!/bin/sh\n{wait}\nexec {program} "$@"\n', encoding="utf-8")
-        script.chmod(0o755)
-
-    def open(self) -> None:
-        (self.folder / "open").touch()
 
 
 def _compiles(project: Project) -> bool:
@@ -87,18 +64,24 @@ def test_a_build_that_was_cut_off_continues(
 
 
 @pytest.fixture
-def barrier(tmp_path: Path) -> Iterator[Barrier]:
-    made = Barrier(tmp_path / "barrier")
-    made.build(shutil.which("ccache") or "")
-    yield made
-    made.open()
+def barrier(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a compiler cache that lets no compilation pass before ``open`` is there."""
+    folder = tmp_path / "barrier"
+    folder.mkdir()
+    wait = f"touch {folder}/reached; until [ -e {folder}/open ]; do sleep 0.1; done"
+    script = folder / "ccache"
+    text = f'#!/bin/sh\n{wait}\nexec {shutil.which("ccache") or ""} "$@"\n'
+    script.write_text(text, encoding="utf-8")
+    script.chmod(0o755)
+    yield folder
+    (folder / "open").touch()
 
 
-def test_two_runs_at_once_build_once(project: Project, barrier: Barrier, tmp_path: Path) -> None:
-    project.env = {"PATH": f"{barrier.folder}:{os.environ['PATH']}"}
+def test_two_runs_at_once_build_once(project: Project, barrier: Path, tmp_path: Path) -> None:
+    project.env = {"PATH": f"{barrier}:{os.environ['PATH']}"}
     messages = tmp_path / "stderr"
     first = project.start("stage build")
-    until(barrier.reached.exists, "the first compiler", within_s=120)
+    until((barrier / "reached").exists, "the first compiler", within_s=120)
     with messages.open("wb") as stderr:
         second = project.start("stage build", stderr=stderr)
     until(
@@ -106,7 +89,7 @@ def test_two_runs_at_once_build_once(project: Project, barrier: Barrier, tmp_pat
         "no one waits",
         within_s=120,
     )
-    barrier.open()
+    (barrier / "open").touch()
 
     assert (first.wait(300), second.wait(300)) == (0, 0), messages.read_text("utf-8")
     assert len(list((project.out / "build").glob("*"))) == 2

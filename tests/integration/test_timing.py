@@ -84,21 +84,19 @@ def hold(
     *more: str,
     experiment: str = BASELINE,
     budget: ContestBudget | None = None,
-    timeout_s: float = 60.0,
-    said: list[str] | None = None,
-) -> tuple[Contest, ContestResult]:
+) -> tuple[Contest, ContestResult, list[str]]:
     contest = Contest(
         criterion=CRITERION,
         reference=make_contestant(files, Side.REFERENCE),
         rival=make_contestant(files, Side.RIVAL, *more, experiment=experiment),
         budget=budget or ContestBudget(),
         tolerance=find_experiments([experiment])[0].tolerance,
-        timeout_s=timeout_s,
+        timeout_s=60.0,
         seed=1,
     )
-    lines = [] if said is None else said
-    result = measure(contest, files, Local("here", PROCESSES, folder / "runs"), say=lines.append)
-    return contest, result
+    said: list[str] = []
+    result = measure(contest, files, Local("here", PROCESSES, folder / "runs"), say=said.append)
+    return contest, result, said
 
 
 def compare(contest: Contest, result: ContestResult) -> RatioResult:
@@ -110,8 +108,7 @@ def compare(contest: Contest, result: ContestResult) -> RatioResult:
 
 def test_a_planted_slowdown_is_found_before_the_budget_ends(program: Path, tmp_path: Path) -> None:
     """A program that takes 20 % longer differs by more than the threshold of 5 %."""
-    said: list[str] = []
-    contest, result = hold(make_files(program), tmp_path, "--slow-down", "20", said=said)
+    contest, result, said = hold(make_files(program), tmp_path, "--slow-down", "20")
 
     assert result.status is PerformanceStatus.MEASURED, result.reason
     seen = compare(contest, result)
@@ -123,7 +120,7 @@ def test_a_planted_slowdown_is_found_before_the_budget_ends(program: Path, tmp_p
 
 
 def test_a_program_does_not_differ_from_itself(program: Path, tmp_path: Path) -> None:
-    contest, result = hold(make_files(program), tmp_path)
+    contest, result, _ = hold(make_files(program), tmp_path)
 
     assert result.status is PerformanceStatus.MEASURED, result.reason
     assert compare(contest, result).exceeds is not Answer.YES
@@ -132,10 +129,9 @@ def test_a_program_does_not_differ_from_itself(program: Path, tmp_path: Path) ->
 def test_a_search_in_each_process_is_made_in_no_other_run(program: Path, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     counting = write_script(tmp_path / "counting", f'echo >> {calls}\nexec {program} "$@"')
-    said: list[str] = []
     budget = ContestBudget(rounds=SEARCH_ROUNDS)
     files = make_files(program, counting)
-    _, result = hold(files, tmp_path, experiment="fast-run", budget=budget, said=said)
+    _, result, said = hold(files, tmp_path, experiment="fast-run", budget=budget)
 
     assert result.status is PerformanceStatus.MEASURED, result.reason
     rival = [sample for sample in result.samples if sample.contestant == RIVAL]
@@ -157,7 +153,7 @@ def test_outputs_of_fake_first_are_compared_where_the_engine_cannot_dump_them(
     crash = 'case "$*" in *--fake-first*--bin-out-dump*) kill -SEGV $$ ;; esac'
     crashing = write_script(tmp_path / "crashing", f'{crash}\nexec {program} "$@"')
     files, budget = make_files(program, crashing), ContestBudget(rounds=12)
-    _, result = hold(files, tmp_path, experiment="fake-first", budget=budget)
+    _, result, _ = hold(files, tmp_path, experiment="fake-first", budget=budget)
 
     assert result.status is PerformanceStatus.MEASURED, result.reason
     assert result.outputs == "1 output equal"

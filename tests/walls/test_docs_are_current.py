@@ -1,32 +1,19 @@
 """The pages say what the code does: those made from it are current, and quoted commands exist."""
 
-import importlib.util
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from support.pages import PAGES, PROGRAMS, ROOT, blocks_of, find_refusal
+from workflows.loaded import script
 
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(rf"(?:^|&& )(?:[A-Z_]+=\S+ )*((?:{'|'.join(PROGRAMS)}) [a-z-].*)")
 _WORDS = re.compile(rf"`((?:{'|'.join(PROGRAMS)}) [a-z][^`\n]*)`")
-
-
-def _generator() -> ModuleType:
-    path = ROOT / "scripts" / "make_reference.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-REFERENCE: dict[str, str] = _generator().pages()
+REFERENCE: dict[str, str] = script("make_reference").pages()
 
 
 @pytest.mark.parametrize("name", sorted(REFERENCE))
@@ -35,7 +22,7 @@ def test_reference_is_what_the_code_says(name: str) -> None:
 
 
 def test_reference_is_the_same_every_time() -> None:
-    assert _generator().pages() == REFERENCE
+    assert script("make_reference").pages() == REFERENCE
 
 
 def _commands() -> Iterator[tuple[str, str]]:
