@@ -243,25 +243,18 @@ def test_a_server_that_ends_meanwhile(
 
 def test_damaged_entries_are_compiled_again(bench: Bench, plain: Built, redis: Redis) -> None:
     bench.build(redis.url())
-    kinds = itertools.cycle(("garbage", "nothing", "half", "one bit"))
+    damages: tuple[Callable[[bytes], bytes], ...] = (
+        lambda _: bytes(range(256)) * 12,
+        lambda _: b"",
+        lambda entry: entry[: len(entry) // 2],
+        lambda entry: entry[:-9] + bytes([entry[-9] ^ 1]) + entry[-8:],
+    )
+    kinds = itertools.cycle(damages)
     # By size: manifests and results each have every kind of damage.
     for key, entry in sorted(redis.entries().items(), key=lambda each: len(each[1])):
-        redis.ask("SET", key, _damaged(entry, next(kinds)))
+        redis.ask("SET", key, next(kinds)(entry))
 
     built = bench.build(redis.url())
 
     assert (missed(built), built.program) == (FILES, plain.program)
     assert taken(bench.build(redis.url())) == FILES
-
-
-def _damaged(entry: bytes, damage: str) -> bytes:
-    match damage:
-        case "garbage":
-            return bytes(range(256)) * 12
-        case "nothing":
-            return b""
-        case "half":
-            return entry[: len(entry) // 2]
-        case _:
-            middle = len(entry) // 2
-            return entry[:middle] + bytes([entry[middle] ^ 1]) + entry[middle + 1 :]

@@ -44,7 +44,6 @@ target_link_libraries(consumer PRIVATE MegEngineTrimmed::shared)
 """
 
 
-_IN_C = ROOT / "examples/applications/sample-in-c"
 _ARM64 = """\
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
@@ -57,7 +56,7 @@ def build_c_consumer_for_arm64(release: Path, folder: Path) -> Path:
     toolchain = folder / "arm64.cmake"
     toolchain.write_text(_ARM64, encoding="utf-8")
     settings = {"CMAKE_PREFIX_PATH": str(release), "CMAKE_TOOLCHAIN_FILE": str(toolchain)}
-    compile_project(_IN_C, folder / "build", settings)
+    compile_project(ROOT / "examples/applications/sample-in-c", folder / "build", settings)
     return folder / "build/sample-in-c"
 
 

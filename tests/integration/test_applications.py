@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import MakeProject
+from integration.links import TRAPPED
 from integration.sample_builds import build_c_consumer_for_arm64, run
 from megtrim.elf.layout import parse_build_id
 from megtrim.regions.keepset_files import read_folder
@@ -28,8 +29,6 @@ target_link_options(in-tree PRIVATE $<TARGET_PROPERTY:load_and_run,LINK_OPTIONS>
 """
 PRINTED = ["{model}", "data={input:data}"]
 WRITTEN = [*PRINTED, "threads={threads}", "write={outputs}"]
-
-TRAPPED = 133
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +136,7 @@ def test_a_program_in_c_loads_the_shared_object(project: Project, tmp_path: Path
     assert first.ok, first.stderr
     assert first.stdout.startswith("softmax29: ")
     assert first.stdout == second.stdout
-    assert (untraced.rc, untraced.stdout) == (TRAPPED, "")
+    assert (untraced.rc, untraced.stdout) == (TRAPPED["aarch64"], "")
     assert trimmed < 0.6 * library.stat().st_size
 
 

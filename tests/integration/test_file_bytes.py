@@ -99,13 +99,6 @@ def _code(found: Attribution) -> dict[Piece, int]:
     return {piece: size for piece, size in found.pieces.items() if piece.section == ".text"}
 
 
-def _by_section(found: Attribution) -> Counter[str]:
-    totals: Counter[str] = Counter()
-    for piece, size in found.pieces.items():
-        totals[piece.section] += size
-    return totals
-
-
 @pytest.mark.parametrize("kind", _EVERY_KIND)
 def test_sections_are_those_of_readelf(kind: str, tmp_path: Path) -> None:
     made = _make(tmp_path, kind)
@@ -115,9 +108,10 @@ def test_sections_are_those_of_readelf(kind: str, tmp_path: Path) -> None:
             name = _OF_ONE_PART.sub(r"\1", row["name"]) if "-c" in _FLAGS[kind] else row["name"]
             expected[name] += int(row["size"], 16)
 
-    found = _attribute(made)
+    totals = Counter[str]()
+    for piece, size in _attribute(made).pieces.items():
+        totals[piece.section] += size
 
-    totals = _by_section(found)
     assert sum(totals.values()) == made.stat().st_size
     assert {name: size for name, size in totals.items() if not name.startswith("[")} == expected
     assert totals["[no section]"] == 0

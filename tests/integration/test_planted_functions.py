@@ -96,7 +96,7 @@ def reported(session: Session) -> str:
     return "\n".join([*(str(failure) for failure in session.results.failed.values()), *wrong])
 
 
-def _project(make_project: MakeProject, **trim: str) -> Project:
+def _shop(make_project: MakeProject, **trim: str) -> Shop:
     project = make_project(MODEL)
     config = project.read()
     config["trim"] |= {"level": "function", **trim}
@@ -106,18 +106,14 @@ def _project(make_project: MakeProject, **trim: str) -> Project:
     # A search is timing, which a committed keep set does not repeat.
     config["models"][0]["scenarios"] = config["models"][0]["scenarios"][:1]
     project.write(config)
-    return project
-
-
-def _traced(project: Project) -> KeepSet:
     project.expect("trim")
-    return read_folder(project.folder / "megtrim/keepset")
+    traced = read_folder(project.folder / "megtrim/keepset")
+    return Shop(project=project, traced=traced)
 
 
 @pytest.fixture(scope="module")
 def shop(make_project: MakeProject) -> Shop:
-    project = _project(make_project)
-    return Shop(project=project, traced=_traced(project))
+    return _shop(make_project)
 
 
 def test_nothing_is_reported_where_nothing_is_planted(shop: Shop) -> None:
@@ -136,13 +132,12 @@ def _needed(session: Session, kept: frozenset[str]) -> list[tuple[str, ...]]:
     groups = {tuple(sorted(names)) for names in by_address.values() if names <= possible}
     # Whether an internal one goes is not for the list alone to say, nor is a part of another, nor
     # what stays for its kind.
-    plain = (group for group in groups if not any(map(_is_part, group)))
-    return sorted(plain)
+    return sorted(group for group in groups if all(map(_is_plain, group)))
 
 
-def _is_part(name: str) -> bool:
+def _is_plain(name: str) -> bool:
     own = name.startswith("_Z") and not BY_VALUES.search(name)
-    return is_local_name(name) or "." in name or not own
+    return own and not is_local_name(name) and "." not in name
 
 
 def _reports_of(said: str, group: tuple[str, ...]) -> bool:
@@ -258,7 +253,7 @@ def test_a_list_that_is_not_of_this_link_or_shrank_is_refused(
     """By its identity, by what is missing, or by the run that fails; with a message each time."""
     (record,) = shop.traced.scenarios
     names = record.functions
-    (foreign,) = _traced(_project(make_project, base="plain")).scenarios
+    (foreign,) = _shop(make_project, base="plain").traced.scenarios
     stale = replace(shop.traced, scenarios=(replace(record, id=f"{MODEL}/older@any"),))
     plants = {
         "another link": (shop.with_functions(names, link_sha256="0" * 64), "on another link"),

@@ -38,7 +38,6 @@ pytestmark = pytest.mark.chain
 
 MODELS = find_embedded_source() / "models"
 RIVAL = "rival"
-CRITERION = Criterion(threshold=0.05)
 PROCESSES = ProcessRunner(os.environ)
 
 
@@ -86,7 +85,7 @@ def hold(
     budget: ContestBudget | None = None,
 ) -> tuple[Contest, ContestResult, list[str]]:
     contest = Contest(
-        criterion=CRITERION,
+        criterion=Criterion(threshold=0.05),
         reference=make_contestant(files, Side.REFERENCE),
         rival=make_contestant(files, Side.RIVAL, *more, experiment=experiment),
         budget=budget or ContestBudget(),

@@ -120,7 +120,8 @@ def find_refusal(line: str) -> str:
     context = click.Context(command, info_name=program)
     try:
         while isinstance(command, click.Group):
-            if isinstance(command, LazyGroup) and command.alone and not _names_verb(words):
+            named = words and not words[0].startswith("-")
+            if isinstance(command, LazyGroup) and command.alone and not named:
                 break  # a group that is a verb, too
             found = command.get_command(context, words[0]) if words else None
             if found is None:
@@ -133,10 +134,6 @@ def find_refusal(line: str) -> str:
     except click.UsageError as error:
         return error.format_message()
     return ""
-
-
-def _names_verb(words: list[str]) -> bool:
-    return bool(words) and not words[0].startswith("-")
 
 
 MODEL = "tiny-mobile"

@@ -143,14 +143,11 @@ def list_parts(page: str) -> list[tuple[str, ...]]:
         shape = kind[0].strip() if kind else "text"
         if shape == "|":
             shape += str(line.count("|"))
-        names = Counter([*_NAME.findall(line), *_targets(line)])
+        # But those between the two pages.
+        links = [e for e in _TARGET.findall(line) if not re.fullmatch(r"README.*\.md", e)]
+        names = Counter([*_NAME.findall(line), *links])
         parts.append((shape, *sorted(f"{name} {count}" for name, count in names.items())))
     return parts
-
-
-def _targets(line: str) -> list[str]:
-    """Return the links of a line but those between the two pages."""
-    return [each for each in _TARGET.findall(line) if not re.fullmatch(r"README.*\.md", each)]
 
 
 def test_both_have_the_same_parts_in_the_same_order() -> None:
