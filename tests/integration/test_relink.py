@@ -246,20 +246,14 @@ def test_nothing_is_asked_of_a_tree_that_is_built(tmp_path: Path) -> None:
 
 
 @pytest.mark.chain
-def test_a_response_file_is_read(tmp_path: Path) -> None:
-    made = of_parts("host", tmp_path, CMAKE_NINJA_FORCE_RESPONSE_FILE="ON")
-    links = made.link(SHIPPED)
+def test_a_shared_object_is_linked_again_and_a_response_file_read(tmp_path: Path) -> None:
+    forced = {"CMAKE_NINJA_FORCE_RESPONSE_FILE": "ON"}
+    made = of_parts("host", tmp_path, "libwhole.so", "program", **forced)
+    links = made.link(SHIPPED, replace(SHIPPED, target="libwhole.so", label="shared"))
+    table = read_table(links / "shared/libwhole.so")
 
     assert not list(made.build.rglob("*.rsp"))
     assert made.run(links / "shipped/program").stdout == SAID
-
-
-@pytest.mark.chain
-def test_a_shared_object_is_linked_again(tmp_path: Path) -> None:
-    made = of_parts("host", tmp_path, "libwhole.so", "program")
-    links = made.link(replace(SHIPPED, target="libwhole.so"))
-    table = read_table(links / "shipped/libwhole.so")
-
     assert places(table)["_Z5otheri"] == places(table)["megtrim_stub"]
     assert "whole" in table.exported
 

@@ -47,11 +47,6 @@ def test_a_module_calls_for_the_tests_that_import_it(tmp_path: Path) -> None:
     )
 
 
-def test_every_wall_is_there() -> None:
-    """One that was renamed would else be left out without a message."""
-    assert {wall for wall in WALLS if not (ROOT / wall).exists()} == set()
-
-
 def test_changes_are_edits_and_new_files(tmp_path: Path, processes: ProcessRunner) -> None:
     def git(*words: str) -> None:
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
@@ -71,10 +66,11 @@ def test_changes_are_edits_and_new_files(tmp_path: Path, processes: ProcessRunne
         check_changes.find_changes("elsewhere", tmp_path, processes)
 
 
-def test_the_longest_files_are_there() -> None:
-    missing = [n for n in (*LONGEST, *TOGETHER) if not (ROOT / "tests" / n).exists()]
+def test_walls_and_the_longest_files_are_there() -> None:
+    """One that was renamed would else be left out without a message."""
+    named = {*WALLS, *(f"tests/{name}" for name in (*LONGEST, *TOGETHER))}
 
-    assert missing == []
+    assert {name for name in named if not (ROOT / name).exists()} == set()
     assert len(set(LONGEST)) == len(LONGEST)
 
 
@@ -107,8 +103,9 @@ def test_a_lane_that_starts_more_than_is_held_is_named() -> None:
     assert message.startswith("act starts megtrim 3 times, 1 more than tests/walls/weight.toml")
 
 
-def test_what_is_held_is_counted() -> None:
+def test_what_is_held_is_counted_and_what_is_counted_held() -> None:
     """A number of a lane or a start of another name would hold nothing."""
+    assert weight.count({}).keys() == HELD.keys()
     assert read_held().keys() <= LANES.keys()
     assert {what for counts in read_held().values() for what in counts} <= STARTS.keys()
 
@@ -152,10 +149,6 @@ def test_the_tree_weighs_no_more_than_is_held(what: str, weights: dict[str, int]
         f"{what}: {weights[what]:,}, {above:,} more than tests/walls/weight.toml holds. "
         "Take something away, or raise the number in a commit that says for what."
     )
-
-
-def test_everything_that_is_counted_is_held() -> None:
-    assert weight.count({}).keys() == HELD.keys()
 
 
 @pytest.mark.parametrize(

@@ -150,26 +150,20 @@ def list_parts(page: str) -> list[tuple[str, ...]]:
     return parts
 
 
-def test_both_have_the_same_parts_in_the_same_order() -> None:
+def test_each_leads_to_the_other_and_has_its_parts_in_the_same_order() -> None:
     assert CHINESE.count(NOTE) == 1
     assert list_parts(CHINESE.replace(NOTE, "")) == list_parts(ENGLISH)
+    assert "[简体中文](README.zh-CN.md)" in ENGLISH.split("##")[0]
+    assert "[English](README.md)" in CHINESE.split("##")[0]
 
 
-def test_commands_and_output_are_the_same() -> None:
+def test_commands_output_and_figures_are_the_same() -> None:
+    """A size that was measured again is changed in both."""
     assert _BLOCK.findall(CHINESE) == _BLOCK.findall(ENGLISH)
     assert _COMMENT.findall(CHINESE) == _COMMENT.findall(ENGLISH)
-
-
-def test_figures_are_the_same() -> None:
-    """A size that was measured again is changed in both."""
     assert sorted(_FIGURE.findall(without_blocks(CHINESE))) == sorted(
         _FIGURE.findall(without_blocks(ENGLISH))
     )
-
-
-def test_each_leads_to_the_other() -> None:
-    assert "[简体中文](README.zh-CN.md)" in ENGLISH.split("##")[0]
-    assert "[English](README.md)" in CHINESE.split("##")[0]
 
 
 def test_it_is_chinese() -> None:

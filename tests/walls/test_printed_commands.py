@@ -238,17 +238,14 @@ MESSAGES = sorted(
 """Those with words of megtrim's own: others only pass on what a tool said."""
 
 
-def test_there_are_many_messages() -> None:
-    """A collector that finds nothing would pass what follows."""
-    assert len(MESSAGES) > 400
-
-
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_message_has_a_code(message: str) -> None:
     assert find_code(message)
 
 
 def test_words_are_of_a_message() -> None:
+    """Of many: a collector that finds nothing would pass the rest."""
+    assert len(MESSAGES) > 400
     entries = [words for all_words, _ in list_codes().values() for words in all_words]
     patterns = {words: ".*".join(map(re.escape, words.split(GAP))) for words in entries}
 
@@ -267,11 +264,8 @@ def test_a_code_is_used_once() -> None:
     assert len(codes) <= 150
 
 
-def test_a_message_without_a_code_is_seen() -> None:
-    assert find_code("the moon is full") == ""
-
-
 def test_the_longest_words_decide() -> None:
+    assert find_code("the moon is full") == ""
     assert find_code("megtrim.yaml:3: found 7, expected text") == "MT0101"
     assert find_code("m.mge: not a .mge model: it begins with: x") == "MT0203"
 
