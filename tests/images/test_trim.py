@@ -103,14 +103,9 @@ def test_a_trim_with_an_ndk(
 def test_an_image_that_cannot(base: str, tmp_path: Path) -> None:
     project = Project.of_sample(tmp_path / "team", models=(MODEL,))
     no_daemon = {"DOCKER_HOST": f"unix://{tmp_path}/none"}
+    no_clang = f"clang and lld of one version were not found on image {base}"
     for kind, image, env, rc, said in (
-        (
-            "clang-linux-arm64",
-            base,
-            {},
-            2,
-            f"clang and lld of one version were not found on image {base}",
-        ),
+        ("clang-linux-arm64", base, {}, 2, no_clang),
         ("ndk", base, {}, 2, f"ANDROID_NDK_ROOT is not set on image {base}"),
         ("zig", base, {}, 2, f"but not in image {base}"),
         ("host", "no-such/image:here", {}, 2, "with `docker build`"),

@@ -18,7 +18,7 @@ from megtrim.size.budgets import Baseline
 from megtrim.size.growth.inputs import ORDERS, Cause
 from megtrim.util.process import CompletedCommand
 from megtrim.util.strict_json import dump
-from support.megtrim_cli import SAMPLE, KeepFolder, Project
+from support.megtrim_cli import SAMPLE, KeepFolder, Project, read_verdict
 
 pytestmark = [pytest.mark.chain]
 
@@ -253,10 +253,9 @@ def test_an_odd_manifest_is_made_again(own: Project) -> None:
         assert own.verdict()["verdict"] == "pass"
 
 
-def _trim_committed(project: Project, *arguments: str) -> tuple[CompletedCommand, dict[str, Any]]:
-    ended = project.run("trim", "--committed", "--json", *arguments)
-    folder = Path(json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"])
-    return ended, json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+def _trim_committed(project: Project, *words: str) -> tuple[CompletedCommand, dict[str, Any]]:
+    ended = project.run("trim", "--committed", "--json", *words)
+    return ended, read_verdict(ended)
 
 
 def test_the_committed_keep_set_makes_the_same_program(mobile: Project, tmp_path: Path) -> None:

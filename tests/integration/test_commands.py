@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +47,6 @@ class Team:
         changed = self.project.read() | keys
         self.project.write(changed)
         (self.top / self.config).write_text(self.project.config.read_text("utf-8"), "utf-8")
-
-    def source(self, name: str) -> Path:
-        return self.project.folder / name
 
     @property
     def keep_set(self) -> Path:
@@ -109,10 +105,11 @@ def _seen_again(team: Team, ended: CompletedCommand, check: str, rc: int = 1) ->
     return again
 
 
-def _without(path: Path, keep: Callable[[str], bool]) -> str:
+def _without_a_kernel(path: Path) -> str:
     before = read_keep_set(path)
     [record] = before.scenarios
-    gone = next(region for region in record.regions if keep(region.tag))
+    kernels = ("conv", "pooling")
+    gone = next(region for region in record.regions if any(e in region.tag for e in kernels))
     left = tuple(each for each in record.regions if each != gone)
     after = KeepSet(
         generation=before.generation,
@@ -123,12 +120,8 @@ def _without(path: Path, keep: Callable[[str], bool]) -> str:
     return str(gone)
 
 
-def _is_kernel(tag: str) -> bool:
-    return "conv" in tag or "pooling" in tag
-
-
 def test_a_trap(team: Team) -> None:
-    gone = _without(team.keep_set, _is_kernel)
+    gone = _without_a_kernel(team.keep_set)
 
     ended = team.trim("--committed")
     again = _seen_again(team, ended, f"trap:{SCENARIO}")
@@ -145,7 +138,7 @@ def test_a_trap(team: Team) -> None:
 
 
 def test_a_stale_keep_set(team: Team) -> None:
-    _without(team.keep_set, _is_kernel)
+    _without_a_kernel(team.keep_set)
 
     again = _seen_again(team, team.trim(), "keep-set:megtrim/keepset")
     assert "the committed keep set is stale" in again.stderr
@@ -232,7 +225,7 @@ def test_a_run_that_fails_though_nothing_is_missing(
 
 
 def _plant(team: Team, statement: str) -> None:
-    source = team.source("engine/src/load_and_run/outputs.cpp")
+    source = team.project.folder / "engine/src/load_and_run/outputs.cpp"
     text = source.read_text(encoding="utf-8")
     written = "out.append(tensor.as<char>(), tensor.bytes());"
     planted = f"{written}\n#if SAMPLE_NO_EXCEPTIONS\n{statement}\n#endif\nreturn out;"
@@ -242,7 +235,7 @@ def _plant(team: Team, statement: str) -> None:
 
 
 def test_an_engine_that_does_not_compile(team: Team) -> None:
-    source = team.source("engine/src/opr/pooling.cpp")
+    source = team.project.folder / "engine/src/opr/pooling.cpp"
     source.write_text(f"{source.read_text('utf-8')}\nint broken( {{\n", encoding="utf-8")
 
     again = _seen_again(team, team.trim(), "build:build/plain")
@@ -251,7 +244,7 @@ def test_an_engine_that_does_not_compile(team: Team) -> None:
 
 
 def test_a_run_that_cannot_be_traced(team: Team) -> None:
-    source = team.source("engine/src/midout/midout.cpp")
+    source = team.project.folder / "engine/src/midout/midout.cpp"
     planted = "#include <cstdlib>\nstatic const int planted = (std::_Exit(7), 0);\n"
     text = f"#if defined(MIDOUT_PROFILING)\n{planted}#endif\n{source.read_text('utf-8')}"
     source.write_text(text, encoding="utf-8")

@@ -18,7 +18,7 @@ from megtrim.experiments.contest import FEWEST_ROUNDS
 from megtrim.size.baseline import load_sizes
 from megtrim.util.process import CompletedCommand
 from support.clock import clock_at
-from support.megtrim_cli import KeepFolder, Project, run_megtrim
+from support.megtrim_cli import KeepFolder, Project, read_verdict, run_megtrim
 
 pytestmark = [pytest.mark.chain]
 
@@ -250,11 +250,6 @@ def builds(trimmed: CompletedCommand) -> set[str]:
     return {task for task in done if task.startswith(("build/", "profile/", "reduce/region"))}
 
 
-def ended(evidence: dict[str, Any]) -> tuple[str, str]:
-    (found,) = evidence["results"]
-    return found["status"], found["text"]
-
-
 def test_a_function_trap_on_the_board_is_named(make_project: MakeProject) -> None:
     it = Team(make_project(MODEL, trim={"level": "function", "base": "plain"}))
     it.trim()
@@ -272,7 +267,8 @@ def test_a_function_trap_on_the_board_is_named(make_project: MakeProject) -> Non
     assert builds(trimmed) == {"build/plain"}
     (scenario,) = verdict["scenarios"]
     assert scenario["text"].startswith(f"{function} committed keep set does not list it")
-    assert ended(evidence) == ("trap", said)
+    (result,) = evidence["results"]
+    assert (result["status"], result["text"]) == ("trap", said)
     assert checks(verdict)[CHECK]["status"] == "fail"
     assert said in checks(verdict)[CHECK]["text"]
     assert it.gate() == 1
@@ -289,7 +285,7 @@ def test_a_quick_check_is_proven_on_the_board(make_project: MakeProject) -> None
     assert builds(trimmed) == {"build/plain"}
     assert it.keep.texts() == {}
     assert it.artifacts == ["megtrim-evidence-any-1"]
-    assert ended(evidence)[0] == "pass"
+    assert [result["status"] for result in evidence["results"]] == ["pass"]
     assert verdict["verdict"] == "pass"
     assert "the quick way, from the plain build alone" in verdict["headline"]
     assert it.gate() == 0
@@ -345,10 +341,7 @@ def join_times(team: Team, folder: str, *more: str) -> dict[str, Any]:
 
 
 def measure(team: Team, *more: str) -> dict[str, Any]:
-    ended = team.project.expect("perf run", "--committed", "--json", *more)
-    folder = Path(json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"])
-    data: dict[str, Any] = json.loads((folder / "verdict.json").read_text("utf-8"))
-    return data
+    return read_verdict(team.project.expect("perf run", "--committed", "--json", *more))
 
 
 def test_two_jobs_take_times_as_one_machine_would(make_project: MakeProject) -> None:

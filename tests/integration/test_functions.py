@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from integration.conftest import MakeProject
 from megtrim.build_spec import Variant
-from megtrim.regions.keepset_files import read_keep_set
+from megtrim.regions.keepset_files import read_folder
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
@@ -30,10 +30,6 @@ def trimmed(make_project: MakeProject, shared_out: Path) -> Project:
     return project
 
 
-def _keep_set(project: Project) -> Path:
-    return project.folder / "megtrim" / "keepset" / f"{SCENARIO}.json"
-
-
 def test_both_levels_stand_side_by_side(trimmed: Project) -> None:
     verdict = trimmed.verdict()
     sizes = {row["variant"]: row["size_bytes"] for row in verdict["artifacts"][0]["sizes"]}
@@ -47,7 +43,7 @@ def test_both_levels_stand_side_by_side(trimmed: Project) -> None:
 
 
 def test_the_keep_set_says_who_needs_a_function(trimmed: Project) -> None:
-    keep = read_keep_set(_keep_set(trimmed))
+    keep = read_folder(trimmed.folder / "megtrim/keepset")
     (record,) = keep.scenarios
 
     assert record.regions
@@ -115,7 +111,7 @@ def test_what_is_not_up_to_date_is_not_asked(trimmed: Project) -> None:
 
 
 def test_a_region_says_why_it_is_there(trimmed: Project) -> None:
-    (record,) = read_keep_set(_keep_set(trimmed)).scenarios
+    (record,) = read_folder(trimmed.folder / "megtrim/keepset").scenarios
 
     found = _ask(trimmed, "why", str(record.regions[0]))
     tag = _ask(trimmed, "why", record.regions[0].tag)
@@ -158,10 +154,6 @@ def _trim(project: Project, **trim: str) -> None:
     project.expect("trim")
 
 
-def _folder(project: Project, task: str) -> Path:
-    return project.file(task, "result").parent
-
-
 def _sections(program: Path) -> set[str]:
     with program.open("rb") as stream:
         return {section.name for section in ELFFile(stream).iter_sections()}
@@ -172,9 +164,9 @@ def test_size_is_smaller_and_gives_the_same_outputs(make_project: MakeProject) -
     """Less than four fifths of the recipe's bytes; the recipe's own results stay what they were."""
     project = make_project(MODEL, toolchain="clang-linux-arm64")
     _trim(project)
-    recipe, plain = _folder(project, "reduce/reduced"), _folder(project, "build/plain")
+    recipe, plain = project.file("reduce/reduced", ""), project.file("build/plain", "")
     _trim(project, optimize="size")
-    verdict, sized = project.verdict(), _folder(project, "reduce/reduced")
+    verdict, sized = project.verdict(), project.file("reduce/reduced", "")
     (records,) = project.out.glob("work/*clang*-reduced/build/compile_commands.json")
     commands = [entry["command"] for entry in json.loads(records.read_text(encoding="utf-8"))]
     kernels = [each for each in commands if "/src/kernels/" in each.split()[-1]]
@@ -192,8 +184,8 @@ def test_size_is_smaller_and_gives_the_same_outputs(make_project: MakeProject) -
     assert all(" -flto=full " in each for each in commands)
     assert [each["name"] for each in verdict["trim"]["means"] if each["why_not"]] == ["relocations"]
     assert "API level shows what the loader supports" in page
-    assert _folder(project, "build/plain") == plain
-    assert _folder(project, "reduce/reduced") == recipe
+    assert project.file("build/plain", "") == plain
+    assert project.file("reduce/reduced", "") == recipe
 
 
 def test_one_switch_alone_is_proven_like_any_build(make_project: MakeProject) -> None:

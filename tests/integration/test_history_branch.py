@@ -120,9 +120,13 @@ def test_what_others_left_on_the_branch_costs_itself_alone(
     assert "README.md" in git(remote, "ls-tree", "--name-only", BRANCH)
 
 
-def test_a_remote_that_is_gone_is_an_infrastructure_failure(tmp_path: Path) -> None:
+def test_a_missing_remote_is_infrastructure_and_a_missing_branch_input(
+    branch: DataBranch, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="no branch perf-history"):
+        branch.read(RUN_FILES)
     with pytest.raises(InfrastructureFailure, match="git ls-remote failed"):
-        open_branch(tmp_path / "a", tmp_path / "nowhere.git").append([make_run(0)])
+        open_branch(tmp_path / "b", tmp_path / "nowhere.git").append([make_run(0)])
 
 
 def test_a_remote_that_refuses_is_not_asked_again(tmp_path: Path, remote: Path) -> None:
@@ -141,11 +145,6 @@ def test_a_remote_that_refuses_is_not_asked_again(tmp_path: Path, remote: Path) 
         ": GH006: Protected branch update failed.;  [31mpush a pull request; "
         "pre-receive hook declined"
     )
-
-
-def test_a_branch_that_is_missing_cannot_be_read(branch: DataBranch) -> None:
-    with pytest.raises(InputError, match="no branch perf-history"):
-        branch.read(RUN_FILES)
 
 
 def test_a_branch_whose_name_only_ends_so_is_another(branch: DataBranch, remote: Path) -> None:

@@ -4,7 +4,6 @@ Many hosts, GitHub among them, merge without asking for drivers in .gitattribute
 none here.
 """
 
-import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.keepset_files import dump_folder, read_folder
 from megtrim.regions.region import Region
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from support.megtrim_cli import read_verdict
 from support.scenario_records import make_record
 from support.source_forge import GIT_ENV
 
@@ -262,8 +262,7 @@ def test_after_two_merges_the_union_is_built_and_proven(make_project: MakeProjec
     assert team.merge("main", *others).ok
 
     ended = project.expect("trim", "--committed", "--json")
-    folder = Path(json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"])
-    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    verdict = read_verdict(ended)
     again = project.run("stage header")
 
     assert [(each["id"], each["status"]) for each in verdict["scenarios"]] == [

@@ -24,7 +24,6 @@ def test_before_there_is_a_configuration(block: Block, tmp_path: Path) -> None:
 @pytest.mark.chain
 @pytest.mark.parametrize("block", blocks_in("chain"), ids=str)
 def test_with_a_configuration(block: Block, team: Place) -> None:
-    """What a page prints ends as its mark says, 0 as a rule."""
     reported = team.type(block)
 
     assert reported.rc == block.status, reported.stdout + reported.stderr

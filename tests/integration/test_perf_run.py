@@ -6,14 +6,13 @@ import shlex
 import signal
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from integration.conftest import MakeProject
 from support.clock import until
-from support.megtrim_cli import Project, run_megtrim
+from support.megtrim_cli import Project, read_verdict, run_megtrim
 
 pytestmark = pytest.mark.chain
 
@@ -29,15 +28,9 @@ def project(make_project: MakeProject) -> Project:
     return make_project(MODEL, perf=perf | TERMS)
 
 
-def read_verdict(reported: str) -> dict[str, Any]:
-    folder = json.loads(reported)["done"]["verdict/verdict"]["folder"]
-    found: dict[str, Any] = json.loads(Path(folder, "verdict.json").read_text("utf-8"))
-    return found
-
-
 def test_what_is_configured_is_measured_once(project: Project) -> None:
     first = project.expect("perf run", *QUICK, "--json")
-    verdict = read_verdict(first.stdout)
+    verdict = read_verdict(first)
     rows = {row["experiment"]: row for row in verdict["performance"]["rows"]}
     assert list(rows) == ["baseline", "fast-run-cache", "nchw88"]
     assert rows["nchw88"]["status"] == "skipped"
@@ -70,7 +63,7 @@ def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject)
     ended = project.run("perf run", *words, "--json")
 
     assert ended.rc in (0, 1), ended.stderr  # emulated times may leave an answer open
-    verdict = read_verdict(ended.stdout)
+    verdict = read_verdict(ended)
     rows = {row["experiment"]: row for row in verdict["performance"]["rows"]}
     assert rows["nchw88"]["reason"].startswith("the flag --enable-nchw88 is unknown")
     assert [each["kind"] for each in verdict["devices"]] == ["qemu"]
@@ -98,7 +91,7 @@ def test_a_program_that_takes_too_long_costs_its_row(project: Project) -> None:
         ended = project.run("perf run", *QUICK, "--experiment", "fake-first", "--json")
 
     assert ended.rc == 1, ended.stderr
-    rows = read_verdict(ended.stdout)["performance"]["rows"]
+    rows = read_verdict(ended)["performance"]["rows"]
     assert [row["status"] for row in rows] == ["failed", "failed"]
     assert rows[0]["reason"] == "baseline: it did not end within 1 s"
 
@@ -108,7 +101,7 @@ def test_what_trimming_does_to_speed(project: Project) -> None:
     ended = project.run("perf run", *QUICK, "--experiment", "trimming", "--json")
 
     assert ended.rc in (0, 1), ended.stderr  # this machine may call it slower
-    performance = read_verdict(ended.stdout)["performance"]
+    performance = read_verdict(ended)["performance"]
     assert performance["rows"] == []
     (row,) = performance["trimming"]
     plain, reduced = row["variants"]

@@ -24,8 +24,6 @@ def profile_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """A place to run models in."""
-
     program: Path
     folder: Path
 

@@ -88,8 +88,6 @@ COMPILE = ("-O2", "-fPIC", "-ffunction-sections", "-fdata-sections", "-fno-sanit
 
 @dataclass
 class Place:
-    """A toolchain, and a folder of sources."""
-
     at: Lease
     count: int = 0
 
@@ -155,7 +153,6 @@ def make_spec(
 
 
 def sizes(table: FunctionTable) -> dict[str, int]:
-    """Return each function's size by its name."""
     return {each.name: each.size_bytes for each in table.functions}
 
 

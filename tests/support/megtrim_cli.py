@@ -124,6 +124,13 @@ class Project:
         return Path(reported["done"][task]["folder"]) / name
 
 
+def read_verdict(ended: CompletedCommand) -> dict[str, Any]:
+    """Return the verdict of a run with ``--json``; others may share its ``final``."""
+    folder = json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"]
+    found: dict[str, Any] = json.loads(Path(folder, "verdict.json").read_text("utf-8"))
+    return found
+
+
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
