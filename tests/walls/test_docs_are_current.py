@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.pages import PAGES, PROGRAMS, ROOT, blocks_of, find_refusal
-from workflows.loaded import script
+from workflows.documents import script
 
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(rf"(?:^|&& )(?:[A-Z_]+=\S+ )*((?:{'|'.join(PROGRAMS)}) [a-z-].*)")
