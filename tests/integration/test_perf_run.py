@@ -169,7 +169,7 @@ def test_the_winner_becomes_a_scenario(make_project: MakeProject) -> None:
     found = json.loads(done.stdout)
     last = found["heats"][-1]
     assert found["winner"] == last["experiment"]
-    assert last["ratio"]["upper"] < 1
+    assert last["ratios"][0]["upper"] < 1
 
     after = project.config.read_text("utf-8").splitlines()
     changes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
