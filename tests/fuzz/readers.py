@@ -101,12 +101,16 @@ def _arrays() -> tuple[bytes, ...]:
     return tuple(streams)
 
 
-def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
-    return lambda data: read(data.decode("utf-8", errors="replace"))
+def _text(parse: Callable[..., object]) -> Callable[[bytes], object]:
+    return lambda data: parse(data.decode("utf-8", errors="replace"), source="x")
 
 
-def _read_record(text: str) -> None:
-    expect_of(parse_record(text, source="r"), bundle_contest())
+def _raw(parse: Callable[..., object]) -> Callable[[bytes], object]:
+    return lambda data: parse(data, source="x")
+
+
+def _read_record(text: str, source: str) -> None:
+    expect_of(parse_record(text, source=source), bundle_contest())
 
 
 def _break_down(data: bytes) -> None:
@@ -123,115 +127,70 @@ def _files(folder: Path, pattern: str, most_bytes: int = 2**20) -> tuple[bytes, 
     return tuple(path.read_bytes()[:most_bytes] for path in sorted(folder.glob(pattern)))
 
 
-_RELEASE = {name: text.encode() for name, text in documents().items()}
+_RELEASE = {name: (text.encode(),) for name, text in documents().items()}
+_SIZES = Baseline(
+    sizes={("a", "plain"): 3, ("a", "reduced"): 2},
+    parts={("a", "reduced"): ByteTable(least_bytes=64, components={"c": {"f": 1, "g": 1}})},
+    made_from=InputPrint(
+        made_from={"source": "0a"},
+        sources="abcde",
+        kept={"region 0": "abcde"},
+        scenarios={"m/s@c": "0a"},
+        values={"setting x": "y"},
+    ),
+    source="x",
+    quick=True,
+)
+_FUNCTIONS = FunctionList(link_sha256="0" * 64, names=("_ZN1aE", "b", "main"))
+_OBSERVABLES = Observables(link_sha256="0" * 64, groups=(("a", "b"), ("m",)))
 
 READERS = (
     FileReader("npy", _arrays(), _npy),
-    FileReader(
-        "keep set",
-        _files(_SAMPLE / "megtrim", "*/*/*.json"),
-        _text(lambda text: parse_keep_set(text, source="k")),
-    ),
+    FileReader("keep set", _files(_SAMPLE / "megtrim", "*/*/*.json"), _text(parse_keep_set)),
     FileReader(
         "model",
         (*_files(_SAMPLE / "models", "*.sample", 65_536), *_files(_DATA / "models", "*.mge")),
-        lambda data: parse_model(data, source="m"),
+        _raw(parse_model),
     ),
-    FileReader(
-        "trace", _files(_DATA / "traces", "*.trace"), lambda data: parse_trace(data, source="t")
-    ),
-    FileReader(
-        "operator JSON",
-        _files(_DATA / "strip-info", "*.json"),
-        lambda data: parse_operator_json(data, source="o"),
-    ),
+    FileReader("trace", _files(_DATA / "traces", "*.trace"), _raw(parse_trace)),
+    FileReader("operator JSON", _files(_DATA / "strip-info", "*.json"), _raw(parse_operator_json)),
     FileReader(
         "megtrim.yaml",
         _files(ROOT / "examples", "**/*.yaml"),
         lambda data: parse_document(data, file="megtrim.yaml"),
     ),
-    FileReader(
-        RELEASE_FILE,
-        (_RELEASE[RELEASE_FILE],),
-        _text(lambda text: parse_contents(text, source="r")),
-    ),
-    FileReader(
-        STATEMENT_FILE,
-        (_RELEASE[STATEMENT_FILE],),
-        _text(lambda text: read_statement(text, source="p")),
-    ),
-    FileReader(
-        CHECKSUMS_FILE,
-        (_RELEASE[CHECKSUMS_FILE],),
-        _text(lambda text: parse_checksums(text, source="s")),
-    ),
-    FileReader(
-        "sizes.json",
-        (
-            dump_sizes(
-                Baseline(
-                    sizes={("a", "plain"): 3, ("a", "reduced"): 2},
-                    parts={
-                        ("a", "reduced"): ByteTable(
-                            least_bytes=64, components={"c": {"f": 1, "g": 1}}
-                        )
-                    },
-                    made_from=InputPrint(
-                        made_from={"source": "0a"},
-                        sources="abcde",
-                        kept={"region 0": "abcde"},
-                        scenarios={"m/s@c": "0a"},
-                        values={"setting x": "y"},
-                    ),
-                    source="x",
-                    quick=True,
-                )
-            ).encode(),
-        ),
-        _text(lambda text: parse_sizes(text, source="s")),
-    ),
+    FileReader(RELEASE_FILE, _RELEASE[RELEASE_FILE], _text(parse_contents)),
+    FileReader(STATEMENT_FILE, _RELEASE[STATEMENT_FILE], _text(read_statement)),
+    FileReader(CHECKSUMS_FILE, _RELEASE[CHECKSUMS_FILE], _text(parse_checksums)),
+    FileReader("sizes.json", (dump_sizes(_SIZES).encode(),), _text(parse_sizes)),
     FileReader(
         "sizes of a commit",
         (dump(make_sizes(1, 100, kernels=40)).encode(), dump(make_sizes(2, 7)).encode()),
-        _text(lambda text: parse_commit_sizes(text, source="c")),
+        _text(parse_commit_sizes),
     ),
     FileReader("bytes of an ELF file", (OBJECT, LINKED), _break_down),
-    FileReader("sections", (OBJECT, LINKED), lambda data: parse_elf(data, source="e")),
-    FileReader("segments", (LINKED, PROGRAM), lambda data: segments(data, source="e")),
-    FileReader("functions", (LINKED, PROGRAM), lambda data: parse_table(data, source="e")),
-    FileReader(
-        "C++ runtime", (LINKED, PROGRAM), lambda data: find_exported_runtime(data, source="e")
-    ),
+    FileReader("sections", (OBJECT, LINKED), _raw(parse_elf)),
+    FileReader("segments", (LINKED, PROGRAM), _raw(segments)),
+    FileReader("functions", (LINKED, PROGRAM), _raw(parse_table)),
+    FileReader("C++ runtime", (LINKED, PROGRAM), _raw(find_exported_runtime)),
     FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),
     FileReader(
         "bytes of an archive",
         (archive({"/": b"index", "//": b"a_long_name.o/\n", "/0": OBJECT, "b.o/": LINKED}),),
         _break_down,
     ),
-    FileReader("map of a link", (LLD, GNU), lambda data: parse_map(data, source="m")),
-    FileReader(
-        "list of functions",
-        (dump_list(FunctionList(link_sha256="0" * 64, names=("_ZN1aE", "b", "main"))).encode(),),
-        lambda data: parse_list(data, source="f"),
-    ),
-    FileReader(
-        "observables",
-        (
-            dump_observables(
-                Observables(link_sha256="0" * 64, groups=(("a", "b"), ("m",)))
-            ).encode(),
-        ),
-        lambda data: parse_observables(data, source="o"),
-    ),
+    FileReader("map of a link", (LLD, GNU), _raw(parse_map)),
+    FileReader("list of functions", (dump_list(_FUNCTIONS).encode(),), _raw(parse_list)),
+    FileReader("observables", (dump_observables(_OBSERVABLES).encode(),), _raw(parse_observables)),
     FileReader(
         "verdict.json",
         (to_json(passing()).encode(), to_json(failing()).encode()),
-        _text(lambda text: parse_verdict(text, source="v")),
+        _text(parse_verdict),
     ),
     FileReader(
         "ending.json",
         (dump(EarlyExit(exit=2, message="m", hint="h")).encode(),),
-        _text(lambda text: parse_ending(text, source="e")),
+        _text(parse_ending),
     ),
     FileReader(
         "evidence.json",
@@ -239,12 +198,12 @@ READERS = (
             dump(EvidenceSet(entries=(evidence(),))).encode(),
             written(evidence(timed(record()), purpose=JobPurpose.TIME)).encode(),
         ),
-        _text(lambda text: parse_set(text, source="e")),
+        _text(parse_set),
     ),
     FileReader(
         "bundle.json",
         (dump(bundle()).encode(), dump(time_bundle()).encode()),
-        _text(lambda text: parse_bundle(text, source="b")),
+        _text(parse_bundle),
     ),
     FileReader(
         "record of a contest",
@@ -259,6 +218,6 @@ READERS = (
             "\n".join(MAPS).encode() + b"\n#0  0x0000005500012344 in ?? () from /lib/a.so\n",
             *(path.read_bytes() for path in sorted(LAYOUTS.glob("*.txt"))),
         ),
-        lambda data: parse_report(data, source="t"),
+        _raw(parse_report),
     ),
 )

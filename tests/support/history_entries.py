@@ -1,6 +1,7 @@
 """Entries of the history, made up for tests: runs with their times, and sizes of commits."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from megtrim.experiments.contest import PerformanceStatus
@@ -45,15 +46,8 @@ def make_row(
 def make_lost_row(
     status: PerformanceStatus, reason: str, *, scenario: str = SCENARIO
 ) -> HistoryRow:
-    return HistoryRow(
-        scenario=scenario,
-        contestant="reduced",
-        status=status,
-        reason=reason,
-        times=(),
-        left_out=(),
-        conditions="",
-    )
+    row = make_row(scenario=scenario)
+    return replace(row, status=status, reason=reason, times=(), conditions="")
 
 
 def make_run(

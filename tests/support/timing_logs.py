@@ -62,11 +62,9 @@ class MadeLog:
             times = f"{len(test)} times"
             if self.form is Form.BARE:
                 lines.append(f"=== going to run for {times}; output vars: a{{1}}")
-                lines += [
-                    f"=== finished run #{i}: time={each[0]:.3f}ms" for i, each in enumerate(test)
-                ]
-                mean = math.fsum(each[0] for each in test) / len(test)
-                return [*lines, f"avg time: {mean + 0.002:.3f}ms"]
+                whole = [each[0] for each in test]
+                lines += [f"=== finished run #{i}: time={ms:.3f}ms" for i, ms in enumerate(whole)]
+                return [*lines, f"avg time: {math.fsum(whole) / len(test) + 0.002:.3f}ms"]
             name = f"test #{number}" if self.form is Form.CASES else "input"
             lines.append(f"=== going to run {name} for {times}")
             lines += [

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -15,7 +16,9 @@ from megtrim.config.device import (
     PowerPort,
     is_on_runner,
 )
+from megtrim.config.load import OwnedDevices, load_owned_devices
 from megtrim.config.problems import ConfigError
+from megtrim.util.errors import InputError
 from megtrim.util.strict_json import encode
 from unit.config.support import ENGINE, MODEL, load
 
@@ -52,18 +55,11 @@ def test_a_phone_says_all_that_it_can(tmp_path: Path) -> None:
     )
 
     assert device == DeviceConfig.model_validate(
-        {
-            "name": "d",
-            "kind": "adb",
-            "class": "any",
-            "runner": True,
-            "match": {"ro.product.model": "Pixel 6", "ro.build.version.sdk": "33"},
-            "power": PowerPort(hub="1-1.4", port=2),
-            "cool_down": CoolDown.model_validate({"below": 38.0, "within": "5 minutes"}),
-            "governor": "performance",
-            "cpus": "4",
-            "sysroot": "/roots",
-        }
+        yaml.safe_load(
+            "{name: d, kind: adb, class: any, runner: true, governor: performance, cpus: '4', "
+            "match: {ro.product.model: Pixel 6, ro.build.version.sdk: '33'}, sysroot: /roots, "
+            "power: {hub: 1-1.4, port: 2}, cool_down: {below: 38.0, within: 300 s}}"
+        )
     )
     assert device.cool_down is not None
     assert (device.cool_down.below_c, device.cool_down.within_s) == (38.0, 300.0)
@@ -90,13 +86,10 @@ def test_settings_are_what_a_device_says_besides_its_name(tmp_path: Path) -> Non
     )
 
 
-def test_paths_of_a_device_are_known() -> None:
-    assert PATH_KEYS == ("key", "known_hosts", "sysroot")
-
-
 @pytest.mark.parametrize("path", ["keys/board", "~root/key", "~/../key", "/a/../b", ""])
 def test_a_path_that_a_runner_cannot_find(path: str) -> None:
     """It has no checkout, and a path that climbs out of its folder means another one."""
+    assert PATH_KEYS == ("key", "known_hosts", "sysroot")
     assert not is_on_runner(path)
     assert is_on_runner("/etc/key")
     assert is_on_runner("~/.ssh/key")
@@ -106,15 +99,9 @@ def test_settings_are_written_as_megtrim_yaml_writes_them() -> None:
     written = {"host": "b", "key": "~/k", "cool_down": {"below": 38.5, "within": "90 s"}}
     settings = DeviceSettings.model_validate(written)
 
-    assert encode(settings) == {
-        "cool_down": {"below": 38.5, "within": "90 s"},
-        "host": "b",
-        "key": "~/k",
-    }
+    assert encode(settings) == written
     assert DeviceSettings.model_validate(encode(settings)) == settings
-
-
-def test_a_cool_down_is_ten_minutes_at_most_where_nothing_is_said() -> None:
+    # Where nothing is said, a cool-down takes ten minutes at most.
     assert CoolDown.model_validate({"below": 38}).within_s == 600.0
 
 
@@ -150,3 +137,90 @@ def test_no_text_becomes_an_option_of_a_program(text: str) -> None:
         assert value == text
         assert value[0].isalnum() or value[0] in "_:"
         assert not set(value) & set(" \t\n;&|$`'\"\\<>(){}*?!@/=")
+
+
+OWNER = """\
+boards:
+  - {name: rock-5, host: rock.lan, user: tester, key: ~/.ssh/board, known_hosts: /etc/known}
+  - {name: rock-6, host: rock6.lan, port: 2222, power: {hub: 1-1, port: 2}}
+phones:
+  - {serial: 1A2B, power: {hub: 1-1, port: 4}}
+"""
+ASKED = DeviceSettings.model_validate(
+    yaml.safe_load(
+        "{host: evil.lan, port: 23, user: root, key: /bundle/key, known_hosts: /bundle/known, "
+        "power: {hub: 9-9, port: 9}, cpus: 4-7}"
+    )
+)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> OwnedDevices:
+    path = tmp_path / "boards.yaml"
+    path.write_text(OWNER, encoding="utf-8")
+    return load_owned_devices(str(path))
+
+
+def test_the_way_to_a_board_is_its_owners(machine: OwnedDevices) -> None:
+    first, second = (machine.settle(name, "ssh", ASKED) for name in ("rock-5", "rock-6"))
+
+    assert first == DeviceSettings(
+        host="rock.lan",
+        user="tester",
+        key=Path("~/.ssh/board"),
+        known_hosts=Path("/etc/known"),
+        cpus="4-7",
+    )
+    assert second == DeviceSettings(
+        host="rock6.lan", port=2222, power=PowerPort(hub="1-1", port=2), cpus="4-7"
+    )
+
+
+@pytest.mark.parametrize("name", ["rock-7", "rock.lan", "ROCK-5", ""])
+def test_a_board_that_the_owner_does_not_name_is_refused(machine: OwnedDevices, name: str) -> None:
+    for owner in (machine, OwnedDevices(), load_owned_devices("/nowhere/boards.yaml")):
+        with pytest.raises(InputError, match="owner names no such board"):
+            owner.settle(name, "ssh", ASKED)
+
+
+@pytest.mark.parametrize(
+    ("settings", "power"),
+    [
+        (DeviceSettings(serial="1A2B", power=PowerPort(hub="9", port=9)), "1-1"),
+        (DeviceSettings(serial="1A2B"), "1-1"),
+        (DeviceSettings(serial="3C4D", power=PowerPort(hub="9", port=9)), None),
+        (DeviceSettings(match={"a": "b"}, power=PowerPort(hub="9", port=9)), None),
+    ],
+)
+def test_the_power_of_a_phone_is_switched_where_its_owner_says(
+    machine: OwnedDevices, settings: DeviceSettings, power: str | None
+) -> None:
+    settled = machine.settle("rock-5", "adb", settings)
+    assert (settled.power and settled.power.hub) == power
+    assert settled.serial == settings.serial
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("boards: [{name: a}]", r"boards.yaml:1: boards\[0\].host: found nothing"),
+        ("boards: [{name: a, host: b, prot: 2}]", "did you mean port"),
+        ("boards: [{name: a, host: b, key: id}]", r"boards.yaml:1: boards\[0\].key: found id"),
+        ("boards: [{name: a, host: -oProxyCommand=x}]", r"boards\[0\].host"),
+        ("phones: [{serial: a}]", r"phones\[0\].power: found nothing"),
+        *(("boards: []\nboards: []", "boards.yaml:2: "), ("- a", "found a list")),
+    ],
+)
+def test_a_mistake_of_the_owner_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "boards.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        load_owned_devices(str(path))
+
+
+def test_a_file_of_the_owner_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
+    """It is not missing, so it does not mean that there are no boards."""
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "boards.yaml", tmp_path / f"{'b' * 300}.yaml", tmp_path):
+        with pytest.raises(InputError, match="MEGTRIM_BOARDS"):
+            load_owned_devices(str(path))

@@ -1,12 +1,16 @@
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from megtrim.build_spec import Switch, Variant
 from megtrim.config.model import Budget, Config, switched_off
+from megtrim.config.performance import PerfConfig
 from megtrim.config.problems import ConfigError
 from megtrim.config.units import GrowthLimit
+from megtrim.experiments.contest import ContestBudget, Criterion
+from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.parity import Tolerance
 from unit.config.support import ENGINE, MODEL, SMALL, load
 
@@ -117,25 +121,18 @@ def test_a_scenario_may_have_tolerances_of_its_own(
     tmp_path: Path, verify: str, scenario: str, expected: Tolerance
 ) -> None:
     own = f"        {scenario}\n" if scenario else ""
+    (model,) = load(tmp_path, f"{SMALL}{own}verify: {verify}\n").config.models
 
-    assert (
-        load(tmp_path, f"{SMALL}{own}verify: {verify}\n").config.models[0].scenarios[0].allowed
-        == expected
-    )
+    assert model.scenarios[0].allowed == expected
 
 
 def test_what_was_left_out_follows_what_was_written(tmp_path: Path) -> None:
-    text = (
-        "version: 1\nengine: {kind: sample, target: runner}\n"
-        "classes: [{name: old}, {name: new}]\n" + MODEL
-    )
-    config = load(tmp_path, text).config
+    engine = "version: 1\nengine: {kind: sample, target: runner}\n"
+    config = load(tmp_path, f"{engine}classes: [{{name: old}}, {{name: new}}]\n{MODEL}").config
 
     assert config.models[0].scenarios[0].classes == ("old", "new")
-    assert [(each.name, each.class_) for each in config.devices] == [
-        ("auto-old", "old"),
-        ("auto-new", "new"),
-    ]
+    devices = [(each.name, each.class_) for each in config.devices]
+    assert devices == [("auto-old", "old"), ("auto-new", "new")]
     assert config.artifacts == ("runner",)
 
 
@@ -149,8 +146,7 @@ def switched(trim: str, cmake: str = "{}") -> str:
 @pytest.mark.parametrize(
     ("trim", "off"),
     [
-        ("  level: region\n", (RTTI, LOGGING, EXCEPTIONS)),
-        ("  minimum_size: false\n", ()),
+        *(("  level: region\n", (RTTI, LOGGING, EXCEPTIONS)), ("  minimum_size: false\n", ())),
         ("  minimum_size: false\n  switches: {logging: false}\n", (LOGGING,)),
         (
             "  minimum_size: false\n  switches: {exceptions: false, rtti: false}\n",
@@ -166,7 +162,7 @@ def test_what_is_off(tmp_path: Path, trim: str, off: tuple[Switch, ...]) -> None
     assert switched_off(load(tmp_path, switched(trim)).config.trim) == off
 
 
-def test_an_option_of_cmake_is_not_set_twice(tmp_path: Path) -> None:
+def test_options_of_cmake_are_not_set_twice_and_left_alone(tmp_path: Path) -> None:
     """It overrides all others: the switch would have no effect."""
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, switched("  switches: {flatbuffers: false}\n", "{MGE_ENABLE_RTTI: false}"))
@@ -175,9 +171,6 @@ def test_an_option_of_cmake_is_not_set_twice(tmp_path: Path) -> None:
         "megtrim.yaml:2: engine.cmake.MGE_ENABLE_RTTI: found MGE_ENABLE_RTTI together with "
         "trim.switches, expected the keys of trim alone"
     )
-
-
-def test_options_of_cmake_alone_are_left_alone(tmp_path: Path) -> None:
     config = load(tmp_path, switched("  level: region\n", "{MGE_ENABLE_RTTI: false}")).config
 
     assert config.engine.cmake == {"MGE_ENABLE_RTTI": False}
@@ -206,19 +199,17 @@ def load_applications(folder: Path, text: str) -> Config:
 
 
 def test_what_is_left_out_is_the_recipe(tmp_path: Path) -> None:
-    found = load_applications(tmp_path, APPLICATIONS + MODEL).applications
+    config = load_applications(tmp_path, APPLICATIONS + MODEL)
+    found = config.applications
 
+    plain = {"source": Path("app"), "library": "static", "cmake": {}, "lto": "none"}
     assert [each.model_dump() for each in found] == [
-        {
-            "name": "classify",
-            "source": Path("app"),
-            "library": "static",
-            "cmake": {},
-            "lto": "none",
-        },
-        {"name": "served", "source": Path("app"), "library": "shared", "cmake": {}, "lto": "full"},
-        {"name": "intree", "source": None, "library": "static", "cmake": {}, "lto": "none"},
+        {"name": "classify", **plain},
+        {**plain, "name": "served", "library": "shared", "lto": "full"},
+        {**plain, "name": "intree", "source": None},
     ]
+    assert config.application("served") == found[1]
+    assert config.application("load_and_run") is config.application(None) is None
     assert [each.is_shared for each in found] == [False, True, False]
 
 
@@ -230,38 +221,24 @@ def test_what_is_left_out_is_the_recipe(tmp_path: Path) -> None:
         (OWN, ("classify", "served", "intree")),
     ],
 )
-def test_every_program_that_runs_is_measured(
-    tmp_path: Path, models: str, measured: tuple[str, ...]
-) -> None:
+def test_what_runs_is_measured(tmp_path: Path, models: str, measured: tuple[str, ...]) -> None:
     assert load_applications(tmp_path, APPLICATIONS + models).artifacts == measured
 
 
-def test_a_budget_may_be_an_applications(tmp_path: Path) -> None:
-    text = APPLICATIONS + OWN + "budgets:\n  - {artifact: classify, max: 1 MiB}\n"
-
-    assert str(load_applications(tmp_path, text).budgets[0].max_size) == "1048576 B"
-
-
-def test_a_run_is_bound_to_the_application_by_its_words(tmp_path: Path) -> None:
-    one, two = load_applications(tmp_path, APPLICATIONS + BOTH).models[0].scenarios
+def test_a_run_and_a_budget_may_be_an_applications(tmp_path: Path) -> None:
+    text = APPLICATIONS + BOTH + "budgets:\n  - {artifact: classify, max: 1 MiB}\n"
+    found = load_applications(tmp_path, text)
+    one, two = found.models[0].scenarios
 
     assert (one.application, one.command) == ("classify", ("classify", "--model", "{model}"))
     assert (two.application, two.command) == (None, ("--cpu",))
-
-
-def test_an_application_is_found_by_its_name(tmp_path: Path) -> None:
-    found = load_applications(tmp_path, APPLICATIONS + MODEL)
-
-    assert found.application("served") == found.applications[1]
-    assert found.application("load_and_run") is None
-    assert found.application(None) is None
+    assert str(found.budgets[0].max_size) == "1048576 B"
 
 
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ({}, "load_and_run"),
-        ({"variant": "plain"}, "load_and_run/plain"),
+        *(({}, "load_and_run"), ({"variant": "plain"}, "load_and_run/plain")),
         ({"size": "loaded"}, "load_and_run loaded"),
         ({"section": ".text", "variant": "plain"}, "load_and_run/plain section .text"),
         ({"component": "kernels/x86"}, "load_and_run component kernels/x86"),
@@ -270,3 +247,41 @@ def test_an_application_is_found_by_its_name(tmp_path: Path) -> None:
 )
 def test_the_name_of_a_budget(keys: dict[str, str], expected: str) -> None:
     assert Budget.model_validate({"artifact": "load_and_run", "max": 1, **keys}).id == expected
+
+
+def test_without_the_key_everything_is_measured(tmp_path: Path) -> None:
+    perf = load(tmp_path, SMALL).config.perf
+
+    assert perf.names == tuple(each.name for each in EXPERIMENTS)
+    assert perf.criterion == Criterion(threshold=0.01, floor_ms=0.0, other_load=0.5)
+    assert perf.contest_budget == ContestBudget(rounds=40, limit_s=None)
+    assert not perf.trimming
+    assert perf.inconclusive == "fail"
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ({"experiments": ["record-1", "fast-run"]}, ("baseline", "fast-run", "record-1")),
+        ({"recipes": ["arm"]}, ("baseline", "recipe-arm")),
+        ({"experiments": ["nchw88"], "recipes": ["x86"]}, ("baseline", "nchw88", "recipe-x86")),
+        *(({"experiments": []}, ()), ({"experiments": ["baseline"]}, ("baseline",))),
+    ],
+)
+def test_all_are_compared_with_the_baseline(asked: dict[str, Any], names: tuple[str, ...]) -> None:
+    assert PerfConfig.model_validate(asked).names == names
+
+
+def test_every_key_of_perf_is_read(tmp_path: Path) -> None:
+    text = (
+        "perf: {experiments: [nchw88], scenarios: [m/s], classes: [any], trimming: true, "
+        "budget: {rounds: 24, time: 10 min}, threshold: 2.5%, floor: 50 us, other_load: 25%, "
+        "history: {branch: perf/history}, inconclusive: warn}\n"
+    )
+    perf = load(tmp_path, SMALL + text).config.perf
+
+    assert perf.criterion == Criterion(threshold=0.025, floor_ms=0.05, other_load=0.25)
+    assert perf.contest_budget == ContestBudget(rounds=24, limit_s=600.0)
+    assert perf.history.branch == "perf/history"
+    assert perf.history.folder is None
+    assert (perf.scenarios, perf.classes, perf.inconclusive) == (("m/s",), ("any",), "warn")

@@ -7,7 +7,6 @@ from megtrim.build_spec import LOADED_FROM, LOWEST_API, Relocations
 from megtrim.config.problems import ConfigError
 from unit.config.support import ENGINE, SMALL, load
 
-FILE = "file: m.mge, scenarios: [{name: s}]"
 BUDGET = "budgets: [{artifact: load_and_run, "
 PHONES = "devices: [{name: d, kind: adb, class: any, "
 CLASS = "classes: [{name: c, qemu_cpu: cortex-a53}]\ndevices: [{name: d, class: c, "
@@ -29,7 +28,7 @@ def scenario(keys: str) -> str:
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        (f"{CLASS}host: b}}]", "9: devices[0].host: found a key of kind ssh on a device of kind"),
+        ("    also: c.mge", "8: models[0].also: found 'c.mge', no such file"),
         ("applications: [{name: trace.txt}]", "8: applications[0].name: found 'trace.txt', "),
         ("applications: [{name: input0.npy}]", "8: applications[0].name: found 'input0.npy', "),
         ("applications: [{name: a, cmake: {X: 1}}]", "8: applications[0].cmake: found cmake"),
@@ -149,25 +148,6 @@ def test_a_contradiction_is_refused(tmp_path: Path, more: str, problem: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("keys", "problem"),
-    [
-        ("args: [--input]", "args[0]: found '--input', expected the key inputs in its place"),
-        ("args: [--bin-out-dump]", "args[0]: found '--bin-out-dump', expected no such argument: v"),
-        (
-            "application: app, args: ['{model}', '{input:data}']",
-            "args: found {input:data}, expected an input that",
-        ),
-        ("inputs: {x: e.npy}", "inputs.x: found 'e.npy', no such file, expected a file that is"),
-        ("algo_cache: d.cache", "algo_cache: found 'd.cache', no such file, expected a file"),
-    ],
-)
-def test_a_scenario_is_refused(tmp_path: Path, keys: str, problem: str) -> None:
-    [found] = refused(tmp_path, scenario(keys))
-
-    assert found.startswith(f"4: models[0].scenarios[0].{problem}")
-
-
-@pytest.mark.parametrize(
     "text",
     [
         *(
@@ -178,6 +158,7 @@ def test_a_scenario_is_refused(tmp_path: Path, keys: str, problem: str) -> None:
                 f"{CLASS}kind: adb, match: {{ro.product.model: Pixel}}}}]\n",
                 f"{CLASS}kind: ssh, host: b, known_hosts: ~/hosts, key: /k, runner: true}}]\n",
                 f"{CLASS}kind: ssh, host: b, known_hosts: keys/board}}]\n",
+                "    also: m.mge\n  - {name: n, file: m.mge, scenarios: [{name: s}]}\n",
                 "toolchain: {kind: ndk}\n",
                 "toolchain: {kind: ndk, ndk: r21e, abi: armeabi-v7a, api: 16}\n",
                 "toolchain: {kind: ndk, fp16: true, api: 23}\ntrim: {relocations: android}\n",
@@ -208,10 +189,16 @@ def test_a_scenario_is_refused(tmp_path: Path, keys: str, problem: str) -> None:
         ),
         scenario("application: app, args: ['{model}', --input]"),
         scenario("args: [--inputs]"),
+        SMALL.replace("sample", "megengine, source: ."),
     ],
 )
 def test_what_fits_together_is_accepted(tmp_path: Path, text: str) -> None:
     assert load(tmp_path, text).warnings == ()
+
+
+def test_the_folder_of_an_engine_is_a_folder(tmp_path: Path) -> None:
+    [problem] = refused(tmp_path, SMALL.replace("sample", "sample, source: m.mge"))
+    assert problem.startswith("2: engine.source: found 'm.mge', no such folder, expected the ")
 
 
 def test_waivers_are_of_budgets(tmp_path: Path) -> None:
@@ -232,45 +219,6 @@ def test_waivers_are_of_budgets(tmp_path: Path) -> None:
     )
     [problem] = refused(tmp_path, f"{SMALL}waivers: [{{budget: x, {waiver}]\n")
     assert problem == "8: waivers[0].budget: found 'x', expected a budget that is written above"
-
-
-def test_scenarios_are_named_once_in_a_model(tmp_path: Path) -> None:
-    text = f"{ENGINE}models:\n- {{name: m, {FILE}}}\n- {{name: n, {FILE}}}\n"
-
-    assert len(load(tmp_path, text).config.models) == 2
-    [problem] = refused(tmp_path, text.replace("[{name: s}]", "[{name: s}, {name: s}]", 1))
-    assert problem.startswith("4: models[0].scenarios[1].name: found 's' a second time")
-
-
-def test_every_file_of_a_model_is_looked_for(tmp_path: Path) -> None:
-    (tmp_path / "a.json").mkdir()
-    text = SMALL + "    strip_info: [a.json, b.json]\n    also: c.mge\n"
-
-    assert [each.partition(", expected")[0] for each in refused(tmp_path, text)] == [
-        "8: models[0].strip_info[0]: found 'a.json', a folder",
-        "8: models[0].strip_info[1]: found 'b.json', no such file",
-        "9: models[0].also: found 'c.mge', no such file",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("engine", "found"),
-    [
-        ("{kind: megengine}", "nothing"),
-        ("{kind: megengine, source: absent}", "'absent', no such folder"),
-        ("{kind: sample, source: m.mge}", "'m.mge', no such folder"),
-        ("{kind: megengine, source: .}", ""),
-    ],
-)
-def test_an_engine_but_the_sample_has_a_folder(tmp_path: Path, engine: str, found: str) -> None:
-    text = SMALL.replace("{kind: sample}", engine)
-    if not found:
-        assert load(tmp_path, text).config.engine.source == Path()
-        return
-
-    [problem] = refused(tmp_path, text)
-    assert problem.startswith(f"2: engine.source: found {found}, expected the folder of ")
-    assert problem.endswith("(or --engine PATH)")
 
 
 def test_levels_are_known_of_every_abi_and_packing() -> None:

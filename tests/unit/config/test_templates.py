@@ -34,44 +34,33 @@ CALLERS = Callers(
 )
 
 
-def test_names_follow_the_configuration() -> None:
-    default = workflows(replace(CALLERS, config="megtrim.yaml"))
-    android = workflows(replace(CALLERS, config="android/megtrim.yaml"))
+@pytest.mark.parametrize(
+    ("folder", "infix", "name"), [("", "", ""), ("android/", ".android", " android")]
+)
+def test_names_follow_the_configuration(folder: str, infix: str, name: str) -> None:
+    config = f"{folder}megtrim.yaml"
+    texts = workflows(replace(CALLERS, config=config, releases=True))
 
-    assert list(default) == [SIZE_CHECK, REFRESH, NIGHT]
-    assert [SIZE_CHECK, REFRESH, NIGHT] == [
-        ".github/workflows/megtrim.yml",
-        ".github/workflows/megtrim-refresh.yml",
-        ".github/workflows/megtrim-night.yml",
+    assert list(texts) == [
+        f".github/workflows/{kind}{infix}.yml"
+        for kind in ("megtrim", "megtrim-refresh", "megtrim-night", "megtrim-release")
     ]
-    assert list(android) == [
-        ".github/workflows/megtrim.android.yml",
-        ".github/workflows/megtrim-refresh.android.yml",
-        ".github/workflows/megtrim-night.android.yml",
-    ]
-    documents = [yaml.safe_load(text) for text in (*default.values(), *android.values())]
+    assert folder or list(texts) == [SIZE_CHECK, REFRESH, NIGHT, RELEASE]
+    check, *others, release = texts.values()
+    documents = [yaml.safe_load(text) for text in (check, *others)]
     assert [document["name"] for document in documents] == [
-        *("megtrim", "megtrim refresh", "megtrim night"),
-        *("megtrim android", "megtrim refresh android", "megtrim night android"),
+        *(f"megtrim{name}", f"megtrim refresh{name}", f"megtrim night{name}")
     ]
-    jobs = [next(iter(document["jobs"].values())) for document in documents]
-    assert [job["name"] for job in jobs] == [
-        *("size", "refresh", "night", "size android", "refresh android", "night android")
+    size, refresh, night = (next(iter(document["jobs"].values())) for document in documents)
+    assert [size["name"], refresh["name"], night["name"]] == [
+        *(f"size{name}", f"refresh{name}", f"night{name}")
     ]
-    assert name_check("megtrim.yaml") == "size / verdict"
-    assert name_check("android/megtrim.yaml") == "size android / verdict"
-    assert 'the check "size / verdict"' in default[SIZE_CHECK]
-    assert 'the check "size android / verdict"' in android[".github/workflows/megtrim.android.yml"]
-    assert jobs[4]["with"]["size-check"] == "megtrim.android.yml"
-
-
-def test_releases_are_made_where_they_are_asked_for() -> None:
-    default = workflows(replace(CALLERS, config="megtrim.yaml", releases=True))
-    android = workflows(replace(CALLERS, config="android/megtrim.yaml", releases=True))
-
-    assert list(default)[-1] == RELEASE == ".github/workflows/megtrim-release.yml"
-    assert 'tags: ["v[0-9]*"]' in default[RELEASE]
-    assert 'tags: ["android-v[0-9]*"]' in android[".github/workflows/megtrim-release.android.yml"]
+    assert name_check(config) == f"size{name} / verdict"
+    assert f'the check "size{name} / verdict"' in check
+    assert refresh["with"].get("size-check", "megtrim.yml") == f"megtrim{infix}.yml"
+    tag = folder.replace("/", "-")
+    assert f'tags: ["{tag}v[0-9]*"]' in release
+    assert list(workflows(replace(CALLERS, config=config))) == list(texts)[:-1]
 
 
 def test_two_configurations_share_no_file() -> None:
@@ -130,10 +119,7 @@ def test_what_jobs_need_is_named_where_there_is_some(key: str, field: str, value
         ({"kit": Kit(repository="a/b/c", sha=SHA, version="v1.2.3")}, "repository: found 'a/b/c'"),
         ({"kit": Kit(repository="a/..", sha=SHA, version="v1.2.3")}, "repository: found 'a/..'"),
         ({"kit": Kit(repository="a/b", sha="main", version="v1.2.3")}, "sha: found 'main'"),
-        (
-            {"kit": Kit(repository="a/b", sha=SHA[:39], version="v1.2.3")},
-            f"sha: found '{SHA[:39]}'",
-        ),
+        ({"kit": Kit(repository="a/b", sha=SHA[:39], version="v1.2.3")}, "sha: found '0123456789"),
         ({"kit": Kit(repository="a/b", sha=SHA.upper(), version="v1.2.3")}, "sha: found"),
         ({"kit": Kit(repository="a/b", sha=SHA, version="v1")}, "version: found 'v1', expected"),
         ({"kit": Kit(repository="a/b", sha=SHA, version="v1.2.3\n")}, "version: found"),
@@ -147,12 +133,12 @@ def test_what_could_be_read_otherwise_is_refused(change: dict[str, str], message
     assert error.value.message.startswith(message)
 
 
+Kind = Literal["megengine", "sample"]
 SOURCES = {"megengine": "third_party/MegEngine", "sample": ""}
 MODEL = StarterModel(file="m.mge", strip_info="m.json", inputs=(("h2d[0]", "in put.npy"),))
 
 
-def _texts(kind: Literal["megengine", "sample"], toolchain: str = "auto") -> dict[str, str]:
-    """Return the text of each file by its path."""
+def _texts(kind: Kind, toolchain: str = "auto") -> dict[str, str]:
     main = starter(kind, source=SOURCES[kind], toolchain=toolchain)
     return {"megtrim.yaml": main, **model_files([MODEL])}
 
@@ -168,14 +154,12 @@ def _load(folder: Path, texts: dict[str, str]) -> LoadedConfig:
 
 
 @pytest.mark.parametrize("kind", ["megengine", "sample"])
-def test_the_starter_loads_as_it_is(tmp_path: Path, kind: Literal["megengine", "sample"]) -> None:
+def test_the_starter_loads_as_it_is(tmp_path: Path, kind: Kind) -> None:
     config = _load(tmp_path, _texts(kind, "host")).config
     scenario = config.models[0].scenarios[0]
 
     assert config.engine.kind == kind
-    assert (
-        config.engine.source == {"sample": None, "megengine": Path("third_party/MegEngine")}[kind]
-    )
+    assert config.engine.source == (Path(SOURCES[kind]) if SOURCES[kind] else None)
     assert (config.toolchain.kind, config.models[0].name) == ("host", "m")
     assert config.models[0].strip_info == (Path("m.json"),)
     assert (scenario.name, scenario.args) == ("default", ("--cpu",))
@@ -183,9 +167,7 @@ def test_the_starter_loads_as_it_is(tmp_path: Path, kind: Literal["megengine", "
 
 
 @pytest.mark.parametrize("kind", ["megengine", "sample"])
-def test_all_that_it_shows_commented_out_loads_too(
-    tmp_path: Path, kind: Literal["megengine", "sample"]
-) -> None:
+def test_all_that_it_shows_commented_out_loads_too(tmp_path: Path, kind: Kind) -> None:
     texts = _texts(kind)
     uncommented = {
         name: re.sub(r"^( *)#(?=[^ \n])", r"\1", text, flags=re.MULTILINE)

@@ -5,7 +5,7 @@ import pytest
 from megtrim.config.load import list_toolchains
 from megtrim.config.model import Budget, Config
 from megtrim.config.problems import ConfigError
-from megtrim.config.scenarios import all_scenarios
+from megtrim.config.scenarios import all_scenarios, without_device
 from unit.config.support import ENGINE, SMALL, load
 
 TOOLCHAINS = """\
@@ -69,12 +69,9 @@ def test_times_are_of_what_is_for_a_toolchain(tmp_path: Path) -> None:
     assert (desk.classes, desk.scenarios) == (("any",), ("m/many-threads-4",))
     alone = load(tmp_path, WHOLE + "perf: {classes: [a55], threshold: 2%}\n", "desk").config.perf
     assert (alone.classes, alone.threshold) == ((), 0.02)
-
-
-def test_times_of_what_is_nowhere_are_a_mistake(tmp_path: Path) -> None:
-    perf = "perf:\n  classes:\n    - a55\n    - ani\n"
+    # Of what is nowhere they are a mistake.
     with pytest.raises(ConfigError, match=r"perf.classes\[1\]: found 'ani'"):
-        load(tmp_path, WHOLE + perf, "desk")
+        load(tmp_path, WHOLE + "perf: {classes: [a55, ani]}\n", "desk")
 
 
 def test_it_is_as_in_a_file_of_its_own(tmp_path: Path) -> None:
@@ -121,9 +118,7 @@ def test_places_are_those_of_the_file(tmp_path: Path) -> None:
         ("kind: host", "kind: host\ntoolchain: {kind: zig}", ":7: toolchain: found a key of one"),
     ],
 )
-def test_a_mistake_is_reported_once_where_it_is(
-    tmp_path: Path, old: str, new: str, expected: str
-) -> None:
+def test_a_mistake_has_one_place(tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert old in WHOLE
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, WHOLE.replace(old, new), "desk")
@@ -139,9 +134,7 @@ def test_a_mistake_is_reported_once_where_it_is(
         ("desc", "no 'desc'", "phone or desk (did you mean desk?)"),
     ],
 )
-def test_a_file_with_several_is_used_with_one(
-    tmp_path: Path, toolchain: str, found: str, expected: str
-) -> None:
+def test_one_of_several_is_used(tmp_path: Path, toolchain: str, found: str, expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, WHOLE, toolchain)
 
@@ -150,15 +143,12 @@ def test_a_file_with_several_is_used_with_one(
     assert caught.value.message == f"{file}:3: toolchains: found {found}, expected {expected}"
 
 
-def test_a_file_with_one_has_no_choice(tmp_path: Path) -> None:
+def test_a_file_with_one_has_no_choice_and_needs_a_model(tmp_path: Path) -> None:
     """It is a slip, and would else make names that no other run has."""
     with pytest.raises(ConfigError, match="found no toolchains, of which 'desk' was chosen"):
         load(tmp_path, SMALL, "desk")
     with pytest.raises(ConfigError, match=r"found 'desk', expected no such key"):
         load(tmp_path, SMALL + "budgets: [{artifact: load_and_run, max: 5, toolchains: [desk]}]\n")
-
-
-def test_a_toolchain_without_a_model_is_refused(tmp_path: Path) -> None:
     alone = SMALL.replace("name: s", "{name: s, toolchains: [b]}")
     with pytest.raises(ConfigError, match="models: found an empty list"):
         load(tmp_path, alone + "toolchains: [{name: a}, {name: b}]\n", "a")
@@ -174,3 +164,40 @@ def test_the_toolchains_of_a_file_are_listed(tmp_path: Path) -> None:
     for text in (SMALL, "[", "toolchains: 5"):
         file.write_text(text, encoding="utf-8")
         assert list_toolchains(file) == ()
+
+
+ORDER = (
+    ENGINE
+    + """\
+classes: [{name: b, qemu_cpu: cortex-a76}, {name: a}]
+devices: [{name: d, class: b}]
+models:
+  - name: z
+    file: m.mge
+    scenarios:
+      - name: two
+        classes: [a, b]
+      - name: one
+  - name: y
+    file: m.mge
+    scenarios: [{name: only, classes: [b]}]
+"""
+)
+
+
+def test_scenarios_come_in_the_order_of_the_file(tmp_path: Path) -> None:
+    loaded = load(tmp_path, ORDER)
+    scenarios = list(all_scenarios(loaded.config))
+
+    assert [(each.id, loaded.line(*each.path)) for each in scenarios] == [
+        *(("z/two@a", 9), ("z/two@b", 9), ("z/one@b", 11), ("z/one@a", 11), ("y/only@b", 14)),
+    ]
+    assert scenarios[1].cpu_class.qemu_cpu == "cortex-a76"
+    assert (scenarios[4].model.name, scenarios[4].settings.name) == ("y", "only")
+    assert scenarios[4].names == ("y/only@b", "y/only")
+
+
+def test_scenarios_without_a_device_are_known(tmp_path: Path) -> None:
+    config = load(tmp_path, ORDER).config
+
+    assert [each.id for each in without_device(config)] == ["z/two@a", "z/one@a"]

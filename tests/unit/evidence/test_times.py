@@ -55,7 +55,7 @@ from unit.evidence.support import (
     write_times,
     written,
 )
-from unit.nights.evidence_faults import EVIDENCE_FAULTS, OTHER, PHONE, WRONG, lose
+from unit.nights.faults import EVIDENCE_FAULTS, OTHER, PHONE, WRONG, lose
 
 SLOW = contest_result(samples=tuple(samples(2.0)))
 

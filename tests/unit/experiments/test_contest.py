@@ -46,7 +46,7 @@ SAMPLE: dict[str, Any] = {"contestant": "a", "round_number": 0, "position": 0}
 CONTEST = Contest(criterion=Criterion(), reference=REFERENCE, rival=RIVAL)
 
 
-def test_both_sides_have_names_of_one_length() -> None:
+def test_both_sides_have_names_of_one_length_and_inputs_their_suffix() -> None:
     """The length of a command line moves the stack, and so the time."""
     mine, other = (name_files(side, inputs={"data": ".npy"}) for side in Side)
 
@@ -56,9 +56,12 @@ def test_both_sides_have_names_of_one_length() -> None:
     assert {mine.program, mine.dumped_model, mine.algo_cache}.isdisjoint(
         {other.program, other.dumped_model, other.algo_cache}
     )
+    names = name_files(Side.RIVAL, inputs={"im_info": ".json", "data": ".npy"})
+
+    assert names.inputs == (("data", "input0.npy"), ("im_info", "input1.json"))
 
 
-def test_a_worker_next_to_the_main_thread_needs_a_cpu_of_its_own() -> None:
+def test_a_contest_has_one_side_or_two_and_a_worker_a_cpu_of_its_own() -> None:
     """They wait for each other actively; in place there is one thread less."""
     recorded = make_contestant(Side.REFERENCE, "recipe-arm")
     in_place = replace(CONTEST, reference=recorded, rival=None)
@@ -67,12 +70,8 @@ def test_a_worker_next_to_the_main_thread_needs_a_cpu_of_its_own() -> None:
     assert replace(CONTEST, threads=3).width == 4
     assert in_place.width == 1
     assert replace(CONTEST, rival=recorded).width == 2
-
-
-def test_inputs_keep_their_suffix_in_the_order_of_their_names() -> None:
-    names = name_files(Side.RIVAL, inputs={"im_info": ".json", "data": ".npy"})
-
-    assert names.inputs == (("data", "input0.npy"), ("im_info", "input1.json"))
+    assert [each[0] for each in CONTEST.sides] == list(Side)
+    assert len(replace(CONTEST, rival=None).sides) == 1
 
 
 @pytest.mark.parametrize(
@@ -120,11 +119,6 @@ def test_what_decides_nothing_is_refused(make: Callable[[], object], message: st
         make()
 
 
-def test_a_contest_has_one_side_or_two() -> None:
-    assert [each[0] for each in CONTEST.sides] == list(Side)
-    assert len(replace(CONTEST, rival=None).sides) == 1
-
-
 @pytest.mark.parametrize(
     ("experiment", "searches"),
     [
@@ -137,15 +131,8 @@ def test_a_contestant_searches_unless_an_earlier_step_did(experiment: str, searc
 
 
 def test_contests_travel_as_data() -> None:
-    sample = Sample(
-        contestant="baseline",
-        round_number=0,
-        position=1,
-        prepare_ms=0.5,
-        warm_ups_ms=(2.0,),
-        iterations_ms=(1.0, 1.5),
-        marks=(Mark.THROTTLED,),
-    )
+    times: Any = {"prepare_ms": 0.5, "warm_ups_ms": (2.0,), "iterations_ms": (1.0, 1.5)}
+    sample = Sample(**SAMPLE, **times, marks=(Mark.THROTTLED,))
     result = ContestResult(status=PerformanceStatus.MEASURED, samples=(sample,), time_s=1.5)
 
     assert decode(Contest, encode(CONTEST), "") == CONTEST
@@ -169,7 +156,7 @@ def test_a_seed_depends_on_its_text_alone() -> None:
         ({"warm_ups_ms": (5, 90)}, TimeStage.SECOND_WARM_UP, 90),
     ],
 )
-def test_a_stage_has_one_time(
+def test_stages_have_a_time(
     fields: dict[str, Any], stage: TimeStage, time_ms: float | None
 ) -> None:
     assert Sample(**SAMPLE, **fields).time_ms(stage) == time_ms

@@ -32,7 +32,7 @@ from unit.evidence.support import (
     unheld_contest,
     write_times,
 )
-from unit.nights.evidence_faults import OTHER, WRONG
+from unit.nights.faults import OTHER, WRONG
 from unit.verdict.examples import passing
 
 INFRASTRUCTURE = PerformanceStatus.INFRASTRUCTURE

@@ -26,15 +26,12 @@ def test_every_placeholder_is_filled() -> None:
     )
 
 
-def test_doubled_braces_are_braces() -> None:
+def test_placeholders_are_known_and_doubled_braces_are_braces() -> None:
     assert compose("p", ('{{"model": "{model}"}}', "{{threads}}"), PLACES) == (
         "p",
         '{"model": "model.mge"}',
         "{threads}",
     )
-
-
-def test_the_names_of_placeholders_are_known() -> None:
     assert placeholders("{model}{input:a}{{x}}{model}") == ("model", "input:a", "model")
     assert names_in(("{model}", "x", "{outputs}{model}")) == {"model", "outputs"}
 
@@ -45,10 +42,8 @@ def test_the_names_of_placeholders_are_known() -> None:
         ("{modle}", "has an unknown placeholder {modle}"),
         ("{}", "has an unknown placeholder {}"),
         ("{input:}", "has an unknown placeholder {input:}"),
-        ("{ model }", "has an unknown placeholder { model }"),
-        ("x={", "has a lone '{'"),
-        ("x}y", "has a lone '}'"),
-        ("{{model}", "has a lone '}'"),
+        *(("{ model }", "has an unknown placeholder { model }"), ("x={", "has a lone '{'")),
+        *(("x}y", "has a lone '}'"), ("{{model}", "has a lone '}'")),
     ],
 )
 def test_what_is_no_placeholder_is_refused(argument: str, said: str) -> None:

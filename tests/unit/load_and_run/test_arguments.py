@@ -54,14 +54,11 @@ def invocation(*arguments: str, **fields: object) -> ProgramArguments:
         (SDK, "--cpu --layout-transform", ["cpu", "layout_transform"]),
     ],
 )
-def test_flags_as_the_program_reads_them(
-    dialect: Dialect, arguments: str, expected: list[str]
-) -> None:
+def test_flags_are_read_as_there(dialect: Dialect, arguments: str, expected: list[str]) -> None:
     flags_read = read(*arguments.split(), dialect=dialect)
 
-    assert [
-        f"{f.name}={f.value}" if f.value is not None else f.name for f in flags_read
-    ] == expected
+    found = [f.name if f.value is None else f"{f.name}={f.value}" for f in flags_read]
+    assert found == expected
 
 
 @pytest.mark.parametrize("argument", ["model.mge", "", "-", "--", "---cpu", "--=3", "5"])
@@ -138,16 +135,11 @@ def test_arguments_that_are_refused(
 @pytest.mark.parametrize(
     ("dialect", "arguments"),
     [
-        (SDK, "--winograd-transform --iter 5"),
-        (SDK, "--layout-transform --cpu"),
+        *((SDK, "--winograd-transform --iter 5"), (SDK, "--layout-transform --cpu")),
         (LITE, "--full-run --weight-preprocess --nocpu"),
-        (LITE, "--fast-run-shared-batch-size 4 -mdl"),
-        (replace(LITE, closed=False), "--new=1"),
-        (SDK, "--fake-first"),
-        (replace(LITE, dumps_warm_ups=False), "--fake-first"),
-        (LITE, "--nofake_first"),
-        (LITE, "--fake-first=false"),
-        (LITE, "--fake_first=0"),
+        *((LITE, "--fast-run-shared-batch-size 4 -mdl"), (replace(LITE, closed=False), "--new=1")),
+        *((SDK, "--fake-first"), (replace(LITE, dumps_warm_ups=False), "--fake-first")),
+        *((LITE, "--nofake_first"), (LITE, "--fake-first=false"), (LITE, "--fake_first=0")),
     ],
 )
 def test_flags_that_pass(dialect: Dialect, arguments: str) -> None:
@@ -271,12 +263,8 @@ def test_a_changed_flag_replaces_all_of_its_name() -> None:
 @pytest.mark.parametrize(
     ("arguments", "on"),
     [
-        ([], False),
-        (["--cpu"], True),
-        (["--cpu=true"], True),
-        (["--cpu=0"], False),
-        (["--cpu", "--nocpu"], False),
-        (["--nocpu", "--cpu"], True),
+        *(([], False), (["--cpu"], True), (["--cpu=true"], True), (["--cpu=0"], False)),
+        *((["--cpu", "--nocpu"], False), (["--nocpu", "--cpu"], True)),
     ],
 )
 def test_the_last_word_on_a_switch_counts(arguments: list[str], on: bool) -> None:
@@ -298,7 +286,7 @@ def test_lists_hold_together(dialect: Dialect) -> None:
     assert {"cpu", "fast_run", "weight_preprocess"} <= dialect.switches
 
 
-def test_where_they_differ() -> None:
+def test_where_they_differ_and_an_open_one_knows_all_but_other_names() -> None:
     """The older one compares to the letter, and its model_info swallows an argument."""
     assert (SDK.literal, LITE.literal) == (True, False)
     assert "model_info" in SDK.values
@@ -306,9 +294,6 @@ def test_where_they_differ() -> None:
     assert (SDK.knows("winograd_transform"), LITE.knows("winograd_transform")) == (True, False)
     assert (SDK.knows("nocpu"), LITE.knows("nocpu")) == (False, True)
     assert (SDK.knows("noiter"), LITE.knows("noiter")) == (False, False)
-
-
-def test_an_open_dialect_knows_all_but_other_names() -> None:
     dialect = replace(LITE, closed=False)
 
     assert dialect.knows("anything")

@@ -6,6 +6,7 @@ dict (a table), ``Numbers`` (a vector of numbers) or a list (a vector of strings
 
 import struct
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 
@@ -34,16 +35,7 @@ class Repeated:
     times: int
 
 
-def u8(value: int) -> Scalar:
-    return Scalar("<B", value)
-
-
-def u32(value: int) -> Scalar:
-    return Scalar("<I", value)
-
-
-def u64(value: int) -> Scalar:
-    return Scalar("<Q", value)
+u8, u32, u64 = (partial(Scalar, kind) for kind in ("<B", "<I", "<Q"))
 
 
 def sized(root: dict[int, Any], identifier: bytes) -> bytes:
@@ -64,18 +56,16 @@ def mge_v2(root: dict[int, Any]) -> bytes:
 def _point(out: bytearray, at: int, value: Any) -> None:
     """Write ``value`` at the end and let the offset at ``at`` lead there."""
     out.extend(bytes(-len(out) % 8))
+    start = len(out)
     if isinstance(value, dict):
         start = _table(out, value)
     elif isinstance(value, str):
-        start = len(out)
         out.extend(struct.pack("<I", len(value.encode())) + value.encode() + b"\0")
     elif isinstance(value, Numbers):
-        start = len(out)
         count = len(value.values) if value.items is None else value.items
         out.extend(struct.pack("<I", count))
         out.extend(b"".join(struct.pack(value.kind, each) for each in value.values))
     elif isinstance(value, Repeated):
-        start = len(out)
         after = start + 4 + 4 * value.times + 4
         out.extend(struct.pack("<I", value.times))
         out.extend(bytes(after - len(out) + 4))
@@ -84,7 +74,6 @@ def _point(out: bytearray, at: int, value: Any) -> None:
         for slot in range(start + 4, after - 4, 4):
             struct.pack_into("<I", out, slot, after + shift - slot)
     else:
-        start = len(out)
         out.extend(struct.pack("<I", len(value)) + bytes(4 * len(value)))
         for index, item in enumerate(value):
             _point(out, start + 4 + 4 * index, item)

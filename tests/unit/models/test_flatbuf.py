@@ -70,16 +70,14 @@ def test_fields_that_are_left_out() -> None:
         assert not table.has(index)
 
 
-def test_every_second_number() -> None:
+def test_every_second_number_and_text_that_is_no_utf8_are_read() -> None:
     table = root(sized({0: Numbers("<I", (1, 10, 2, 20), items=2)}, b"test"))
 
     assert list(table.u32s(0, stride=2)) == [1, 2]
-
-
-def test_text_that_is_no_utf8_is_shown() -> None:
     data = sized({0: "abc"}, b"test").replace(b"abc", b"a\xffc")
 
     assert root(data).string(0) == "a\ufffdc"
+    assert root(raw(fields=(4, 4))).u8(0) == 0
 
 
 def test_longest_string() -> None:
@@ -88,10 +86,6 @@ def test_longest_string() -> None:
     assert len(table.string(0)) == MAX_STRING_BYTES
     with pytest.raises(InputError, match="a string of 65537 bytes"):
         table.string(1)
-
-
-def test_smallest_table() -> None:
-    assert root(raw(fields=(4, 4))).u8(0) == 0
 
 
 @pytest.mark.parametrize(

@@ -54,14 +54,8 @@ def test_recorded_json_is_read_whole() -> None:
         hash=10078361748651523472,
         dtypes=("Byte", "Float32", "Int32"),
         opr_types=(
-            "ConvBiasForward",
-            "Elemwise",
-            "Host2DeviceCopy",
-            "ImmutableTensor",
-            "MatrixMul",
-            "PoolingForward",
-            "Reshape",
-            "SharedDeviceTensor",
+            *("ConvBiasForward", "Elemwise", "Host2DeviceCopy", "ImmutableTensor", "MatrixMul"),
+            *("PoolingForward", "Reshape", "SharedDeviceTensor"),
         ),
         elemwise_modes=("ADD", "FUSE_ADD_RELU"),
     )
@@ -96,9 +90,8 @@ def test_what_a_file_says(text: str, expected: tuple[OperatorInfo, ...]) -> None
 
 @pytest.mark.parametrize("value", [-1, 2**64, 1.5, "1", True, None])
 def test_hash_of_another_kind_is_refused(value: object) -> None:
-    assert refused(text_of(hash=value)) == (
-        "net.json:1: hash must be an integer from 0 to 18446744073709551615"
-    )
+    wanted = f"an integer from 0 to {2**64 - 1}"
+    assert refused(text_of(hash=value)) == f"net.json:1: hash must be {wanted}"
 
 
 def test_message_names_the_line_of_the_key() -> None:
@@ -172,21 +165,15 @@ def test_limits_themselves_still_pass() -> None:
     assert len(parse_operator_json(large, source="net.json")) == 1
 
 
-json_values = st.recursive(
+KEYS = st.sampled_from(["hash", "dtypes", "opr_types", "elemwise_modes", "x"])
+JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.sampled_from(["hash", "dtypes", "opr_types", "elemwise_modes", "x"]),
-            inner,
-            max_size=4,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
     max_leaves=12,
 )
 
 
-@given(json_values)
+@given(JSON_VALUES)
 def test_any_json_is_read_or_refused(value: object) -> None:
     try:
         found = parse_operator_json(json.dumps(value).encode(), source="net.json")
@@ -206,21 +193,10 @@ def test_version_suffix(name: str, stripped: str) -> None:
 
 def test_merge_names_who_needs_what() -> None:
     """Everything that one model needs is needed; versions of a name are one operator."""
-    needs = merge(
-        [
-            ("b", info(graph_hash=9, dtypes=("Float32",), operators=("MatrixMulV2",))),
-            (
-                "a",
-                info(
-                    graph_hash=3,
-                    dtypes=("Float32", "Int8"),
-                    operators=("MatrixMul", "Concat"),
-                    modes=("ADD",),
-                ),
-            ),
-            ("a", info(graph_hash=3, operators=("Concat",))),
-        ]
-    )
+    types = ("Float32", "Int8")
+    both = info(graph_hash=3, dtypes=types, operators=("MatrixMul", "Concat"), modes=("ADD",))
+    other = info(graph_hash=9, dtypes=("Float32",), operators=("MatrixMulV2",))
+    needs = merge([("b", other), ("a", both), ("a", info(graph_hash=3, operators=("Concat",)))])
 
     assert needs == OperatorNeeds(
         hashes=((3, ("a",)), (9, ("b",))),
@@ -236,8 +212,7 @@ def test_merge_names_who_needs_what() -> None:
         # A dump of the second format reports 0, which is a hash like any other.
         ([("a", 0)], (0,)),
         # The engine would warn of a model without one otherwise: no hash is checked then.
-        ([("a", 4), ("b", None)], ()),
-        ([("a", 4), ("a", None)], ()),
+        *(([("a", 4), ("b", None)], ()), ([("a", 4), ("a", None)], ())),
     ],
 )
 def test_hashes_are_checked_where_every_dump_has_one(
@@ -252,24 +227,15 @@ def test_hashes_are_checked_where_every_dump_has_one(
 
 def test_needs_of_single_models_unite_to_those_of_all() -> None:
     """So each model's can be kept in a file of its own."""
-    needs = merge(
-        [
-            ("a", info(graph_hash=4, dtypes=("Int8",), operators=("Concat", "Split"))),
-            ("b", info(graph_hash=4, dtypes=("Int8", "Float32"), modes=("ADD",))),
-            ("c", info(graph_hash=None, operators=("Split",))),
-        ]
-    )
+    first = ("a", info(graph_hash=4, dtypes=("Int8",), operators=("Concat", "Split")))
+    second = ("b", info(graph_hash=4, dtypes=("Int8", "Float32"), modes=("ADD",)))
+    needs = merge([first, second, ("c", info(graph_hash=None, operators=("Split",)))])
     parts = [select_needs(needs, model) for model in "cab"]
 
-    assert parts[1] == merge(
-        [("a", info(graph_hash=4, dtypes=("Int8",), operators=("Concat", "Split")))]
-    )
+    assert parts[1] == merge([first])
     assert unite_needs(parts) == needs
-    assert unite_needs([]) == merge([])
-
-
-def test_merge_of_nothing() -> None:
-    assert merge([]) == OperatorNeeds(hashes=(), dtypes=(), operators=(), elemwise_modes=())
+    nothing = OperatorNeeds(hashes=(), dtypes=(), operators=(), elemwise_modes=())
+    assert unite_needs([]) == merge([]) == nothing
 
 
 def test_json_that_covers_its_model_passes() -> None:
@@ -298,9 +264,8 @@ def test_json_without_something_is_refused(actual: OperatorInfo, lacking: str) -
     with pytest.raises(InputError) as caught:
         check_covers(declared, actual, model="net.mge", source="net.json")
 
-    assert caught.value.message == (
-        f"net.json:1: does not list what the model net.mge contains: {lacking}"
-    )
+    said = "net.json:1: does not list what the model net.mge contains"
+    assert caught.value.message == f"{said}: {lacking}"
 
 
 @pytest.mark.parametrize(
@@ -311,15 +276,12 @@ def test_json_without_something_is_refused(actual: OperatorInfo, lacking: str) -
         *((0, 5, False), (None, 5, False), (4, 0, False), (4, None, False)),
     ],
 )
-def test_another_hash_alone_is_a_warning(
-    declared: int | None, actual: int | None, warns: bool
-) -> None:
+def test_another_hash_is_a_warning(declared: int | None, actual: int | None, warns: bool) -> None:
     warning = (
         "net.json: graph hash 4 is not that of net.mge (5); "
         "all operators are covered, so this alone does no harm"
     )
-    found = check_covers(
-        info(graph_hash=declared), info(graph_hash=actual), model="net.mge", source="net.json"
-    )
+    first, second = info(graph_hash=declared), info(graph_hash=actual)
+    found = check_covers(first, second, model="net.mge", source="net.json")
 
     assert found == ((warning,) if warns else ())

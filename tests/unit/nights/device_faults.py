@@ -105,9 +105,8 @@ class _Folder:
 
     def names(self, folder: str) -> tuple[str, ...]:
         start = f"{folder}/"
-        return tuple(
-            sorted(name.removeprefix(start) for name in self.left if name.startswith(start))
-        )
+        left = [name for name in self.left if name.startswith(start)]
+        return tuple(sorted(name.removeprefix(start) for name in left))
 
 
 def _play(argv: Sequence[str], count: int) -> ProgramRun:

@@ -40,17 +40,8 @@ from unit.evidence.support import (
     write_evidence,
     write_times,
 )
+from unit.nights import faults
 from unit.nights.device_faults import DEVICE_FAULTS, HEALTHY, DeviceFault, Machine
-from unit.nights.evidence_faults import EVIDENCE_FAULTS, OTHER, EvidenceFault
-from unit.nights.history_faults import (
-    FOLDER_FAULTS,
-    LAST_WEEK,
-    RACES,
-    SPOILED,
-    TONIGHT,
-    open_writers,
-)
-from unit.nights.issue_faults import ISSUE_FAULTS, Fault, heal, own
 from unit.report.test_comment_rendered import inert
 from unit.verdict.examples import passing
 
@@ -90,7 +81,7 @@ def make_bundle(folder: Path) -> Bundle:
     inputs = (BundleInput(name="data", file=digests["numbers"], suffix=".npy"),)
     made = time_bundle(
         bad,
-        tell_contest(replace(bad, id=OTHER)),
+        tell_contest(replace(bad, id=faults.OTHER)),
         scenarios=(scenario(model=digests["model"], inputs=inputs),),
         programs={"plain": digests["plain"]},
     )
@@ -114,7 +105,7 @@ def row_of(verdict: Verdict, id_: str) -> PerformanceRow:
 
 
 def expect_delivered(verdict: Verdict) -> None:
-    other = row_of(verdict, OTHER)
+    other = row_of(verdict, faults.OTHER)
     assert other.times
     assert other.device == "pixel-6"
     facts = NightFacts(commit=make_run().commit, measured_at="2027-01-31T02:00:00Z", job="1/1")
@@ -149,13 +140,13 @@ def try_device_fault(fault: DeviceFault, night: Night) -> None:
     assert fault.reason in row.reason
     assert verdict.verdict is not VerdictKind.PASS
     expect_delivered(verdict)
-    assert row_of(verdict, OTHER).status is PerformanceStatus.MEASURED
+    assert row_of(verdict, faults.OTHER).status is PerformanceStatus.MEASURED
 
 
-def try_evidence_fault(fault: EvidenceFault, reason: str, night: Night) -> None:
-    write_times(night.folder / "times" / "whole", record(contest=OTHER))
+def try_evidence_fault(fault: faults.EvidenceFault, reason: str, night: Night) -> None:
+    write_times(night.folder / "times" / "whole", record(contest=faults.OTHER))
     fault(night.folder / "times" / "bad")
-    made = time_bundle(bundle_contest(), bundle_contest(id=OTHER))
+    made = time_bundle(bundle_contest(), bundle_contest(id=faults.OTHER))
     assert made.times is not None
     bundle = replace(made, times=replace(made.times, engine=passing().engine.digest))
     verdict = join_night(night.folder / "times", bundle)
@@ -169,27 +160,27 @@ def try_evidence_fault(fault: EvidenceFault, reason: str, night: Night) -> None:
 
 def try_folder_fault(fault: Callable[[Path], object], night: Night) -> None:
     history = night.folder / "history"
-    append_to_folder(history, [LAST_WEEK])
+    append_to_folder(history, [faults.LAST_WEEK])
     fault(history)
-    append_to_folder(history, [TONIGHT])
+    append_to_folder(history, [faults.TONIGHT])
     found = read_folder(history, RUN_FILES)
 
-    assert found.entries == (LAST_WEEK, TONIGHT)
-    assert {each.path for each in found.unreadable} <= {SPOILED}
+    assert found.entries == (faults.LAST_WEEK, faults.TONIGHT)
+    assert {each.path for each in found.unreadable} <= {faults.SPOILED}
 
 
 def try_race(name: str, night: Night) -> None:
-    first, second = RACES[name]
-    one, two = open_writers(night.folder, first)
+    first, second = faults.RACES[name]
+    one, two = faults.open_writers(night.folder, first)
     two.append([second])
 
-    expected = sorted({each.path: each for each in (LAST_WEEK, first, second)}.items())
+    expected = sorted({each.path: each for each in (faults.LAST_WEEK, first, second)}.items())
     found = one.read(RUN_FILES)
     assert sorted((each.path, each) for each in found.entries) == expected
     assert found.unreadable == ()
 
 
-def try_issue_fault(fault: Fault, night: Night) -> None:
+def try_issue_fault(fault: faults.Fault, night: Night) -> None:
     night.env.chdir(night.folder)
     # Pauses are not waited for.
     night.env.setitem(Api.__init__.__kwdefaults__ or {}, "pause", lambda _: None)
@@ -198,21 +189,27 @@ def try_issue_fault(fault: Fault, night: Night) -> None:
             team.write(rows, run=number)
             fault(team)
             assert team.publish().status in (0, 2, 3)
-            assert own(team) in allowed
-            heal(team)
+            assert faults.own(team) in allowed
+            faults.heal(team)
             assert team(rows, run=number).status == 0
-            assert own(team) == allowed[1]
+            assert faults.own(team) == allowed[1]
 
 
 FAULTS: dict[str, Trial] = {
     **{f"device: {name}": partial(try_device_fault, each) for name, each in DEVICE_FAULTS.items()},
     **{
         f"evidence: {name}": partial(try_evidence_fault, *each)
-        for name, each in EVIDENCE_FAULTS.items()
+        for name, each in faults.EVIDENCE_FAULTS.items()
     },
-    **{f"history: {name}": partial(try_folder_fault, each) for name, each in FOLDER_FAULTS.items()},
-    **{f"history: {name}": partial(try_race, name) for name in RACES},
-    **{f"issues: {name}": partial(try_issue_fault, each) for name, each in ISSUE_FAULTS.items()},
+    **{
+        f"history: {name}": partial(try_folder_fault, each)
+        for name, each in faults.FOLDER_FAULTS.items()
+    },
+    **{f"history: {name}": partial(try_race, name) for name in faults.RACES},
+    **{
+        f"issues: {name}": partial(try_issue_fault, each)
+        for name, each in faults.ISSUE_FAULTS.items()
+    },
 }
 
 
@@ -250,6 +247,6 @@ def test_a_night_without_a_fault_is_measured(
     night = Night(folder=tmp_path, bundle=bundle, env=monkeypatch, shell=shell)
     verdict = hold_night(nothing, night)
 
-    statuses = {row_of(verdict, each).status for each in (CONTEST, OTHER)}
+    statuses = {row_of(verdict, each).status for each in (CONTEST, faults.OTHER)}
     assert statuses == {PerformanceStatus.MEASURED}
     assert verdict.verdict is VerdictKind.PASS

@@ -37,7 +37,7 @@ from megtrim.perf.measuring.timing_runs import plan_turns
 from megtrim.perf.times import Answer, Reference
 from unit.experiments.test_contest import CONTEST
 
-PLAN = SamplingPlan(looks=(16, 40))
+PLAN, EIGHT = SamplingPlan(looks=(16, 40)), ContestBudget(rounds=SEARCH_ROUNDS).plan
 TIMES = st.floats(min_value=1, max_value=100)
 PAIRS = st.lists(st.tuples(TIMES, TIMES), min_size=8, max_size=30)
 
@@ -53,7 +53,7 @@ def noisy_pairs(ratio: float, spread: float = 0.005, count: int = 40, seed: int 
     ]
 
 
-def samples(*, mark_round: int | None = None) -> list[Sample]:
+def make_samples(rounds: int = 4, *, mark_round: int | None = None) -> list[Sample]:
     return [
         Sample(
             contestant=name,
@@ -62,7 +62,7 @@ def samples(*, mark_round: int | None = None) -> list[Sample]:
             iterations_ms=(number + position + 1.0,),
             marks=(Mark.BUSY,) if number == mark_round and name == "a" else (),
         )
-        for number in range(4)
+        for number in range(rounds)
         for position, name in enumerate("ab")
     ]
 
@@ -81,11 +81,8 @@ def test_scale_changes_no_answer(pairs: list[Pair], scale: float) -> None:
     scaled = [(first * scale, second * scale) for first, second in pairs]
     before = compare(pairs, Criterion(), level=0.05)
     after = compare(scaled, Criterion(), level=0.05)
-    assert (before.ratio, before.different, before.exceeds) == (
-        after.ratio,
-        after.different,
-        after.exceeds,
-    )
+    assert (before.ratio, before.different) == (after.ratio, after.different)
+    assert before.exceeds is after.exceeds
 
 
 @given(PAIRS, st.randoms())
@@ -106,40 +103,47 @@ def test_a_slower_second_never_lowers_the_interval(pairs: list[Pair], factor: fl
     assert (after.upper or math.inf) >= (before.upper or math.inf)
 
 
-def test_the_two_questions_have_two_answers() -> None:
-    result = compare(noisy_pairs(1.005, spread=0.001), Criterion(threshold=0.01), level=0.02)
-    assert (result.different, result.exceeds) == (Answer.YES, Answer.NO)
-
-
-@pytest.mark.parametrize("ratio", [1.05, 1 / 1.05])
-def test_a_clear_change_stops_early(ratio: float) -> None:
-    result = compare_at_looks(noisy_pairs(ratio), Criterion(), PLAN)
-    assert result is not None
-    assert (result.pairs, result.exceeds, result.different) == (16, Answer.YES, Answer.YES)
+@pytest.mark.parametrize(
+    ("pairs", "criterion", "different", "exceeds"),
+    [
+        # Two questions, two answers.
+        (noisy_pairs(1.005, 0.001), Criterion(threshold=0.01), {Answer.YES}, Answer.NO),
+        # 5% of 10 ms is 0.5 ms; a floor of 1 ms hides it from both answers.
+        (noisy_pairs(1.05), Criterion(floor_ms=1.0), {*Answer} - {Answer.YES}, Answer.NO),
+    ],
+    ids=["two questions", "below the floor"],
+)
+def test_two_questions_have_two_answers(
+    pairs: list[Pair], criterion: Criterion, different: set[Answer], exceeds: Answer
+) -> None:
+    result = compare(pairs, criterion, level=0.02)
+    assert result.different in different
+    assert result.exceeds is exceeds
+    # No means less than three thresholds.
+    loose = compare(noisy_pairs(1.002, 0.03), Criterion(threshold=0.01), level=0.02)
+    assert (loose.exceeds, loose.lower < 1 / 1.01) == (Answer.NO, True)
 
 
 @pytest.mark.parametrize(
-    ("ratio", "spread", "exceeds"),
-    [(0.7, 0.03, Answer.YES), (1.0, 0.003, Answer.NO), (1.0, 0.03, Answer.INCONCLUSIVE)],
+    ("ratio", "spread", "plan", "pairs", "exceeds"),
+    [
+        # A clear change stops early, an unclear one is inconclusive at the last look.
+        *((ratio, 0.005, PLAN, 16, Answer.YES) for ratio in (1.05, 1 / 1.05)),
+        (1.02, 0.08, PLAN, 40, Answer.INCONCLUSIVE),
+        # Eight pairs answer what is plain.
+        *((0.7, 0.03, EIGHT, 8, Answer.YES), (1.0, 0.003, EIGHT, 8, Answer.NO)),
+        (1.0, 0.03, EIGHT, 8, Answer.INCONCLUSIVE),
+    ],
 )
-def test_eight_pairs_answer_what_is_plain(ratio: float, spread: float, exceeds: Answer) -> None:
-    plan = ContestBudget(rounds=SEARCH_ROUNDS).plan
-    seen = compare_at_looks(noisy_pairs(ratio, spread, count=8), Criterion(), plan)
+def test_looks_end_where_the_answer_is_plain(
+    ratio: float, spread: float, plan: SamplingPlan, pairs: int, exceeds: Answer
+) -> None:
+    count = 8 if plan is EIGHT else 40
+    seen = compare_at_looks(noisy_pairs(ratio, spread, count), Criterion(), plan)
 
     assert seen is not None
-    assert (seen.pairs, seen.exceeds) == (8, exceeds)
-
-
-def test_an_unclear_change_is_inconclusive_at_the_last_look() -> None:
-    result = compare_at_looks(noisy_pairs(1.02, spread=0.08), Criterion(), PLAN)
-    assert result is not None
-    assert (result.pairs, result.exceeds) == (40, Answer.INCONCLUSIVE)
-
-
-def test_no_means_less_than_three_thresholds() -> None:
-    result = compare(noisy_pairs(1.002, spread=0.03), Criterion(threshold=0.01), level=0.02)
-    assert not result.lower >= 1 / 1.01
-    assert result.exceeds is Answer.NO
+    assert (seen.pairs, seen.exceeds) == (pairs, exceeds)
+    assert seen.different is Answer.YES or exceeds is not Answer.YES
 
 
 @given(PAIRS, st.sampled_from([0.01, 0.05]))
@@ -161,39 +165,26 @@ def test_equal_and_slower_programs_are_distinguished(ratio: float, answers: Answ
     assert found.count(answers) / len(found) > {Answer.NO: 0.90, Answer.YES: 0.63}[answers]
 
 
-def test_below_the_floor_nothing_is_called() -> None:
-    """5% of 10 ms is 0.5 ms; a floor of 1 ms hides it from both answers."""
-    result = compare(noisy_pairs(1.05), Criterion(floor_ms=1.0), level=0.02)
-    assert result.different is not Answer.YES
-    assert result.exceeds is Answer.NO
-
-
-def test_few_pairs_give_no_interval() -> None:
+def test_few_pairs_give_no_interval_and_no_answer() -> None:
     result = compare(noisy_pairs(2.0, count=3), Criterion(), level=0.02)
     assert (result.lower, result.upper) == (0, None)
     assert (result.different, result.exceeds) == (Answer.INCONCLUSIVE, Answer.INCONCLUSIVE)
     assert compare_at_looks(noisy_pairs(2.0, count=3), Criterion(), PLAN) is None
-
-
-def test_a_marked_sample_drops_its_pair() -> None:
-    expected = [p for n, p in enumerate(match_pairs(samples(), "a", "b")) if n != 2]
-    marked = samples(mark_round=2)
-    assert match_pairs(marked, "a", "b") == expected
-    assert match_pairs(marked[::-1], "a", "b") == expected
-
-
-def test_a_round_has_one_sample_of_a_contestant() -> None:
-    with pytest.raises(ValueError, match="two samples of a in round 0"):
-        match_pairs([*samples(), samples()[0]], "a", "b")
-
-
-def test_the_p_value_of_a_clear_change_survives_its_looks() -> None:
-    """Bonferroni over looks keeps a clear change clear, and never goes above 1."""
-    assert sequential_p_value(noisy_pairs(1.05), PLAN) < 1e-6
     assert sequential_p_value(noisy_pairs(1.0, count=3), PLAN) == 1
 
 
-def test_adjusted_values_grow_with_their_number() -> None:
+def test_a_marked_sample_drops_its_pair_and_two_of_a_round_are_refused() -> None:
+    expected = [p for n, p in enumerate(match_pairs(make_samples(), "a", "b")) if n != 2]
+    marked = make_samples(mark_round=2)
+    assert match_pairs(marked, "a", "b") == expected
+    assert match_pairs(marked[::-1], "a", "b") == expected
+    with pytest.raises(ValueError, match="two samples of a in round 0"):
+        match_pairs([*make_samples(), make_samples()[0]], "a", "b")
+
+
+def test_p_values_survive_their_looks_and_grow_with_their_number() -> None:
+    """Bonferroni over looks keeps a clear change clear."""
+    assert sequential_p_value(noisy_pairs(1.05), PLAN) < 1e-6
     adjusted = adjust_p_values({"c": 0.5, "a": 0.001, "b": 0.02})
     assert list(adjusted) == ["a", "b", "c"]
     assert 0.001 < adjusted["a"] < adjusted["b"] < adjusted["c"] <= 1
@@ -229,44 +220,36 @@ def test_what_a_place_costs_makes_no_difference() -> None:
     assert called <= 12  # of 300, at 2%: 6; more than 12 in 1 of 100 seeds
 
 
-def test_equal_seeds_give_equal_turns() -> None:
+def test_equal_seeds_give_equal_turns_of_distinct_contestants() -> None:
     turns = plan_turns(["a", "b"], 20, cpus=[0, 1], seed=1)
     assert turns == plan_turns(["b", "a"], 20, cpus=[0, 1], seed=1)
     assert turns != plan_turns(["a", "b"], 20, cpus=[0, 1], seed=2)
+    with pytest.raises(ValueError, match="distinct"):
+        plan_turns(["a", "a"], 1, cpus=[0], seed=1)
 
 
-def test_a_round_stays_on_one_cpu() -> None:
+def test_a_round_stays_on_one_cpu_or_on_neighbours() -> None:
     turns = plan_turns(["a", "b"], 40, cpus=[0, 1], seed=1)
     assert len({(turn.round_number, turn.cpus) for turn in turns}) == 40
     assert Counter(turn.cpus for turn in turns) == {(0,): 40, (1,): 40}
     assert len({turn.padding_bytes for turn in turns}) > 40
-
-
-def test_a_program_of_two_threads_gets_two_neighbours() -> None:
     turns = plan_turns(["a", "b"], 8, cpus=[4, 5, 6, 7], width=2, seed=1)
     assert Counter(turn.cpus for turn in turns) == {(4, 5): 4, (5, 6): 4, (6, 7): 4, (4, 7): 4}
     few = plan_turns(["a", "b"], 8, cpus=[0, 1], width=2, seed=1)
     assert {turn.cpus for turn in few} == {()}
 
 
-def test_contestants_are_distinct() -> None:
-    with pytest.raises(ValueError, match="distinct"):
-        plan_turns(["a", "a"], 1, cpus=[0], seed=1)
-
-
-def make_result(ratio: float, *, rounds: int = 40, spread: float = 0.002) -> ContestResult:
+def make_result(ratio: float, *, rounds: int = 40) -> ContestResult:
     noise = random.Random(1)
     samples = [
-        Sample(
-            contestant=name,
-            round_number=number,
-            position=position,
+        replace(
+            sample,
+            contestant=("baseline", "fast-run-cache")[sample.position],
             prepare_ms=1.0,
             warm_ups_ms=(3.0, 2.0),
-            iterations_ms=(10 * factor * noise.uniform(1 - spread, 1 + spread),),
+            iterations_ms=(10 * (1.0, ratio)[sample.position] * noise.uniform(0.998, 1.002),),
         )
-        for number in range(rounds)
-        for position, (name, factor) in enumerate((("baseline", 1.0), ("fast-run-cache", ratio)))
+        for sample in make_samples(rounds)
     ]
     return ContestResult(status=PerformanceStatus.MEASURED, samples=tuple(samples))
 
@@ -274,10 +257,8 @@ def make_result(ratio: float, *, rounds: int = 40, spread: float = 0.002) -> Con
 @pytest.mark.parametrize(
     ("ratio", "rounds", "different", "exceeds"),
     [
-        (1.2, 40, Answer.YES, Answer.YES),
-        (0.8, 40, Answer.YES, Answer.YES),
-        (1.0, 40, Answer.NO, Answer.NO),
-        (1.2, 7, Answer.INCONCLUSIVE, Answer.INCONCLUSIVE),
+        *((1.2, 40, Answer.YES, Answer.YES), (0.8, 40, Answer.YES, Answer.YES)),
+        *((1.0, 40, Answer.NO, Answer.NO), (1.2, 7, Answer.INCONCLUSIVE, Answer.INCONCLUSIVE)),
     ],
 )
 @pytest.mark.parametrize("most", [8, 40])
@@ -295,15 +276,18 @@ def test_two_answers_belong_to_a_ratio(
     assert seen.stage is TimeStage.INFERENCE
 
 
-def test_a_difference_counts_among_all_comparisons() -> None:
+def test_a_difference_counts_among_all_comparisons_and_one_side_has_none() -> None:
     result = make_result(1.2)
     seen = compare_sides(CONTEST, result, Reference.BASELINE, adjusted_p=0.5)
 
     assert seen is not None
     assert (seen.different, seen.exceeds) == (Answer.INCONCLUSIVE, Answer.YES)
+    alone = replace(CONTEST, rival=None)
+    assert compare_sides(alone, result, Reference.BASELINE, adjusted_p=0.0) is None
+    assert find_p_value(alone, result) == 1.0
 
 
-def test_times_have_intervals_and_spreads() -> None:
+def test_times_have_intervals_and_spreads_but_of_few_processes_no_ends() -> None:
     times = summarize_stages(make_result(1.2), "fast-run-cache")
 
     assert [each.stage for each in times] == list(TimeStage)
@@ -314,12 +298,8 @@ def test_times_have_intervals_and_spreads() -> None:
     assert inference.median_ms == pytest.approx(12.0, rel=0.01)
     assert 0 < inference.spread < 0.002
     assert times[0].spread == 0
-
-
-def test_few_processes_have_no_ends() -> None:
-    (*_, inference) = summarize_stages(make_result(1.0, rounds=5), "baseline")
-
-    assert (inference.lower_ms, inference.upper_ms) == (0.0, None)
+    (*_, few) = summarize_stages(make_result(1.0, rounds=5), "baseline")
+    assert (few.lower_ms, few.upper_ms) == (0.0, None)
 
 
 def test_marked_samples_are_counted_and_left_out() -> None:
@@ -331,11 +311,3 @@ def test_marked_samples_are_counted_and_left_out() -> None:
     assert compare_sides(CONTEST, result, Reference.BASELINE, adjusted_p=0.0) is None
     assert find_p_value(CONTEST, result) == 1.0
     assert [(each.reason, each.count) for each in count_left_out(marked)] == [("throttled", 16)]
-
-
-def test_a_contest_of_one_compares_nothing() -> None:
-    alone = replace(CONTEST, rival=None)
-    result = make_result(1.0)
-
-    assert compare_sides(alone, result, Reference.BASELINE, adjusted_p=0.0) is None
-    assert find_p_value(alone, result) == 1.0

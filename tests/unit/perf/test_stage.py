@@ -5,23 +5,24 @@ from typing import Any
 
 import pytest
 
-from megtrim.chain.graph import REDUCED, Stage, Task
+from megtrim.chain.graph import REDUCED, Stage
 from megtrim.chain.session import Session
 from megtrim.chain.stage_result import dump_result, parse_result
 from megtrim.checks.check import DeviceIdentity
 from megtrim.config.config_id import DEFAULT_CONFIG
+from megtrim.config.model import Config
 from megtrim.evidence.bundle import BundleContest, JobPurpose
 from megtrim.evidence.times import ContestRecord, TimesJudge, read_times
 from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatus, Side
 from megtrim.jobs.pack import list_devices
+from megtrim.perf import plan
 from megtrim.perf import stage as perf
 from megtrim.perf.measuring.contest_plan import find_files, plan_contest, plan_for_runner
-from megtrim.perf.plan import BASE, PerfResult, perf_tasks
 from megtrim.util.console import show_time
 from megtrim.util.errors import InfrastructureFailure
 from unit.evidence.support import BUNDLE, contest_result, write_times
 from unit.jobs.timed import timed
-from unit.perf.measuring.test_contest_plan import CONFIG, find_task, open_session
+from unit.perf.measuring.test_timing_runs import CONFIG, find_task, open_session
 from unit.trim.stages.built import finish
 from unit.trim.stages.fake_device import FakeDevice
 from unit.trim.stages.support import changed
@@ -42,7 +43,7 @@ def test_a_contest_depends_on_program_files_and_settings(session: Session) -> No
 
 
 def test_a_comparison_with_a_base_rests_on_both_programs(session: Session) -> None:
-    session.results.done[BASE] = session.results.done[REDUCED]
+    session.results.done[plan.BASE] = session.results.done[REDUCED]
     task = find_task(session, "m/s@any#since-fast-run", since_base=True)
     own = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
     since = perf.inputs(task, session)
@@ -95,16 +96,15 @@ def test_a_phone_without_a_feature_is_skipped_once_it_is_reached(
 
 
 def test_a_comparison_says_its_place_and_what_is_left(session: Session) -> None:
-    tasks = [each for each in perf_tasks(session.request.config) if each.stage is Stage.PERF]
+    tasks = [each for each in plan.perf_tasks(session.request.config) if each.stage is Stage.PERF]
     took = ContestResult(status=PerformanceStatus.MEASURED, time_s=20.0)
     finish(session, tasks[0].id, {}, {"number": "0"}, measured=took)
     finish(session, tasks[1].id, {}, {"number": "1"}, measured=None)
 
     assert perf._describe_place(tasks[0], session) == f"comparison 1 of {len(tasks)}"
     left = show_time(10.0 * (len(tasks) - 2))
-    assert perf._describe_place(tasks[2], session) == (
-        f"comparison 3 of {len(tasks)}, about {left} left"
-    )
+    place = perf._describe_place(tasks[2], session)
+    assert place == f"comparison 3 of {len(tasks)}, about {left} left"
 
 
 def test_a_program_that_fails_costs_its_own_row(session: Session, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_program_that_fails_costs_its_own_row(session: Session, tmp_path: Path
     assert found.measured.reason == "baseline: it dumped no output"
     assert found.device is not None
     assert (found.device.name, found.subject, found.exit_code) == ("here", "record-1", 1)
-    assert parse_result(PerfResult, dump_result(found)) == found
+    assert parse_result(plan.PerfResult, dump_result(found)) == found
 
 
 BOARD = DeviceIdentity(name="board", kind="local", facts={})
@@ -125,13 +125,8 @@ CRASHED = contest_result(status=PerformanceStatus.FAILED, reason="it crashed", s
 HUNG = contest_result(status=PerformanceStatus.FAILED, reason="it hung", samples=())
 
 
-def task_of(session: Session, name: str = NAME) -> Task:
-    every = perf_tasks(session.request.config)
-    return next(each for each in every if each.stage is Stage.PERF and each.name == name)
-
-
 def asked(session: Session) -> BundleContest:
-    task = task_of(session)
+    task = find_task(session, NAME)
     contest = plan_for_runner(task, session)
     assert not isinstance(contest, str)
     return perf.describe_contest(task, session, contest)
@@ -156,7 +151,7 @@ def bring(session: Session, folder: Path, result: ContestResult, **changes: Any)
 
 def test_what_was_brought_is_the_result(tmp_path: Path) -> None:
     session = bring(timed(tmp_path), tmp_path / "times", CRASHED)
-    found = perf.work(task_of(session), session, tmp_path)
+    found = perf.work(find_task(session, NAME), session, tmp_path)
 
     assert (found.scenario, found.subject) == ("m/s@any", "fast-run-cache")
     assert (found.device, found.emulated, found.skipped) == (BOARD, False, "")
@@ -170,7 +165,7 @@ def test_a_key_rests_on_what_was_brought(tmp_path: Path) -> None:
     other = bring(base, tmp_path / "3", HUNG)
     facts = replace(BOARD, facts={"serial": "2"})
     elsewhere = bring(base, tmp_path / "4", CRASHED, device=facts)
-    keys = [perf.inputs(task_of(each), each) for each in (first, same, other, elsewhere)]
+    keys = [perf.inputs(find_task(each, NAME), each) for each in (first, same, other, elsewhere)]
 
     assert keys[0] == keys[1]
     assert keys[0] != keys[2]
@@ -181,7 +176,7 @@ def test_a_key_rests_on_what_was_brought(tmp_path: Path) -> None:
 def test_what_no_job_brought_is_lost(tmp_path: Path) -> None:
     """It is not measured here instead: that would be another device's time."""
     session = bring(timed(tmp_path), tmp_path / "times", CRASHED)
-    task = task_of(session, "m/s@any#baseline")
+    task = find_task(session, "m/s@any#baseline")
     for work in (lambda: perf.inputs(task, session), lambda: perf.work(task, session, tmp_path)):
         with pytest.raises(InfrastructureFailure, match="no device job brought a result of it"):
             work()
@@ -189,8 +184,98 @@ def test_what_no_job_brought_is_lost(tmp_path: Path) -> None:
 
 def test_a_class_without_a_runner_is_skipped(tmp_path: Path) -> None:
     session = bring(timed(tmp_path), tmp_path / "times", CRASHED)
-    task = task_of(session, "m/s@big#baseline")
+    task = find_task(session, "m/s@big#baseline")
 
     reason = "no device of class big is attached to a runner"
     assert perf.inputs(task, session)["contest"] == reason
     assert perf.work(task, session, tmp_path).skipped == reason
+
+
+def make_config(perf: dict[str, Any], **keys: Any) -> Config:
+    scenarios = [{"name": "default"}, {"name": "tuned", "fast_run": True}]
+    return Config.model_validate(
+        {
+            "version": 1,
+            "engine": {"kind": "sample"},
+            "classes": [{"name": "big"}, {"name": "little"}],
+            "models": [{"name": "m", "file": "m.mge", "scenarios": scenarios}],
+            "perf": perf,
+            **keys,
+        }
+    )
+
+
+def test_experiments_need_the_plain_build_alone() -> None:
+    found = plan.perf_tasks(make_config({"experiments": ["nchw88"]}))
+
+    assert next(task.id for task in found) == "build/plain"
+    measured = [task for task in found if task.stage is Stage.PERF]
+    first, second, *_ = measured
+    assert (first.name, second.name) == ("m/default@big#baseline", "m/default@big#nchw88")
+    assert len(measured) == 8
+    assert {task.needs for task in measured} == {("build/plain",)}
+    stages = {Stage.BUILD, Stage.PERF, Stage.VERDICT, Stage.REPORT}
+    assert {task.stage for task in found} == stages
+
+
+def test_trimming_needs_a_trim() -> None:
+    found = plan.perf_tasks(make_config({"experiments": [], "trimming": True}))
+
+    measured = {task.name: task for task in found if task.stage is Stage.PERF}
+    assert sorted(measured) == [
+        *("m/default@big#trimming-reduced", "m/default@little#trimming-reduced"),
+        *("m/tuned@big#trimming-reduced", "m/tuned@little#trimming-reduced"),
+    ]
+    assert measured["m/tuned@big#trimming-reduced"].needs == (
+        *("build/plain", "profile/m/tuned@big#search", "reduce/reduced"),
+    )
+    assert plan.subject_of(measured["m/tuned@big#trimming-reduced"]) == "trimming-reduced"
+    assert not any(task.stage in (Stage.VERIFY, Stage.SIZE) for task in found)
+
+
+@pytest.mark.parametrize(
+    ("trim", "variants"),
+    [
+        *(({}, ["reduced"]), ({"level": "function"}, ["region", "reduced"])),
+        ({"level": "function", "base": "plain"}, ["reduced"]),
+    ],
+)
+def test_each_level_of_trimming_is_compared(trim: dict[str, str], variants: list[str]) -> None:
+    assert [name for name, _ in plan.list_trimmed(make_config({}, trim=trim))] == variants
+
+
+@pytest.mark.parametrize(
+    ("perf", "expected"),
+    [
+        ({}, ["m/default@big", "m/default@little", "m/tuned@big", "m/tuned@little"]),
+        ({"scenarios": ["m/tuned"]}, ["m/tuned@big", "m/tuned@little"]),
+        ({"scenarios": ["m/tuned@big"]}, ["m/tuned@big"]),
+        ({"classes": ["little"]}, ["m/default@little", "m/tuned@little"]),
+        ({"scenarios": ["m/default"], "classes": ["big"]}, ["m/default@big"]),
+    ],
+)
+def test_scenarios_and_classes_are_chosen(perf: dict[str, Any], expected: list[str]) -> None:
+    assert [each.id for each in plan.select_measured(make_config(perf))] == expected
+
+
+def test_the_verdict_speaks_of_all_and_the_report_of_the_verdict() -> None:
+    *before, verdict, report = plan.perf_tasks(make_config({"experiments": ["nchw88"]}))
+
+    assert verdict.needs == ()
+    assert set(verdict.wants) == {task.id for task in before}
+    assert report.needs == (verdict.id,)
+
+
+def test_each_experiment_is_compared_with_the_base() -> None:
+    config = make_config({"experiments": ["nchw88"], "scenarios": ["m/default@big"]})
+
+    found = plan.perf_tasks(config, since_base=True)
+
+    measured = {plan.subject_of(task): task.needs for task in found if task.stage is Stage.PERF}
+    assert measured == {
+        "baseline": ("build/plain",),
+        "since-baseline": ("build/plain", "build/base"),
+        "nchw88": ("build/plain",),
+        "since-nchw88": ("build/plain", "build/base"),
+    }
+    assert not any(task.id == "build/base" for task in found)

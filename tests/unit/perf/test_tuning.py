@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from megtrim.experiments.experiment import TimeStage
 from megtrim.experiments.table import find_experiments
 from megtrim.load_and_run.arguments import Flag
 from megtrim.load_and_run.dialects import LITE, SDK
-from megtrim.perf.times import Answer, RatioResult, Reference, StageTime
+from megtrim.perf.times import Answer, StageTime
 from megtrim.perf.tuning import (
     Heat,
     Search,
@@ -25,38 +26,26 @@ from megtrim.perf.tuning import (
     make_tuned,
 )
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from unit.verdict.performance_examples import ratio as make_ratio
 
 TIME = StageTime(
     stage=TimeStage.INFERENCE, median_ms=1, lower_ms=1, upper_ms=1, processes=9, spread=0
 )
 
 
-def heat(name: str, rounds: int | None, status: PerformanceStatus, **more: Any) -> Heat:
-    return Heat(
-        scenario="m/s",
-        cpu_class="any",
-        experiment=name,
-        rounds=rounds or 40,
-        status=status,
-        **more,
-    )
+def heat(name: str, rounds: int, status: PerformanceStatus, **more: Any) -> Heat:
+    where: Any = {"scenario": "m/s", "cpu_class": "any", "experiment": name}
+    return Heat(**where, rounds=rounds, status=status, **more)
 
 
 def hold(ratios: Mapping[str, object], name: str, rounds: int | None) -> Heat:
-    found = ratios[name]
+    found, rounds = ratios[name], rounds or 40
     if isinstance(found, PerformanceStatus):
         return heat(name, rounds, found, reason="x")
     assert isinstance(found, float)
-    ratio = RatioResult(
-        against=Reference.BASELINE,
-        stage=TimeStage.INFERENCE,
-        ratio=found,
-        lower=found * 0.99,
-        upper=found * 1.01,
-        pairs=rounds or 40,
-        different=Answer.YES if abs(found - 1) > 0.02 else Answer.INCONCLUSIVE,
-        exceeds=Answer.INCONCLUSIVE,
-    )
+    different = Answer.YES if abs(found - 1) > 0.02 else Answer.INCONCLUSIVE
+    ratio = make_ratio(found, different=different, exceeds=Answer.INCONCLUSIVE)
+    ratio = replace(ratio, lower=found * 0.99, upper=found * 1.01, pairs=rounds)
     return heat(name, rounds, PerformanceStatus.INCONCLUSIVE, times=(TIME,), ratios=(ratio,))
 
 
@@ -77,26 +66,20 @@ def search(ratios: Mapping[str, object], contests: int = 99) -> Search:
             "e",
             ["a12", "b12", "c12", "d12", "e12", "e16", "b16", "d16", "e24", "b24", "e40"],
         ),
-        ({"a": 0.9, "b": 0.8}, "b", ["a12", "b12", "b40"]),
-        ({"a": 0.9}, "a", ["a12", "a40"]),
+        *(({"a": 0.9, "b": 0.8}, "b", ["a12", "b12", "b40"]), ({"a": 0.9}, "a", ["a12", "a40"])),
         ({"a": 0.99, "b": 1.3}, "", ["a12", "b12", "a40"]),
         ({"a": 1.1, "b": 1.2}, "", ["a12", "b12", "a40"]),
         ({"a": PerformanceStatus.WRONG_OUTPUTS, "b": 0.9}, "b", ["a12", "b12", "b40"]),
     ],
 )
-def test_the_faster_half_goes_on(
-    ratios: Mapping[str, object], winner: str, held: list[str]
-) -> None:
+def test_the_faster_go_on(ratios: Mapping[str, object], winner: str, held: list[str]) -> None:
     found = search(ratios)
 
     assert [f"{each.experiment}{each.rounds}" for each in found.heats] == held
     assert (found.winner, found.skipped) == (winner, ())
-
-
-def test_a_budget_ends_a_search() -> None:
-    found = search({"a": 0.9, "b": 0.8, "c": 0.7}, contests=2)
-
-    assert (found.skipped, found.winner) == (("c",), "b")
+    # A budget ends a search.
+    short = search({"a": 0.9, "b": 0.8, "c": 0.7}, contests=2)
+    assert (short.skipped, short.winner) == (("c",), "b")
 
 
 @pytest.mark.parametrize(
@@ -172,6 +155,7 @@ def make(loaded: LoadedConfig, winner: str, toolchain: str = "") -> TunedScenari
 ARGS, INPUTS = ["--const-shape", "--iter", "3"], {"inputs": {"data": "in.npy"}}
 PLAIN, TUNED = {"name": "fast", "args": ["--cpu", *ARGS]}, "megtrim/tuned"
 CACHE = {"fast_run": True, "algo_cache": f"{TUNED}/net-fast.algo.cache"}
+RECIPE = {**PLAIN, "args": ["--cpu", "--weight-preprocess", *ARGS], **CACHE, **INPUTS}
 
 
 @pytest.mark.parametrize(
@@ -181,12 +165,7 @@ CACHE = {"fast_run": True, "algo_cache": f"{TUNED}/net-fast.algo.cache"}
         # The search is not repeated: what it found is kept next to the configuration.
         (
             *("fast-run-cache", ""),
-            {
-                **PLAIN,
-                "fast_run": True,
-                "algo_cache": "megtrim/tuned/net-fast.algo.cache",
-                **INPUTS,
-            },
+            {**PLAIN, **CACHE, **INPUTS},
         ),
         # What another toolchain compiles has other flags, and files of its own.
         (
@@ -206,13 +185,7 @@ CACHE = {"fast_run": True, "algo_cache": f"{TUNED}/net-fast.algo.cache"}
         # fake-first changes the first warm-up alone, and a scenario's outputs are dumped.
         (
             *("recipe-x86", ""),
-            {
-                "name": "net-fast",
-                "file": f"{TUNED}/net-fast.mge",
-                "scenarios": [
-                    {**PLAIN, "args": ["--cpu", "--weight-preprocess", *ARGS], **CACHE, **INPUTS}
-                ],
-            },
+            {"name": "net-fast", "file": f"{TUNED}/net-fast.mge", "scenarios": [RECIPE]},
         ),
     ],
 )

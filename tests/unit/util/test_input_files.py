@@ -1,11 +1,16 @@
+import hashlib
+import json
 import os
 import socket
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 
+from megtrim.util import integrity
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import expect_merged, kind_at, open_plain_file, read_bytes, read_text
 
@@ -29,9 +34,7 @@ def make_socket(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "kind"),
     [
-        (Path.mkdir, "a folder"),
-        (os.mkfifo, "a pipe"),
-        (make_socket, "a socket"),
+        *((Path.mkdir, "a folder"), (os.mkfifo, "a pipe"), (make_socket, "a socket")),
         (lambda path: path.symlink_to("/dev/zero"), "a device"),
     ],
     ids=["folder", "pipe", "socket", "device"],
@@ -48,9 +51,7 @@ def test_what_is_no_file_is_named(
     assert error.hint == "name one"
 
 
-def test_a_pipe_that_comes_just_now_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_of_just_now_is_not_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe, file = tmp_path / "pipe", tmp_path / "file"
     os.mkfifo(pipe)
     file.touch()
@@ -130,9 +131,8 @@ def test_text_is_utf_8(tmp_path: Path) -> None:
 
     with pytest.raises(InputError) as caught:
         read_text(path, most_bytes=100, expected="a text", shown="f", hint="mend it")
-    assert str(caught.value) == (
-        "f:2: found the byte 0xe4, which is not UTF-8, expected text\n  mend it"
-    )
+    said = "f:2: found the byte 0xe4, which is not UTF-8, expected text"
+    assert str(caught.value) == f"{said}\n  mend it"
 
 
 CONFLICT = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> branch\nd\n"
@@ -148,12 +148,89 @@ def test_a_merge_that_no_one_resolved_is_named(text: str, line: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "<<<<<<< HEAD\n",
-        ">>>>>>> x\n<<<<<<< y\n",
-        " <<<<<<< HEAD\n >>>>>>> x\n",
+        *("", "<<<<<<< HEAD\n", ">>>>>>> x\n<<<<<<< y\n", " <<<<<<< HEAD\n >>>>>>> x\n"),
         "<<<<<<<<\n>>>>>>>>\n",
     ],
 )
 def test_what_merely_looks_so_is_none(text: str) -> None:
     expect_merged(text, shown="f")
+
+
+TEXT = b"result"
+SHA256 = hashlib.sha256(TEXT).hexdigest()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "file"
+    path.write_bytes(TEXT)
+    return path
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a minute have passed since the file was written."""
+    later = time.time_ns() + 60_000_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+
+
+def test_a_file_that_has_just_changed_is_not_known_yet(file: Path) -> None:
+    """It may change again within one tick of the disk's clock, and no one could tell."""
+    assert integrity.read_damage(file.parent, {"file": SHA256}) == ("", {})
+    assert not (file.parent / integrity.MEMORY).exists()
+
+
+@pytest.mark.usefixtures("settled")
+def test_a_settled_file_is_remembered(file: Path) -> None:
+    found = integrity.read_damage(file.parent, {"file": SHA256})
+
+    said = file.stat()
+    times = (said.st_mtime_ns, said.st_ctime_ns)
+    expected = integrity.KnownDigests(SHA256, len(TEXT), said.st_ino, *times)
+    assert found == ("", {"file": expected})
+    memory = (file.parent / integrity.MEMORY).read_text(encoding="utf-8")
+    assert json.loads(memory) == {"file": list(astuple(expected))}
+
+
+@pytest.mark.usefixtures("settled")
+def test_nothing_is_left_that_is_not_remembered(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "replace", refuse)
+
+    assert integrity.read_damage(file.parent, {"file": SHA256})[0] == ""
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.usefixtures("settled")
+@pytest.mark.parametrize("sha256", ["0" * 64, ""])
+def test_another_digest_is_damage(file: Path, sha256: str) -> None:
+    assert integrity.read_damage(file.parent, {"file": SHA256})[1]
+
+    assert integrity.read_damage(file.parent, {"file": sha256}) == ("file", {})
+    assert integrity.read_known(file, sha256) is None
+
+
+def test_a_file_that_changes_meanwhile_is_not_known(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = integrity._digest
+
+    def slow(path: Path) -> str:
+        found = real(path)
+        path.write_bytes(b"other!")
+        return found
+
+    monkeypatch.setattr(integrity, "_digest", slow)
+
+    assert integrity.read_known(file, SHA256) is None
+
+
+def test_a_text_too_large_is_not_loaded(file: Path) -> None:
+    os.truncate(file, 17 * 1024 * 1024)
+
+    with pytest.raises(ValueError, match="no plain file of reasonable size"):
+        integrity.load_text(file)

@@ -178,14 +178,11 @@ def test_numbers_of_programs_under_test_may_be_huge() -> None:
         read(altered(share=huge))
 
 
-def test_a_part_of_a_document_is_read_as_well() -> None:
+def test_a_part_of_a_document_is_read_and_its_path_written_as_people_do() -> None:
     assert decode(Part, encode(Part(name="a")), "rows[0]") == Part(name="a")
     assert decode(Part | None, None, "row") is None
     with pytest.raises(InputError, match=r"^rows\[1\]\.name: found 1, expected text$"):
         decode(Part, {"name": 1, "class": "x"}, "rows[1]")
-
-
-def test_a_path_is_written_as_people_do() -> None:
     assert show_path(("models", 0, "args")) == "models[0].args"
     assert show_path((1, "name"), "rows") == "rows[1].name"
     assert show_path(()) == ""

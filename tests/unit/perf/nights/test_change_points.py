@@ -18,16 +18,15 @@ from megtrim.perf.nights.history import HistoryRun
 from support.history_entries import make_lost_row, make_row, make_run
 
 NIGHTS = 120
+Shape = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
-def find(shape: np.ndarray[tuple[int, ...], np.dtype[np.float64]], seed: int = 3) -> Findings:
+def find(shape: Shape, seed: int = 3) -> Findings:
     noise = np.random.default_rng(seed).standard_normal(len(shape))
     return find_changes([float(each) for each in 40 * (1 + 0.01 * (shape + noise))])
 
 
-def step(
-    at: int, size: float, nights: int = NIGHTS
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def step(at: int, size: float, nights: int = NIGHTS) -> Shape:
     return np.where(np.arange(nights) >= at, size, 0.0)
 
 
@@ -44,19 +43,19 @@ def test_a_step_is_dated(at: int, size: float) -> None:
 
 
 def test_the_range_holds_the_change_nearly_always() -> None:
-    held = 0
-    for seed in range(40):
-        found = find(step(60, 3.0), seed)
-        held += any(each.last_good < 60 <= each.first_bad for each in found.changes)
-
-    assert held >= 36
+    every = [find(step(60, 3.0), seed).changes for seed in range(40)]
+    assert sum(any(c.last_good < 60 <= c.first_bad for c in changes) for changes in every) >= 36
 
 
-def test_a_regression_that_is_repaired_is_two_changes() -> None:
+def test_a_repaired_regression_is_two_changes_and_one_without_noise_dated_exactly() -> None:
     found = find(step(40, 4.0) - step(70, 4.0))
 
     assert [each.direction for each in found.changes] == [Direction.SLOWER, Direction.FASTER]
     assert all(abs(each.first - at) <= 2 for each, at in zip(found.changes, (40, 70), strict=True))
+    (change,) = find_changes([5.0] * 20 + [6.0] * 20).changes
+
+    assert (change.last_good, change.first_bad, change.first) == (19, 20, 20)
+    assert change.ratio == pytest.approx(1.2)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -83,27 +82,17 @@ def test_a_drift_has_no_date(size: float) -> None:
 
 
 @pytest.mark.parametrize("nights", [0, 1, 7, FEWEST_NIGHTS - 1])
-def test_the_first_nights_are_not_judged(nights: int) -> None:
+def test_the_first_nights_are_not_judged_and_all_after_them(nights: int) -> None:
     found = find(step(nights // 2, 50.0, nights))
 
     expected = Findings(pattern=Pattern.TOO_SHORT, nights=nights, missing=FEWEST_NIGHTS - nights)
     assert found == expected
-
-
-def test_enough_history_is_judged() -> None:
     assert find(step(7, 10.0, FEWEST_NIGHTS)).pattern is Pattern.CHANGED
 
 
 @pytest.mark.parametrize("nights", [FEWEST_NIGHTS, 15, 30, 365])
 def test_times_that_never_vary_are_quiet(nights: int) -> None:
     assert find_changes([5.0] * nights).pattern is Pattern.QUIET
-
-
-def test_a_step_without_noise_is_dated_exactly() -> None:
-    (change,) = find_changes([5.0] * 20 + [6.0] * 20).changes
-
-    assert (change.last_good, change.first_bad, change.first) == (19, 20, 20)
-    assert change.ratio == pytest.approx(1.2)
 
 
 @settings(max_examples=60)
@@ -120,18 +109,11 @@ def test_any_series_is_judged(times_ms: list[float]) -> None:
 
 
 def nights(count: int, *, slower_from: int = 10_000, new_from: int = 10_000) -> list[HistoryRun]:
-    """Return runs whose times grow by a tenth with one night, and whose device or method changes
-    with another.
-    """
+    """Return runs whose times grow by a tenth with one night, and whose device changes with one."""
     noise = 0.005 * np.random.default_rng(5).standard_normal(count)
-    return [
-        make_run(
-            night,
-            [make_row(40 * (1 + noise[night] + 0.1 * (night >= slower_from)))],
-            device="new" if night >= new_from else "old",
-        )
-        for night in range(count)
-    ]
+    rows = [make_row(40 * (1 + noise[n] + 0.1 * (n >= slower_from))) for n in range(count)]
+    devices = ["new" if n >= new_from else "old" for n in range(count)]
+    return [make_run(n, [rows[n]], device=devices[n]) for n in range(count)]
 
 
 def test_a_change_lies_between_two_commits() -> None:
@@ -143,28 +125,24 @@ def test_a_change_lies_between_two_commits() -> None:
     assert change.first_bad.measured_at == "2026-01-31T02:00:00Z"
 
 
-def test_a_new_device_begins_a_series() -> None:
-    old, new = sorted(
-        make_series(nights(60, slower_from=30, new_from=30)), key=lambda each: each.points[0].run
-    )
-
-    assert [each.findings.pattern for each in (old, new)] == [Pattern.QUIET, Pattern.QUIET]
-    assert (old.follows, new.follows) == ("", "a new device")
-
-
-def test_a_new_way_of_measuring_begins_a_series() -> None:
-    runs = [
-        make_run(night, [make_row(40.0 if night < 20 else 50.0)], method=1 + (night >= 20))
-        for night in range(40)
-    ]
-
-    old, new = make_series(runs)
+@pytest.mark.parametrize(
+    ("runs", "follows"),
+    [
+        (nights(60, slower_from=30, new_from=30), "a new device"),
+        (
+            [make_run(n, [make_row(40 + n // 20 * 10)], method=1 + n // 20) for n in range(40)],
+            "a new way of measuring",
+        ),
+    ],
+)
+def test_a_new_device_or_method_begins_a_series(runs: list[HistoryRun], follows: str) -> None:
+    old, new = sorted(make_series(runs), key=lambda series: series.points[0].run)
 
     assert {each.findings.pattern for each in (old, new)} == {Pattern.QUIET}
-    assert new.follows == "a new way of measuring"
+    assert (old.follows, new.follows) == ("", follows)
 
 
-def test_nights_without_times_are_no_points() -> None:
+def test_nights_without_times_are_no_points_and_few_no_history() -> None:
     runs = nights(30)
     runs[10] = make_run(10, [make_lost_row(PerformanceStatus.FAILED, "device lost")])
     runs[11] = make_run(11, [])
@@ -173,9 +151,6 @@ def test_nights_without_times_are_no_points() -> None:
 
     assert len(series.points) == 28
     assert series.findings.pattern is Pattern.QUIET
-
-
-def test_too_few_nights_are_no_history() -> None:
     (series,) = make_series(nights(7, slower_from=4))
 
     assert (series.findings.pattern, series.findings.missing) == (Pattern.TOO_SHORT, 7)

@@ -9,68 +9,70 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.checks.check import DeviceIdentity
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
+from megtrim.perf.nights.change_points import make_series
 from megtrim.perf.nights.history import (
     LARGEST_RUN_BYTES,
     RUN_FILES,
     HistoryRun,
+    MeasuredCommit,
     combine,
     compare_runs,
     parse_run,
 )
+from megtrim.perf.nights.night import NightFacts, add_history, make_runs
+from megtrim.perf.rows import HistorySeries
 from megtrim.perf.times import Answer, SamplesLeftOut, StageTime
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
+from megtrim.verdict.join import join
+from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from support.history_entries import make_lost_row, make_row, make_run
-
-RUN = make_run(
-    3, [make_row(), make_lost_row(PerformanceStatus.SKIPPED, "needs dot product", scenario="b")]
+from unit.verdict.examples import RESNET, facts
+from unit.verdict.performance_examples import (
+    REGRESSED,
+    ROWS,
+    TRIMMING,
+    UNPROVEN,
+    hostile_performance,
+    performance,
+    row,
+    skipped,
+    times,
 )
+
+LOST_ROW = make_lost_row(PerformanceStatus.SKIPPED, "needs dot product", scenario="b")
+RUN = make_run(3, [make_row(), LOST_ROW])
 
 
 def write(run: HistoryRun) -> tuple[str, bytes]:
     return run.path, dump(run).encode()
 
 
-def test_what_is_written_is_read_back() -> None:
-    left_out = replace(
-        make_row(scenario="c"), left_out=(SamplesLeftOut(reason="throttled", count=4),)
-    )
+def test_what_is_written_is_ordered_and_read_back() -> None:
+    samples = (SamplesLeftOut(reason="throttled", count=4),)
+    left_out = replace(make_row(scenario="c"), left_out=samples)
     lost = make_lost_row(PerformanceStatus.FAILED, "signal 11", scenario="d")
     run = replace(RUN, rows=(*RUN.rows, left_out, lost))
 
     assert RUN_FILES.parse_file(*write(run)) == run
+    assert list(json.loads(dump(RUN)))[:3] == ["version", "job", "commit"]
 
 
 def test_the_name_says_when_what_and_which_content() -> None:
-    folder, _, name = RUN.path.rpartition("/")
-
-    assert folder == "runs/2026/01"
-    assert name.startswith("20260104T020000Z-000000000000-")
     assert RUN.path == f"runs/2026/01/{RUN.id}.json"
+    assert RUN.id.startswith("20260104T020000Z-000000000000-")
+    others = (make_run(3, RUN.rows, device="b"), make_run(3, RUN.rows, job="1/2"), make_run(3))
+    assert len({RUN.path, *(other.path for other in others)}) == 4
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        make_run(3, RUN.rows, device="pixel-7"),
-        make_run(3, RUN.rows, job="1/2"),
-        make_run(3, [make_row(40.000001)]),
-    ],
-)
-def test_runs_of_one_second_and_commit_have_names_of_their_own(other: HistoryRun) -> None:
-    assert other.path != RUN.path
-
-
-def test_a_file_that_was_changed_is_refused() -> None:
+def test_a_changed_file_and_a_newer_version_are_refused() -> None:
     path, data = write(RUN)
 
     with pytest.raises(InputError, match="expected it under its own name"):
         RUN_FILES.parse_file(path, data.replace(b'"processes": 12', b'"processes": 13'))
-
-
-def test_a_newer_version_asks_for_a_newer_megtrim() -> None:
     text = dump(RUN).replace('"version": 1', '"version": 2')
 
     with pytest.raises(InputError, match=r"x\.json:1: version: found 2, expected 1") as caught:
@@ -115,12 +117,9 @@ def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None
     assert caught.value.message.startswith("x.json:1: ")
 
 
-def test_a_row_comes_once() -> None:
+def test_a_row_that_comes_twice_and_a_huge_file_are_refused() -> None:
     with pytest.raises(ValueError, match="twice"):
         make_run(0, [make_row(1.0), make_row(2.0)])
-
-
-def test_a_huge_file_is_refused() -> None:
     with pytest.raises(InputError, match="at most 1,048,576"):
         RUN_FILES.parse_file(RUN.path, b" " * (LARGEST_RUN_BYTES + 1))
 
@@ -128,8 +127,7 @@ def test_a_huge_file_is_refused() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "runs/2026/01/../../../etc/passwd",
-        "/runs/2026/01/x.json",
+        *("runs/2026/01/../../../etc/passwd", "/runs/2026/01/x.json"),
         RUN.path + "\n",
         RUN.path.replace("/01/", "/02/"),
         RUN.path.replace("runs/", "runs//"),
@@ -172,22 +170,11 @@ def test_any_bytes_are_a_run_or_one_error(data: bytes) -> None:
 def test_any_times_survive_a_file(
     median_ms: float, shares: tuple[float, float], contestant: str, stage: TimeStage
 ) -> None:
-    time = StageTime(
-        stage=stage,
-        processes=3,
-        median_ms=median_ms,
-        lower_ms=median_ms * (1 - shares[0]),
-        upper_ms=median_ms * (1 + shares[1]),
-        spread=0.1,
-    )
-    row = replace(make_row(contestant=contestant), times=(time,))
+    time = make_times(median_ms * (1 - shares[0]), median_ms, median_ms * (1 + shares[1]))
+    row = replace(make_row(contestant=contestant), times=(replace(time, stage=stage),))
     run = make_run(1, [row])
 
     assert RUN_FILES.parse_file(*write(run)) == run
-
-
-def test_the_text_is_ordered_json() -> None:
-    assert list(json.loads(dump(RUN)))[:3] == ["version", "job", "commit"]
 
 
 @pytest.mark.parametrize(
@@ -205,19 +192,13 @@ def test_a_row_has_times_or_says_why(fields: dict[str, Any], message: str) -> No
 
 
 def make_times(lower_ms: float, median_ms: float, upper_ms: float) -> StageTime:
-    return StageTime(
-        stage=TimeStage.INFERENCE,
-        processes=9,
-        lower_ms=lower_ms,
-        median_ms=median_ms,
-        upper_ms=upper_ms,
-        spread=0.0,
-    )
+    (time,) = make_row(median_ms).times
+    return replace(time, lower_ms=lower_ms, upper_ms=upper_ms)
 
 
 def test_the_ratio_is_the_second_over_the_first() -> None:
-    (row,) = compare_runs([make_run(0, [make_row(40)])], [make_run(1, [make_row(42)])])
-    (found,) = row.ratios
+    (compared,) = compare_runs([make_run(0, [make_row(40)])], [make_run(1, [make_row(42)])])
+    (found,) = compared.ratios
 
     assert found.ratio == pytest.approx(1.05)
     assert found.lower == pytest.approx(1.05 * (1 - 0.01 * 2**0.5), rel=1e-3)
@@ -263,7 +244,6 @@ def test_the_other_way_round_is_the_reciprocal(
 
 
 LOST = make_run(1, [make_lost_row(PerformanceStatus.FAILED, "device lost")])
-ROW = "mobilenet/plain-run@armv82 reduced inference on pixel-6"
 
 
 @pytest.mark.parametrize(
@@ -283,20 +263,126 @@ def test_what_is_not_compared_is_listed_with_the_reason(
 ) -> None:
     found = compare_runs([first], [second])
 
-    for row, said in zip(found, unpaired, strict=True):
-        assert row.ratios == ()
-        assert said in f"{row.subject} {row.reason}"
+    for compared, said in zip(found, unpaired, strict=True):
+        assert compared.ratios == ()
+        assert said in f"{compared.subject} {compared.reason}"
 
 
-def test_the_newest_run_of_a_side_counts() -> None:
+def test_the_newest_run_of_a_side_counts_and_another_engine_is_noted() -> None:
     side = [make_run(5, [make_row(50)]), make_run(2, [make_row(20)])]
 
     (found,) = compare_runs([make_run(0, [make_row(25)])], side)
 
     assert found.ratios[0].ratio == pytest.approx(2.0)
+    (other,) = compare_runs([make_run(0)], [make_run(1, engine="f")])
+    assert other.conditions == ("another engine",)
 
 
-def test_another_engine_is_noted() -> None:
-    (found,) = compare_runs([make_run(0)], [make_run(1, engine="f")])
+BOARD = DeviceIdentity(name="board-1", kind="adb", facts={"serial": "X1", "governor": "walt"})
 
-    assert found.conditions == ("another engine",)
+
+def verdict(*rows: object, device: DeviceIdentity = BOARD, **changes: object) -> Verdict:
+    found = performance(rows=rows, **{"trimming": (), "history": (), **changes})
+    return replace(join(facts(performance=found)), devices=(device,))
+
+
+def night(number: int = 3, *, hour: int = 2) -> NightFacts:
+    return NightFacts(
+        commit=MeasuredCommit(sha=f"{number:040x}", parent="", committed_at="2026-02-28T17:00:00Z"),
+        measured_at=f"2026-03-{number:02}T{hour:02}:00:00Z",
+        job="77",
+    )
+
+
+def make_one(found: Verdict, facts: NightFacts) -> HistoryRun:
+    (run,) = make_runs(found, facts)
+    return run
+
+
+def show_series(found: Verdict, runs: list[HistoryRun]) -> HistorySeries:
+    shown = add_history(found, runs)
+    assert parse_verdict(to_json(shown), source="v") == shown
+    (series,) = shown.performance.history if shown.performance else ()
+    return series
+
+
+def test_a_run_holds_what_one_device_measured() -> None:
+    run = make_one(verdict(row(), REGRESSED, UNPROVEN, TRIMMING_FREE), night())
+
+    assert (run.device.name, run.device.cpu_class, run.job) == ("board-1", "any", "77")
+    assert run.commit.sha == f"{3:040x}"
+    medians = {each.contestant: [t.median_ms for t in each.times][-1:] for each in run.rows}
+    assert medians == {"baseline": [5.2], "nchw44": [4.9], "weight-preprocess": [5.1], "fuse": []}
+
+
+TRIMMING_FREE = skipped("fuse", PerformanceStatus.FAILED, "it hung: ended after 60 s")
+
+
+def test_a_row_that_was_lost_says_why() -> None:
+    lost = skipped("nchw88", PerformanceStatus.INFRASTRUCTURE, "board-1 went offline")
+    elsewhere = replace(lost, experiment="nchw44", device="")
+
+    run = make_one(verdict(row(), lost, elsewhere), night())
+
+    (found,) = (each for each in run.rows if each.contestant != "baseline")
+    assert (found.status, found.reason) == (lost.status, "board-1 went offline")
+    assert make_runs(verdict(elsewhere), night()) == ()
+
+
+def test_too_few_processes_are_no_night_and_variants_are_contestants() -> None:
+    open_ended = tuple(replace(each, upper_ms=None) for each in times(5.2))
+    assert make_series([make_one(verdict(row(times=open_ended)), night())]) == ()
+
+    run = make_one(verdict(trimming=(TRIMMING,)), night())
+    names = [f"load_and_run {variant}" for variant in ("plain", "region", "reduced")]
+    assert [each.contestant for each in run.rows] == names
+
+
+def test_every_status_can_be_written_and_read_and_a_job_be_repeated() -> None:
+    assert make_one(verdict(row()), night()).id == make_one(verdict(row()), night()).id
+    for found in (verdict(*ROWS), join(facts(performance=hostile_performance()))):
+        for run in make_runs(found, night()):
+            assert parse_run(dump(run), source="run.json") == run
+
+
+def test_a_machine_is_known_by_what_stays() -> None:
+    tuned = replace(BOARD, facts={"serial": "X1", "governor": "performance"})
+    other = replace(BOARD, facts={"serial": "X2", "governor": "walt"})
+    here = [
+        replace(BOARD, kind="local", facts={"host": host, "CPU model": cpu, "system": "Linux"})
+        for host, cpu in (("1", "A"), ("2", "A"), ("1", "B"))
+    ]
+    machines = (BOARD, tuned, other, *here)
+    of = [make_one(verdict(row(), device=each), night()).device.identity for each in machines]
+
+    assert of[0] == of[1]
+    assert len({*of}) == len(of) - 1
+
+
+def test_the_report_shows_all_nights() -> None:
+    runs = [make_one(verdict(row(times=times(5 + n / 10))), night(n)) for n in (1, 2, 4)]
+    lost = verdict(skipped("baseline", PerformanceStatus.INFRASTRUCTURE, "it went offline"))
+
+    series = show_series(lost, runs)
+    assert (series.scenario, series.experiment) == (RESNET, "baseline")
+    assert [each.date for each in series.points] == ["2026-03-01", "2026-03-02", "2026-03-04"]
+    assert [each.time.median_ms for each in series.points] == [5.1, 5.2, 5.4]
+    # Two runs of a day are one point.
+    runs = [make_one(verdict(row(times=times(5 + h))), night(hour=h)) for h in (1, 2)]
+    assert [p.time.median_ms for p in show_series(verdict(row()), runs).points] == [7.0]
+
+
+def test_a_change_point_is_shown() -> None:
+    runs = [
+        make_one(verdict(row(times=times((5 if n <= 10 else 6) + n % 3 / 100))), night(n))
+        for n in range(1, 21)
+    ]
+
+    series = show_series(verdict(row()), runs)
+    assert [each.date for each in series.changes] == ["2026-03-11"]
+
+
+def test_a_verdict_without_times_stays_as_it_is() -> None:
+    calm = join(facts())
+    assert add_history(calm, ()) is calm
+    assert make_runs(calm, night()) == ()

@@ -69,7 +69,6 @@ def opened(**changes: object) -> KnownIssue:
 
 def test_a_regression_opens_an_issue() -> None:
     action = the_one(night(SLOW))
-
     assert (action.number, action.rows) == (0, (SLOW,))
     assert action.record == RegressionRecord(
         config="megtrim.yaml",
@@ -90,17 +89,12 @@ def test_what_was_not_decided_changes_nothing(silent: PerformanceRow) -> None:
     assert plan_actions(night(), (opened(),)) == ()
 
 
-def test_a_repeated_night_plans_the_same() -> None:
+def test_a_repeated_night_plans_the_same_and_the_range_stays_that_of_the_first() -> None:
     first = the_one(night(SLOW))
     again = the_one(night(SLOW), known(first))
-
     assert (again.record, again.rows) == (first.record, first.rows)
-
-
-def test_the_range_stays_that_of_the_first_night() -> None:
-    action = the_one(night(SLOW, head=LATER, run=3), opened())
-
-    assert (action.record.last_good, action.record.first_bad) == (GOOD, BAD)
+    later = the_one(night(SLOW, head=LATER, run=3), opened())
+    assert (later.record.last_good, later.record.first_bad) == (GOOD, BAD)
 
 
 OTHER, OTHER_FAST = replace(SLOW, experiment="nchw44"), replace(FAST, experiment="nchw44")
@@ -120,8 +114,7 @@ TWO = (replace(OPEN, number=9), OPEN)
         (night(FAST, base=BAD, head=LATER, run=3), (OPEN,), ""),
         (night(FAST, base="", head=LATER, run=3), (OPEN,), ""),
         # One row that is missing this night keeps it open, whatever the others do.
-        (night(FAST, run=3), (BOTH,), ""),
-        (night(FAST, OTHER, run=3), (BOTH,), "7 regressed"),
+        *((night(FAST, run=3), (BOTH,), ""), (night(FAST, OTHER, run=3), (BOTH,), "7 regressed")),
         (night(FAST, OTHER_FAST, run=3), (BOTH,), "7 fixed"),
         # An old night that is repeated: a later one knows better.
         (night(FAST, run=8, attempt=2), (LATE,), ""),
@@ -142,9 +135,7 @@ TWO = (replace(OPEN, number=9), OPEN)
         (night(SLOW, config="b/megtrim.yaml"), (OPEN,), "0 regressed"),
     ],
 )
-def test_what_becomes_of_issues(
-    tonight: Night, issues: tuple[KnownIssue, ...], expected: str
-) -> None:
+def test_the_fate_of_issues(tonight: Night, issues: tuple[KnownIssue, ...], expected: str) -> None:
     actions = plan_actions(tonight, issues)
 
     assert ", ".join(f"{each.number} {each.record.state}" for each in actions) == expected
@@ -191,25 +182,18 @@ def commit(number: int) -> str:
 @pytest.mark.parametrize(
     ("medians_ms", "last_good", "first_bad"),
     [
-        ((4.0,), commit(0), BAD),
-        ((4.0, 4.1, 4.05), commit(2), BAD),
+        *(((4.0,), commit(0), BAD), ((4.0, 4.1, 4.05), commit(2), BAD)),
         ((4.0, 4.1, 5.2, 5.3), commit(1), commit(2)),
-        ((4.0, 5.2, 4.0, 5.1), commit(2), commit(3)),
-        ((4.0, 5.2), commit(0), commit(1)),
+        *(((4.0, 5.2, 4.0, 5.1), commit(2), commit(3)), ((4.0, 5.2), commit(0), commit(1))),
     ],
 )
-def test_the_history_narrows_the_range(
-    medians_ms: tuple[float, ...], last_good: str, first_bad: str
-) -> None:
+def test_history_narrows_it(medians_ms: tuple[float, ...], last_good: str, first_bad: str) -> None:
     record = the_one(night(SLOW, base=commit(0), runs=history(*medians_ms))).record
 
     assert (record.last_good, record.first_bad) == (last_good, first_bad)
-
-
-def test_a_history_of_another_device_says_nothing() -> None:
+    # A history of another device says nothing.
     elsewhere = replace(SLOW, device="board-2")
-    record = the_one(night(elsewhere, base=commit(0), runs=history(4.0, 4.1, 5.2))).record
-
+    record = the_one(night(elsewhere, base=commit(0), runs=history(*medians_ms))).record
     assert (record.last_good, record.first_bad) == (commit(0), BAD)
 
 
@@ -252,17 +236,14 @@ NEW_DEVICE = tuple(make_run(number, device="new") for number in range(30, 60))
     ("runs", "issues", "head", "expected"),
     [
         # The last commit that was measured; none on the first night.
-        (RUNS, (), BAD, commit(1)),
-        ((), (), BAD, ""),
-        (RUNS, (), commit(1), commit(0)),
+        *((RUNS, (), BAD, commit(1)), ((), (), BAD, ""), (RUNS, (), commit(1), commit(0))),
         (RUNS[:1], (), commit(0), ""),
         # It stays while an issue is open: that of the oldest, of this configuration.
         (RUNS, (replace(opened(base=LATER), number=9), OPEN), BAD, GOOD),
         (RUNS, (ACCEPTED, replace(opened(base=LATER), number=9)), BAD, LATER),
         (RUNS, (ACCEPTED, opened(config="other.yaml"), opened(base="")), BAD, commit(1)),
         # A rise that the history alone shows is compared with what was before, for two weeks.
-        (RISEN, (), BAD, commit(19)),
-        (RISEN[:22], (), BAD, commit(21)),
+        *((RISEN, (), BAD, commit(19)), (RISEN[:22], (), BAD, commit(21))),
         (rising(40, 1.1, at=20), (), BAD, commit(39)),
         (rising(30, 0.9, at=20), (), BAD, commit(29)),
         (rising(30, 1.0, at=20), (), BAD, commit(29)),

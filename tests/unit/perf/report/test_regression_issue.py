@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.experiments.contest import PerformanceStatus
-from megtrim.perf.nights.regressions import IssueAction, IssueState, RegressionRecord
+from megtrim.perf.nights.regressions import IssueAction, IssueState
 from megtrim.perf.report.regression_issue import NightPlace, read_record, render_issue
 from megtrim.perf.rows import Row
 from megtrim.perf.times import SamplesLeftOut
+from unit.perf.nights.test_regressions import BAD, GOOD, night, the_one
 from unit.report.test_comment_rendered import inert
 from unit.verdict.examples import HOSTILE, RESNET
 from unit.verdict.performance_examples import (
@@ -20,7 +21,6 @@ from unit.verdict.performance_examples import (
     row,
 )
 
-GOOD, BAD = "a" * 40, "b" * 40
 WHERE = NightPlace(
     repository_url="https://github.example/acme/phone",
     run_url="https://github.example/acme/phone/actions/runs/77",
@@ -28,20 +28,12 @@ WHERE = NightPlace(
     head=BAD,
 )
 LINKS = [f"{WHERE.repository_url}/compare/{GOOD}...{BAD}", WHERE.run_url]
-RECORD = RegressionRecord(
-    config="megtrim.yaml",
-    scenario=RESNET,
-    subjects=(REGRESSED.subject,),
-    base=GOOD,
-    last_good=GOOD,
-    first_bad=BAD,
-    run=77,
-    state=IssueState.REGRESSED,
-)
+FOUND = the_one(night(REGRESSED, run=77))
+RECORD = FOUND.record
 
 
 def action(*rows: Row, **changes: object) -> IssueAction:
-    return IssueAction(number=0, record=replace(RECORD, **changes), rows=rows)  # type: ignore[arg-type]
+    return replace(FOUND, record=replace(RECORD, **changes), rows=rows)  # type: ignore[arg-type]
 
 
 def body(*rows: Row, **changes: object) -> str:
@@ -52,6 +44,8 @@ def test_a_regression_with_all_that_a_person_needs() -> None:
     text = render_issue(action(REGRESSED), WHERE)
 
     assert text.title == "resnet18-s/default on any got slower"
+    other = render_issue(action(config="android/megtrim.yaml"), WHERE)
+    assert other.title == f"android: {text.title}"
     assert f"`{RESNET}` got slower by more than the threshold." in text.body
     assert (
         "| `nchw44` | `board-1` | `main at 2981d114c5d7` | **1.051 (1.031 to 1.071)** "
@@ -69,20 +63,11 @@ def test_a_regression_with_all_that_a_person_needs() -> None:
     assert f"[The night]({WHERE.run_url}) keeps its page" in text.body
 
 
-def test_the_title_names_a_configuration_that_is_not_the_default_one() -> None:
-    assert render_issue(action(config="android/megtrim.yaml"), WHERE).title == (
-        "android: resnet18-s/default on any got slower"
-    )
-
-
-def test_a_repair_says_so_first() -> None:
+def test_a_repair_says_so_first_and_trimming_has_a_line_for_each_variant() -> None:
     text = body(row(ratios=(NO_CHANGE,)), state=IssueState.FIXED)
 
     assert text.startswith("**Repaired**: as fast as before at `bbbbbbbbbbbb`")
     assert "| 1.001 (0.981 to 1.021) |" in text
-
-
-def test_trimming_has_a_line_for_each_variant() -> None:
     text = body(TRIMMING, base="", last_good="", first_bad="")
 
     assert "| `load_and_run reduced` | `board-1` | plain | 0.996 " in text
@@ -90,11 +75,8 @@ def test_trimming_has_a_line_for_each_variant() -> None:
 
 
 def test_it_stays_small() -> None:
-    rows = [
-        replace(REGRESSED, experiment=f"e{number}", conditions=("x" * 9000,), reproduce="y" * 9000)
-        for number in range(3000)
-    ]
-    text = body(*rows)
+    large = replace(REGRESSED, conditions=("x" * 9000,), reproduce="y" * 9000)
+    text = body(*(replace(large, experiment=f"e{number}") for number in range(3000)))
 
     assert len(text) < 65_536
     assert "*2,980 more rows in the report.*" in text
@@ -111,9 +93,7 @@ def test_a_record_is_read_again() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "<!-- megtrim:regression:v1 -->",
-        "<!-- megtrim:regression:v1 {} -->",
+        *("", "<!-- megtrim:regression:v1 -->", "<!-- megtrim:regression:v1 {} -->"),
         "<!-- megtrim:regression:v1 [[[ -->",
         body(REGRESSED) + "\nmore",
         body(REGRESSED).replace(GOOD, "--upload-pack=x"),

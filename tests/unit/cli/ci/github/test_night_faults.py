@@ -17,7 +17,7 @@ from megtrim.perf.nights.regressions import KnownIssue, plan_actions
 from megtrim.perf.report.regression_issue import LABEL, read_record, render_issue
 from unit.cli.ci.github.test_regressions import FAST, GOOD, SLOW, Team, open_team
 from unit.cli.support import Shell
-from unit.nights.issue_faults import ISSUE_FAULTS, Fault, heal, own
+from unit.nights.faults import ISSUE_FAULTS, Fault, heal, own
 from unit.perf.nights.test_regressions import night
 from unit.perf.report.test_regression_issue import WHERE
 from unit.verdict.performance_examples import skipped
