@@ -207,14 +207,10 @@ def test_a_link_is_named_by_its_bytes_its_names_and_what_lists_tell_of() -> None
     one, two = symbol_table.Function("one", 16, 8), symbol_table.Function("two", 32, 8)
 
     def identity(
-        *functions: symbol_table.Function, sha256: str = "a" * 64, groups: Sequence[str] = ()
+        *each: symbol_table.Function, sha256: str = "a" * 64, groups: Sequence[str] = ()
     ) -> str:
-        return symbol_table.link_identity(sha256, replace(none, functions=functions), groups)
+        return symbol_table.link_identity(sha256, replace(functions(), functions=each), groups)
 
-    none = symbol_table.FunctionTable(
-        machine="x86_64", entry=0, functions=(), imported=frozenset(), exported=frozenset(),
-        registrations=0, ifuncs=frozenset(),
-    )  # fmt: skip
     assert identity(one, two) == identity(one, two)
     reported = (
         identity(one, two),

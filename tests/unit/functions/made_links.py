@@ -1,10 +1,11 @@
 """Linked files, made part by part: their code, their symbols, and what they register."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from megtrim.elf.symbol_table import Function, FunctionTable, parse_table
+from megtrim.functions.calls import Disassembly, parse_code
 
 AARCH64, X86_64 = 183, 62
 NO_TYPE, DATA, FUNCTION, SECTION, FILE, IFUNC = 0, 1, 2, 3, 4, 10
@@ -86,9 +87,30 @@ def table(*symbols: Symbol, code: bytes = bytes(64), **options: object) -> Funct
 
 
 def functions(*named: tuple[str, int, int], machine: str = "aarch64") -> FunctionTable:
-    found = sorted((Function(*each) for each in named), key=lambda each: each.address)
+    found = sorted((Function(*each) for each in named), key=lambda e: (e.address, e.name))
     none = dict.fromkeys(("imported", "exported", "ifuncs"), frozenset[str]())
     return FunctionTable(machine=machine, entry=0, functions=tuple(found), registrations=0, **none)
+
+
+def calling(
+    names: Sequence[str],
+    calls: Mapping[str, Sequence[str]],
+    *,
+    alias: str = "",
+    jumps: bool = False,
+) -> Disassembly:
+    """Return a program in which functions call each other; ``alias`` is another of the second.
+
+    Each has room for four instructions of four bytes.
+    """
+    content, first = b"", 0x14000000 if jumps else 0x94000000
+    for at, name in enumerate(names):
+        steps = (4 * (names.index(to) - at) - place for place, to in enumerate(calls.get(name, ())))
+        words = (struct.pack("<I", first | (step & 0x3FFFFFF)) for step in steps)
+        content += b"".join(words).ljust(16, b"\x1f")
+    placed = [*enumerate(names), *([(1, alias)] if alias else [])]
+    data = linked([Symbol(name=each, at=16 * at, size=16) for at, each in placed], code=content)
+    return parse_code(data, parse_table(data, source="x"), source="x")
 
 
 def _symbols(symbols: Sequence[Symbol]) -> tuple[bytes, bytes]:

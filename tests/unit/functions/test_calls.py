@@ -6,39 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import parse_table
-from megtrim.functions.calls import Disassembly, parse_code
+from megtrim.functions.calls import parse_code
 from megtrim.functions.link_map import is_platform, parse_map, platform_names, read_map
 from megtrim.util.errors import InputError
-from unit.functions.made_links import GNU, LLD, X86_64, Symbol, functions, linked
+from unit.functions.made_links import GNU, LLD, X86_64, Symbol, calling, functions, linked
 
-STEP = 16
-"""Each made function has room for four instructions of four bytes."""
 NAMES = ("a", "b", "c", "d", "__throw_e")
-
-
-def bl(at: int, to: int, *, link: bool = True) -> bytes:
-    return struct.pack("<I", (0x94000000 if link else 0x14000000) | ((to - at) // 4 & 0x3FFFFFF))
-
-
-def code(calls: dict[str, list[str]], *, alias: str = "", jumps: bool = False) -> Disassembly:
-    """Return a program in which each function calls those named; ``alias`` is another ``b``."""
-    content = b""
-    for number, name in enumerate(NAMES):
-        at = STEP * number
-        words = [
-            bl(at + 4 * place, STEP * NAMES.index(to), link=not jumps)
-            for place, to in enumerate(calls.get(name, []))
-        ]
-        content += b"".join(words).ljust(STEP, b"\x1f")
-    symbols = [Symbol(name=name, at=STEP * at, size=STEP) for at, name in enumerate(NAMES)]
-    symbols += [Symbol(name=alias, at=STEP, size=STEP)] if alias else []
-    data = linked(symbols, code=content)
-    return parse_code(data, parse_table(data, source="x"), source="x")
 
 
 @pytest.mark.parametrize("jumps", [False, True])
 def test_what_functions_call_is_reached(jumps: bool) -> None:
-    made = code({"a": ["c", "b"], "c": ["a"], "d": ["a"]}, jumps=jumps)
+    made = calling(NAMES, {"a": ["c", "b"], "c": ["a"], "d": ["a"]}, jumps=jumps)
 
     assert made.find_reachable(["a"], ran=()) == ("a", "b", "c")
     assert made.find_reachable(["d"], ran=()) == ("a", "b", "c", "d")
@@ -47,7 +25,7 @@ def test_what_functions_call_is_reached(jumps: bool) -> None:
 
 
 def test_what_ran_and_containers_that_fail_are_not_followed() -> None:
-    made = code({"a": ["b", "d"], "b": ["c"], "c": ["__throw_e"], "__throw_e": ["d"]})
+    made = calling(NAMES, {"a": ["b", "d"], "b": ["c"], "c": ["__throw_e"], "__throw_e": ["d"]})
 
     assert made.find_reachable(["a"], ran=["b"]) == ("a", "d")
     assert made.find_reachable(["b"], ran=["b"]) == ("b", "c")
@@ -55,12 +33,14 @@ def test_what_ran_and_containers_that_fail_are_not_followed() -> None:
 
 def test_a_function_is_reached_under_all_of_its_names() -> None:
     """A linker that drops one of them drops the body."""
-    assert code({"a": ["b"]}, alias="same").find_reachable(["a"], ran=()) == ("a", "b", "same")
-    assert code({}, alias="same").find_reachable(["b"], ran=()) == ("b", "same")
+    made = calling(NAMES, {"a": ["b"]}, alias="same")
+
+    assert made.find_reachable(["a"], ran=()) == ("a", "b", "same")
+    assert made.find_reachable(["b"], ran=()) == ("b", "same")
 
 
 def test_who_calls() -> None:
-    made = code({"a": ["c"], "b": ["d"], "d": ["c"]})
+    made = calling(NAMES, {"a": ["c"], "b": ["d"], "d": ["c"]})
 
     assert made.callers(["c"], NAMES) == ("a", "c", "d")
     assert made.callers(["c"], ["b", "d"]) == ("d",)
@@ -90,7 +70,7 @@ def test_a_cut_off_file_is_refused(kept: int) -> None:
 
 @given(st.binary(min_size=64, max_size=64), st.sampled_from([183, X86_64]))
 def test_any_code_is_read(content: bytes, machine: int) -> None:
-    symbols = [Symbol(name=name, at=STEP * at, size=STEP) for at, name in enumerate("abcd")]
+    symbols = [Symbol(name=name, at=16 * at, size=16) for at, name in enumerate("abcd")]
     data = linked(symbols, code=content, machine=machine)
     made = parse_code(data, parse_table(data, source="x"), source="x")
 

@@ -1,4 +1,3 @@
-import struct
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -6,13 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.symbol_table import parse_table
 from megtrim.functions import keep_patterns
-from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables
 from megtrim.util.errors import InputError
-from unit.functions.made_links import CODE_AT, Symbol, functions, linked
+from unit.functions.made_links import CODE_AT, calling, functions
 
 RUN, LOAD, FORMAT = "_ZN2my7Session3runEi", "_ZN2my7Session4loadERKSs", "_ZN2my3log6formatEPKcz"
 WRITE, HIDDEN, MAIN = "_ZN2my3log5writeEPKcz", "_ZN12_GLOBAL__N_16hiddenEv", "main"
@@ -39,22 +36,8 @@ def kept(
     calls: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
     wanted = tuple(keep_patterns.KeepPattern(text=text, where=where) for text in patterns)
-    code = code_of(names, calls or {})
+    code = calling(names, calls or {})
     return keep_patterns.keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
-
-
-def code_of(names: Sequence[str], calls: Mapping[str, Sequence[str]]) -> Disassembly:
-    content = b""
-    for at, name in enumerate(names):
-        places = (names.index(to) for to in calls.get(name, ()))
-        words = (
-            struct.pack("<I", 0x94000000 | ((STEP * (to - at) // 4 - place) & 0x3FFFFFF))
-            for place, to in enumerate(places)
-        )
-        content += b"".join(words).ljust(STEP, b"\x1f")
-    symbols = [Symbol(name=name, at=STEP * at, size=STEP) for at, name in enumerate(names)]
-    data = linked(symbols, code=content)
-    return parse_code(data, parse_table(data, source="x"), source="x")
 
 
 @pytest.mark.parametrize(
@@ -187,7 +170,7 @@ def listed(
     return keep_patterns.without_chance(
         ran,
         unseen=unseen,
-        code=code_of(names, calls),
+        code=calling(names, calls),
         observables=Observables(link_sha256="0" * 64, groups=tuple(groups) or alone),
     )
 

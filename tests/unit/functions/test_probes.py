@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.symbol_table import Function, FunctionTable
+from megtrim.elf.symbol_table import FunctionTable
 from megtrim.functions import probes
 from megtrim.functions.qemu_log import ENVIRONMENT, LOG_FILE, ran_in_log
 from megtrim.util.errors import InputError, MegtrimError, ProductFailure
@@ -27,18 +27,8 @@ RETURN = 0xD65F03C0
 BRK = 0xD4200020
 
 
-def _table(*functions: Function, machine: str = "aarch64", **more: frozenset[str]) -> FunctionTable:
-    return FunctionTable(
-        machine=machine,
-        entry=0,
-        functions=tuple(sorted(functions, key=lambda each: (each.address, each.name))),
-        registrations=0,
-        **{"imported": frozenset(), "exported": frozenset(), "ifuncs": frozenset(), **more},
-    )
-
-
-def _at(word: int, *names: str) -> tuple[Function, ...]:
-    return tuple(Function(name, CODE_AT + 4 * word, 4) for name in names)
+def _at(word: int, *names: str) -> tuple[tuple[str, int, int], ...]:
+    return tuple((name, CODE_AT + 4 * word, 4) for name in names)
 
 
 def _program(words: Sequence[int], *, loader: bool = False, tables: int = 1) -> bytes:
@@ -81,7 +71,7 @@ def test_the_runtime_and_the_patch_have_the_same_numbers() -> None:
 
 
 def test_a_probe_per_address_of_what_is_observed() -> None:
-    table = _table(
+    table = functions(
         *_at(0, "_start"), *_at(1, "one", "alias_of_one"), *_at(2, "two"), *_at(5, "two")
     )
 
@@ -91,7 +81,7 @@ def test_a_probe_per_address_of_what_is_observed() -> None:
 
 def test_the_patch_exchanges_first_instructions_for_traps() -> None:
     program = _program([STACK, RETURN, 1, 2, 3])
-    table = _table(*_at(0, "f", "g"), *_at(2, "megtrim_begin"), *_at(3, "h"))
+    table = functions(*_at(0, "f", "g"), *_at(2, "megtrim_begin"), *_at(3, "h"))
     twin = probes.patch(program, table, {"f", "g", "h"})
 
     assert _words(twin, 5) == (BRK, RETURN, 1, BRK, 3)
@@ -104,7 +94,7 @@ def test_the_patch_exchanges_first_instructions_for_traps() -> None:
 
 
 def test_a_trap_of_x86_64_is_one_byte() -> None:
-    table = _table(*_at(0, "f"), Function("g", CODE_AT + 1, 1), machine="x86_64")
+    table = functions(*_at(0, "f"), ("g", CODE_AT + 1, 1), machine="x86_64")
     twin = _patched(_program([0x90C35590]), table)
 
     assert _words(twin, 1) == (0x90C3CCCC,)
@@ -116,7 +106,7 @@ def test_each_piece_of_code_is_made_writable_by_itself() -> None:
     # The last header becomes a second piece: the last two words, at another address.
     far = CODE_AT + 0x10000
     struct.pack_into("<2I6Q", program, 64 + 2 * 56, 1, 5, CODE + 8, far, far, 8, 8, 4096)
-    table = _table(*_at(0, "f"), *_at(1, "g"), Function("far", far + 4, 4))
+    table = functions(*_at(0, "f"), *_at(1, "g"), ("far", far + 4, 4))
     twin = _patched(bytes(program), table)
 
     assert _words(twin, 4) == (BRK, BRK, 3, BRK)
@@ -126,7 +116,7 @@ def test_each_piece_of_code_is_made_writable_by_itself() -> None:
 
 @pytest.mark.parametrize(("machine", "first"), [("aarch64", 0xD4207D00), ("x86_64", 0xCC)])
 def test_a_function_that_begins_with_a_trap_keeps_it(machine: str, first: int) -> None:
-    table = _table(*_at(0, "trap"), *_at(1, "f"), *_at(2, "nothing"), machine=machine)
+    table = functions(*_at(0, "trap"), *_at(1, "f"), *_at(2, "nothing"), machine=machine)
     twin = _patched(_program([first, 0x55, 0]), table)
 
     assert _words(twin, 3)[0] == first
@@ -135,9 +125,9 @@ def test_a_function_that_begins_with_a_trap_keeps_it(machine: str, first: int) -
 
 
 def test_what_is_no_whole_instruction_cannot_be_probed() -> None:
-    table = _table(
+    table = functions(
         *(*_at(0, "f"), *_at(1, "trap"), *_at(2, "nothing"), *_at(900, "far")),
-        *(Function("within", CODE_AT + 2, 2), Function("data", DATA_AT, 4)),
+        *(("within", CODE_AT + 2, 2), ("data", DATA_AT, 4)),
     )
 
     assert probes.unprobeable(_program([STACK, BRK, 0]), table) == {
@@ -147,41 +137,41 @@ def test_what_is_no_whole_instruction_cannot_be_probed() -> None:
 
 def test_a_twin_without_a_function_is_refused() -> None:
     with pytest.raises(InputError, match="the probed link misses 2 functions, such as g"):
-        probes.patch(_program([STACK]), _table(*_at(0, "f")), {"f", "h", "g"})
+        probes.patch(_program([STACK]), functions(*_at(0, "f")), {"f", "h", "g"})
 
 
 @pytest.mark.parametrize("tables", [0, 2])
 def test_a_program_without_the_one_runtime_is_refused(tables: int) -> None:
     with pytest.raises(InputError, match="no table of probes, or more"):
-        _patched(_program([1], tables=tables), _table(*_at(0, "f")))
+        _patched(_program([1], tables=tables), functions(*_at(0, "f")))
 
 
 def test_more_functions_than_the_table_holds_are_refused() -> None:
-    every = [Function("f", CODE_AT + number, 1) for number in range(CONSTANTS["CAPACITY"] + 1)]
+    every = [("f", CODE_AT + number, 1) for number in range(CONSTANTS["CAPACITY"] + 1)]
     program = _program([1])
 
-    _patched(program, _table(*every[:-1]))
+    _patched(program, functions(*every[:-1]))
     with pytest.raises(InputError, match="262145 functions, expected 1 to 262144"):
-        _patched(program, _table(*every))
+        _patched(program, functions(*every))
     with pytest.raises(InputError, match="0 functions"):
-        _patched(program, _table())
+        _patched(program, functions())
 
 
 def test_functions_outside_of_the_code_are_refused() -> None:
     for address in (CODE_AT + 4096, CODE_AT + 2):
         with pytest.raises(InputError, match="its functions are outside of its loaded segments"):
-            _patched(_program([1, 2]), _table(Function("f", address, 4)))
+            _patched(_program([1, 2]), functions(("f", address, 4)))
 
 
 @given(st.integers(0, DATA + 200))
 def test_a_program_that_is_cut_off_is_refused(size: int) -> None:
     with pytest.raises(InputError):
-        _patched(_program([1, 2])[:size], _table(*_at(0, "f")))
+        _patched(_program([1, 2])[:size], functions(*_at(0, "f")))
 
 
-RECORDED = _table(
+RECORDED = functions(
     *(*_at(0, "_start"), *_at(1, "f", "alias_of_f"), *_at(2, "f.cold"), *_at(3, "g")),
-    *(Function("around", CODE_AT + 16, 12), *_at(5, "within")),
+    *(("around", CODE_AT + 16, 12), *_at(5, "within")),
 )
 
 

@@ -288,7 +288,6 @@ def test_crash_ids_give_each_region_a_function_of_its_own() -> None:
     assert enabled(*numbered.values()) == enabled(*plain.values())
 
 
-MODES_MACRO, OPERATORS, HASHES = MACROS
 KERNEL = '#include "midout.h"\n\nMIDOUT_DECL(kern)\nvoid f() { MIDOUT_BEGIN(kern, 1) {} }\n'
 
 
@@ -366,34 +365,34 @@ def test_a_file_that_names_a_macro_includes_its_file_first() -> None:
 
 
 def test_a_macro_that_is_named_where_nothing_can_be_written_stays_forced() -> None:
-    forced = scopes([f"{MODES_MACRO}(ADD, cb) // \ufffd\n"]).macros
+    forced = scopes([f"{ELEMWISE_MODES}(ADD, cb) // \ufffd\n"]).macros
 
-    assert forced == tuple(sorted({OPERATORS, HASHES}))
+    assert forced == tuple(sorted({OPERATORS, GRAPH_HASHES}))
 
 
 def test_a_source_that_names_nothing_is_left_alone() -> None:
     """Only whole words name a macro."""
     text = "int main() { return 0; }\n"
-    longer = f"#define X {MODES_MACRO}D _{MODES_MACRO}_IMPL_x\n"
+    longer = f"#define X {ELEMWISE_MODES}D _{ELEMWISE_MODES}_IMPL_x\n"
 
     assert rewritten(longer, scopes([longer])) == longer
     assert not names_a_fact(text)
     assert names_a_fact(KERNEL)
-    assert names_a_fact(f"{HASHES}\n")
+    assert names_a_fact(f"{GRAPH_HASHES}\n")
     assert rewritten(text, Scopes(tags=("kern",), macros=MACROS)) == text
 
 
 def test_the_names_of_generated_files_tell_the_facts() -> None:
-    files = ["midout.h", tag_file("b"), tag_file("a"), macro_file(MODES_MACRO), "other/c.h"]
+    files = ["midout.h", tag_file("b"), tag_file("a"), macro_file(ELEMWISE_MODES), "other/c.h"]
 
-    assert scopes_of(files) == Scopes(tags=("a", "b"), macros=(MODES_MACRO,))
+    assert scopes_of(files) == Scopes(tags=("a", "b"), macros=(ELEMWISE_MODES,))
     assert scopes_of(["bin_reduce.h", "midout.h"]) == Scopes()
 
 
 LINES = st.sampled_from(
     (
         *("MIDOUT_DECL(a)", "MIDOUT_DECL(b);", "// MIDOUT_DECL(a)", "#define D \\", "D", ""),
-        *("MIDOUT_DECL(b) int x;", MODES_MACRO, "int x;", "#if 0", "#endif"),
+        *("MIDOUT_DECL(b) int x;", ELEMWISE_MODES, "int x;", "#if 0", "#endif"),
     )
 )
 

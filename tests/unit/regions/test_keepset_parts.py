@@ -236,11 +236,12 @@ def test_what_is_there_for_the_first_time_is_added(
     assert add_first_times(keep(*before), keep(*now)) == keep(*after)
 
 
-def test_new_models_bring_their_operators() -> None:
-    def needs(**users: str) -> OperatorNeeds:
-        kept = tuple((name, tuple(models)) for name, models in users.items())
-        return OperatorNeeds(hashes=(), dtypes=(), operators=kept, elemwise_modes=())
+def needs(**users: str) -> OperatorNeeds:
+    kept = tuple((name, tuple(models)) for name, models in users.items())
+    return OperatorNeeds(hashes=(), dtypes=(), operators=kept, elemwise_modes=())
 
+
+def test_new_models_bring_their_operators() -> None:
     before = replace(keep(record(1)), operators=needs(A="m"))
     now = replace(keep(record(1), record(2, **NEW)), operators=needs(A="mn", B="m", C="n"))
 
@@ -272,20 +273,16 @@ def test_functions_count_within_one_link(
     assert (find_gaps(old, new), of_another_link(old, new)) == (gaps, of_others)
 
 
-def test_operators_and_the_header_count() -> None:
-    def needs(*names: str) -> OperatorNeeds:
-        users = tuple((name, ("m",)) for name in names)
-        return OperatorNeeds(hashes=(), dtypes=(), operators=users, elemwise_modes=())
+@pytest.mark.parametrize(
+    ("now", "gaps"),
+    [
+        ({"operators": needs(A="m", B="m", C="m")}, ("the models need the operators B, C",)),
+        ({"operators": None}, ("all operators are needed, and it lists some",)),
+        ({"generation": 20190219}, ("the engine has header generation 20190219, not 20220507",)),
+    ],
+)
+def test_operators_and_the_header_count(now: dict[str, Any], gaps: tuple[str, ...]) -> None:
+    before = replace(keep(record(1)), operators=needs(A="m"))
 
-    before = replace(keep(record(1)), operators=needs("A"))
-
-    assert find_gaps(before, replace(before, operators=needs("A", "B", "C"))) == (
-        "the models need the operators B, C",
-    )
-    assert find_gaps(before, replace(before, operators=None)) == (
-        "all operators are needed, and it lists some",
-    )
+    assert find_gaps(before, replace(before, **now)) == gaps
     assert find_gaps(replace(before, operators=None), before) == ()
-    assert find_gaps(before, replace(before, generation=20190219)) == (
-        "the engine has header generation 20190219, not 20220507",
-    )

@@ -52,20 +52,15 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_other_tools_read_it(tmp_path: Path) -> None:
-    write_archive(FILES, tmp_path / "camera-1.4.tar.gz")
-    with tarfile.open(tmp_path / "camera-1.4.tar.gz") as archive:
+def test_other_tools_read_it_and_equal_files_give_equal_bytes(tmp_path: Path) -> None:
+    first, second = (tmp_path / each for each in ("a-1.4.tar.gz", "elsewhere/a-1.4.tar.gz"))
+    second.parent.mkdir()
+    write_archive(FILES, first)
+    write_archive(reversed(FILES), second)
+    with tarfile.open(first) as archive:
         found = {each.name: (each.mode, each.mtime, each.uid) for each in archive}
 
-    assert found == {"camera-1.4/bin/run": (0o755, 0, 0), "camera-1.4/share/a/b.txt": (0o644, 0, 0)}
-
-
-def test_equal_files_give_equal_bytes(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    write_archive(FILES, tmp_path / "a.tar.gz")
-    write_archive(reversed(FILES), tmp_path / "elsewhere/a.tar.gz")
-
-    first, second = (tmp_path / each for each in ("a.tar.gz", "elsewhere/a.tar.gz"))
+    assert found == {"a-1.4/bin/run": (0o755, 0, 0), "a-1.4/share/a/b.txt": (0o644, 0, 0)}
     assert first.read_bytes() == second.read_bytes()
 
 
@@ -176,31 +171,15 @@ def modes(folder: Path) -> dict[str, int]:
 
 
 def test_modes_are_the_same_for_everyone(umask: int, tmp_path: Path) -> None:
-    write_folder(FILES, tmp_path / "release")
-
-    assert modes(tmp_path / "release") == {
-        ".": 0o755,
-        "bin": 0o755,
-        "bin/run": 0o755,
-        "share": 0o755,
-        "share/a": 0o755,
-        "share/a/b.txt": 0o644,
-    }
-
-
-def test_a_mode_of_the_source_does_not_matter(tmp_path: Path) -> None:
+    """Whatever that of the source is; an empty folder is taken."""
+    (tmp_path / "release").mkdir(mode=0o700)
     source = tmp_path / "source"
     source.write_text("x", encoding="utf-8")
     source.chmod(0o600)
-    write_folder([from_path("bin/x", source)], tmp_path / "release")
+    write_folder([*FILES, from_path("bin/x", source)], tmp_path / "release")
 
-    assert modes(tmp_path / "release")["bin/x"] == 0o755
-
-
-def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "release").mkdir()
-    write_folder(FILES, tmp_path / "release")
-
+    places = (".", "bin", "bin/run", "bin/x", "share", "share/a")
+    assert modes(tmp_path / "release") == dict.fromkeys(places, 0o755) | {"share/a/b.txt": 0o644}
     assert (tmp_path / "release/bin/run").read_text(encoding="utf-8") == "run\n"
 
 

@@ -69,7 +69,7 @@ def test_an_export_says_whether_it_has_licences() -> None:
     with_them, without = describe(contents(), PAYLOAD), describe(contents(), ["bin/a"])
 
     assert "are in `licences`" in with_them[README_FILE]
-    assert "no file with a licence" in without[README_FILE]
+    assert "The engine's checkout has no file with a licence." in without[README_FILE]
     assert {*with_them} == {README_FILE, RELEASE_FILE}
 
 
@@ -114,9 +114,7 @@ def test_in_toto_s_own_reader_takes_it() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "null",
-        "[]",
-        "{}",
+        *("null", "[]", "{}"),
         STATEMENT.replace('"internalParameters"', '"parameters"'),
         STATEMENT.replace('"megtrim": "0.1.0"', '"megtrim": 1'),
         STATEMENT.replace(f'"{"0" * 20}"', "[]"),
@@ -220,9 +218,8 @@ def test_any_other_text_is_an_error_of_its_own(text: str) -> None:
     ],
 )
 def test_another_line_is_named(text: str, said: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{said}"):
         parse_checksums(text, source="S")
-    assert caught.value.message.startswith(said)
 
 
 SAID = contents()
@@ -254,8 +251,6 @@ def test_a_readme_says_what_it_can_run_and_what_not(said: ReleaseContents, line:
 def test_a_readme_says_how_it_is_used() -> None:
     assert LINES in render_readme(SAID, has_licences=True, has_aar=True)
     assert LINES not in render_readme(SAID, has_licences=True)
-    without = render_readme(SAID, has_licences=False)
-    assert "The engine's checkout has no file with a licence." in without
 
 
 KEEP = parse_keep_set(keep_set(passing(), models=MODELS), source="k")
@@ -291,10 +286,7 @@ MANY = replace(
         (
             NOW,
             BEFORE,
-            [
-                "| `bin/load_and_run` | 12 B | the same | 37.5 MiB |",
-                "## Keep set since v1\n\nIt is the same.",
-            ],
+            ["| 12 B | the same | 37.5 MiB |", "## Keep set since v1\n\nIt is the same."],
         ),
         (
             NOW,
@@ -358,6 +350,5 @@ def test_another_form_is_refused(old: str, new: str, said: str) -> None:
     text = dump(contents())
     assert text.count(old) == 1
 
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=rf"^release\.json:1: {said}"):
         parse_contents(text.replace(old, new), source="release.json")
-    assert caught.value.message.startswith(f"release.json:1: {said}")

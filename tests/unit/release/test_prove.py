@@ -22,6 +22,7 @@ from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict, to_json
 from unit.crashes.made_programs import ID, numbered, program
 from unit.release.examples import (
+    BINDING,
     BUILT,
     CONFIG,
     MODELS,
@@ -35,9 +36,6 @@ from unit.release.examples import (
     write_release,
 )
 from unit.verdict.examples import RESNET, facts, passing, scenario
-
-BINDING = "b" * 64
-
 
 FOUND = join(facts(scenarios=(scenario(RESNET, binding=BINDING),)))
 _PLAYED = replace(
@@ -273,17 +271,12 @@ def test_a_difference_is_named(name: str, tmp_path: Path) -> None:
     assert [each for each in expected if each not in lines] == []
 
 
-def test_another_megtrim_is_named(tmp_path: Path) -> None:
+def test_another_megtrim_is_named_and_another_device_may_run_it(tmp_path: Path) -> None:
     session = make_session(tmp_path / "a", VERDICT)
     found = release(session, tmp_path / "r")
+    said = "megtrim is another: 9.9.9 here, 0.1.0 in the release"
+    assert said in compare(found, session, megtrim="9.9.9")
 
-    assert "megtrim is another: 9.9.9 here, 0.1.0 in the release" in compare(
-        found, session, megtrim="9.9.9"
-    )
-
-
-def test_another_device_may_run_it(tmp_path: Path) -> None:
-    found = release(make_session(tmp_path / "a", VERDICT), tmp_path / "r")
     verdict = replace(
         VERDICT,
         devices=(PHONE,),
@@ -302,12 +295,9 @@ def test_it_is_what_the_results_have(make: Callable[[], TrimmedProgram], tmp_pat
     trim = read_release(folder, shown="release")
 
     (found,) = trim.programs
-    assert (found.shipped, found.table, found.left_out) == (
-        expected.shipped,
-        expected.table,
-        expected.left_out,
-    )
-    assert (found.build_id, found.crash_ids) == (ID, expected.crash_ids)
+    for name in ("shipped", "table", "left_out", "crash_ids"):
+        assert getattr(found, name) == getattr(expected, name), name
+    assert found.build_id == ID
     assert found.trims_regions
     assert len(trim.keep.scenarios) == 3
 
@@ -319,14 +309,11 @@ def test_without_the_list_regions_alone_were_trimmed(tmp_path: Path) -> None:
     assert found.left_out == ()
 
 
-def test_without_symbols(tmp_path: Path) -> None:
-    folder = write_release(tmp_path / "r", program(), symbols=False)
-
+def test_without_symbols_or_with_damaged_ones(tmp_path: Path) -> None:
+    folder = write_release(tmp_path / "without", program(), symbols=False)
     with pytest.raises(InputError, match="r: no program has a twin with symbols"):
         read_release(folder, shown="r")
 
-
-def test_a_damaged_release(tmp_path: Path) -> None:
     folder = write_release(tmp_path / "r", program())
     (folder / "symbols/app").write_bytes(b"another")
 

@@ -23,21 +23,14 @@ def test_the_hash_is_fnv_1a() -> None:
     assert sample_writer.fnv1a(b"foobar") == 0x85944171F73967E8
 
 
-def test_a_model_begins_with_magic_version_and_hash() -> None:
+def test_the_bytes_of_a_model() -> None:
+    """Magic, version and hash; of a tensor name, type, scale and shape; operators at the end."""
     data = _small().model()
     magic, version, stated = struct.unpack_from("<8sIQ", data)
     assert (magic, version) == (b"SAMPLENN", 1)
     assert stated == sample_writer.fnv1a(data[20:])
-
-
-def test_a_tensor_is_name_type_scale_and_shape() -> None:
-    data = _small().model()
     expected = struct.pack("<IB1sBfBII", 4, 1, b"x", 0, 1.0, 2, 1, 2)
     assert data[20 : 20 + len(expected)] == expected
-
-
-def test_an_operator_is_names_parameters_links_and_weights() -> None:
-    data = _small().model()
     names = b"\x08Elemwise" + bytes([9]) + b"elemwise3" + b"\x04RELU"
     links = struct.pack("<BBIBII", 0, 1, 2, 1, 3, 0)
     assert data.endswith(names + links + struct.pack("<II", 1, 3))
@@ -54,17 +47,13 @@ def test_the_reader_reads_what_the_writer_wrote() -> None:
     assert facts.graph_hash == json.loads(writer.operator_json())["hash"]
 
 
-def test_integers_multiply_into_wider_ones() -> None:
+def test_integers_multiply_into_wider_ones_and_a_convolution_knows_its_output() -> None:
     writer = ModelWriter()
     data = writer.input("x", (2, 3), "QuantizedS8", 0.5)
     weight = writer.weight(np.ones((3, 4), np.int8), "QuantizedS8", 0.25)
     product = writer.matmul(data, weight)
     assert (product.dtype, product.scale, product.shape) == ("QuantizedS32", 0.125, (2, 4))
-
-
-def test_a_convolution_knows_its_output() -> None:
-    writer = ModelWriter()
-    image = writer.input("x", (1, 4, 9, 7))
+    image = writer.input("y", (1, 4, 9, 7))
     kernel = writer.weight(np.zeros((8, 1, 3, 3), np.float32))
     assert writer.conv(image, kernel, stride=2, pad=1, groups=4).shape == (1, 8, 5, 4)
 

@@ -13,6 +13,7 @@ from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.trim.builds import links
 from megtrim.trim.builds.links import UnfoldedLink, UntrimmedProgram
 from megtrim.util.errors import InputError
+from unit.functions.made_links import calling
 from unit.functions.test_keep_patterns import (
     FORMAT,
     LOAD,
@@ -21,7 +22,6 @@ from unit.functions.test_keep_patterns import (
     PROBE,
     RUN,
     WRITE,
-    code_of,
 )
 from unit.trim.stages.built import LINK, linked
 from unit.trim.stages.switch_builds import made
@@ -80,7 +80,7 @@ def test_the_base_build_is_reduced_or_plain(tmp_path: Path) -> None:
 
 
 def make_program(*patterns: str) -> UntrimmedProgram:
-    code = code_of(NAMES, {RUN: [FORMAT], FORMAT: [WRITE]})
+    code = calling(NAMES, {RUN: [FORMAT], FORMAT: [WRITE]})
     groups = tuple((name,) for name in sorted(NAMES))
     return UntrimmedProgram(
         target="load_and_run",
