@@ -51,7 +51,7 @@ from megtrim.util.strict_json import dump
 from megtrim.verdict.model import parse_verdict, to_json
 from support.crash_reports import LAYOUTS
 from support.history_entries import make_sizes
-from unit.crashes.reports import LIBRARY, MAPS, tombstone
+from unit.crashes.made_programs import LIBRARY, MAPS, tombstone
 from unit.elf.made_objects import archive
 from unit.evidence.support import (
     bundle,

@@ -20,7 +20,7 @@ from megtrim.functions.linker_script import STUB, is_stub
 from megtrim.regions.header import LEFT_OUT
 from megtrim.regions.region import Region, parse_demangled
 from megtrim.util.errors import InputError
-from unit.crashes.reports import tombstone
+from unit.crashes.made_programs import tombstone
 
 _FIRST_BRK = 0x400
 _UD1 = bytes.fromhex("0fb980")

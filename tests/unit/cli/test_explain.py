@@ -15,8 +15,7 @@ from megtrim.verdict.model import VerdictResult, to_json
 from support.crash_reports import fill_layouts, list_places
 from unit.chain.made_trims import trim_by_functions
 from unit.cli.support import SAMPLE_MODEL, Shell
-from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered
-from unit.crashes.reports import tombstone
+from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered, tombstone
 from unit.release.examples import write_release
 from unit.trim.stages.support import CONFIG, keep_set
 from unit.verdict.examples import TUNED, facts, trapped

@@ -23,8 +23,7 @@ from megtrim.crashes.report import CrashReport, parse_address, parse_report
 from megtrim.elf.symbol_table import Function
 from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.region import Region
-from unit.crashes.made_programs import ID, STAYS, STUB_AT, folded, numbered, program
-from unit.crashes.reports import tombstone
+from unit.crashes.made_programs import ID, STAYS, STUB_AT, folded, numbered, program, tombstone
 from unit.regions.test_keepset import scenario
 
 SHARED = ["first()", "second(int)", "unused()"]
@@ -267,20 +266,14 @@ def test_a_region_and_a_function_at_one_place_are_both_candidates() -> None:
 
 def test_an_address_may_be_of_any_program() -> None:
     programs = [numbered(), program(name="libapp.so")]
+    trapped, other = (look_up(parse_address(hex(at)), programs) for at in (STUB_AT, STAYS))
 
-    finding = look_up(parse_address(hex(STUB_AT)), programs)
-    assert (finding.cause, finding.program) == (CrashCause.CANDIDATES, "app, libapp.so")
-    assert names(finding) == SHARED
-    assert "does not name the file" in finding.why_several[0]
-
-
-def test_an_address_that_no_program_traps_at() -> None:
-    finding = look_up(parse_address(hex(STAYS)), [numbered(), program(name="libapp.so")])
-
+    assert (trapped.cause, names(trapped)) == (CrashCause.CANDIDATES, SHARED)
     kept = "it crashed in stays(), which was kept"
-    assert (finding.cause, finding.program) == (CrashCause.NOT_TRIMMING, "app, libapp.so")
-    assert finding.text == f"app: {kept}; libapp.so: {kept}"
-    assert "does not name the file" in finding.why_several[0]
+    assert (other.cause, other.text) == ("not trimming", f"app: {kept}; libapp.so: {kept}")
+    for finding in (trapped, other):
+        assert finding.program == "app, libapp.so"
+        assert "does not name the file" in finding.why_several[0]
 
 
 BASE = 0x7B00000000

@@ -7,8 +7,7 @@ from megtrim.crashes.frames import CrashFrame
 from megtrim.crashes.report import parse_address, parse_report
 from megtrim.util.errors import InputError
 from support.crash_reports import DAMAGES, LAYOUTS, FieldReport, fill_layouts, judge, list_places
-from unit.crashes.made_programs import STAYS, STUB_AT, numbered
-from unit.crashes.reports import LIBRARY, tombstone
+from unit.crashes.made_programs import LIBRARY, STAYS, STUB_AT, numbered, tombstone
 
 WORDS = [*tombstone([(1, "/a b.so")]).decode().split(), " ", "\n", "("]
 ID = "0123456789abcdef0123456789abcdef01234567"

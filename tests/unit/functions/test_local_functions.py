@@ -380,18 +380,19 @@ def test_code_that_reports_its_number(machine: int) -> None:
         assert longer[18] == 41
 
 
-def places(*sizes: int, numbers: dict[int, int]) -> list[tuple[int, int, bytes]]:
+def of_sizes(*sizes: int, machine: int = AARCH64) -> bytes:
     parts = [Part(name=f".text.f{size}", content=bytes(size)) for size in sizes]
-    symbols = [Named(name=f"f{size}", part=f".text.f{size}", size=size) for size in sizes]
-    unit = Object(object_file(parts, symbols))
+    return object_file(parts, [symbol(f"f{size}", size=size) for size in sizes], machine=machine)
+
+
+def places(*sizes: int, numbers: dict[int, int]) -> list[tuple[int, int, bytes]]:
+    unit = Object(of_sizes(*sizes))
     assert [unit.sections[at].offset for at in (1, 2)] == [64, 64 + sizes[0] + -sizes[0] % 8]
     return list(local_functions.lay_out_sections(unit, range(1, len(sizes) + 1), numbers))
 
 
 def test_each_has_a_trap_of_its_own_in_its_place() -> None:
-    parts = [Part(name=f".text.f{size}", content=bytes(size)) for size in (8, 4)]
-    symbols = [Named(name=f"f{size}", part=f".text.f{size}", size=size) for size in (8, 4)]
-    data = object_file(parts, symbols, machine=X86_64)
+    data = of_sizes(8, 4, machine=X86_64)
     made = read(emptied(data, "f4", "f8", form=StubForm.NUMBERED)).sections
 
     assert made[".text.f8"][1] == local_functions.numbered_trap(X86_64, 1)
