@@ -243,8 +243,7 @@ def prove(arena: Arena, *more: str) -> None:
     ended = arena.trim("--committed", "--no-gate")
     assert ended.rc == 0, ended.stderr
     shutil.copytree(arena.project.out / "final", arena.folder / "results", dirs_exist_ok=True)
-    where = ("--config", str(arena.project.config), "--out", str(arena.project.out))
-    packed = arena.run("ci", "evidence", "pack", *where, "--committed", "--to", "bundle", *more)
+    packed = arena.stage("ci evidence pack", "--committed", "--to", "bundle", *more)
     assert packed.rc == 0, packed.stderr
     digest = packed.stdout.strip().rpartition("bundle-sha256=")[2]
     words = ("ci", "evidence", "run", "bundle", "--sha256", digest, "--class", "any")

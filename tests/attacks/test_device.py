@@ -184,11 +184,8 @@ def test_a_bundle_chooses_the_way_to_a_board(
     job = Job(Shell(tmp_path, capsys))
     tools = tmp_path / "tools"
     tools.mkdir()
-    (tools / "ssh").write_bytes(
-        script(
-            f'echo "$@" >> {tmp_path}/log', "echo 'Permission denied (publickey).' >&2", "exit 255"
-        )
-    )
+    denied = "echo 'Permission denied (publickey).' >&2"
+    (tools / "ssh").write_bytes(script(f'echo "$@" >> {tmp_path}/log', denied, "exit 255"))
     (tools / "ssh").chmod(0o755)
     for name in ("key", "known", "evil-key", "evil-known"):
         (tmp_path / name).touch()
@@ -199,13 +196,8 @@ def test_a_bundle_chooses_the_way_to_a_board(
     monkeypatch.setenv("MEGTRIM_BOARDS", str(tmp_path / "boards.yaml"))
     monkeypatch.setenv("MEGTRIM_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
-    asked = DeviceSettings(
-        host="evil.lan",
-        port=666,
-        user="evil",
-        key=tmp_path / "evil-key",
-        known_hosts=tmp_path / "evil-known",
-    )
+    key, known = tmp_path / "evil-key", tmp_path / "evil-known"
+    asked = DeviceSettings(host="evil.lan", port=666, user="evil", key=key, known_hosts=known)
     job.write(devices=(device(name="rock-5", kind="ssh", settings=asked),))
 
     assert job().status == 0

@@ -46,9 +46,8 @@ class Pull:
     def pack(self) -> dict[str, Any]:
         bundle = self.arena.folder / "bundle"
         shutil.rmtree(bundle, ignore_errors=True)
-        where = ("--config", str(self.arena.project.config), "--out", str(self.arena.project.out))
-        words = (*where, "--committed", "--proofs", PROOFS, "--to", "bundle")
-        ended = self.arena.run("ci", "evidence", "pack", *words)
+        words = ("--committed", "--proofs", PROOFS, "--to", "bundle")
+        ended = self.arena.stage("ci evidence pack", *words)
         if ended.rc != 0:
             return {"scenarios": [], "proven": [], "refused": ended.stderr}
         data: dict[str, Any] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))

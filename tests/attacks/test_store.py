@@ -108,23 +108,19 @@ def paint_verdict_manifest(arena: Arena) -> None:
     edit(manifest, lambda data: data["result"].update({"verdict": "pass"}))
 
 
-def paint_verifications(arena: Arena) -> None:
-    for name in (SCENARIO, OTHER):
-        edit(halves(arena, "verify", name)[1] / "manifest.json", as_a_pass)
+def exchange_verifications(change: Callable[[Path, Path], object]) -> Tamper:
+    """Change what the store has of both scenarios: the good result, and the bad one."""
+    return lambda arena: [change(*halves(arena, "verify", name)) for name in (SCENARIO, OTHER)]
 
 
-def rename_pass(arena: Arena) -> None:
-    for name in (SCENARIO, OTHER):
-        honest, bad = halves(arena, "verify", name)
-        shutil.rmtree(bad)
-        honest.rename(bad)
+def rename_pass(honest: Path, bad: Path) -> None:
+    shutil.rmtree(bad)
+    honest.rename(bad)
 
 
-def link_pass(arena: Arena) -> None:
-    for name in (SCENARIO, OTHER):
-        honest, bad = halves(arena, "verify", name)
-        shutil.rmtree(bad)
-        bad.symlink_to(honest)
+def link_pass(honest: Path, bad: Path) -> None:
+    shutil.rmtree(bad)
+    bad.symlink_to(honest)
 
 
 RED: dict[str, Tamper] = {
@@ -133,9 +129,11 @@ RED: dict[str, Tamper] = {
         arena.result("verdict/verdict") / "verdict.json", '"fail"', '"pass"'
     ),
     "a_verdicts_exit_status_is_painted_green": paint_verdict_manifest,
-    "a_result_in_a_manifest_is_painted_green": paint_verifications,
-    "a_pass_of_another_key_is_renamed": rename_pass,
-    "a_folder_is_a_link_to_another": link_pass,
+    "a_result_in_a_manifest_is_painted_green": exchange_verifications(
+        lambda _, bad: edit(bad / "manifest.json", as_a_pass)
+    ),
+    "a_pass_of_another_key_is_renamed": exchange_verifications(rename_pass),
+    "a_folder_is_a_link_to_another": exchange_verifications(link_pass),
 }
 """What is done to the results of the bad engine, which are red all the same."""
 ATTEMPTS = GOOD | RED
