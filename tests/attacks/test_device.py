@@ -18,7 +18,7 @@ from attacks.test_parity import dumped
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import DeviceSpec, make
 from megtrim.util.process import ProcessRunner
-from unit.cli.ci.evidence.test_device_job import Job
+from unit.cli.ci.evidence.test_pack import Job
 from unit.cli.support import Shell
 from unit.evidence.support import device
 from unit.jobs.test_worker import Place, only

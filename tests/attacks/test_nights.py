@@ -16,7 +16,7 @@ from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.process import ProcessRunner
 from support.history_entries import make_row, make_run, make_sizes
-from unit.cli.ci.github.test_regressions import FAST, GOOD, SLOW, Team, open_team
+from unit.cli.ci.github.job import FAST, GOOD, SLOW, Team, open_team
 from unit.cli.support import Answer, Shell
 from unit.perf.nights.test_regressions import known, night, rising, the_one
 

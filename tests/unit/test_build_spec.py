@@ -59,14 +59,6 @@ def test_an_engine_that_knows_the_path_needs_no_entry(header: str | None, option
     assert spec.header_entry(Path("/my out/src")) == ()
 
 
-def test_further_options_win() -> None:
-    begin = BuildSpec(variant=Variant.PLAIN, targets=(), options=(("A", "1"), ("B", "ON")))
-
-    made = begin.with_options({"B": False, "C": True, "D": 3, "E": "x"})
-
-    assert made.options == (("A", "1"), ("B", "OFF"), ("C", "ON"), ("D", "3"), ("E", "x"))
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -81,16 +73,11 @@ def test_what_git_would_not_say_is_refused(name: str, text: str) -> None:
         replace(ORIGIN, **{name: text})  # type: ignore[arg-type]
 
 
-def test_nothing_needs_to_be_known() -> None:
-    assert ORIGIN.confirm(Origin()) == ORIGIN
-    assert Origin().confirm(ORIGIN) == ORIGIN
-
-
-def test_what_a_job_knows_wins() -> None:
+def test_what_a_job_knows_wins_and_nothing_needs_to_be_known() -> None:
+    assert ORIGIN.confirm(Origin()) == Origin().confirm(ORIGIN) == ORIGIN
     other = Origin(project="p", config="a/megtrim.yaml", commit="ab" * 20, pull_request=3)
     mine = replace(ORIGIN, changed=True)
 
     assert mine.confirm(other) == replace(other, megtrim=ORIGIN.megtrim)
-    same = replace(other, commit=ORIGIN.commit)
-    kept = mine.confirm(same)
+    kept = mine.confirm(replace(other, commit=ORIGIN.commit))
     assert (kept.committed_at, kept.changed) == (ORIGIN.committed_at, True)

@@ -1,4 +1,4 @@
-"""What a stage works with: the request, the services, and results as they come."""
+"""What a stage works with, and why a task would run."""
 
 import json
 from dataclasses import replace
@@ -16,6 +16,7 @@ from megtrim.chain.session import (
     scenario_inputs,
 )
 from megtrim.config.scenarios import all_scenarios
+from megtrim.stages import reason
 from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file
 from unit.trim.stages.built import built, finish
@@ -40,8 +41,7 @@ def test_a_scenario_has_the_device_of_its_class(tmp_path: Path) -> None:
 
 
 def test_a_program_of_a_build_has_a_path_and_a_digest(tmp_path: Path) -> None:
-    session = built(tmp_path)
-    folder = session.results.done[PLAIN]
+    folder = built(tmp_path).results.done[PLAIN]
 
     assert binary(folder, "load_and_run") == folder.path / "bin" / "load_and_run"
     assert binary_digest(folder, "load_and_run") == sha256_file(binary(folder, "load_and_run"))
@@ -131,3 +131,52 @@ def test_a_user_without_a_home_has_none(tmp_path: Path, name: str, there: bool) 
     if log is not None:
         log.add("a", 1)
         assert (tmp_path / "durations.json").is_file()
+
+
+OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "expected"),
+    [
+        ({"a": "1"}, None, "there is no result yet"),
+        ({"a": "1"}, {"a": "1"}, "its folder is incomplete: an earlier run was interrupted"),
+        ({"threads": "2"}, {"threads": "1"}, "threads changed (1 → 2)"),
+        ({"model": NEW}, {"model": OLD}, "model changed (01234567 → fedcba98)"),
+        ({"a": "1", "input x": OLD}, {"a": "1"}, "input x is new"),
+        ({"a": "1"}, {"a": "1", "input x": OLD}, "input x is gone"),
+        ({"b": "2", "a": "2"}, {"a": "1", "b": "1"}, "a changed (1 → 2); b changed (1 → 2)"),
+        (
+            {"options": "CMAKE_BUILD_TYPE=Release LTO=OFF TESTS=OFF"},
+            {"options": "CMAKE_BUILD_TYPE=Release LTO=ON TESTS=OFF"},
+            "options changed (+ LTO=OFF, - LTO=ON)",
+        ),
+        ({"args": "--cpu --iter 5"}, {"args": "--cpu"}, "args changed (+ --iter, + 5)"),
+        ({"args": "a b"}, {"args": "b a"}, "args changed (the same in another order)"),
+        (
+            {"flag": f"-DROOT={'/x' * 30}/new"},
+            {"flag": f"-DROOT={'/x' * 30}/old"},
+            f"flag changed (-DROOT={'/x' * 6}…{'/x' * 8}/old → -DROOT={'/x' * 6}…{'/x' * 8}/new)",
+        ),
+        (
+            {"flags": f"-g -DROOT={'/x' * 30}/new"},
+            {"flags": "-g"},
+            "flags changed (+ -DROOT=/x/x/x/x/x/x…/x/x/x/x/x/x/x/x/new)",
+        ),
+        ({"keep": "a\nb"}, {"keep": "a"}, "keep changed (+ b)"),
+        ({"keep": "a"}, {"keep": "a\nb"}, "keep changed (- b)"),
+        ({"keep": "a\nc"}, {"keep": "a\nb"}, "keep changed (+ c, - b)"),
+        ({"keep": "a\nb"}, {"keep": ""}, "keep changed (+ a, + b)"),
+        ({"keep": "a\nb\nc\nd"}, {"keep": "e"}, "keep changed (+ a, + b, + c and 2 more)"),
+        ({"keep": "b\na"}, {"keep": "a\nb"}, "keep changed (the same in another order)"),
+        # The first three are shown, and 40 letters of each.
+        (
+            *(dict.fromkeys("edcba", "2"), dict.fromkeys("abcde", "1")),
+            "a changed (1 → 2); b changed (1 → 2); c changed (1 → 2) and 2 more",
+        ),
+        ({"a": "x" * 40}, {"a": ""}, f"a changed ( → {'x' * 40})"),
+        ({"a": "x" * 41}, {"a": ""}, f"a changed ( → {'x' * 19}…{'x' * 20})"),
+    ],
+)
+def test_reason(now: dict[str, str], before: dict[str, str] | None, expected: str) -> None:
+    assert reason(now, before) == expected

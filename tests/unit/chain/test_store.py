@@ -10,8 +10,10 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from filelock import FileLock, Timeout
@@ -110,7 +112,6 @@ def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
     second = Store(tmp_path).ensure("build", "plain", INPUTS, produce, Count)
 
     key = key_of("build", "plain", INPUTS)
-    sha = hashlib.sha256(b"result\n").hexdigest()
     expected = StageFolder(
         path=tmp_path / "build" / key,
         stage="build",
@@ -118,7 +119,7 @@ def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
         key=key,
         inputs=INPUTS,
         result=FOUND,
-        files={"sub/file.txt": sha},
+        files={"sub/file.txt": hashlib.sha256(b"result\n").hexdigest()},
     )
     assert (first, second) == ((expected, True), (expected, False))
     assert produce.calls == 1
@@ -134,17 +135,17 @@ def test_results_stay_out_of_git(tmp_path: Path) -> None:
     assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == "*.log\n"
 
 
-def test_a_file_that_is_not_in_the_manifest_is_not_handed_out(tmp_path: Path) -> None:
-    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
+def test_a_folder_hands_out_what_its_manifest_names_as_what_it_is(folder: StageFolder) -> None:
     (folder.path / "later.txt").write_text("x", encoding="utf-8")
 
     with pytest.raises(KeyError, match=r"later\.txt"):
         folder.file("later.txt")
+    assert folder.result_as(Count).count == 3
+    with pytest.raises(TypeError, match="holds a Count, not a Other"):
+        folder.result_as(Other)
 
 
-def test_the_manifest_reports_everything(tmp_path: Path) -> None:
-    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
-
+def test_the_manifest_reports_everything(folder: StageFolder) -> None:
     text = (folder.path / MANIFEST).read_text(encoding="utf-8")
     sha = hashlib.sha256(b"result\n").hexdigest()
     data = json.loads(text)
@@ -179,23 +180,6 @@ def test_the_manifest_is_written_last(tmp_path: Path, store: Store) -> None:
     assert store.find("build", key, Count) is not None
 
 
-def test_a_failed_stage_keeps_its_logs_and_is_redone(tmp_path: Path, store: Store) -> None:
-    path = tmp_path / "build" / key_of("build", "plain", INPUTS)
-
-    def fail(folder: Path) -> Count:
-        (folder / "build.log").write_text("error", encoding="utf-8")
-        msg = "no"
-        raise InputError(msg)
-
-    with pytest.raises(InputError):
-        store.ensure("build", "plain", INPUTS, fail, Count)
-    assert [file.name for file in path.iterdir()] == ["build.log"]
-
-    folder, fresh = ensure(store)
-    assert fresh
-    assert sorted(file.name for file in folder.path.iterdir()) == [MANIFEST, "sub"]
-
-
 def replace_by_link(path: Path) -> None:
     """What it leads to may change without anybody's notice, even if it is the right one now."""
     elsewhere = path.with_name(f"{path.name}-elsewhere")
@@ -203,26 +187,24 @@ def replace_by_link(path: Path) -> None:
     path.symlink_to(elsewhere)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda folder: (folder / MANIFEST).unlink(),
-        lambda folder: (folder / MANIFEST).write_text("{", encoding="utf-8"),
-        lambda folder: (folder / MANIFEST).write_text("[]", encoding="utf-8"),
-        lambda folder: (folder / MANIFEST).write_bytes(b"\xff\xfe"),
-        lambda folder: (folder / "sub" / "file.txt").unlink(),
-        lambda folder: (folder / "sub" / "file.txt").write_text("longer than", encoding="utf-8"),
-        lambda folder: (folder / "sub" / "file.txt").write_text("", encoding="utf-8"),
-        lambda folder: replace_by_link(folder / "sub" / "file.txt"),
-        replace_by_link,
-    ],
-    ids=[
-        *("no manifest", "half a manifest", "a list", "no text", "lost", "longer", "emptied"),
-        *("a link to the same bytes", "a link to the same result"),
-    ],
-)
-def test_a_damaged_folder_is_redone(damage: object, store: Store, folder: StageFolder) -> None:
-    assert callable(damage)
+FILE = "sub/file.txt"
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "no manifest": lambda folder: (folder / MANIFEST).unlink(),
+    "half a manifest": lambda folder: (folder / MANIFEST).write_text("{", encoding="utf-8"),
+    "a list": lambda folder: (folder / MANIFEST).write_text("[]", encoding="utf-8"),
+    "no text": lambda folder: (folder / MANIFEST).write_bytes(b"\xff\xfe"),
+    "lost": lambda folder: (folder / FILE).unlink(),
+    "longer": lambda folder: (folder / FILE).write_text("longer than", encoding="utf-8"),
+    "emptied": lambda folder: (folder / FILE).write_text("", encoding="utf-8"),
+    "a link to the same bytes": lambda folder: replace_by_link(folder / FILE),
+    "a link to the same result": replace_by_link,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_folder_is_redone(
+    damage: Callable[[Path], object], store: Store, folder: StageFolder
+) -> None:
     damage(folder.path)
 
     assert store.find("build", folder.key, Count) is None
@@ -299,14 +281,6 @@ def test_an_odd_result_is_made_again(
     assert ensure(store) == (folder, True)
     why = f"its result is odd: {wrong}"
     assert said == [f"{folder.path} was damaged: {why}; it is made again"]
-
-
-def test_a_result_is_read_as_what_it_is(tmp_path: Path) -> None:
-    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
-
-    assert folder.result_as(Count).count == 3
-    with pytest.raises(TypeError, match="holds a Count, not a Other"):
-        folder.result_as(Other)
 
 
 def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,14 +378,8 @@ def test_what_is_remembered_is_not_read_again(
 @pytest.mark.parametrize(
     "memory",
     [
-        "",
-        "{",
-        "[]",
-        '{"sub/file.txt": 3}',
-        '{"sub/file.txt": ["x", 1, 2, 3, 4]}',
-        '{"sub/file.txt": [1]}',
-        "[" * 100_000,
-        '{"../x": []}',
+        *("", "{", "[]", "[" * 100_000, '{"../x": []}', '{"sub/file.txt": 3}'),
+        *('{"sub/file.txt": ["x", 1, 2, 3, 4]}', '{"sub/file.txt": [1]}'),
     ],
     ids=range(8),
 )
@@ -443,19 +411,7 @@ def test_a_pipe_in_a_files_place_does_not_hang(
     assert ensure(store)[0] == folder
 
 
-def test_what_is_used_again_is_the_newest(store: Store) -> None:
-    first, _ = store.ensure("verdict", "verdict", {"verify": "pass"}, Producer(), Count)
-    second, _ = store.ensure("verdict", "verdict", {"verify": "fail"}, Producer(), Count)
-    for age, folder in enumerate((first, second)):
-        os.utime(folder.path / MANIFEST, (1000 + age, 1000 + age))
-    assert store.previous("verdict", Count) == second
-
-    store.ensure("verdict", "verdict", {"verify": "pass"}, Producer(), Count)
-
-    assert store.previous("verdict", Count) == first
-
-
-def test_previous_is_the_newest_of_that_name(store: Store) -> None:
+def test_previous_is_the_newest_of_that_name_or_what_was_used_again(store: Store) -> None:
     made = {}
     for age, (name, model) in enumerate([("plain", "1"), ("plain", "2"), ("other", "3")]):
         made[model], _ = store.ensure("build", name, {"model": model}, Producer(), Count)
@@ -466,7 +422,7 @@ def test_previous_is_the_newest_of_that_name(store: Store) -> None:
     assert store.previous("build", Count, "no_one") is None
     assert store.previous("reduce", Count, "plain") is None
 
-    os.utime(made["1"].path / MANIFEST, (2000, 2000))
+    store.ensure("build", "plain", {"model": "1"}, Producer(), Count)
     assert store.previous("build", Count, "plain") == made["1"]
     (made["1"].path / "sub" / "file.txt").unlink()
     assert store.previous("build", Count, "plain") == made["2"]
@@ -491,10 +447,7 @@ def test_what_is_discarded_is_the_previous_until_it_is_made_again(
 ) -> None:
     built, _ = ensure(store)
 
-    def fail(folder: Path) -> Count:
-        msg = "no phone"
-        raise InfrastructureFailure(msg)
-
+    fail = Mock(side_effect=InfrastructureFailure("no phone"))
     for _ in range(2):
         store.discard("build")
         with pytest.raises(InfrastructureFailure):
@@ -582,9 +535,7 @@ def start(tmp_path: Path) -> int:
 def test_two_processes_produce_one_result(tmp_path: Path) -> None:
     pids = [start(tmp_path), start(tmp_path)]
 
-    statuses = [os.waitpid(pid, 0)[1] for pid in pids]
-
-    assert statuses == [0, 0]
+    assert [os.waitpid(pid, 0)[1] for pid in pids] == [0, 0]
     assert (tmp_path / "count").read_text(encoding="utf-8") == "x"
     folder = Store(tmp_path / "out").find("build", key_of("build", "plain", INPUTS), Count)
     assert folder is not None
@@ -667,15 +618,19 @@ def test_a_write_that_is_cut_off_leaves_the_old_text(
     ],
     ids=["no space", "a bug", "a failure"],
 )
-def test_a_stage_that_ends_with_an_error_is_redone(
+def test_a_stage_that_ends_with_an_error_keeps_its_logs_and_is_redone(
     store: Store, error: Exception, raised: type[Exception]
 ) -> None:
     def produce(folder: Path) -> Count:
+        (folder / "build.log").write_text("error", encoding="utf-8")
         raise error
 
     with pytest.raises(raised, match=str(error.args[-1])):
         store.ensure("build", "plain", INPUTS, produce, Count)
-    assert ensure(store)[1]
+    assert [file.name for file in (store.root / "build").glob("*/*")] == ["build.log"]
+    folder, fresh = ensure(store)
+    assert fresh
+    assert sorted(file.name for file in folder.path.iterdir()) == [MANIFEST, "sub"]
 
 
 @pytest.mark.parametrize("root", ["a-file/out", "a-file"])

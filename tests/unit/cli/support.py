@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 
 from megtrim.cli import main
@@ -23,11 +25,15 @@ class Answer:
     out: str
     err: str
 
-    def expect(self, status: int, *errors: str) -> Answer:
-        """Expect an exit status, and what standard error holds."""
+    def expect(
+        self, status: int, *errors: str, out: str | None = None, err: str | None = None
+    ) -> Answer:
+        """Expect an exit status, and what standard error holds, or what a stream is as a whole."""
         assert self.status == status, self.err
         for text in errors:
             assert text in self.err
+        assert self.out == (self.out if out is None else out)
+        assert self.err == (self.err if err is None else err)
         return self
 
 
@@ -43,8 +49,33 @@ class Shell:
         err = re.sub(r"^  (MT\d{4}): megtrim explain \1\n", "", printed.err, flags=re.MULTILINE)
         return Answer(status=status, out=printed.out, err=err)
 
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def read(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8")
+
+    def configure(self, text: str, model: str = "m.mge") -> Shell:
+        """Leave a configuration, and the model that it names."""
+        (self.folder / model).write_bytes(SAMPLE_MODEL)
+        self.write("megtrim.yaml", text)
+        return self
+
     def model(self, name: str) -> Path:
         return Path(shutil.copy(MODELS / name, self.folder / name))
 
     def sample(self, name: str) -> Path:
         return Path(shutil.copy(SAMPLE_MODELS / name, self.folder / name))
+
+
+def walk(
+    group: click.Group, before: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield all commands below a group with their words."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*before, name), command
+        if isinstance(command, click.Group):
+            yield from walk(command, (*before, name))

@@ -1,4 +1,4 @@
-"""``megtrim explain``: who needs a region, a model's or scenario's regions, the verdict."""
+"""``megtrim explain``: who needs a region, what a scenario needs, the verdict, and a crash."""
 
 import json
 from dataclasses import replace
@@ -14,7 +14,7 @@ from megtrim.verdict.join import join
 from megtrim.verdict.model import VerdictResult, to_json
 from support.crash_reports import fill_layouts, list_places
 from unit.chain.made_trims import trim_by_functions
-from unit.cli.support import SAMPLE_MODEL, Shell
+from unit.cli.support import Shell
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered, tombstone
 from unit.release.examples import write_release
 from unit.trim.stages.support import CONFIG, keep_set
@@ -23,16 +23,14 @@ from unit.verdict.examples import TUNED, facts, trapped
 
 @pytest.fixture
 def project(shell: Shell) -> Shell:
-    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
-    (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    shell.configure(CONFIG)
     write_committed(shell.folder / "megtrim" / "keepset", keep_set(1, 2))
     return shell
 
 
 @pytest.mark.parametrize("thing", ["m", "m/s@any"])
 def test_explain_reports_of_a_model_and_a_scenario(project: Shell, thing: str) -> None:
-    answer = project("explain", "--json", thing).expect(0)
-    assert json.loads(answer.out) == {
+    assert json.loads(project("explain", "--json", thing).expect(0).out) == {
         "m/s@any": {
             "arguments": "--cpu",
             "model": "sha256 " + "a" * 64,
@@ -47,16 +45,13 @@ def test_explain_reports_of_a_model_and_a_scenario(project: Shell, thing: str) -
 def test_explain_reports_of_a_tag_and_a_region(
     project: Shell, thing: str, regions: list[int]
 ) -> None:
-    answer = project("explain", "--json", thing).expect(0)
-    found = json.loads(answer.out)
+    found = json.loads(project("explain", "--json", thing).expect(0).out)
     assert list(found) == [f"kern<{number}>" for number in regions]
     assert all(facts["needed by"] == ["m/s@any"] for facts in found.values())
 
 
 def test_explain_in_words(project: Shell) -> None:
-    answer = project("explain", "m")
-
-    assert answer.out.splitlines() == [
+    assert project("explain", "m").out.splitlines() == [
         "m/s@any",
         "  arguments: --cpu",
         "  model: sha256 " + "a" * 64,
@@ -121,8 +116,7 @@ LEFT_OUT = tombstone([(STUB_AT, "/data/lib/app"), (STAYS, "/data/lib/app")], bui
 
 def test_a_certain_name_and_what_to_do(crashed: Shell) -> None:
     (crashed.folder / "tombstone_04").write_bytes(LEFT_OUT)
-    answer = crashed("explain", *CRASH).expect(0)
-    assert answer.out.splitlines() == [
+    assert crashed("explain", *CRASH).expect(0).out.splitlines() == [
         "crash: trimming left it out",
         "why: it was left out",
         "program: app",
@@ -208,12 +202,11 @@ def test_an_address_is_not_certain(crashed: Shell) -> None:
 
 
 def test_what_bugly_shows_is_certain(crashed: Shell) -> None:
-    program = numbered()
-    places = list_places(program, {"first()": STUB_AT}, STAYS + 4)
+    places = list_places(numbered(), {"first()": STUB_AT}, STAYS + 4)
     reports = [each for each in fill_layouts(places) if each.title.startswith("bugly: whole")]
     assert len(reports) > 20
     for report in reports:
-        (crashed.folder / "report.txt").write_text(report.text, encoding="utf-8")
+        crashed.write("report.txt", report.text)
         facts = json.loads(crashed("explain", "--crash", "report.txt", "--json").out)
         headline = "trimming left it out" if report.place.name else "trimming is not at fault"
         assert (facts["crash"], facts["certain"]) == (headline, True), report.title
@@ -229,8 +222,7 @@ def test_a_release_is_enough(shell: Shell) -> None:
 
 
 def test_what_a_release_does_not_answer(shell: Shell) -> None:
-    folder = write_release(shell.folder / "camera-1.4", numbered())
-    (folder / "bin/app").write_bytes(b"another")
+    (write_release(shell.folder / "camera-1.4", numbered()) / "bin/app").write_bytes(b"another")
     damaged = shell("explain", "--address", "0x1", "--release", "camera-1.4")
     asked = shell("explain", "resnet50", "--release", "camera-1.4")
 

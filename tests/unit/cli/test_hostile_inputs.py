@@ -1,16 +1,211 @@
-"""What lies in an input's place, whatever it is: one error with its line, before any build."""
+"""Shared options, and what lies in an input's place: one error, before any build."""
 
+import errno
 import os
 import re
 import shutil
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from unit.cli.support import Shell
+from megtrim.checks.invocation import DEFAULT_OUT, Options
+from megtrim.cli import options
+from megtrim.cli.history_options import HistorySelector
+from megtrim.cli.main import main
+from megtrim.cli.options import expect_writable, out_option
+from megtrim.perf.nights.history import RUN_FILES
+from megtrim.util.errors import InfrastructureFailure, InputError
+from support.history_entries import make_run
+from unit.cli.support import Shell, walk
 from unit.util.test_input_files import CONFLICT, POINTER
+
+
+@click.command()
+@out_option("Folder for results.")
+def command(out: Path) -> None:
+    click.echo(repr(out))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ((), 0, repr(Path(DEFAULT_OUT))),
+        (("--out", "a b"), 0, repr(Path("a b"))),
+        (("--out", ""), 2, "found nothing, expected a folder"),
+    ],
+)
+def test_the_folder_has_a_default_and_a_name(
+    arguments: tuple[str, ...], status: int, said: str
+) -> None:
+    answer = CliRunner().invoke(command, arguments)
+
+    assert answer.exit_code == status
+    assert said in answer.output
+
+
+@pytest.mark.parametrize("name", ["out", "out/deeper/still", "."])
+def test_a_folder_that_can_be_made_is_accepted(tmp_path: Path, name: str) -> None:
+    expect_writable(tmp_path / name)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("file", "Not a directory"),
+        ("file/out", "Not a directory"),
+        ("circle", "links that lead in a circle"),
+        ("circle/out", "links that lead in a circle"),
+    ],
+)
+def test_what_cannot_be_a_folder_is_refused(tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "circle").symlink_to(tmp_path / "back")
+    (tmp_path / "back").symlink_to(tmp_path / "circle")
+    with pytest.raises(InputError) as caught:
+        expect_writable(tmp_path / name)
+
+    assert str(caught.value) == (
+        f"--out {tmp_path / name}: nothing can be written there: {reason}\n"
+        "  name a folder that can be written or made"
+    )
+
+
+def test_results_are_spelled_without_detours(tmp_path: Path) -> None:
+    assert Options(out=tmp_path / "project" / ".." / "out").results == tmp_path / "out"
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"),
+    [
+        (errno.ENOSPC, "free some space, or choose another folder with --out"),
+        (errno.EIO, "choose another folder with --out"),
+    ],
+)
+def test_a_full_or_a_sick_disk_is_no_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, hint: str
+) -> None:
+    fail = Mock(side_effect=OSError(number, os.strerror(number)))
+    monkeypatch.setattr(options, "TemporaryDirectory", fail)
+    with pytest.raises(InfrastructureFailure) as caught:
+        expect_writable(tmp_path / "out")
+
+    message = f"{tmp_path / 'out'} cannot be written: {os.strerror(number)}"
+    assert str(caught.value) == f"{message}\n  {hint}"
+
+
+def test_a_folder_is_read_unless_a_branch_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    selector = HistorySelector(folder=tmp_path, branch="", remote="origin", repository=tmp_path)
+
+    assert selector.append([make_run(0), make_run(1)]) == str(tmp_path)
+    assert selector.read(RUN_FILES).entries == (make_run(0), make_run(1))
+    (tmp_path / make_run(0).path).write_text("{", encoding="utf-8")
+    assert selector.read(RUN_FILES).entries == (make_run(1),)
+    assert f"left out: {make_run(0).path}:1:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", [("perf", "history"), ("size", "history")])
+def test_a_day_is_a_day(shell: Shell, verb: tuple[str, str]) -> None:
+    shell(*verb, "--since", "yesterday").expect(2, "expected a day such as 2026-10-01")
+
+
+def _find_paths() -> Iterator[tuple[str, ...]]:
+    for words, command in walk(main):
+        params = (
+            getattr(command, "alone", command).params if getattr(command, "alone", command) else ()
+        )
+        for asked in params:
+            if isinstance(asked.type, click.Path):
+                given = (_fill(each, asked) for each in params if each is asked or each.required)
+                yield (*words, *given)
+
+
+def _fill(each: click.Parameter, asked: click.Parameter) -> str:
+    value = "PATH" if each is asked else "a" * 64 if "sha" in str(each.name) else "x"
+    if isinstance(each.type, click.Choice):
+        value = str(each.type.choices[0])
+    if isinstance(each.type, click.types.IntParamType | click.IntRange):
+        value = "1"
+    return value if isinstance(each, click.Argument) else f"{each.opts[0]}={value}"
+
+
+CALLS = [*dict.fromkeys(_find_paths())]
+NAMES: dict[str, Callable[[], str]] = {
+    "long part": lambda: f"{'a' * 300}.yaml",
+    "circle": lambda: _link("circle", "circle"),
+    "inside a file": lambda: "megtrim.yaml/inside",
+    "folder": lambda: "engine",
+    "device": lambda: "/dev/null",
+    "lines": lambda: "a\nb.yaml",
+}
+
+
+def _link(name: str, to: str) -> str:
+    Path(name).unlink(missing_ok=True)
+    Path(name).symlink_to(to)
+    return name
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    settle_in(folder)
+    config = folder / "megtrim.yaml"
+    text = config.read_text(encoding="utf-8")
+    assert "{kind: auto}" in text
+    config.write_text(text.replace("{kind: auto}", "{kind: ndk}"), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: " ".join(call).replace("=", " "))
+def test_a_name_that_no_file_has_is_an_input_error(
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    call: tuple[str, ...],
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.chdir(project)
+    shell, bugs = Shell(project, capsys), []
+    for kind, make in NAMES.items():
+        answer = shell(*(word.replace("PATH", make()) for word in call))
+        if answer.status not in (0, 1, 2, 3):
+            bugs.append((kind, answer.status, answer.err[-300:]))
+        Path("circle").unlink(missing_ok=True)
+    assert bugs == []
+
+
+@pytest.mark.parametrize("verb", ["check", "plan"])
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ('models: "."', "models"),
+        ("models: ''", "models"),
+        (f"models: {'a' * 300}/*.yaml", "models"),
+        ("keep_set: /", "/"),
+        (f"keep_set: {'a' * 300}", "a" * 300),
+        (f"engine: {{kind: sample, source: {'a' * 300}}}", "a" * 50),
+        ('engine: {kind: sample, source: "a\\0b"}', "control character"),
+    ],
+)
+def test_a_name_in_the_configuration_is_an_input_error(
+    shell: Shell, verb: str, line: str, names: str
+) -> None:
+    settle_in(shell.folder)
+    config = shell.folder / "megtrim.yaml"
+    key = line.partition(":")[0]
+    kept = re.sub(rf"^{key}:.*\n(?:[ -].*\n)*", "", config.read_text(encoding="utf-8"), flags=re.M)
+    config.write_text(f"{line}\n{kept}".replace("{kind: auto}", "{kind: ndk}"), encoding="utf-8")
+    shell(*verb.split()).expect(2, names)
+
 
 SAMPLE = Path(__file__).parents[3] / "examples" / "sample-engine"
 MODEL, INFO = "models/tiny-vgg.sample", "models/tiny-vgg.sample.json"
@@ -153,25 +348,3 @@ def test_a_folder_that_a_build_would_tear_apart_is_refused(
     assert answer.err.startswith(f"megtrim: --out: found {wrong!r} in ")
     assert "name another folder of results" in answer.err
     assert list(odd.glob("out/*/*")) == []
-
-
-def test_a_run_in_ci_leaves_word_of_a_merge(team: Shell) -> None:
-    (team.folder / KEEP_SET).write_text(CONFLICT, encoding="utf-8")
-    ended = team("trim", "--committed", "--no-gate", "--out", "out")
-    run = "https://ci.example/1"
-    reported = team(
-        *("ci", "evidence", "join", "--verdict", "out/final/verdict.json", "--bundle", "none"),
-        *("--to", "report", "--run-url", run),
-    )
-    gate = team("ci", "gate", "report")
-
-    assert (ended.status, reported.status, gate.status) == (2, 0, 2)
-    report = team.folder / "report"
-    for text in (
-        (team.folder / "out/final/junit.xml").read_text(encoding="utf-8"),
-        (report / "junit.xml").read_text(encoding="utf-8"),
-        (report / "comment.md").read_text(encoding="utf-8"),
-        gate.out,
-    ):
-        assert f"{KEEP_SET}:2: found an unresolved merge conflict" in text
-    assert f"[This run]({run})" in (report / "comment.md").read_text(encoding="utf-8")

@@ -1,34 +1,41 @@
-"""``megtrim init``: a configuration that loads, inputs for it, and nothing overwritten."""
+"""``megtrim init`` and ``doctor``."""
 
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from megtrim.cli import doctor
 from megtrim.config.load import load_config
 from unit.build.engines.support import NEWEST, write
 from unit.cli.support import Shell
 
 
 @pytest.fixture
-def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    project = shell.folder / "a" / "b" / "project"
-    project.mkdir(parents=True)
-    monkeypatch.chdir(project)
-    write(project.parent / "MegEngine", NEWEST)
+def project(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    folder = shell.folder / "a" / "b" / "project"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_STATE_HOME", str(shell.folder / "state"))
-    return Shell(project, shell.capture)
+    return Shell(folder, shell.capture)
+
+
+@pytest.fixture
+def team(project: Shell) -> Shell:
+    write(project.folder.parent / "MegEngine", NEWEST)
+    return project
 
 
 def test_a_model_and_a_checkout_are_enough(team: Shell) -> None:
     team.model("resnet18-s.mge")
-    (team.folder / "resnet18-s.mge.json").write_text("{}", encoding="utf-8")
+    team.write("resnet18-s.mge.json", "{}")
     team.model("mobilenet-s.v2.mge")
 
-    answer = team("init", "resnet18-s.mge", "mobilenet-s.v2.mge")
-
-    assert (answer.status, answer.err) == (0, "")
+    answer = team("init", "resnet18-s.mge", "mobilenet-s.v2.mge").expect(0, err="")
     takes = "for the input h2d[0] Float32 (1, 3, 64, 64) of"
     *lines, following = answer.out.splitlines()
     assert lines == [
@@ -55,9 +62,7 @@ def test_a_model_of_the_sample_engine_needs_no_checkout(shell: Shell) -> None:
     shell.sample("tiny-vgg.data.npy")
     before = (shell.folder / "tiny-vgg.data.npy").read_bytes()
 
-    answer = shell("init", "tiny-vgg.sample")
-
-    assert (answer.status, answer.err) == (0, "")
+    answer = shell("init", "tiny-vgg.sample").expect(0, err="")
     assert answer.out.startswith("found tiny-vgg.data.npy, for the input data Float32 (1, 3, 32, ")
     assert (shell.folder / "tiny-vgg.data.npy").read_bytes() == before
     config = load_config(shell.folder / "megtrim.yaml").config
@@ -96,7 +101,7 @@ def test_a_model_is_added_by_files_of_its_own(team: Shell, config: str) -> None:
         team.model(name)
     assert team("init", "resnet18-s.mge").status == 0
     if config != "megtrim.yaml":
-        text = (team.folder / "megtrim.yaml").read_text("utf-8")
+        text = team.read("megtrim.yaml")
         text = text.replace("models: megtrim", "models: ../megtrim").replace("../Meg", "../../Meg")
         (team.folder / "linux").mkdir()
         (team.folder / LINUX).write_text(text, "utf-8")
@@ -196,17 +201,64 @@ def test_a_model_that_cannot_be_added_is_refused(
     assert message in refused(team, "--add", *words)
 
 
-def test_without_an_engine_nothing_is_written(
+def test_without_an_engine_nothing_is_written(project: Shell) -> None:
+    project.model(RESNET)
+
+    error = refused(project, RESNET)
+    nowhere = f"found no checkout of MegEngine in, next to or above {project.folder}"
+    assert error.startswith(f"megtrim: {nowhere}")
+    assert "name it with --engine PATH" in error
+
+
+def test_each_kind_of_device_is_shown(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking = "there is no adb; apt-get install adb"
+    adb = SimpleNamespace(missing=lambda _: lacking)
+    ssh = SimpleNamespace(missing=lambda _: "", describe_tools=lambda _: "version 1")
+    monkeypatch.setattr(doctor, "_REMOTE", {"adb": adb, "ssh": ssh})
+
+    found = {each["what"]: each for each in json.loads(shell("doctor", "--json").out)}
+    assert found["device adb"] == {"what": "device adb", "there": False, "text": lacking}
+    assert found["device ssh"] == {"what": "device ssh", "there": True, "text": "version 1"}
+
+
+def test_doctor_says_what_is_there(shell: Shell) -> None:
+    text, data = shell("doctor"), shell("doctor", "--json")
+
+    findings = json.loads(data.out)
+    assert [each["what"] for each in findings] == [
+        *("python", "cmake", "ninja", "toolchain zig", "toolchain clang-linux-arm64"),
+        *("toolchain ndk", "toolchain host", "device qemu", "device adb", "device ssh"),
+        *("device virtual-phone", "docker, for toolchain.image", "git", "ccache"),
+    ]
+    assert text.out.splitlines() == [
+        f"{'ok     ' if each['there'] else 'missing'} {each['what']}: {each['text']}"
+        for each in findings
+    ]
+    assert findings[0]["text"] == ".".join(str(number) for number in sys.version_info[:3])
+
+
+def test_doctor_says_how_to_get_what_is_missing(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = shell.folder / "a" / "b" / "project"
-    project.mkdir(parents=True)
-    monkeypatch.chdir(project)
-    inner = Shell(project, shell.capture)
-    inner.model(RESNET)
+    monkeypatch.setenv("PATH", str(shell.folder))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
-    error = refused(inner, RESNET)
-    assert error.startswith(
-        f"megtrim: found no checkout of MegEngine in, next to or above {project}"
-    )
-    assert "name it with --engine PATH" in error
+    answer = shell("doctor").expect(2)
+    lines = {line.partition(":")[0]: line for line in answer.out.splitlines()}
+    hints = {
+        "toolchain zig": "pip install 'megtrim[zig]'",
+        "toolchain clang-linux-arm64": "apt-get install clang-14",
+        "toolchain host": "apt-get install g++",
+        "device qemu": "apt-get install qemu-user-static",
+        "device adb": "apt-get install adb",
+        "device ssh": "apt-get install openssh-client",
+        "device virtual-phone": "apt-get install",
+        "git": "apt-get install git",
+        "ccache": "apt-get install ccache",
+    }
+    assert [name for name, hint in hints.items() if hint not in lines[f"missing {name}"]] == []
+    for name in ("g++", "gcc"):
+        program = shell.folder / name
+        program.write_text("#!/bin/sh\necho g++ 12\n", encoding="utf-8")
+        program.chmod(0o755)
+    assert "ok      toolchain host: g++ 12\n" in shell("doctor").expect(0).out

@@ -54,15 +54,12 @@ def set_branch(folder: Path, reference: str, target: str) -> None:
 
 
 def given(folder: Path, name: str) -> dict[str, str]:
-    data = yaml.safe_load((folder / name).read_text(encoding="utf-8"))
-    job = next(iter(data["jobs"].values()))
+    job = next(iter(yaml.safe_load((folder / name).read_text(encoding="utf-8"))["jobs"].values()))
     return dict(job["with"])
 
 
 def test_everything_at_once(team: Shell) -> None:
-    answer = team("init", "tiny-vgg.sample", *KIT)
-
-    assert (answer.status, answer.err) == (0, "")
+    answer = team("init", "tiny-vgg.sample", *KIT).expect(0, err="")
     paths = [team.folder / name for name in WRITTEN]
     assert answer.out.splitlines() == [
         "wrote tiny-vgg.data.npy, for the input data Float32 (1, 3, 32, 32) of tiny-vgg.sample",
@@ -105,8 +102,7 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
         "pull-request": "${{ inputs.pull-request }}",
     }
     assert given(team.folder, TRIM[1])["keep-set"] == "trim/megtrim/keepset"
-    check = (team.folder / TRIM[0]).read_text(encoding="utf-8")
-    assert 'branches: ["trunk"]' in check
+    assert 'branches: ["trunk"]' in (team.folder / TRIM[0]).read_text(encoding="utf-8")
 
 
 def test_a_second_configuration_has_callers_of_its_own(team: Shell) -> None:
@@ -144,8 +140,7 @@ def test_a_configuration_has_one_set_of_callers(team: Shell) -> None:
     old = team.folder / WRITTEN[0]
     (team.folder / TRIM[0]).rename(old)
 
-    answer = team("init", "-c", "trim/megtrim.yaml", *KIT).expect(2)
-    assert answer.err == (
+    assert team("init", "-c", "trim/megtrim.yaml", *KIT).expect(2).err == (
         f"megtrim: {old} calls the kit for trim/megtrim.yaml already\n"
         "  keep it, or remove it and run this again\n"
     )
@@ -161,8 +156,7 @@ def test_a_keep_set_belongs_to_one_configuration(team: Shell) -> None:
     other.write_text(text, "utf-8")
     assert team("init", *KIT).status == 0
 
-    answer = team("init", "-c", "linux.yaml", *KIT).expect(2)
-    assert answer.err == (
+    assert team("init", "-c", "linux.yaml", *KIT).expect(2).err == (
         f"megtrim: {team.folder / WRITTEN[1]} proposes megtrim/keepset for another configuration "
         "already\n  name a folder of its own as keep_set, and run this again\n"
     )
@@ -201,8 +195,7 @@ def test_the_default_branch_comes_from_git(
 
     answer = team("init", "tiny-vgg.sample", *KIT, *option).expect(0)
     assert f"the default branch is {branch}: " in answer.out
-    check = (team.folder / WRITTEN[0]).read_text(encoding="utf-8")
-    assert f'branches: ["{branch}"]' in check
+    assert f'branches: ["{branch}"]' in (team.folder / WRITTEN[0]).read_text(encoding="utf-8")
 
 
 def test_a_repository_is_looked_for_as_high_as_git_may(
@@ -243,9 +236,7 @@ def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[
     """An image by digest is in the configuration; a tag of one machine's is made again in CI."""
     _configure(f"toolchain: {toolchain}\n")(team.folder)
 
-    answer = team("init", *KIT)
-
-    assert (answer.status, answer.err) == (0, "")
+    team("init", *KIT).expect(0, err="")
     own = {"config", "pull-request", "keep-set"}
     for name in WRITTEN:
         found = given(team.folder, name)
@@ -254,43 +245,34 @@ def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[
 
 def write_several(team: Shell) -> None:
     assert team("init", "tiny-vgg.sample").status == 0
-    file = team.folder / "megtrim.yaml"
-    text = file.read_text(encoding="utf-8")
+    text = team.read("megtrim.yaml")
     several = "toolchains:\n- {name: phone, kind: ndk}\n- {name: desk, kind: host}\n"
     assert "toolchain:\n  kind: auto\n" in text
-    file.write_text(text.replace("toolchain:\n  kind: auto\n", several), encoding="utf-8")
+    team.write("megtrim.yaml", text.replace("toolchain:\n  kind: auto\n", several))
 
 
-def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None:
+@pytest.mark.parametrize("name", ["phone", "123"])
+def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell, name: str) -> None:
+    """Whoever reads the caller must not see 123 or 1e5 as a number."""
     write_several(team)
+    team.write("megtrim.yaml", team.read("megtrim.yaml").replace("name: phone", f'name: "{name}"'))
     answer = team("init", *KIT).expect(0)
     assert answer.out.splitlines()[-1] == 'then commit, and require the check "size / verdict"'
-    data = yaml.safe_load((team.folder / WRITTEN[0]).read_text(encoding="utf-8"))
-    assert data["jobs"]["size-phone"]["with"]["image-recipe"] == "android-arm64"
-    assert data["jobs"]["size-desk"]["with"]["packages"] == "g++"
+    jobs = yaml.safe_load((team.folder / WRITTEN[0]).read_text(encoding="utf-8"))["jobs"]
+    own = jobs[f"size-{name}"]["with"]
+    assert (own["image-recipe"], own["config"]) == ("android-arm64", f"megtrim.yaml#{name}")
+    assert jobs["size-desk"]["with"]["packages"] == "g++"
+    assert jobs["history"]["strategy"]["matrix"]["include"][0]["toolchain"] == name
+    assert jobs["summary"]["with"]["toolchains"] == f"{name} desk"
     refresh = given(team.folder, WRITTEN[1])
     assert refresh["config"] == "megtrim.yaml#${{ matrix.toolchain }}"
     assert refresh["keep-set"] == "megtrim/keepset/${{ matrix.toolchain }}"
 
 
-def test_a_toolchain_named_like_a_number_is_a_name(team: Shell) -> None:
-    """Whoever reads the caller must not see 123 or 1e5 as a number."""
-    write_several(team)
-    file = team.folder / "megtrim.yaml"
-    file.write_text(file.read_text(encoding="utf-8").replace("name: phone", 'name: "123"'))
-
-    assert team("init", *KIT).status == 0
-    data = yaml.safe_load((team.folder / WRITTEN[0]).read_text(encoding="utf-8"))
-    assert data["jobs"]["size-123"]["with"]["config"] == "megtrim.yaml#123"
-    assert data["jobs"]["history"]["strategy"]["matrix"]["include"][0]["toolchain"] == "123"
-    assert data["jobs"]["summary"]["with"]["toolchains"] == "123 desk"
-
-
 def test_one_of_several_toolchains_may_have_callers_of_its_own(team: Shell) -> None:
     write_several(team)
     chosen = team("init", "-c", "megtrim.yaml#desk", *KIT).expect(0)
-    own = given(team.folder, ".github/workflows/megtrim-refresh._desk.yml")
-    assert own == {
+    assert given(team.folder, ".github/workflows/megtrim-refresh._desk.yml") == {
         "config": "megtrim.yaml#desk",
         "packages": "g++",
         "keep-set": "megtrim/keepset/desk",

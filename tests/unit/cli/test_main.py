@@ -1,32 +1,38 @@
-"""How the command line ends: exit statuses, help, a bug, an interruption."""
+"""The command line: its verbs, endings, printed text, environment and clock."""
 
+import os
 import sys
-from collections.abc import Iterator
+import threading
+from datetime import UTC, date, datetime
+from pathlib import Path
+from unittest.mock import Mock
 
 import click
 import pytest
 
 from megtrim.cli import main as entry
+from megtrim.cli.echo import complain, open_console, show, show_command
+from megtrim.cli.environment import (
+    describe_clock,
+    open_processes,
+    read_git_ceilings,
+    read_now,
+    read_today,
+)
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main
 from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted, ProductFailure
-from unit.cli.support import Shell
+from megtrim.util.process import Command, ProcessRunner
+from megtrim.verdict.model import to_json
+from support.clock import clock_at
+from unit.cli.support import Shell, walk
+from unit.verdict.examples import passing
 
-
-def commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    context = click.Context(group)
-    for name in sorted(group.list_commands(context)):
-        command = group.get_command(context, name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from commands(command, (*before, name))
-        if not isinstance(command, click.Group) or (
-            isinstance(command, LazyGroup) and command.alone
-        ):
-            yield (*before, name)
-
-
-VERBS = tuple(commands(main))
+VERBS = tuple(
+    words
+    for words, command in walk(main)
+    if not isinstance(command, click.Group) or getattr(command, "alone", None)
+)
 
 
 def test_the_first_page_lists_what_people_use() -> None:
@@ -38,9 +44,7 @@ def test_the_first_page_lists_what_people_use() -> None:
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 def test_every_verb_has_help_with_an_example(shell: Shell, verb: tuple[str, ...]) -> None:
-    answer = shell(*verb, "--help")
-
-    assert (answer.status, answer.err) == (0, "")
+    answer = shell(*verb, "--help").expect(0, err="")
     assert answer.out.startswith(f"Usage: megtrim {' '.join(verb)} ")
     block = answer.out.partition("\n  Example")[2].partition(":\n")[2].partition("\n\n")[0]
     examples = block.replace("\\\n", " ").splitlines()
@@ -71,10 +75,7 @@ def test_the_first_page_says_where_to_start_and_how_it_ends(shell: Shell) -> Non
     ],
 )
 def test_bad_usage_is_2(shell: Shell, arguments: tuple[str, ...], said: str) -> None:
-    answer = shell(*arguments)
-
-    assert (answer.status, answer.out) == (2, "")
-    assert said in answer.err
+    assert said in shell(*arguments).expect(2, out="").err
 
 
 @pytest.mark.parametrize("verb", ["trim", "plan", "stage build", "verify", "explain verdict"])
@@ -93,11 +94,8 @@ def test_an_error_has_a_code(shell: Shell) -> None:
 
 
 def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def findings(_processes: object) -> Iterator[object]:
-        raise error
-
     # The verb stands in the module of its name.
-    monkeypatch.setattr(sys.modules["megtrim.cli.doctor"], "_findings", findings)
+    monkeypatch.setattr(sys.modules["megtrim.cli.doctor"], "_findings", Mock(side_effect=error))
 
 
 _STOPPED = "interrupted; what is finished is kept"
@@ -130,7 +128,7 @@ def test_a_bug_leaves_a_report(shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
     shell("doctor", "--json").expect(
         70, "ZeroDivisionError: by zero", "this is a bug in megtrim; please report megtrim-crash.md"
     )
-    report = (shell.folder / "megtrim-crash.md").read_text(encoding="utf-8")
+    report = shell.read("megtrim-crash.md")
     assert report.startswith("# megtrim crashed\n- version: ")
     assert "- arguments: `doctor --json`\n" in report
     assert "\n```\nTraceback (most recent call last):\n" in report
@@ -149,5 +147,183 @@ def test_a_bug_is_shown_also_where_no_report_can_be_left(
 def test_a_bug_is_shown_with_arguments_that_are_no_text(shell: Shell) -> None:
     assert entry._bug(["explain", "\udcff"]) == 70
 
-    report = (shell.folder / "megtrim-crash.md").read_text(encoding="utf-8")
-    assert "- arguments: `explain \\udcff`\n" in report
+    assert "- arguments: `explain \\udcff`\n" in shell.read("megtrim-crash.md")
+
+
+GROUP = LazyGroup(
+    "tool",
+    members={
+        "show": ("ci.schema:schema", "Print it."),
+        "inner": ("devices.group:devices", "Look around."),
+        "broken": ("nowhere:nothing", "Do nothing."),
+    },
+)
+
+
+def test_a_verb_is_imported_when_it_is_called() -> None:
+    context = click.Context(GROUP)
+
+    assert GROUP.list_commands(context) == ["show", "inner", "broken"]
+    found = GROUP.get_command(context, "show")
+    assert found is not None
+    assert found.name == "schema"
+    assert GROUP.get_command(context, "absent") is None
+    with pytest.raises(ModuleNotFoundError):
+        GROUP.get_command(context, "broken")
+
+
+HEAVY = ("jinja2", "numpy", "ruptures", "scipy.optimize", "scipy.sparse", "scipy.stats")
+
+
+def test_a_list_says_of_each_verb_what_its_help_begins_with() -> None:
+    """The list is written without importing a verb, so nothing else keeps them equal."""
+    groups = [command for _, command in walk(main) if isinstance(command, LazyGroup)]
+    for group in (main, *groups):
+        for (name, *inner), command in walk(group):
+            assert inner or group.members[name][1] == command.get_short_help_str(limit=1000), name
+
+
+_CHAIN = ("megtrim.stages", "megtrim.devices")
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "needed"),
+    [
+        *((words, (), []) for words in ("--version", "--help", "perf --help", "trim -h")),
+        *((words, (), []) for words in ("ci github --help", "ci evidence --help", "perf list")),
+        *((f"{verb} --help", (), []) for verb in ("perf run", "ci evidence run")),
+        ("ci evidence join --help", (), []),
+        ("perf history --help", (), ["numpy"]),
+        ("ci github names", (*_CHAIN, "megtrim.verdict.model", "megtrim.config.model", "yaml"), []),
+        ("ci github logs --help", (*_CHAIN, "megtrim.verdict.model", "requests"), []),
+        ("ci github wait --help", _CHAIN, []),
+        ("ci github publish --help", _CHAIN, []),
+        ("ci github image --help", _CHAIN, []),
+        ("ci sources fetch --help", (*_CHAIN, "megtrim.verdict.model"), []),
+    ],
+)
+def test_a_call_imports_what_it_uses(
+    processes: ProcessRunner, words: str, more: tuple[str, ...], needed: list[str]
+) -> None:
+    """A list imports no verb, a verb statistics and templates only to use them.
+
+    Each of these libraries takes a tenth of a second, or a whole one. Each job of a workflow has
+    some small steps: none waits for what a trim needs.
+    """
+    assert list_heavy(processes, words, *more) == needed
+
+
+def test_the_gate_imports_no_schema(processes: ProcessRunner, tmp_path: Path) -> None:
+    """Every job has a gate, and every one of its modules is a moment of each."""
+    (tmp_path / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
+    heavy = ("pydantic", "yaml", "requests", "filelock", "importlib.metadata")
+
+    assert list_heavy(processes, f"ci gate {tmp_path}", *heavy, "megtrim.verdict.model") == []
+
+
+def list_heavy(processes: ProcessRunner, words: str, *more: str) -> list[str]:
+    script = (
+        "import sys\n"
+        "from megtrim.cli import main\n"
+        f"status = main._status({words.split()!r})\n"
+        f"heavy = {[*HEAVY, *more]!r}\n"
+        "print(status, *(each for each in heavy if each in sys.modules))"
+    )
+    ended = processes.run(Command(argv=(sys.executable, "-c", script), timeout_s=60))
+    status, *found = ended.stdout.splitlines()[-1].split()
+    assert status == "0", ended.stderr
+    return found
+
+
+PRINTS = (
+    "from megtrim.cli.echo import show\nfor _ in range(9999): show('x' * 99)\nraise SystemExit(3)"
+)
+
+
+def test_a_result_is_made_printable(capsys: pytest.CaptureFixture[str]) -> None:
+    show("::error::\x1b[2J")
+    show_command("::error::a%0Ab")
+    complain("\u202e")
+
+    assert capsys.readouterr() == (
+        "\\u003a:error::\\u001b[2J\n::error::a%0Ab\n",
+        "megtrim: \\u202e\n",
+    )
+
+
+def test_a_reader_that_ends_does_not_change_the_exit_status() -> None:
+    script = f'{sys.executable} -c "$1" | head -n 1; exit ${{PIPESTATUS[0]}}'
+    outcome = ProcessRunner(os.environ).run(
+        Command(argv=("bash", "-c", script, "bash", PRINTS), timeout_s=60)
+    )
+
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (3, "x" * 99 + "\n", "")
+
+
+@pytest.mark.parametrize(
+    ("quiet", "said"), [(False, "one\nwarning: two\n"), (True, "warning: two\n")]
+)
+def test_it_speaks_on_stderr(capsys: pytest.CaptureFixture[str], quiet: bool, said: str) -> None:
+    console = open_console(quiet=quiet)
+    console.say("one")
+    console.warn("two")
+
+    assert capsys.readouterr() == ("", said)
+
+
+def test_its_heartbeat_ends_with_the_command() -> None:
+    before = threading.active_count()
+    with click.Context(click.Command("verb")):
+        open_console(quiet=False)
+        assert threading.active_count() == before + 1
+
+    assert threading.active_count() == before
+
+
+def test_a_hooks_repository_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git's own variables are dropped; how high it may look is a person's word."""
+    monkeypatch.setenv("GIT_DIR", "/hook/.git")
+    monkeypatch.setenv("GIT_INDEX_FILE", "/hook/.git/index")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", "/tmp")
+
+    env = open_processes().env
+
+    assert {name for name in env if name.startswith("GIT_")} == {"GIT_CEILING_DIRECTORIES"}
+
+
+@pytest.mark.parametrize(
+    ("value", "ceilings"),
+    [("", ()), ("/a", (Path("/a"),)), ("/a::/b/c/", (Path("/a"), Path("/b/c")))],
+)
+def test_ceilings(monkeypatch: pytest.MonkeyPatch, value: str, ceilings: tuple[Path, ...]) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", value)
+
+    assert read_git_ceilings() == ceilings
+
+
+def test_the_clock_can_be_set() -> None:
+    with clock_at("2027-01-31"):
+        assert (read_today(), read_now()) == (date(2027, 1, 31), datetime(2027, 1, 31, tzinfo=UTC))
+    with clock_at("2027-01-31T23:59:00"):
+        assert read_now() == datetime(2027, 1, 31, 23, 59, tzinfo=UTC)
+    with clock_at("2027-01-31T23:59:00-02:00"):
+        assert read_now() == datetime(2027, 2, 1, 1, 59, tzinfo=UTC)
+
+
+def test_a_clock_that_was_set_is_announced() -> None:
+    with clock_at("2027-01-31"):
+        assert describe_clock().startswith("MEGTRIM_NOW is set: ")
+    with clock_at(""):
+        before = date.today()
+        assert describe_clock() == ""
+        assert before <= read_today() <= date.today()
+
+
+@pytest.mark.parametrize("now", ["soon", "9999-12-31", "0001-01-01", "9999-12-31T23:59:59-14:00"])
+def test_a_clock_that_shows_no_time_is_refused(now: str) -> None:
+    with clock_at(now), pytest.raises(InputError) as caught:
+        read_today()
+
+    assert caught.value.message == (
+        f"MEGTRIM_NOW: found {now!r}, expected a day or a time, such as 2027-01-31"
+    )

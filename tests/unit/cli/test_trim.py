@@ -1,4 +1,4 @@
-"""What ``trim`` leaves for the steps after it, and how it ends."""
+"""What ``trim`` leaves for the steps after it, and the stages that it runs."""
 
 import json
 from collections.abc import Callable
@@ -6,22 +6,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from megtrim.chain.graph import REPORT, SIZE, VERDICT
-from megtrim.chain.session import Session
-from megtrim.chain.stage_result import StageResult
+from megtrim.chain.graph import REPORT, SIZE, VERDICT, Stage
+from megtrim.chain.session import Session, TaskResults
+from megtrim.chain.stage_result import StageResult, dump_result
 from megtrim.chain.store import Store
+from megtrim.cli.stage import (
+    RESULTS_VERSION,
+    clear_final,
+    list_kinds,
+    make_results_schema,
+    render_results,
+)
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from unit.cli.support import Answer, Shell
 from unit.trim.stages.results import SAMPLES, type_of
 from unit.trim.stages.support import open_session
 
-Chain = Callable[..., tuple[Session, list[int]]]
+Trim = Callable[..., Answer]
 FILES = {SIZE: ["sizes.json"], VERDICT: ["verdict.json"], REPORT: ["junit.xml", "index.html"]}
 
 
 @pytest.fixture
-def trim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
+def trim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Trim:
     def call(
         *arguments: str,
         error: MegtrimError | None = None,
@@ -61,12 +69,7 @@ def left(shell: Shell) -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in final.glob("*")}
 
 
-LEFT = {
-    "sizes.json": "size/artifacts sizes.json",
-    "verdict.json": "verdict/verdict verdict.json",
-    "junit.xml": "report/report junit.xml",
-    "index.html": "report/report index.html",
-}
+LEFT = {name: f"{task} {name}" for task, names in FILES.items() for name in names}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +84,7 @@ LEFT = {
     ],
 )
 def test_a_verdict_is_left_under_fixed_names(
-    trim: Callable[..., Answer],
+    trim: Trim,
     shell: Shell,
     arguments: tuple[str, ...],
     failed: dict[str, MegtrimError],
@@ -93,7 +96,7 @@ def test_a_verdict_is_left_under_fixed_names(
     assert left(shell) == expected
 
 
-def test_models_are_enough_for_a_first_trim(trim: Callable[..., Answer], shell: Shell) -> None:
+def test_models_are_enough_for_a_first_trim(trim: Trim, shell: Shell) -> None:
     """A configuration is written for them; the next time they are found in it.
 
     Another one is not added: the file is someone's work. It has one toolchain, and is not called
@@ -123,7 +126,7 @@ def test_models_are_enough_for_a_first_trim(trim: Callable[..., Answer], shell: 
     ("error", "status"), [(InputError("it is so", hint="do this"), 2), (ProductFailure("bad"), 1)]
 )
 def test_an_ending_before_the_verdict_is_shown(
-    trim: Callable[..., Answer], shell: Shell, error: MegtrimError, status: int
+    trim: Trim, shell: Shell, error: MegtrimError, status: int
 ) -> None:
     """The exit status stays what it is, and what an earlier run left is gone.
 
@@ -132,9 +135,7 @@ def test_an_ending_before_the_verdict_is_shown(
     trim()
     assert trim(error=error).status == status
     assert left(shell) == {}
-    answer = trim("--no-gate", error=error)
-
-    assert (answer.status, answer.err) == (status, f"megtrim: {error}\n")
+    trim("--no-gate", error=error).expect(status, err=f"megtrim: {error}\n")
     found = left(shell)
     assert sorted(found) == ["ending.json", "junit.xml"]
     assert json.loads(found["ending.json"]) == {
@@ -148,16 +149,14 @@ def test_an_ending_before_the_verdict_is_shown(
 
 
 @pytest.mark.parametrize("task", [VERDICT, REPORT])
-def test_a_report_that_cannot_be_made_is_an_ending(
-    trim: Callable[..., Answer], shell: Shell, task: str
-) -> None:
+def test_a_report_that_cannot_be_made_is_an_ending(trim: Trim, shell: Shell, task: str) -> None:
     failure = InfrastructureFailure("the disk is full", hint="free some space")
     trim("--no-gate", failed={task: failure}, codes=(0, 3)).expect(3)
     assert sorted(left(shell)) == ["ending.json", "junit.xml"]
     assert json.loads(left(shell)["ending.json"])["message"] == "the disk is full"
 
 
-def test_several_toolchains_end_with_one_table(trim: Callable[..., Answer], shell: Shell) -> None:
+def test_several_toolchains_end_with_one_table(trim: Trim, shell: Shell) -> None:
     shell.sample("tiny-vgg.sample")
     assert trim("tiny-vgg.sample", "--config", "team.yaml").status == 0
     file = shell.folder / "team.yaml"
@@ -169,3 +168,42 @@ def test_several_toolchains_end_with_one_table(trim: Callable[..., Answer], shel
     assert answer.err.count("megtrim: no compiler\n") == 2
     rows = [line.split() for line in answer.out.splitlines()[2:] if line]
     assert rows == [[name, *("-",) * 5, "none"] for name in ("phone", "desk")]
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_a_stage_names_its_command(shell: Shell, stage: Stage) -> None:
+    answer = shell(*stage.verb.split(), "--help").expect(0)
+    assert answer.out.startswith(f"Usage: megtrim {stage.verb.partition(' --')[0]} ")
+
+
+def test_an_old_report_is_removed_with_the_results_that_it_described(tmp_path: Path) -> None:
+    (tmp_path / "final").mkdir()
+    (tmp_path / "final" / "verdict.json").touch()
+    clear_final(Store(tmp_path))
+    clear_final(Store(tmp_path))
+
+    assert not (tmp_path / "final").exists()
+
+
+def find_errors(document: Any) -> list[str]:
+    validator = Draft202012Validator(make_results_schema())
+    return [each.message for each in validator.iter_errors(document)]
+
+
+STAGES = {kind: stage for stage in Stage for kind in list_kinds(stage)}
+
+
+@pytest.mark.parametrize("kind", STAGES, ids=lambda kind: kind.__name__)
+def test_each_kind_of_result_fits_the_schema(kind: type[StageResult]) -> None:
+    found = {"folder": "f", "result": dump_result(SAMPLES[kind])}
+    own, other = STAGES[kind], Stage.SIZE if STAGES[kind] is Stage.BUILD else Stage.BUILD
+    document = {"version": RESULTS_VERSION, "failed": {}, "done": {f"{own}/a": found}}
+
+    assert find_errors(document) == []
+    assert find_errors(document | {"done": {f"{other}/a": found}})
+
+
+def test_what_a_chain_prints_fits_the_schema() -> None:
+    failed = TaskResults(failed={VERDICT: ProductFailure("it does not compile")})
+
+    assert find_errors(json.loads(render_results(failed))) == []

@@ -1,3 +1,5 @@
+"""A history in a folder, and on a branch."""
+
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
@@ -5,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.history.branch import DataBranch, is_branch_name
 from megtrim.history.entries import parse_time
 from megtrim.history.folder import append_to_folder, read_folder
 from megtrim.perf.nights.history import RUN_FILES
 from megtrim.size.history import SIZE_FILES
 from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import ProcessRunner
 from support.history_entries import make_run, make_sizes
 
 RUNS = tuple(make_run(night) for night in range(40))
@@ -88,3 +92,25 @@ def test_too_many_files_ask_for_a_first_day() -> None:
     with pytest.raises(InputError, match="found 2 commits in a history, expected at most 1") as e:
         few.select([make_sizes(1, 1).path, make_sizes(2, 1).path])
     assert "--since" in e.value.hint
+
+
+@pytest.mark.parametrize("name", ["perf-history", "data/perf", "v1.2_x"])
+def test_plain_names_are_taken(name: str) -> None:
+    assert is_branch_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "remote", "message"),
+    [
+        *((name, "origin", "branch") for name in ("", "-f", "--upload-pack=x", "a..b", "a b")),
+        *(
+            (name, "origin", "branch")
+            for name in ("a:b", "+a", "a/", "/a", "a.lock", "a\n", "HEAD")
+        ),
+        *(("perf-history", remote, "remote") for remote in ("", "--upload-pack=x", "a\nb")),
+    ],
+)
+def test_odd_names_are_refused(name: str, remote: str, message: str) -> None:
+    """An option in a remote's place would run a program."""
+    with pytest.raises(InputError, match=message):
+        DataBranch(ProcessRunner({}), Path(), name, remote=remote)

@@ -18,7 +18,7 @@ from megtrim.perf.report.regression_issue import LABEL, render_issue
 from megtrim.util.process import ProcessRunner
 from megtrim.util.strict_json import dump
 from support.history_entries import make_run
-from unit.cli.ci.github.test_regressions import SLOW, Team
+from unit.cli.ci.github.job import SLOW, Team
 from unit.evidence.support import (
     BINDING,
     CONTEST,

@@ -25,7 +25,7 @@ from megtrim.util.console import Console
 from megtrim.util.strict_json import dump
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from support.history_entries import make_run
-from unit.cli.ci.github.test_regressions import FAST, SLOW, open_team
+from unit.cli.ci.github.job import FAST, SLOW, open_team
 from unit.cli.support import Shell
 from unit.evidence.support import (
     BUNDLE,

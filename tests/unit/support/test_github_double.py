@@ -51,19 +51,6 @@ def test_who_asks_for_what(github: GithubDouble, path: str, token: str, status: 
     assert ask(github, "GET", path, token=token).status_code == status
 
 
-def test_permissions_are_held(github: GithubDouble) -> None:
-    path = f"{ROOT}/issues/1/comments"
-    github.permissions["pull_requests"] = "read"
-    assert ask(github, "GET", path).status_code == 200
-    refused = ask(github, "POST", path, body="hello")
-    assert (refused.status_code, refused.json()["message"]) == (
-        403,
-        "Resource not accessible by integration",
-    )
-    del github.permissions["pull_requests"]
-    assert ask(github, "GET", path).status_code == 403
-
-
 def test_faults_come_in_order_and_end(github: GithubDouble) -> None:
     path = f"{ROOT}/issues/1/comments"
     github.fail("POST", "/comments$", status=429, headers={"Retry-After": "7"}, times=2)
@@ -82,8 +69,13 @@ def test_faults_come_in_order_and_end(github: GithubDouble) -> None:
 
 
 def test_an_answer_can_be_late(github: GithubDouble) -> None:
+    def ask_patiently() -> None:
+        with pytest.raises(requests.RequestException):
+            ask(github, "GET", f"{ROOT}/pulls").raise_for_status()
+            raise requests.ConnectionError  # or it was answered just before the end
+
     github.fail("GET", "/pulls$", status=200, delay_s=30)
-    late = threading.Thread(target=_patiently, args=(github,))
+    late = threading.Thread(target=ask_patiently)
     late.start()
     started = time.monotonic()
     while github._faults[0].times:
@@ -95,12 +87,6 @@ def test_an_answer_can_be_late(github: GithubDouble) -> None:
     assert not late.is_alive()
     assert time.monotonic() - started < 5
     github.start()
-
-
-def _patiently(github: GithubDouble) -> None:
-    with pytest.raises(requests.RequestException):
-        ask(github, "GET", f"{ROOT}/pulls").raise_for_status()
-        raise requests.ConnectionError  # or it was answered just before the end
 
 
 @pytest.fixture
@@ -132,16 +118,6 @@ def test_a_branch_has_one_open_pull_request_to_a_base(repository: Repository) ->
     repository.pulls[number]["state"] = "closed"
 
     assert repository.pull("feature") == 2
-
-
-def test_merge_bases_are_found(repository: Repository) -> None:
-    base = repository.commits[repository.heads["main"]].parents[0]
-    repository.commit({"c": "1"}, parents=[], branch="alone")
-
-    assert repository.merge_base("main", "feature") == base
-    assert repository.merge_base(base, repository.heads["main"]) == base
-    with pytest.raises(Refused, match="No common ancestor between main and alone"):
-        repository.merge_base("main", "alone")
 
 
 def test_only_a_workflow_with_these_inputs_is_started(github: GithubDouble) -> None:

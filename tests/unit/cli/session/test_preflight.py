@@ -65,8 +65,7 @@ def test_options_and_flags_are_those_of_the_tree(
     What distinguishes the variants is megtrim's, although the tree has it.
     """
     engine = MegEngine(write(tmp_path / "engine", tree), processes)
-    text = OPTIONS.format(option=option, args=args)
-    write(tmp_path, {"megtrim.yaml": text, "m.mge": "model"})
+    write(tmp_path, {"megtrim.yaml": OPTIONS.format(option=option, args=args), "m.mge": "model"})
     loaded = load_config(tmp_path / "megtrim.yaml")
     if not expected:
         expect_known_options(loaded, engine)
@@ -164,12 +163,9 @@ def test_empty_and_cut_models_are_refused_together(tmp_path: Path) -> None:
     assert caught.value.hint == "fetch or dump the model again"
 
 
-def test_models_of_formats_of_their_own_pass(tmp_path: Path) -> None:
-    expect_usable_files(keeping(tmp_path, "x", models=(b"packed", b"M")))
-
-
-def test_files_that_are_named_may_be_links_to_shared_ones(tmp_path: Path) -> None:
+def test_files_may_be_links_to_shared_ones_and_of_formats_of_their_own(tmp_path: Path) -> None:
     loaded = keeping(tmp_path, "x", models=(b"packed", b"M"))
+    expect_usable_files(loaded)
     (tmp_path / "n.mge").rename(tmp_path / "shared.mge")
     (tmp_path / "n.mge").symlink_to("shared.mge")
 
@@ -281,8 +277,7 @@ def test_an_input_that_does_not_fit_is_refused(
 
 def test_a_file_that_is_cut_off_is_refused(newest: MegEngine, tmp_path: Path) -> None:
     loaded = configured(tmp_path, GIVEN)
-    data = (tmp_path / "good.npy").read_bytes()
-    (tmp_path / "good.npy").write_bytes(data[:-1])
+    (tmp_path / "good.npy").write_bytes((tmp_path / "good.npy").read_bytes()[:-1])
 
     assert "good.npy: not an intact .npy file: its shape does not fit" in reason(loaded, newest)
 
@@ -307,10 +302,9 @@ def test_mistakes_are_shown_in_the_files_that_they_are_in(
 ) -> None:
     configured(tmp_path, GIVEN)
     starts = (tmp_path / "megtrim.yaml").read_text("utf-8").partition("models:")[0]
-    model = "name: r\nfile: resnet18-s.mge\nscenarios: models/r/*.yaml\n"
     texts = {
         "megtrim.yaml": f"{starts}models: models/*.yaml\n",
-        "models/r.yaml": model,
+        "models/r.yaml": "name: r\nfile: resnet18-s.mge\nscenarios: models/r/*.yaml\n",
         "models/r/bare.yaml": "name: bare\n",
         "models/r/wrong.yaml": "name: wrong\ninputs:\n  x: good.npy\n",
     }

@@ -3,7 +3,6 @@
 import io
 import os
 import shlex
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
 from support.history_entries import make_sizes
 from unit.build.engines.support import TOOLCHAIN, git, repository
-from unit.cli.support import SAMPLE_MODEL, Shell
+from unit.cli.support import Shell
 from unit.trim.stages.results import sample
 
 CONFIG = """\
@@ -55,9 +54,7 @@ models:
 
 @pytest.fixture
 def project(shell: Shell) -> Shell:
-    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
-    (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
-    return shell
+    return shell.configure(CONFIG)
 
 
 @pytest.mark.parametrize("kind", ["megengine", "sample"])
@@ -67,8 +64,7 @@ def test_an_engine_that_is_not_checked_out_comes_with_the_command(
     engine = repository(processes, project.folder / "engine", {"src/a.cpp": ""})
     path = "third party/engine"
     text = CONFIG.replace("sample", f"{kind}, source: {path}")
-    files = {"megtrim.yaml": text, "m.mge": "model\n"}
-    app = repository(processes, project.folder / "app", files)
+    app = repository(processes, project.folder / "app", {"megtrim.yaml": text, "m.mge": "model\n"})
     git(processes, app, "submodule", "--quiet", "add", str(engine), path)
     git(processes, app, "commit", "-q", "-m", "engine")
     git(processes, app, "worktree", "add", "-q", "../tree")
@@ -83,11 +79,6 @@ def test_an_engine_that_is_not_checked_out_comes_with_the_command(
         assert (folder / path / "src/a.cpp").exists()
         again = project("plan", "--config", str(folder / "megtrim.yaml"))
         assert "not checked out" not in again.err
-
-
-def trimmed_so(project: Shell, trim: str) -> None:
-    text = CONFIG.partition("  - name: tuned")[0] + f"trim: {{{trim}}}\n"
-    (project.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
 
 
 SEARCHES = (
@@ -140,7 +131,8 @@ def test_what_has_no_answer_is_refused(
     project: Shell, trim: str | None, words: str, message: str
 ) -> None:
     if trim is not None:
-        trimmed_so(project, trim)
+        text = CONFIG.partition("  - name: tuned")[0]
+        project.write("megtrim.yaml", f"{text}trim: {{{trim}}}\n")
     project(*words.split()).expect(2, message)
     assert not (project.folder / "bundle").exists()
 
@@ -153,17 +145,14 @@ def test_a_recorded_search_can_be_committed(project: Shell) -> None:
 
 
 def test_what_devices_on_runners_do_not_take_is_refused_first(shell: Shell) -> None:
-    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
-    (shell.folder / "megtrim.yaml").write_text(TOO_LONG, encoding="utf-8")
-
-    shell("plan").expect(2, "found 172800.0, expected up to a day of seconds")
+    shell.configure(TOO_LONG)("plan").expect(2, "found 172800.0, expected up to a day of seconds")
 
 
 @pytest.mark.parametrize("verb", ["trim", "stage build", "probe m", "ci evidence pack --to x"])
 def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
     project: Shell, verb: str
 ) -> None:
-    (project.folder / "file").write_text("x", encoding="utf-8")
+    project.write("file", "x")
     before = sorted(project.folder.iterdir())
 
     answer = project(*verb.split(), "--out", "file/below").expect(2)
@@ -206,11 +195,10 @@ def test_whatever_takes_an_image_can_do_without(shell: Shell, verb: str) -> None
 def test_a_quick_look_trims_functions_whatever_is_configured(
     shell: Shell, trim: str, quick: bool
 ) -> None:
-    config = shell.folder / "megtrim.yaml"
-    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
-    text = TOO_LONG.replace("2 days", "2 min")
-    config.write_text(f"{text}trim: {trim}\n", encoding="utf-8")
-    options = Options(config=config, out=shell.folder / "out", quiet=True, quick=quick)
+    shell.configure(f"{TOO_LONG.replace('2 days', '2 min')}trim: {trim}\n")
+    options = Options(
+        config=shell.folder / "megtrim.yaml", out=shell.folder / "out", quiet=True, quick=quick
+    )
 
     made = setup.open_session(options)
 
@@ -242,8 +230,7 @@ def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
     library = project.folder / "system" / "lib" / "libc.so.6"
     library.parent.mkdir(parents=True)
     library.write_bytes(b"GLIBC_2.31")
-    text = PACKED.replace("RELR", packing)
-    (project.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+    project.write("megtrim.yaml", PACKED.replace("RELR", packing))
 
     answer = project("plan").expect(status)
     reported = (
@@ -290,27 +277,23 @@ class Reader:
 
     def read(self, config: str = "megtrim.yaml", *, quick: bool = False) -> list[tuple[str, int]]:
         origin = Origin(config=config or "megtrim.yaml", commit="1" * 40 if config else "")
-        asked = Options(history=self.folder, quick=quick)
-        found = read_trends(asked, origin, Console(self.said))
+        found = read_trends(Options(history=self.folder, quick=quick), origin, Console(self.said))
         return [(trend.variant, each.size_bytes) for trend in found for each in trend.points]
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
+def reader(tmp_path: Path) -> Reader:
     found = Reader(tmp_path)
     found.append(make_sizes(1, 100), make_sizes(2, 110))
-    yield found
+    return found
 
 
-def test_what_ships_and_what_it_is_trimmed_from(reader: Reader) -> None:
-    assert reader.read() == [("plain", 900), ("plain", 990), ("reduced", 100), ("reduced", 110)]
-    assert reader.said.getvalue() == ""
-
-
-def test_other_configurations_and_quick_trims_are_not_mixed_in(reader: Reader) -> None:
+def test_what_ships_and_what_it_is_trimmed_from_by_configuration_and_way(reader: Reader) -> None:
+    ours = [("plain", 900), ("plain", 990), ("reduced", 100), ("reduced", 110)]
+    assert (reader.read(), reader.said.getvalue()) == (ours, "")
     reader.append(make_sizes(3, 500, config="android/megtrim.yaml"), make_sizes(3, 7, quick=True))
 
-    assert len(reader.read()) == 4
+    assert reader.read() == ours
     assert reader.read("android/megtrim.yaml") == [("plain", 4500), ("reduced", 500)]
     assert reader.read(quick=True) == [("plain", 63), ("reduced", 7)]
     assert reader.read("ios/megtrim.yaml") == []

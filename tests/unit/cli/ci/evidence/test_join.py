@@ -35,11 +35,17 @@ class Final:
         self.shell = shell
         self.results = shell.folder / "results"
         self.results.mkdir()
+        self.evidence = shell.folder / "evidence" / "a"
 
     def bundle(self, **changes: Any) -> None:
         folder = self.shell.folder / "bundle"
         folder.mkdir()
         (folder / "bundle.json").write_text(dump(bundle(**changes)), encoding="utf-8")
+
+    def build(self, text: str = to_json(passing()), **changes: Any) -> None:
+        """Leave what a build does: a verdict and a bundle."""
+        self.verdict(text)
+        self.bundle(**changes)
 
     def verdict(self, text: str) -> None:
         (self.results / "verdict.json").write_text(text, encoding="utf-8")
@@ -68,10 +74,9 @@ def final_(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Final:
 
 
 def test_a_report_has_all_its_forms(final_: Final) -> None:
-    final_.verdict(to_json(passing()))
-    final_.bundle()
+    final_.build()
     (final_.results / "sizes.json").write_text("sizes", encoding="utf-8")
-    write_evidence(final_.shell.folder / "evidence" / "a", written(evidence()))
+    write_evidence(final_.evidence, written(evidence()))
     answer = final_("--evidence", "evidence", "--run-url", "https://ci.example/1").expect(0)
 
     assert answer.out.startswith("unverified: load_and_run: ")
@@ -88,21 +93,22 @@ def test_a_report_has_all_its_forms(final_: Final) -> None:
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
 
 
+@pytest.mark.parametrize("left", [True, False])
 def test_every_page_has_the_name_of_the_project(
-    final_: Final, monkeypatch: pytest.MonkeyPatch
+    final_: Final, monkeypatch: pytest.MonkeyPatch, left: bool
 ) -> None:
     monkeypatch.setenv("GITHUB_REPOSITORY", "acme/vision-app")
-    final_.verdict(to_json(replace(passing(), origin=Origin(project="project"))))
-    final_.bundle()
+    if left:
+        final_.build(to_json(replace(passing(), origin=Origin(project="project"))))
     assert final_().status == 0
 
-    for name in ("comment.md", "index.html", "verdict.json"):
+    assert left or 'value="vision-app"' in final_.read("junit.xml")
+    for name in ("comment.md", *(("index.html", "verdict.json") if left else ())):
         assert "vision-app" in final_.read(name), name
 
 
 def test_a_bundle_that_was_changed_is_refused(final_: Final) -> None:
-    final_.verdict(to_json(passing()))
-    final_.bundle()
+    final_.build()
     path = final_.shell.folder / "bundle" / "bundle.json"
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert final_("--sha256", digest).status == 0
@@ -114,8 +120,7 @@ def test_a_bundle_that_was_changed_is_refused(final_: Final) -> None:
 
 
 def test_silence_has_its_reason(final_: Final) -> None:
-    final_.verdict(to_json(passing()))
-    final_.bundle()
+    final_.build()
 
     assert final_("--pending", "fork", "--evidence", "gone").status == 0
     assert "a pull request from a fork" in final_.checks()[f"device:{SCENARIO}"]
@@ -131,8 +136,7 @@ def test_silence_has_its_reason(final_: Final) -> None:
 def test_a_fork_alone_learns_where_it_was_built(
     final_: Final, pending: str, runner: str, count: int
 ) -> None:
-    final_.verdict(to_json(passing()))
-    final_.bundle()
+    final_.build()
 
     assert final_("--pending", pending, "--build-runner", runner).status == 0
     warnings = parse_verdict(final_.read("verdict.json"), source="x").warnings
@@ -147,8 +151,7 @@ def test_a_label_that_is_none_ends_the_report(final_: Final) -> None:
 
 
 def test_earlier_proofs_are_used_and_handed_on(final_: Final) -> None:
-    final_.verdict(to_json(passing()))
-    final_.bundle(scenarios=(), proven=(proven(),))
+    final_.build(scenarios=(), proven=(proven(),))
     before = dump(EvidenceSet(entries=(evidence(day="2027-01-28"),)))
     (final_.shell.folder / "proofs.json").write_text(before, encoding="utf-8")
 
@@ -161,8 +164,7 @@ def test_earlier_proofs_are_used_and_handed_on(final_: Final) -> None:
 
 
 def test_proofs_that_no_one_kept_are_none(final_: Final) -> None:
-    final_.verdict(to_json(passing()))
-    final_.bundle()
+    final_.build()
     answer = final_("--proofs", "proofs.json")
     (final_.shell.folder / "proofs.json").write_text("{", encoding="utf-8")
 
@@ -171,9 +173,8 @@ def test_proofs_that_no_one_kept_are_none(final_: Final) -> None:
 
 
 def test_evidence_that_cannot_be_used_is_a_warning(final_: Final) -> None:
-    final_.verdict(to_json(passing()))
-    final_.bundle()
-    write_evidence(final_.shell.folder / "evidence" / "a", "\x1b[31m{")
+    final_.build()
+    write_evidence(final_.evidence, "\x1b[31m{")
     assert final_("--evidence", "evidence").status == 0
 
     verdict = parse_verdict(final_.read("verdict.json"), source="x")
@@ -181,18 +182,16 @@ def test_evidence_that_cannot_be_used_is_a_warning(final_: Final) -> None:
         "evidence that cannot be used: evidence/a/evidence.json:1: found no JSON here"
     )
     assert verdict.verdict == "unverified"
-    write_evidence(final_.shell.folder / "evidence" / "b", written(evidence()))
+    write_evidence(final_.evidence.with_name("b"), written(evidence()))
     final_("--evidence", "evidence")
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
 
 
 def test_evidence_that_contradicts_itself_ends_the_report(final_: Final) -> None:
     """It may hold a trap, so the gate is red, and says why; what cannot be read at all may not."""
-    final_.verdict(to_json(passing()))
-    final_.bundle()
+    final_.build()
     path = ("entries", 0, "results", 0, "outputs", 0, "equal")
-    text = changed(written(evidence()), put(*path, value=False))
-    write_evidence(final_.shell.folder / "evidence" / "a", text)
+    write_evidence(final_.evidence, changed(written(evidence()), put(*path, value=False)))
     answer = final_("--evidence", "evidence").expect(2)
 
     said = f"{SCENARIO}: its status is pass, and output run0-var178 differs"
@@ -234,38 +233,25 @@ def test_a_failed_build_fails_without_a_bundle(final_: Final) -> None:
 
 
 def test_a_build_that_ended_early_is_shown(final_: Final) -> None:
-    final_.verdict(to_json(passing()))
-    final_.bundle()
+    final_.build()
     final_()
     (final_.results / "verdict.json").unlink()
     ending = dump(EarlyExit(exit=2, message="megtrim.yaml:3: @all no", hint="fix"))
     (final_.results / "ending.json").write_text(ending, encoding="utf-8")
-    answer = final_("--run-url", "https://ci.example/1")
-
-    assert (answer.status, answer.out) == (0, "no verdict: megtrim.yaml:3: @all no\n")
+    final_("--run-url", "https://ci.example/1").expect(
+        0, out="no verdict: megtrim.yaml:3: @all no\n"
+    )
     assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
     assert final_.read("ending.json") == ending
     assert final_.read("comment.md") == final_.read("report.md")
     assert "megtrim.yaml:3: @all no" in final_.read("comment.md")
     assert "[This run](https://ci.example/1)" in final_.read("comment.md")
     assert 'message="megtrim.yaml:3: @all no"' in final_.read("junit.xml")
-    gate = final_.shell("ci", "gate", "report")
-    assert (gate.status, gate.out) == (2, "  megtrim.yaml:3: @all no\n    fix\n")
-
-
-def test_a_run_without_a_verdict_says_what_it_is_of(
-    final_: Final, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GITHUB_REPOSITORY", "acme/vision-app")
-    assert final_().status == 0
-
-    assert 'value="vision-app"' in final_.read("junit.xml")
-    assert "`vision-app`" in final_.read("comment.md")
+    final_.shell("ci", "gate", "report").expect(2, out="  megtrim.yaml:3: @all no\n    fix\n")
 
 
 def test_the_verdict_may_be_named_by_its_folder(final_: Final) -> None:
-    final_.verdict(to_json(passing()))
-    final_.bundle()
+    final_.build()
     final_.shell("ci", "evidence", "join", "--verdict", "results", "--to", "report").expect(0)
 
     assert "verdict.json" in final_.left()
@@ -274,14 +260,12 @@ def test_the_verdict_may_be_named_by_its_folder(final_: Final) -> None:
 @pytest.mark.parametrize("left", ["verdict", "proofs", "evidence"])
 def test_a_report_does_not_go_where_its_sources_lie(final_: Final, left: str) -> None:
     """The folder is cleared first: they would be lost, and the report would know nothing."""
-    final_.verdict(to_json(passing()))
-    final_.bundle()
+    final_.build()
     (final_.shell.folder / "report").mkdir()
     file = final_.shell.folder / "report" / {"verdict": "verdict.json"}.get(left, "evidence.json")
     file.write_text(to_json(passing()), encoding="utf-8")
     given = {"proofs": "report/evidence.json", "evidence": "report", "verdict": "report"}[left]
-    more = ("--to", "./report", f"--{left}", given)
-    answer = final_(*more).expect(2)
+    answer = final_("--to", "./report", f"--{left}", given).expect(2)
 
     assert answer.err.startswith("megtrim: --to report: found what the report is to be made from")
     assert file.read_text("utf-8") == to_json(passing())
@@ -310,9 +294,8 @@ def of(config: str) -> str:
 
 
 def test_what_belongs_together_is_joined(final_: Final) -> None:
-    final_.verdict(of(ANDROID))
-    final_.bundle(config=ANDROID)
-    write_evidence(final_.shell.folder / "evidence" / "a", written(evidence(config=ANDROID)))
+    final_.build(of(ANDROID), config=ANDROID)
+    write_evidence(final_.evidence, written(evidence(config=ANDROID)))
 
     assert final_("--config", f"./{ANDROID}", "--evidence", "evidence").status == 0
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
@@ -337,10 +320,9 @@ def test_what_another_configuration_left_is_refused(
     final_: Final, swapped: dict[str, str], said: str
 ) -> None:
     configs = {**dict.fromkeys(("results", "bundle", "evidence", "proofs"), ANDROID), **swapped}
-    final_.verdict(of(configs["results"]))
-    final_.bundle(config=configs["bundle"])
+    final_.build(of(configs["results"]), config=configs["bundle"])
     folder = final_.shell.folder
-    write_evidence(folder / "evidence" / "a", written(evidence(config=configs["evidence"])))
+    write_evidence(final_.evidence, written(evidence(config=configs["evidence"])))
     (folder / "proofs.json").write_text(written(evidence(config=configs["proofs"])), "utf-8")
     final_("--config", ANDROID, "--evidence", "evidence", "--proofs", "proofs.json").expect(
         2, said, f"expected one of {ANDROID}"
@@ -371,7 +353,7 @@ def test_times_of_another_configuration_are_refused(final_: Final) -> None:
     asked = dump(time_bundle(config=ANDROID))
     (final_.shell.folder / "bundle" / "bundle.json").write_text(asked, encoding="utf-8")
     text = written(evidence(config=LINUX, purpose=JobPurpose.TIME, results=()))
-    write_evidence(final_.shell.folder / "evidence" / "a", text)
+    write_evidence(final_.evidence, text)
     final_("--config", ANDROID, "--evidence", "evidence").expect(
         2, "evidence/a: the evidence by pixel-6 is of the configuration linux/"
     )

@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.verdict.join import join
+from megtrim.verdict.model import to_json
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.cli.support import Answer, Shell
+from unit.verdict.examples import facts
+from unit.verdict.performance_examples import NO_CHANGE, performance, row, since
 
 
 @dataclass(slots=True)
@@ -78,3 +83,48 @@ def open_night(folder: Path, env: pytest.MonkeyPatch) -> Iterator[tuple[GithubDo
         set_variables(env, github, folder, EVENT_NAME="schedule", SHA=head, REF="refs/heads/main")
         yield github, repository
         github.check()
+
+
+SLOW = row(status=PerformanceStatus.REGRESSED, ratios=(since(1.3),))
+FAST = row(ratios=(NO_CHANGE,))
+GOOD = f"{0:040x}"
+
+
+@dataclass(slots=True)
+class Team:
+    shell: Shell
+    github: GithubDouble
+    repository: Repository
+    env: pytest.MonkeyPatch
+
+    def __call__(self, *rows: object, run: int = 77, options: tuple[str, ...] = ()) -> Answer:
+        self.write(*rows, run=run)
+        return self.publish(*options)
+
+    def write(self, *rows: object, run: int) -> None:
+        self.env.setenv("GITHUB_RUN_ID", str(run))
+        found = performance(rows=rows, trimming=(), history=())
+        report = self.shell.folder / "report"
+        report.mkdir(exist_ok=True)
+        text = to_json(join(facts(performance=found)))
+        (report / "verdict.json").write_text(text, encoding="utf-8")
+
+    def publish(self, *options: str) -> Answer:
+        return self.shell(
+            *("ci", "github", "regression-issues", "report", "--base", GOOD), *options
+        )
+
+    def states(self) -> list[str]:
+        return [each["state"] for each in self.repository.issues.values()]
+
+    def base(self) -> str:
+        output = self.shell.folder / "outputs"
+        output.unlink(missing_ok=True)
+        self.shell("ci", "github", "base", "--history", "history").expect(0)
+        return output.read_text(encoding="utf-8").splitlines()[1]
+
+
+@contextmanager
+def open_team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    with open_night(shell.folder, monkeypatch) as (github, repository):
+        yield Team(shell, github, repository, monkeypatch)

@@ -1,18 +1,29 @@
+"""What earlier runs stored: their artifacts, and the baseline of a size check."""
+
 import json
-from typing import Any
+import os
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from megtrim.chain.store import code_digest
 from megtrim.cli.ci.github import baseline as github_baseline
+from megtrim.cli.ci.github.artifacts import LARGEST_BYTES, MOST_LOGS
+from megtrim.cli.ci.github.client import open_api, read_runs, read_verdict
 from megtrim.evidence.evidence import EvidenceSet, load_proofs
+from megtrim.github.api import Forbidden
+from megtrim.github.event import read_event
+from megtrim.history.folder import append_to_folder
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
-from megtrim.util.errors import InfrastructureFailure, Interrupted, ProductFailure
+from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted, ProductFailure
 from megtrim.util.strict_json import dump
+from support.history_entries import make_run
 from unit.cli.ci.github.job import Job
-from unit.cli.support import Answer
+from unit.cli.support import Answer, Shell
 
 SIZES = {("load_and_run", "plain"): 1000, ("load_and_run", "reduced"): 100}
 REBUILT = {("load_and_run", "plain"): 1500, ("load_and_run", "reduced"): 150}
@@ -35,8 +46,7 @@ def find(job: Job) -> Answer:
 def store(job: Job, *, sha: str = "") -> None:
     sizes = dump_sizes(Baseline(sizes=SIZES, parts=parts(100), made_from=MADE_FROM))
     files = {"sizes.json": sizes, "evidence.json": dump(EMPTY)}
-    run = job.repository.run(sha or job.base)
-    job.repository.artifact(run, files)
+    job.repository.artifact(job.repository.run(sha or job.base), files)
 
 
 def source(job: Job) -> str:
@@ -91,25 +101,28 @@ def test_outside_of_a_job_find_says_what_is_missing(job: Job) -> None:
     find(job).expect(2, "env GITHUB_TOKEN")
 
 
+def measure(job: Job, ends: Baseline | BaseException = MEASURED) -> Mock:
+    """Let a rebuild end so; the mock knows its options."""
+    raised = isinstance(ends, BaseException)
+    mock = Mock(side_effect=ends) if raised else Mock(return_value=ends)
+    job.env.setattr(github_baseline, "_measure_variants", mock)
+    return mock
+
+
 @pytest.mark.parametrize(
     ("way", "quick"), [(("--quick",), True), (("--committed",), False), ((), False)]
 )
 def test_a_baseline_is_rebuilt_in_the_way_that_was_looked_for(
     job: Job, way: tuple[str, ...], quick: bool
 ) -> None:
-    asked: list[Any] = []
-
-    def built(options: Any) -> Any:
-        asked.append((options.quick, options.committed))
-        return MEASURED
-
-    job.env.setattr(github_baseline, "_measure_variants", built)
+    asked = measure(job)
     job("baseline", "find", "--out", "out", *way)
     left = load_sizes(job.baseline() / "sizes.json", shown="")
     rebuild(job)
     rebuilt = load_sizes(job.baseline() / "sizes.json", shown="")
 
-    assert asked == [(quick, not quick)]
+    (((options,), _),) = asked.call_args_list
+    assert (options.quick, options.committed) == (quick, not quick)
     assert (left.quick, rebuilt.quick, rebuilt.sizes) == (quick, quick, REBUILT)
 
 
@@ -121,17 +134,11 @@ def test_a_rebuilt_baseline_says_so(job: Job) -> None:
     store(job, sha=job.repository.commit({"b": "1"}, parents=[job.base], branch="main"))
     find(job)
     assert job.outputs() == {"how": "last-known", "rebuild": job.base}
-    asked: list[Any] = []
-
-    def built(options: Any) -> Any:
-        asked.append((str(options.config), str(options.out)))
-        return MEASURED
-
-    job.env.setattr(github_baseline, "_measure_variants", built)
-
+    asked = measure(job)
     assert rebuild(job).status == 0
 
-    assert asked == [("base/megtrim.yaml", "out")]
+    (((options,), _),) = asked.call_args_list
+    assert (str(options.config), str(options.out)) == ("base/megtrim.yaml", "out")
     assert job.outputs() == {"how": "rebuilt"}
     assert source(job) == f"main at {job.base[:12]}, the merge base, rebuilt"
     left = load_sizes(job.baseline() / "sizes.json", shown="")
@@ -142,15 +149,11 @@ def test_a_rebuilt_baseline_says_so(job: Job) -> None:
     "failure", [ProductFailure("it does not compile"), InfrastructureFailure("it does not compile")]
 )
 def test_where_the_rebuild_fails_the_last_known_stays(job: Job, failure: Exception) -> None:
-    other = job.repository.commit({"b": "1"}, parents=[job.base], branch="main")
-    store(job, sha=other)
+    store(job, sha=job.repository.commit({"b": "1"}, parents=[job.base], branch="main"))
     find(job)
     known = source(job)
 
-    def fails(_options: Any) -> Any:
-        raise failure
-
-    job.env.setattr(github_baseline, "_measure_variants", fails)
+    measure(job, failure)
     answer = rebuild(job).expect(0)
 
     assert job.outputs() == {"how": "last-known"}
@@ -176,14 +179,7 @@ def test_a_merge_base_without_a_configuration_cannot_be_rebuilt(job: Job) -> Non
 
 def test_ctrl_c_ends_a_rebuild(job: Job) -> None:
     find(job)
-
-    answer_to_signal = "interrupted"
-
-    def interrupted(_options: Any) -> Any:
-        raise Interrupted(answer_to_signal)
-
-    job.env.setattr(github_baseline, "_measure_variants", interrupted)
-
+    measure(job, Interrupted("interrupted"))
     assert rebuild(job).status == 130
 
 
@@ -196,3 +192,142 @@ def test_rebuild_needs_what_find_left(job: Job, text: str | None) -> None:
         wanted.write_text(text)
 
     rebuild(job).expect(2, "run `megtrim ci github baseline find` first")
+
+
+@pytest.mark.parametrize(
+    ("config", "suffix", "infix", "said"),
+    [
+        ("megtrim.yaml", "", "-", "the default one"),
+        ("android/megtrim.yaml", ".android", ".android.", "android"),
+        ("megtrim.yaml#arm64", "._arm64", "._arm64.", "_arm64"),
+    ],
+)
+def test_names_follow_the_path(job: Job, config: str, suffix: str, infix: str, said: str) -> None:
+    job("names", "--config", config).expect(0, out=f"configuration {config}: {said}\n")
+    names = {"file": config.partition("#")[0], "suffix": suffix, "infix": infix, "release": ""}
+    assert job.outputs() == {**names, "megtrim": code_digest()}
+
+
+@pytest.mark.parametrize(
+    ("config", "tag", "name"),
+    [
+        ("megtrim.yaml", "v1.2.3", "phone-v1.2.3.tar.gz"),
+        ("android/megtrim.yaml", "android/v1 β", "phone.android-android-v1-.tar.gz"),
+    ],
+)
+def test_a_release_is_named_after_its_tag(
+    job: Job, monkeypatch: pytest.MonkeyPatch, config: str, tag: str, name: str
+) -> None:
+    monkeypatch.setenv("GITHUB_REF", f"refs/tags/{tag}")
+    job("names", "--config", config)
+
+    assert job.outputs()["release"] == name
+
+
+@pytest.mark.parametrize("config", ["/srv/megtrim.yaml", "../megtrim.yaml"])
+def test_a_path_outside_is_refused(job: Job, config: str) -> None:
+    job("names", "--config", config).expect(
+        2, f"--config: found {config}, expected a path from the top"
+    )
+
+
+def log(shell: Shell, folder: str, text: str) -> Path:
+    path = shell.folder / "out" / folder / "build.log"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def kept(shell: Shell) -> dict[str, str]:
+    shell("ci", "github", "logs", "--out", "out", "--to", "logs").expect(0, err="")
+    return {path.name: path.read_text("utf-8") for path in sorted(Path("logs").glob("*"))}
+
+
+def test_what_failed_is_kept(shell: Shell) -> None:
+    log(shell, "build/abc", "error: here\n")
+    (log(shell, "reduce/def", "fine\n").parent / "manifest.json").write_text("{}", encoding="utf-8")
+    log(shell, "final", "not a build\n")
+
+    assert kept(shell) == {"build-abc.log": "error: here\n"}
+
+
+def test_where_nothing_failed_no_link_is_followed(shell: Shell) -> None:
+    assert kept(shell) == {}
+    shell.write("other", "geheim")
+    (shell.folder / "out/build/abc").mkdir(parents=True)
+    (shell.folder / "out/build/abc/build.log").symlink_to(shell.folder / "other")
+    assert kept(shell) == {}
+
+
+def test_the_end_of_a_long_log_is_kept(shell: Shell) -> None:
+    log(shell, "build/abc", "x" * LARGEST_BYTES + "the failure")
+
+    text = kept(shell)["build-abc.log"]
+
+    assert text.startswith("... the beginning was left out: 11 bytes\nxxx")
+    assert text.endswith("xxxthe failure")
+    assert len(text) == LARGEST_BYTES + len("... the beginning was left out: 11 bytes\n")
+
+
+def test_the_newest_are_kept(shell: Shell) -> None:
+    for number in range(MOST_LOGS + 2):
+        os.utime(log(shell, f"build/{number:02}", "x"), (1000 - number, 1000 - number))
+
+    assert list(kept(shell)) == [f"build-{number:02}.log" for number in range(MOST_LOGS)]
+
+
+def test_a_password_is_not_in_them(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "http://cache.lan|bearer-token=geheim"
+    monkeypatch.setenv("MEGTRIM_CACHE_REMOTE_SECRET", secret)
+    log(shell, "build/abc", f"a {secret} b redis://ci:geheim@cache.lan:1 http://x/y@z\n")
+
+    assert kept(shell) == {"build-abc.log": "a *** b redis://***@cache.lan:1 http://x/y@z\n"}
+
+
+@pytest.mark.parametrize(
+    ("found", "left"),
+    [
+        ("http://cache.lan|bearer-token=geheim|read-only=true", "|bearer-token=***|read-only=true"),
+        ("http://cache.lan|header=X-Key=geheim end", "http://cache.lan|header=*** end"),
+        ("redis://ci:ge@heim@cache.lan", "redis://***@cache.lan"),
+        (f"redis://ci:{'geheim' * 300}@cache.lan", "redis://***@cache.lan"),
+    ],
+)
+def test_a_password_that_no_one_shown(shell: Shell, found: str, left: str) -> None:
+    """A job's step that copies logs has no password to look for."""
+    log(shell, "build/abc", f"a {found}\n")
+
+    text = kept(shell)["build-abc.log"]
+
+    assert text.endswith(f"{left}\n")
+    assert "heim" not in text
+
+
+def test_a_password_is_not_cut_in_two(shell: Shell) -> None:
+    """Its end, without its beginning, could not be distinguished from anything else."""
+    secret = "redis://ci:geheim@cache.lan "
+    log(shell, "build/abc", "x" * 100 + secret + "y" * (LARGEST_BYTES - len("heim@cache.lan ")))
+
+    text = kept(shell)["build-abc.log"]
+
+    assert "heim" not in text
+    assert text.endswith("@cache.lan " + "y" * (LARGEST_BYTES - len("heim@cache.lan ")))
+
+
+def test_the_api_is_asked_with_the_jobs_token(job: Job) -> None:
+    event = read_event(os.environ)
+    path = f"/repos/acme/phone/git/commits/{job.base}"
+    assert open_api({"GITHUB_TOKEN": f" {job.github.token}\n"}, event).get(path)["sha"] == job.base
+    with pytest.raises(Forbidden):
+        open_api({"GITHUB_TOKEN": "other"}, event).get(path)
+
+
+def test_a_first_night_has_no_history(tmp_path: Path) -> None:
+    assert read_runs(tmp_path / "history") == ()
+    append_to_folder(tmp_path / "history", [make_run(1), make_run(0)])
+    assert read_runs(tmp_path / "history") == (make_run(0), make_run(1))
+
+
+def test_a_report_must_have_a_verdict(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"verdict\.json"):
+        read_verdict(tmp_path)

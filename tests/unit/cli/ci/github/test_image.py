@@ -1,15 +1,22 @@
+"""The image of a job, and the verdicts of its toolchains."""
+
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from megtrim.build.images import docker as builds
-from unit.cli.support import SAMPLE_MODEL, Answer, Shell
+from megtrim.evidence.fields import EarlyExit
+from megtrim.util.strict_json import dump
+from megtrim.verdict.model import Verdict, to_json
+from unit.cli.support import Answer, Shell
+from unit.github.support import environment
+from unit.verdict.examples import failing, passing, unverified
 
 DIGEST = "sha256:" + "a" * 64
 NAMED = f"registry.lan/android@{DIGEST}"
 BASE = f"BASE=debian@{DIGEST}"
-OTHER = "sha256:" + "b" * 64
 DOCKER = """\
 #!/usr/bin/env python3
 import json, pathlib, sys
@@ -66,15 +73,17 @@ class Job:
         monkeypatch.setenv("PATH", str(programs), prepend=":")
         monkeypatch.setenv("GITHUB_OUTPUT", str(self.output))
 
+    def __call__(self, *words: str) -> Answer:
+        return self.shell("ci", "github", "image", *words)
+
     def make(self, folder: str = "image") -> Answer:
-        recipe = ("--recipe", "linux-arm64", "--kept", folder)
-        return self.shell("ci", "github", "image", *recipe)
+        return self("--recipe", "linux-arm64", "--kept", folder)
 
     def configure(self, toolchain: str) -> None:
         text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {toolchain}\n"
-        models = "models:\n- {name: m, file: m.mge, scenarios: [{name: s}]}\n"
-        (self.shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
-        (self.shell.folder / "megtrim.yaml").write_text(text + models, encoding="utf-8")
+        self.shell.configure(
+            f"{text}models:\n- {{name: m, file: m.mge, scenarios: [{{name: s}}]}}\n"
+        )
 
     def write_recipes(self, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
         recipes = self.shell.folder / "recipes"
@@ -103,9 +112,7 @@ def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Job:
 
 
 def test_no_image_is_needed(job: Job) -> None:
-    answer = job.shell("ci", "github", "image")
-
-    assert (answer.status, answer.out) == (0, "no image is needed\n")
+    job().expect(0, out="no image is needed\n")
     assert job.outputs() == {"image": "", "made": "false"}
     assert job.verbs() == []
 
@@ -114,11 +121,9 @@ def test_no_image_is_needed(job: Job) -> None:
 def test_an_image_is_brought_by_its_digest(job: Job, arguments: tuple[str, ...]) -> None:
     job.configure("{kind: host}" if arguments else f"{{kind: ndk, image: '{NAMED}'}}")
 
-    first = job.shell("ci", "github", "image", *arguments)
+    first = job(*arguments)
     handed_on = job.outputs()["image"]
-    second = job.shell("ci", "github", "image", *arguments)
-
-    assert (first.status, second.status) == (0, 0)
+    assert (first.status, job(*arguments).status) == (0, 0)
     assert first.out == f"image {NAMED}, ID sha256:{'c' * 64}\n"
     assert handed_on == (NAMED if arguments else "")
     assert job.verbs() == ["pull"]
@@ -126,9 +131,7 @@ def test_an_image_is_brought_by_its_digest(job: Job, arguments: tuple[str, ...])
 
 @pytest.mark.parametrize("image", ["registry.lan/android:r21e", "android", "a@sha256:abc", "-x"])
 def test_a_tag_is_refused(job: Job, image: str) -> None:
-    answer = job.shell("ci", "github", "image", f"--image={image}").expect(2)
-
-    assert answer.err == (
+    assert job(f"--image={image}").expect(2).err == (
         f"megtrim: the input image: found {image!r}, expected NAME@sha256:DIGEST in a job of CI\n"
         "  `docker image inspect --format '{{.RepoDigests}}' NAME` prints it\n"
     )
@@ -139,9 +142,9 @@ def test_what_is_wrong_with_the_configuration_the_trim_says(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job.configure("{kind: ndk, image: 'android:r21e'}")
-    tag = job.shell("ci", "github", "image")
+    tag = job()
     (job.shell.folder / "megtrim.yaml").write_text("{", encoding="utf-8")
-    broken = job.shell("ci", "github", "image")
+    broken = job()
 
     assert (tag.status, broken.status) == (0, 0)
     assert "toolchain.image is no digest: android:r21e" in tag.err
@@ -149,9 +152,10 @@ def test_what_is_wrong_with_the_configuration_the_trim_says(
 
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     job.configure("{kind: ndk, image: 'android:r21e'}")
-    trim = job.shell("plan").expect(2)
-    assert trim.err.startswith(
-        "megtrim: toolchain.image: found 'android:r21e', expected NAME@sha256"
+    assert (
+        job.shell("plan")
+        .expect(2)
+        .err.startswith("megtrim: toolchain.image: found 'android:r21e', expected NAME@sha256")
     )
     assert job.verbs() == []
 
@@ -170,9 +174,7 @@ def test_a_tag_of_the_variable_is_refused_in_a_job(
 
 
 def test_a_registry_that_has_it_not(job: Job) -> None:
-    job.shell("ci", "github", "image", "--image", f"gone/android@{DIGEST}").expect(
-        3, "manifest unknown"
-    )
+    job("--image", f"gone/android@{DIGEST}").expect(3, "manifest unknown")
 
 
 def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,21 +225,9 @@ def test_an_image_that_cannot_be_kept(
 @pytest.mark.parametrize(
     ("recipe", "arguments", "message"),
     [
-        (
-            "android-arm64",
-            (BASE, "NDK_URL="),
-            "docker/android-arm64/Dockerfile:2: ARG NDK_URL says ",
-        ),
-        (
-            "linux-arm64",
-            ("BASE",),
-            "docker/linux-arm64/Dockerfile:1: ARG BASE says what it is built from",
-        ),
-        (
-            "linux-arm64",
-            ("BASE=debian:12",),
-            "docker/linux-arm64/Dockerfile:1: ARG BASE says what it",
-        ),
+        ("android-arm64", (BASE, "NDK_URL="), "docker/android-arm64/Dockerfile:2: ARG NDK_URL sa"),
+        ("linux-arm64", ("BASE",), "docker/linux-arm64/Dockerfile:1: ARG BASE says what it is bu"),
+        ("linux-arm64", ("BASE=debian:12",), "docker/linux-arm64/Dockerfile:1: ARG BASE says wha"),
         ("../x", (), "the recipe: found '../x', expected one of android-arm64, linux-arm64\n"),
     ],
 )
@@ -246,15 +236,130 @@ def test_what_a_recipe_misses(
 ) -> None:
     job.write_recipes(monkeypatch, *arguments)
 
-    answer = job.shell("ci", "github", "image", "--recipe", recipe).expect(2)
-
-    assert answer.err.startswith(f"megtrim: {message}")
+    assert job("--recipe", recipe).expect(2).err.startswith(f"megtrim: {message}")
     assert job.verbs() == []
 
 
 def test_one_of_both(job: Job) -> None:
-    answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--image", NAMED).expect(
-        2
-    )
+    answer = job("--recipe", "linux-arm64", "--image", NAMED).expect(2)
 
     assert answer.err == "megtrim: an image and a recipe: found both, expected one of them\n"
+
+
+def leave(shell: Shell, name: str, left: Verdict | EarlyExit, config: str = "") -> None:
+    """Leave a verdict or an ending, of another configuration if one is named."""
+    of = config or f"megtrim.yaml#{name}"
+    if isinstance(left, EarlyExit):
+        file, text = "ending.json", dump(replace(left, config=of))
+    else:
+        called = replace(left.invocation, config=of)
+        file, text = "verdict.json", to_json(replace(left, invocation=called))
+    (shell.folder / "reports" / f"megtrim-report._{name}").mkdir(parents=True)
+    shell.write(f"reports/megtrim-report._{name}/{file}", text)
+
+
+def join(shell: Shell, names: str = "arm64 desk") -> Answer:
+    return shell("ci", "github", "toolchains", "reports", "--names", names, "--to", "report")
+
+
+def comment(folder: Path) -> str:
+    return (folder / "report" / "comment.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("desk", "status", "word"),
+    [(passing(), 0, "pass"), (unverified(), 0, "unverified"), (failing(), 1, "fail")],
+)
+def test_the_worst_is_the_gate(shell: Shell, desk: Verdict, status: int, word: str) -> None:
+    leave(shell, "arm64", passing())
+    leave(shell, "desk", desk)
+    assert join(shell).expect(status, err="").out.splitlines() == [
+        f"arm64: pass: {passing().headline}",
+        f"desk: {word}: {desk.headline}",
+    ]
+    table, *_ = comment(shell.folder).split("\n<details>")
+    assert table.count("\n| `") == 2
+
+
+def test_a_path_may_begin_with_the_folder(shell: Shell) -> None:
+    leave(shell, "arm64", passing())
+    joined = ("--names", "arm64", "--to", "report", "--config", "./megtrim.yaml")
+
+    assert shell("ci", "github", "toolchains", "reports", *joined).status == 0
+
+
+def test_what_is_missing_is_no_pass(shell: Shell) -> None:
+    leave(shell, "arm64", passing())
+    answer = join(shell).expect(3)
+
+    assert "desk: reports/megtrim-report._desk: the build job left no result" in answer.out
+    assert "| `desk` | ❌ no verdict |" in comment(shell.folder)
+
+
+def test_a_single_report_needs_no_folder(shell: Shell) -> None:
+    leave(shell, "arm64", passing())
+    (shell.folder / "reports" / "megtrim-report._arm64").rename(shell.folder / "alone")
+    (shell.folder / "reports").rmdir()
+    (shell.folder / "alone").rename(shell.folder / "reports")
+
+    assert join(shell, "arm64").status == 0
+    both = join(shell).expect(3)
+    assert "arm64: pass: " in both.out
+    assert "desk: reports/megtrim-report._desk: the build job left no result" in both.out
+
+
+def test_a_run_that_ended_early_ends_it_as_it_did(shell: Shell) -> None:
+    leave(shell, "arm64", failing())
+    leave(shell, "desk", EarlyExit(exit=2, message="no compiler", hint=""))
+    assert join(shell).expect(2).out.splitlines()[1] == "desk: no compiler"
+    assert "no compiler" in comment(shell.folder)
+
+
+def test_a_verdict_of_another_configuration_is_refused(shell: Shell) -> None:
+    leave(shell, "arm64", passing())
+    leave(shell, "desk", passing(), config="megtrim.yaml#arm64")
+    answer = join(shell)
+
+    refused = "is of the configuration megtrim.yaml#arm64, expected one of megtrim.yaml#desk"
+    assert answer.status == 2
+    assert refused in answer.out
+    pages = comment(shell.folder).split("<details><summary>")
+    (page,) = (page for page in pages if refused in page)
+    assert page.startswith("<code>desk</code>: ❌ no verdict</summary>")
+    assert "✅" not in page
+
+
+def test_an_ending_of_another_configuration_is_refused(shell: Shell) -> None:
+    ending = EarlyExit(exit=3, message="no phone", hint="")
+    leave(shell, "desk", ending, config="megtrim.yaml#arm64")
+    answer = join(shell, "desk").expect(2)
+
+    assert "the report is of the configuration megtrim.yaml#arm64, expected" in answer.out
+    assert "no phone" not in comment(shell.folder)
+
+
+def test_a_job_names_its_project_without_any_verdict(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment(tmp_path, "pull_request").items():
+        monkeypatch.setenv(name, value)
+    assert join(shell, "desk").status == 3
+
+    title, *_ = comment(shell.folder).splitlines()
+    assert title == "## ❌ megtrim: no verdict for `phone`: `desk`"
+
+
+def test_no_names_are_no_pass(shell: Shell) -> None:
+    assert join(shell, " ").status == 2
+
+
+def test_the_comment_is_published_and_one_alone_need_not_be(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave(shell, "arm64", passing())
+    assert join(shell, "arm64").status == 0
+    summary = shell.folder / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    shell("ci", "github", "publish", "report", "--no-comment").expect(0)
+
+    assert comment(shell.folder) in summary.read_text(encoding="utf-8")

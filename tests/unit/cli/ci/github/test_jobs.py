@@ -1,15 +1,17 @@
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from megtrim.github.jobs import PollingLimits
-from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.region import Region
 from megtrim.trim.committed_keepset import write_committed
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.verdict.model import to_json
+from support.scenario_records import make_record
 from unit.cli.ci.github.job import Job
 from unit.cli.support import Answer
 from unit.verdict import examples
@@ -18,16 +20,7 @@ A, B = Region("a", (1,)), Region("b", ("float",))
 
 
 def keep(*regions: Region) -> KeepSet:
-    record = ScenarioRecord(
-        id="m/s@any",
-        model_sha256="0" * 64,
-        arguments=("--cpu",),
-        inputs=(),
-        algo_cache_sha256=None,
-        threads=1,
-        trace_sha256="2" * 64,
-        regions=regions,
-    )
+    record = make_record(regions, scenario="m/s@any", trace_sha256="2" * 64)
     return build_keep_set(20220507, (record,), None)
 
 
@@ -53,20 +46,13 @@ def test_wait_says_what_is_pending(job: Job) -> None:
 
 
 def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-    failure = InfrastructureFailure("enough")
-
-    def waited(_api: Any, _event: Any, limits: Any, **_rest: Any) -> Any:
-        seen.append(limits)
-        raise failure
-
+    waited = Mock(side_effect=InfrastructureFailure("enough"))
     monkeypatch.setattr("megtrim.cli.ci.github.jobs.wait_for_jobs", waited)
-    arguments = ("--pickup", "10.5", "--run", "120")
-    answer = job("wait", "--jobs", "3", *arguments)
+    answer = job("wait", "--jobs", "3", "--pickup", "10.5", "--run", "120")
     job("wait", "--jobs", "2", "--config", "android/megtrim.yaml")
 
     assert (answer.status, job.outputs()) == (0, {"pending": "late"})
-    assert seen == [
+    assert [call.args[2] for call in waited.call_args_list] == [
         PollingLimits(jobs=3, pickup_s=630, run_s=7200),
         PollingLimits(jobs=2, pickup_s=600, run_s=3600, config_id="android"),
     ]
@@ -164,13 +150,11 @@ def test_checks_that_could_not_be_started_are_started_by_the_next_run(refresh: J
     [
         ("trim/megtrim.yaml", "trim/keepset", ""),
         (
-            "android/megtrim.yaml",
-            "trim/keepset",
+            *("android/megtrim.yaml", "trim/keepset"),
             "the report is of the configuration trim/megtrim.yaml, expected one of android/",
         ),
         (
-            "trim/megtrim.yaml",
-            "trim/other",
+            *("trim/megtrim.yaml", "trim/other"),
             "--keep-set: found trim/keepset, and trim/megtrim.yaml names trim/other",
         ),
     ],
@@ -249,8 +233,7 @@ def test_it_is_proposed_to_the_branch_that_was_traced(
     refresh: Job, ref: str, arguments: tuple[str, ...], base: str
 ) -> None:
     refresh.repository.set_head("release", refresh.repository.heads["main"])
-    content = {"repository": refresh.repository.brief()}
-    refresh.event("workflow_dispatch", content, REF=ref)
+    refresh.event("workflow_dispatch", {"repository": refresh.repository.brief()}, REF=ref)
 
     assert propose(refresh, *arguments).status == 0
     (pull,) = refresh.repository.pulls.values()
@@ -277,8 +260,7 @@ def test_mistakes_in_the_workflow_are_named(
 
 
 def test_a_failing_verdict_is_proposed_with_its_headline(refresh: Job) -> None:
-    failing = examples.failing()
-    (refresh.folder / "final" / "verdict.json").write_text(to_json(failing))
+    (refresh.folder / "final" / "verdict.json").write_text(to_json(examples.failing()))
 
     assert propose(refresh).status == 0
     assert "❌ **fail**: " in refresh.repository.pulls[1]["body"]

@@ -51,7 +51,9 @@ class Job:
             "GITHUB_TOKEN": self.github.token,
         }
 
-    def __call__(self, *arguments: str) -> Answer:
+    def __call__(self, *arguments: str, verdict: Verdict | None = None) -> Answer:
+        if verdict is not None:
+            self.leave("verdict.json", to_json(verdict))
         for name, value in self.env.items():
             self._patch.setenv(name, value)
         return self.shell("ci", "github", "publish", "report", *arguments)
@@ -69,14 +71,9 @@ class Job:
 
 
 @pytest.fixture
-def github() -> Iterator[GithubDouble]:
-    with GithubDouble() as double:
-        yield double
-
-
-@pytest.fixture
-def job(shell: Shell, github: GithubDouble, monkeypatch: pytest.MonkeyPatch) -> Job:
-    return Job(shell, github, monkeypatch)
+def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
+    with GithubDouble() as github:
+        yield Job(shell, github, monkeypatch)
 
 
 @pytest.mark.parametrize("verdict", [failing(), hostile()], ids=["failing", "hostile"])
@@ -85,9 +82,7 @@ def test_everything_is_shown(job: Job, verdict: Verdict) -> None:
 
     Names and logs are strangers': every line is an annotation of ours or the last one.
     """
-    job.leave("verdict.json", to_json(verdict))
-
-    answer = job()
+    answer = job(verdict=verdict)
 
     text = shown(verdict)
     assert " for `phone`: " in text.splitlines()[0]
@@ -110,14 +105,12 @@ def test_what_was_annotated_is_not_annotated_again(job: Job) -> None:
 
 
 def test_what_is_shown_again_is_not_written_again(job: Job) -> None:
-    job.leave("verdict.json", to_json(passing()))
-    job()
+    job(verdict=passing())
     job.github.journal.clear()
 
     assert job("--pull-request", "3").out == "comment on pull request 17: unchanged\n"
     assert {call.method for call in job.github.journal} == {"GET"}
-    job.leave("verdict.json", to_json(failing()))
-    assert job().out.endswith("comment on pull request 17: updated\n")
+    assert job(verdict=failing()).out.endswith("comment on pull request 17: updated\n")
     assert len(job.comments) == 1
 
 
@@ -142,9 +135,6 @@ def test_a_configuration_outside_places_nothing(job: Job, config: str) -> None:
     job.leave("verdict.json", to_json(failing()))
 
     assert "::error file=megtrim.yaml," in job("--config", config).out
-
-
-# Without a verdict
 
 
 def test_an_early_ending_is_shown(job: Job) -> None:
@@ -208,9 +198,6 @@ def test_without_a_verdict_it_is_said_what_is_known(
     assert "```" not in comment
 
 
-# Where a comment belongs
-
-
 OVERTAKEN = f"no comment: pull request 17 is at {BASE[:12]}, this run is of {HEAD[:12]}"
 
 
@@ -231,11 +218,7 @@ def test_what_may_not_be_commented_on_gets_the_summary(
     pull = pull_request(head_repository=head)
     job.event(event, {**payload(event), "pull_request": pull})
     job.repository.pulls[17] = {**pull, "head": {**pull["head"], "sha": commit}}
-    job.leave("verdict.json", to_json(passing()))
-
-    answer = job("--pull-request", "17")
-
-    assert (answer.status, answer.err) == (0, f"{reason}\n")
+    job("--pull-request", "17", verdict=passing()).expect(0, err=f"{reason}\n")
     assert job.summary.endswith(f"```text\n{reason}\n```\n")
     assert job.comments == []
     assert event != "pull_request" or reason != FORK or job.github.journal == []
@@ -244,9 +227,7 @@ def test_what_may_not_be_commented_on_gets_the_summary(
 @pytest.mark.parametrize("name", ["push", "schedule", "merge_group", "workflow_dispatch"])
 def test_other_events_have_the_summary_alone(job: Job, name: str) -> None:
     job.event(name)
-    job.leave("verdict.json", to_json(passing()))
-
-    answer = job("--pull-request", "")
+    answer = job("--pull-request", "", verdict=passing())
 
     assert (answer.status, answer.err, job.github.journal) == (0, "", [])
     assert job.summary == shown(passing(), commit=MERGE if name == "merge_group" else HEAD)
@@ -255,8 +236,7 @@ def test_other_events_have_the_summary_alone(job: Job, name: str) -> None:
 def test_a_run_by_hand_may_name_the_pull_request(job: Job) -> None:
     """A pull request that was opened with a job's token starts no checks of its own."""
     job.event("workflow_dispatch")
-    unknown = replace(passing(), origin=Origin(project="phone"))
-    job.leave("verdict.json", to_json(unknown))
+    job.leave("verdict.json", to_json(replace(passing(), origin=Origin(project="phone"))))
 
     assert job("--pull-request", "17").out == "comment on pull request 17: created\n"
     [comment] = job.comments
@@ -270,18 +250,13 @@ def test_a_number_that_is_none_is_refused(job: Job, number: str) -> None:
     )
 
 
-# What fails
-
-
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [("POST", "/comments", 403), ("POST", "/comments", 500), ("GET", "/pulls", 404)],
 )
 def test_a_refusal_is_a_warning(job: Job, method: str, path: str, status: int) -> None:
     job.github.fail(method, path, status=status)
-    job.leave("verdict.json", to_json(passing()))
-
-    answer = job()
+    answer = job(verdict=passing())
 
     warning = answer.err.removeprefix("warning: ")
     assert answer.status == 0
@@ -300,17 +275,13 @@ def test_a_refusal_is_a_warning(job: Job, method: str, path: str, status: int) -
 )
 def test_a_job_without_something_has_the_summary(job: Job, variable: str, text: str) -> None:
     job.env[variable] = ""
-    job.leave("verdict.json", to_json(passing()))
-
-    assert job().expect(0).err.startswith(f"warning: {text}\n")
+    assert job(verdict=passing()).expect(0).err.startswith(f"warning: {text}\n")
     assert passing().headline.split(":")[0] in job.summary
     assert job.comments == []
 
 
 def test_a_summary_that_cannot_be_written_is_a_warning(job: Job) -> None:
     job.env["GITHUB_STEP_SUMMARY"] = str(job.shell.folder)
-    job.leave("verdict.json", to_json(passing()))
-
-    job().expect(0, "cannot be written: Is a directory")
+    job(verdict=passing()).expect(0, "cannot be written: Is a directory")
 
     assert len(job.comments) == 1

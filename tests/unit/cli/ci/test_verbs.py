@@ -1,15 +1,170 @@
+"""``megtrim ci``: gate, schema and sources."""
+
 import base64
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import regress
+import yaml
+from jsonschema import Draft202012Validator
 
 from megtrim.build.engines.megengine.generations import LITE
+from megtrim.checks.statuses import UnverifiedPolicy
+from megtrim.cli.ci.schema import NAMES, make_schema, name_file
+from megtrim.evidence.fields import EarlyExit
+from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import Baseline
+from megtrim.util.strict_json import dump
+from megtrim.verdict.model import Verdict, to_json
 from support.source_forge import SourceForge
 from unit.cli.support import Answer, Shell
+from unit.verdict import examples
+from unit.verdict.examples import REDUCED_BYTES, failing, passing, unverified
+
+
+def leave(shell: Shell, left: Verdict | EarlyExit) -> None:
+    text = dump(left) if isinstance(left, EarlyExit) else to_json(left)
+    name = "ending.json" if isinstance(left, EarlyExit) else "verdict.json"
+    shell.write(name, text)
+
+
+def end(status: int) -> EarlyExit:
+    return EarlyExit(exit=status, message="it broke", hint="")
+
+
+@pytest.mark.parametrize(
+    ("left", "status", "size"),
+    [
+        (passing(), 0, str(REDUCED_BYTES)),
+        (failing(), 1, "2998272"),
+        # A sleeping phone blocks no one; an expired proof does.
+        (unverified(), 0, str(REDUCED_BYTES)),
+        (unverified(expired=True), 1, str(REDUCED_BYTES)),
+        *((end(status), status, "") for status in (1, 2, 3, 70, 130)),
+    ],
+)
+def test_the_gate_ends_as_the_run_did_and_leaves_outputs(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, left: Verdict | EarlyExit, status: int, size: str
+) -> None:
+    monkeypatch.setenv("GITHUB_OUTPUT", str(shell.folder / "outputs"))
+    leave(shell, left)
+    answer = shell("ci", "gate", ".")
+    lines = shell.read("outputs").splitlines()
+
+    word = "error" if isinstance(left, EarlyExit) else str(left.verdict)
+    assert answer.status == status
+    assert isinstance(left, EarlyExit) or answer.out == f"{word}: {left.headline}\n"
+    assert [line.partition("<<")[0] for line in lines[::3]] == ["verdict", "size"]
+    assert lines[1::3] == [word, size]
+
+
+def test_a_team_may_want_to_know(shell: Shell) -> None:
+    leave(shell, replace(unverified(), unverified=UnverifiedPolicy.FAIL))
+    assert shell("ci", "gate", ".").expect(3).out.splitlines()[1] == (
+        "  verify.unverified is fail, so each scenario needs a device that verified it: "
+        "look at the device jobs, then run this job again"
+    )
+
+
+def test_a_verdict_next_to_the_word_of_a_run_without_one_is_refused(shell: Shell) -> None:
+    leave(shell, passing())
+    leave(shell, end(2))
+    assert shell("ci", "gate", ".").expect(2, out="").err == (
+        "megtrim: .: found verdict.json and ending.json, expected one of them\n"
+        "  two runs wrote there: empty the folder, and run again\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["verdict.json", "ending.json"])
+def test_the_gate_stays_shut_for_what_is_no_report(shell: Shell, name: str) -> None:
+    empty = shell("ci", "gate", ".")
+    shell.write(name, "{}")
+
+    assert (empty.status, shell("ci", "gate", ".").status) == (3, 2)
+    assert empty.err == (
+        "megtrim: .: the build job left no result\n  look at the build job, and run it again\n"
+    )
+
+
+def find_errors(name: str, document: Any) -> list[str]:
+    return [each.message for each in Draft202012Validator(make_schema(name)).iter_errors(document)]
+
+
+def test_the_schema_of_the_configuration_is_printed(shell: Shell) -> None:
+    schema = json.loads(shell("ci", "schema").out)
+
+    assert schema == make_schema("megtrim.yaml")
+    assert schema["required"] == ["version", "engine", "models"]
+    assert "keep_set" in schema["properties"]
+    assert json.loads(shell("ci", "schema", "sizes.json").out) == make_schema("sizes.json")
+    assert shell("ci", "schema", "nonsense").status == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_schema_says_its_version(name: str) -> None:
+    schema = make_schema(name)
+    Draft202012Validator.check_schema(schema)
+
+    version = schema["properties"].get("version", {"const": 1})["const"]
+    assert schema["$id"] == f"urn:megtrim:{name}:{version}"
+    assert name_file(name).endswith(f"-{version}.schema.json")
+    assert find_errors(name, {"version": version + 1})
+    for pattern in list_patterns(schema):
+        regress.Regex(pattern, "u")  # as editors and check-jsonschema read it
+
+
+def list_patterns(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from (each for key, each in value.items() if key == "pattern" and each is str(each))
+        yield from value.get("patternProperties", ())
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, dict | list):
+            yield from list_patterns(each)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "parts"),
+    [("model", "m.yaml", ["ScenarioConfig"]), ("scenario", "m/default.yaml", [])],
+)
+def test_files_of_models_and_scenarios_have_schemas(
+    shell: Shell, name: str, file: str, parts: list[str]
+) -> None:
+    shell.sample("tiny-vgg.sample")
+    (shell.folder / "tiny-vgg.sample").rename(shell.folder / "m.sample")
+    assert shell("init", "m.sample").status == 0
+    document = yaml.safe_load((shell.folder / "megtrim/models" / file).read_text("utf-8"))
+
+    assert find_errors(name, document) == []
+    assert find_errors(name, document | {"sauce": 1})
+    assert [*json.loads(shell("ci", "schema", name).out)["$defs"]] == parts
+
+
+@pytest.mark.parametrize(
+    "make", [examples.passing, examples.failing, examples.near, examples.compared, examples.hostile]
+)
+def test_a_verdict_fits_its_schema(make: Any) -> None:
+    document = json.loads(to_json(make()))
+
+    assert find_errors("verdict.json", document) == []
+    assert find_errors("verdict.json", document | {"more": 1})
+    assert find_errors("verdict.json", document | {"checks": "none"})
+    assert find_errors("verdict.json", {k: v for k, v in document.items() if k != "headline"})
+
+
+def test_sizes_fit_their_schema() -> None:
+    sizes = {("load_and_run", "reduced"): 5, ("load_and_run", "plain"): 9}
+    full = json.loads(dump_sizes(Baseline(sizes=sizes)))
+
+    assert find_errors("sizes.json", full) == []
+    none = dump_sizes(Baseline(sizes={}, source="none", quick=True))
+    assert find_errors("sizes.json", json.loads(none)) == []
+    assert find_errors("sizes.json", full | {"artifacts": {"load_and_run": {"plain": -1}}})
+
 
 ENGINE = "third_party/MegEngine"
 CONFIG = f"version: 1\nengine: {{kind: megengine, source: ../{ENGINE}}}\n"
@@ -42,8 +197,7 @@ def serve(shell: Shell, private: dict[str, str]) -> Iterator[Project]:
     for path in (*NEEDED, "third_party/llvm-project"):
         name = path.rpartition("/")[2]
         links[path] = (f"../{name}.git", forge.commit(name, {f"{name}.h": "\n"}))
-    files = dict.fromkeys(LITE.signs, "\n")
-    engine = forge.commit("MegEngine", files, links)
+    engine = forge.commit("MegEngine", dict.fromkeys(LITE.signs, "\n"), links)
     app = {"trim/megtrim.yaml": CONFIG}
     base = forge.commit("app", app, {ENGINE: ("../MegEngine.git", engine)})
     with forge.server(private) as server:
@@ -63,20 +217,14 @@ def present(folder: Path) -> list[str]:
     return sorted(f"third_party/{path.parent.name}" for path in found)
 
 
-def test_what_the_engine_needs_is_fetched(project: Project) -> None:
+@pytest.mark.parametrize("config", ["trim/megtrim.yaml", "trim/megtrim.yaml#arm64"])
+def test_what_the_engine_needs_is_fetched(project: Project, config: str) -> None:
     folder = project.check_out("project", project.base)
-    done = project.fetch().expect(0)
+    done = project.fetch(config=config).expect(0)
 
     assert present(folder) == sorted(NEEDED)
     assert f"{ENGINE} at {project.engine[:12]} from " in done.out
     assert "llvm-project" not in {name for name, _ in project.forge.asked}
-
-
-def test_all_toolchains_have_the_same_engine(project: Project) -> None:
-    folder = project.check_out("project", project.base)
-    project.fetch(config="trim/megtrim.yaml#arm64").expect(0)
-
-    assert present(folder) == sorted(NEEDED)
 
 
 def test_further_ones_are_named(project: Project) -> None:
@@ -122,9 +270,7 @@ def test_a_server_that_is_away_is_reported_as_that(project: Project) -> None:
 def test_a_project_without_submodules_needs_none(project: Project) -> None:
     files = {"trim/megtrim.yaml": "version: 1\nengine: {kind: sample}\n"}
     project.check_out("project", project.forge.commit("app", files, {}))
-    done = project.fetch()
-
-    assert (done.status, done.out) == (0, "")
+    project.fetch().expect(0, out="")
 
 
 def test_the_key_is_sent_to_the_engine_alone(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
