@@ -61,8 +61,6 @@ MINIMUM_SIZE = (Switch.RTTI, Switch.LOGGING, Switch.EXCEPTIONS)
 
 
 class Relocations(StrEnum):
-    """How relative relocations are packed; an older loader kills the process without a message."""
-
     NONE = "none"
     ANDROID = "android"
     RELR = "relr"
@@ -187,7 +185,6 @@ class Origin(Value):
                 raise ValueError(msg)
 
     def confirm(self, known: Origin) -> Origin:
-        """What a job knows by itself outweighs what a build says."""
         same = known.commit in ("", self.commit)
         return Origin(
             project=known.project or self.project,

@@ -45,7 +45,6 @@ class RunningPhone:
     folder: Path
 
     def alive(self) -> bool:
-        """Tell whether its supervisor runs; a phone that is dead by a fault has one."""
         return (self.folder / LOCK).is_file() and not is_abandoned(self.folder)
 
     @property

@@ -16,7 +16,6 @@ GRACE_S = 60.0
 
 
 def hold(folder: Path) -> int:
-    """Lock the folder until the returned descriptor is closed, which this process's end does."""
     new = folder / f"{LOCK}.new"
     lock = os.open(new, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)

@@ -105,7 +105,6 @@ def neighbours_task(scenario: Scenario) -> str:
 
 
 def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) -> tuple[Task, ...]:
-    """``committed``: nothing is traced; a profile build is made only if it has a budget."""
     every = tuple(all_scenarios(config))
     measured = any(budget.variant is Variant.PROFILE for budget in config.budgets)
     profiled = measured or not (committed or trims_plain_build(config))

@@ -144,7 +144,6 @@ class TaskResults(Value):
     """Makes a task that no other depends on when it is asked for; the runner's."""
 
     def obtain(self, task_id: str) -> StageFolder | None:
-        """Make what is not there yet; None where it failed, or where it cannot be made."""
         if task_id in self.done or self.make is None:
             return self.done.get(task_id)
         return self.make(task_id)

@@ -115,7 +115,6 @@ class StageFolder(Value):
     """By what the disk says, files that need not be read again to be sure of them."""
 
     def result_as(self, kind: type[Result]) -> Result:
-        """Return the result of a stage that leaves this kind; any other is our own bug."""
         if not isinstance(self.result, kind):
             msg = f"{self.path} holds a {type(self.result).__name__}, not a {kind.__name__}"
             raise TypeError(msg)
@@ -142,7 +141,6 @@ def key_of(stage: str, name: str, inputs: Mapping[str, str]) -> str:
 
 @cache
 def code_digest() -> str:
-    """Also of the virtual phone: what it plays is seen in results."""
     package = Path(__file__).parents[1]
     hasher = hashlib.sha256()
     for root in (package, package.with_name("virtual_phone")):
@@ -156,7 +154,6 @@ def code_digest() -> str:
 
 
 def _reraise(error: OSError) -> None:
-    """Let no folder count as an empty one."""
     raise error
 
 

@@ -74,7 +74,6 @@ class Invocation(Value):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """The options that say what it works on, and where: those that every verb takes."""
         named = (
             ("--config", self.config),
             ("--out", self.out),

@@ -26,7 +26,6 @@ def show_json(value: object) -> None:
 
 
 def show_command(line: str) -> None:
-    """Print a line that a runner is to take for a command, whose values are escaped already."""
     if sys.stderr.isatty():
         click.echo(CLEAR_LINE, err=True, nl=False)  # progress may be shown there
     try:
@@ -42,7 +41,6 @@ def complain(text: str) -> None:
 
 
 def open_console(*, quiet: bool = False) -> Console:
-    """Return the console of this process; until the command ends, no silence lasts long."""
     console = Console(sys.stderr, quiet=quiet, in_job=is_in_job())
     context = click.get_current_context(silent=True)
     if context is not None:

@@ -179,7 +179,6 @@ def _make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path
 
 
 def _provide(wanted: ToolchainConfig) -> Provision:
-    """A tag names an image of one machine: CI makes its own by the kit's recipe."""
     if not wanted.image and wanted.kind != "ndk":
         return Provision(packages=_PACKAGES.get(wanted.kind, ""))
     if is_fixed(wanted.image or ""):
@@ -191,7 +190,6 @@ def _provide(wanted: ToolchainConfig) -> Provision:
 
 
 def _find_checked(callers: Callers, top: Path) -> str:
-    """The callers of all toolchains of a file check each of them, but make no releases."""
     folder = (top / RELEASE).parent
     if callers.releases and _find_caller(_as_leg(callers.config), folder, ()):
         return split(callers.config)[0]

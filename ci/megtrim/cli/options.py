@@ -164,8 +164,6 @@ def base_options(command: Command) -> Command:
 
 
 def common(command: Command) -> Command:
-    """Errors get the options that the commands in their hints need."""
-
     @wraps(command)
     def call_with_options(**values: Any) -> Any:
         own = {name: values.pop(name) for name in (*values,) if name in _FIELDS}

@@ -39,8 +39,6 @@ from megtrim.util.wording import count
 
 
 def _into_new_folder(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse a folder that holds anything before the first toolchain's work begins."""
-
     @wraps(command)
     def work(**values: Any) -> Any:
         expect_new(values["folder"])

@@ -129,7 +129,6 @@ def _prepare(models: tuple[Path, ...], options: Options) -> None:
 
 
 def _leave_report(session: Session) -> None:
-    """Copy the files, the verdict last: if it is there, the others are, too."""
     sizes = session.results.done.get(SIZE)
     files = [(SIZES_FILE, sizes.file(SIZES_FILE))] if sizes else []
     if session.request.options.baseline is not None and session.request.options.baseline.is_file():

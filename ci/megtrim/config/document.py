@@ -118,8 +118,6 @@ class MarkedList(list[Any]):
 
 
 class Document(Value):
-    """A mapping, where it is written, and the keys that it holds twice."""
-
     file: str
     data: MarkedDict
     root: SourceMark
@@ -146,7 +144,6 @@ class Document(Value):
         return path[: self._walk(path)[1]]
 
     def _walk(self, path: KeyPath) -> tuple[SourceMark, int]:
-        """Return the mark of the last part of a path that is written, and how many parts are."""
         value: Any = self.data
         mark = self.root
         for at, part in enumerate(path):
@@ -411,7 +408,6 @@ def _find(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:
 
 
 def _last_line(node: yaml.Node) -> int:
-    """Return the last line of a value; that of a block ends before what follows it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _last_line(last[1] if isinstance(last, tuple) else last)

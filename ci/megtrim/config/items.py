@@ -151,7 +151,6 @@ def _rebase(item: MarkedDict, base: PurePosixPath) -> MarkedDict:
 
 
 def toolchain_names(document: Document) -> tuple[str, ...]:
-    """Return the names of the file's toolchains, in its order; none if it has one toolchain."""
     entries = document.data.get("toolchains")
     named = (
         entry.get("name")

@@ -190,7 +190,6 @@ def _validate(document: Document) -> Config:
 
 
 def list_toolchains(path: Path) -> tuple[str, ...]:
-    """Return the names of a file's toolchains; none: it has one, or cannot be read."""
     file, chosen = split(str(path))
     with suppress(InputError):
         document = parse_document(_load_bytes(Path(file)), file=file)
@@ -301,7 +300,6 @@ class OwnedDevices(ConfigSection):
     phones: tuple[OwnedPhone, ...] = Field(default=(), max_length=1000)
 
     def settle(self, name: str, kind: str, asked: DeviceSettings) -> DeviceSettings:
-        """Return a device's settings with what its owner says, whatever a pull request does."""
         if kind != "ssh":
             powers = {phone.serial: phone.power for phone in self.phones}
             return asked.model_copy(update={"power": powers.get(asked.serial)})

@@ -107,7 +107,6 @@ def switched_off(trim: TrimConfig) -> tuple[Switch, ...]:
 
 
 def switched_on(trim: TrimConfig) -> tuple[Switch, ...]:
-    """Return the switches that are explicitly on: an engine's default may be off."""
     said = trim.switches.model_dump()
     return tuple(each for each in Switch if said[each] is True)
 
@@ -272,7 +271,6 @@ class ScenarioConfig(ConfigSection):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The command line that a run is bound to: an application's begins with its name."""
         return self.args if self.application is None else (self.application, *self.args)
 
 
@@ -352,7 +350,6 @@ class Budget(ConfigSection):
 
     @property
     def id(self) -> str:
-        """Its name in a waiver: the artifact, the variant if not reduced, and what is measured."""
         return name_budget(self.artifact, str(self.variant), self.measure)
 
 

@@ -67,7 +67,6 @@ class PerfConfig(ConfigSection):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The experiments that are measured, in the order of the table; the baseline is one."""
         asked = {*(self.experiments or ()), *(f"{_RECIPE}{each}" for each in self.recipes)}
         every = self.experiments is None and not asked
         wanted = {*asked, *((BASELINE,) if asked else ())}

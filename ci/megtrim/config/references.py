@@ -88,7 +88,6 @@ def find_problems(config: Config, document: Document) -> Iterator[Problem]:
 
 
 def find_toolchain_problems(config: Config, document: Document) -> Iterator[Problem]:
-    """Yield mistakes of the whole file: all other checks see what is left for one toolchain."""
     for mistake in _check_toolchains(config, document):
         yield document.problem(*mistake)
 

@@ -129,8 +129,6 @@ class Provision(Value):
 
 
 class Callers(Value):
-    """What the callers name; paths are relative to the top folder of the team's repository."""
-
     kit: Kit
     branch: str
     config: str
@@ -361,7 +359,6 @@ def starter(
 
 
 def name_keep_set(config: PurePath) -> str:
-    """Return the keep set of a configuration, no other one's in the same folder."""
     if config.name == DEFAULT_CONFIG:
         return KEEP_SET
     words = re.sub(r"[^A-Za-z0-9]+", "-", config.stem.removeprefix("megtrim")).strip("-")

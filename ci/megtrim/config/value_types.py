@@ -76,8 +76,6 @@ def make_value_error(what: str) -> PydanticCustomError:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a value is written, for the parser and for editors, and what a refusal expects."""
-
     pattern: str
     expected: str
     longest: int = LONGEST_NAME
@@ -189,7 +187,6 @@ def _or_pattern(schema: dict[str, Any]) -> None:
 
 
 def _expect_items(value: object) -> object:
-    """Refuse a pattern that is still there: no file matches it, or too many do."""
     if isinstance(value, str):
         raise make_value_error(ITEMS_EXPECTED)
     return value

@@ -426,7 +426,6 @@ def _several(addresses: Iterable[int], why: str) -> CrashSite:
 
 
 def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | None:
-    """Counted are functions on the stack and regions of the tags that candidates have."""
     if len(keep.scenarios) == 1:
         return keep.scenarios[0]
     names = {*finding.stack}

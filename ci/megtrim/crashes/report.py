@@ -139,7 +139,6 @@ class _Crash:
     many: bool = False
 
     def take(self, line: str) -> bool:
-        """Read a line; return False, having read nothing, if it is of the next crash."""
         process = _PROCESS.fullmatch(line)
         pid = (process[1] or process[2]) if process else self.pid
         if self.frames and (line.startswith("***") or pid != self.pid):

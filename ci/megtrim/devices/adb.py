@@ -399,7 +399,6 @@ def missing(processes: ProcessRunner) -> str:
 
 
 def describe_tools(processes: ProcessRunner) -> str:
-    """Return which adb and server are used. Call it only if nothing is missing."""
     adb = find_adb(processes)
     phones = count(len(adb.states()), "phone")
     return f"{Path(adb.program)} (protocol {adb.version}, server on port {adb.port}, {phones})"

@@ -167,8 +167,6 @@ class DeviceSpec(Value):
 
 
 class ConnectionState(StrEnum):
-    """How a machine is attached, as far as the host knows without contacting it."""
-
     READY = "ready"
     OFFLINE = "offline"
     UNAUTHORIZED = "unauthorized"

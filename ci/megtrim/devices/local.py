@@ -94,7 +94,6 @@ class Local:
 
 @contextmanager
 def open_scratch(scratch: Path) -> Iterator[Path]:
-    """Make a folder that is removed with the block, or by the next run if this one is killed."""
     try:
         scratch.mkdir(parents=True, exist_ok=True)
         for left in scratch.glob("run-*-*"):

@@ -257,7 +257,6 @@ class Board(RemoteMachine):
         super().__init__(spec, self._ssh, (key,))
 
     def presence(self) -> ConnectionState:
-        """Return READY unless a key is not trusted, which a person must settle."""
         return ConnectionState.UNAUTHORIZED if self._ssh.distrusted else ConnectionState.READY
 
     def identify(self) -> MachineId:

@@ -139,7 +139,6 @@ def _failure(rc: int, said: str) -> InputError | InfrastructureFailure:
 
 
 def _android(sysroot: Path | None) -> Path | None:
-    """Return the sysroot if it is Android's; for Linux programs, libraries are pushed instead."""
     return sysroot if sysroot and (sysroot / "system/bin/linker64").is_file() else None
 
 

@@ -99,7 +99,6 @@ def list_components() -> tuple[str, ...]:
 
 
 def is_component(name: str) -> bool:
-    """Return whether bytes can have this component, or one below it."""
     return name in list_components() or _KNOWN.fullmatch(name) is not None
 
 

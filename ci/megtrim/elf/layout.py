@@ -195,7 +195,6 @@ class ElfLayout(ElfHeader):
         return self._part(section.offset, section.file_bytes)
 
     def at_address(self, address: int, size_bytes: int) -> bytes:
-        """Return the bytes that the file has for an address; fewer if it does not have them."""
         for each in self.sections:
             start = address - each.address
             if each.in_memory and 0 <= start < each.file_bytes:

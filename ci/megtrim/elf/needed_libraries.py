@@ -69,7 +69,6 @@ class Needs(Value):
 
     @property
     def of_android(self) -> bool:
-        """Return whether the loader is Android's: only the phone's own may be used."""
         return self.loader.startswith(_ANDROID_LOADERS)
 
 

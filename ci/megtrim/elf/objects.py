@@ -27,8 +27,6 @@ class MemberKind(Enum):
 
 
 class ArchiveMember(NamedTuple):
-    """One member; offsets are from the archive's first byte."""
-
     name: str
     kind: MemberKind
     header: int

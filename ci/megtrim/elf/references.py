@@ -57,8 +57,6 @@ _WORDS = (2, 38)
 
 
 class References(NamedTuple):
-    """Pairs of addresses, in the order of the file."""
-
     places: Addresses
     targets: Addresses
 
@@ -275,7 +273,6 @@ class _Common(NamedTuple):
 
 
 def iter_entries(layout: ElfLayout) -> Iterator[UnwindEntry]:
-    """Yield the entries of every function; what is damaged or encoded otherwise is left out."""
     for section in layout.sections:
         if section.name == TABLE and section.in_memory:
             yield from _Table(layout, section).entries()
@@ -350,7 +347,6 @@ class _Table:
         return _Common(function, exceptions, routine, letters.startswith(b"z"))
 
     def _number(self, place: int, end: int, encoding: int) -> tuple[int | None, int]:
-        """Return the address that is encoded at a place, and the place after it."""
         form = self._word if encoding & 0xF == 0 else _FORMS.get(encoding & 0xF)
         if form is None or encoding == _NONE or place + struct.calcsize(form) > end:
             return None, end

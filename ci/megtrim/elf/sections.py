@@ -36,8 +36,6 @@ _MAX_FILE_BYTES = 4 * 1024**3
 
 
 class Purpose(StrEnum):
-    """What bytes are for, in the order of tables with equal sizes."""
-
     CODE = "code"
     CONSTANTS = "read-only data"
     DATA = "data"

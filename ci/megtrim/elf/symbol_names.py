@@ -75,7 +75,6 @@ def _words(name: str) -> Iterator[str]:
 
 
 def iter_names(name: str, at: int) -> Iterator[str]:
-    """Yield the names that follow each other in a linkage name, but for namespaces without one."""
     while length := _NESTED.match(name, at):
         at = length.end() + int(length[1])
         word = name[length.end() : at]

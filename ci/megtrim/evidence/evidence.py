@@ -131,8 +131,6 @@ class Evidence(Value):
 
 
 class EvidenceSet(Value):
-    """Evidence of one job, or of several: the proofs that are stored with a baseline."""
-
     version: int = VERSION
     entries: Items[Evidence]
 
@@ -219,8 +217,6 @@ PENDING = {
 
 
 class DeviceResult(Value):
-    """One result, with the evidence that it is from; if that is a verification, perhaps a proof."""
-
     evidence: Evidence
     result: EvidenceResult
     folder: Path = Path()
@@ -255,7 +251,6 @@ class DeviceResult(Value):
         return max(0, self.days_until(today))
 
     def is_young(self, today: date, max_age_s: float) -> bool:
-        """Tell whether it may still be used. One from the future may not: it would never age."""
         return not self._is_ahead(today) and self.age_days(today) * DAY_S <= max_age_s
 
     def is_within(self, tolerance: Tolerance) -> bool:
@@ -358,7 +353,6 @@ def find_brought(
 
 
 def expect_fitting(given: DeviceResult, bound_to: str, what: str) -> None:
-    """Refuse what is bound to another build or other files, and what did not come about."""
     result = given.result
     if result.binding != bound_to:
         found = f"the {what} in {given.folder}"

@@ -99,8 +99,6 @@ def make_skipped_result(contest: BundleContest, reason: str) -> EvidenceResult:
 
 
 class TimedContest(Value):
-    """The result that counts, and the machine that it is from; or why that cannot hold it."""
-
     device: DeviceIdentity
     entry: str
     """Name of the configured device that the machine is."""

@@ -152,7 +152,6 @@ def _select_device(
 
 
 def keep_for_experiments(flags: Sequence[Flag]) -> tuple[Flag, ...]:
-    """The baseline is without optimisation, whatever the scenario ships with."""
     chosen = {flag.name for each in EXPERIMENTS for step in each.steps for flag in step.flags}
     return without(flags, *sorted(chosen), *_COUNTS, *_DEVICES, *_OF_STEPS)
 

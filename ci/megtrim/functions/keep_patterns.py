@@ -210,7 +210,6 @@ class KeptFunctions:
     def count_reasons(
         self, functions: Iterable[Sequence[str]]
     ) -> tuple[tuple[KeepReason, int], ...]:
-        """Count what stays for each reason, most first; each function is given by all its names."""
         counts: dict[KeepReason, int] = {}
         for names in functions:
             found = (self.find_reason(name) for name in names)
@@ -225,6 +224,5 @@ class KeptFunctions:
 
     @cached_property
     def _matches(self) -> Mapping[str, frozenset[str]]:
-        """A search goes through all names, so each is done once."""
         texts = (*(each.text for each in self.patterns), *REPORTS)
         return {text: matching((text,), self.table, self.origins) for text in texts}

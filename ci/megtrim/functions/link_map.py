@@ -88,7 +88,6 @@ def _parts(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def platform_names(origins: LinkMap, table: FunctionTable) -> frozenset[str]:
-    """Return the C library's and the compiler's functions, which run before and after all else."""
     return frozenset(each.name for each in table.functions if is_platform(origins.of(each.address)))
 
 

@@ -80,7 +80,6 @@ class _Answer:
 
     @property
     def message(self) -> str:
-        """GitHub's own error message, or nothing: error pages of proxies are not repeated."""
         try:
             value = json.loads(self.body)
         except (ValueError, RecursionError):

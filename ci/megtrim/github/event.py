@@ -86,7 +86,6 @@ class PullRequest(Value):
 
     @property
     def fork(self) -> bool:
-        """Whether its head is in another or a deleted repository; names change hands."""
         return self.head_repository_id != self.base_repository_id
 
 

@@ -48,7 +48,6 @@ class IssueTracker:
         return _parse(self._api.send("POST", self._path, fields)).number
 
     def update(self, before: TrackedIssue, title: str, body: str, *, is_open: bool) -> bool:
-        """Bring an issue up to date, in one step; return False if it was already."""
         now = TrackedIssue(
             number=before.number, is_open=is_open, title=title, body=normalize_body(body)
         )

@@ -143,7 +143,6 @@ def _fetch_statuses(api: Api, event: Event) -> dict[str, str]:
 
 
 def _class(name: str) -> str:
-    """Return the CPU class in a job's name, before the shard: jobs of one class share runners."""
     return _strip_callers(name).rpartition(" ")[0].rpartition(" ")[2]
 
 

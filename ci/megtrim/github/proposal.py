@@ -173,7 +173,6 @@ class PullRequestProposer:
         return self._list(change.path, head) == wanted
 
     def _commit(self, change: FolderChange, base_commit: str) -> str:
-        """Create a commit that is on no branch yet. Its author is the token's owner."""
         before = self._list(change.path, base_commit)
         contents: dict[str, Mapping[str, str | None]] = {
             name: {"sha": None} for name in before if name not in change.texts

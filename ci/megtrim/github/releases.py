@@ -129,7 +129,6 @@ class ReleasePublisher:
 
 
 def _series_of(tag: str) -> str:
-    """Return what stands before a tag's version: each configuration has tags of its own."""
     found = re.match(r"(.*-|)v[0-9]", tag)
     return found[1] if found else ""
 

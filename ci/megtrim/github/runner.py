@@ -65,7 +65,6 @@ def annotation(level: str, message: str, *, title: str, file: str = "", line: in
 
 
 def _data(text: str) -> str:
-    """Escape what would end a command, and replace other unprintable characters by spaces."""
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return "".join(c if c.isprintable() else " " for c in escaped)
 

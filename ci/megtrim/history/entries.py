@@ -67,7 +67,6 @@ class History(Value, Generic[Entry]):
         return History(entries=self.entries, unreadable=tuple(every))
 
     def until(self, now: datetime) -> History[Entry]:
-        """Return it without what is dated after ``now``: it would be the newest for ever."""
         kept = tuple(each for each in self.entries if not is_future(each, now))
         expected = f"expected one up to {now:%Y-%m-%d}"
         return History(entries=kept, unreadable=self.unreadable).add(

@@ -14,7 +14,6 @@ from megtrim.util.strict_json import dump
 
 
 def append_to_folder(root: Path, entries: Sequence[HistoryEntry]) -> tuple[str, ...]:
-    """What is there stays. Writers need no lock: no two entries share a file."""
     for entry in entries:
         path = root / entry.path
         _expect_inside(root, path)

@@ -162,7 +162,6 @@ def _list_timed(session: Session) -> Iterator[Task]:
 
 
 def describe_times(session: Session) -> BundleTimes:
-    """Return every contest of the configuration, in its order: those not held bear the reason."""
     config = session.request.config.perf
     return BundleTimes(
         engine=session.services.engine.identity().digest,
@@ -315,7 +314,6 @@ def _applications(
 
 
 def list_devices(request: TrimRequest, purpose: JobPurpose) -> tuple[BundleDevice, ...]:
-    """Return the devices on runners; to trace or record, each other class has an automatic one."""
     config = request.config
     cpus = {each.name: each.qemu_cpu or "max" for each in config.classes}
     on_runners = [

@@ -102,7 +102,6 @@ def refusal(tensor: Tensor, tolerance: Tolerance) -> str | None:
 
 
 def numbers_of(tensor: Tensor) -> Numbers:
-    """Return the elements in one dimension; floats are widened so that differences are exact."""
     import numpy as np
 
     element = BY_NAME[tensor.dtype]

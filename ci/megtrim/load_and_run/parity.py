@@ -68,7 +68,6 @@ def differences(plain: Numbers, reduced: Numbers) -> Numbers:
 
 
 def within(plain: Numbers, reduced: Numbers, tolerance: Tolerance) -> bool:
-    """NaN and infinities must be at the same places."""
     import numpy as np
 
     found = differences(plain, reduced)

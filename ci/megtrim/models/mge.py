@@ -355,7 +355,6 @@ class Buffer:
             self.fail(at, "the structure needs more work than any model")
 
     def follow(self, at: int) -> int:
-        """Return the target of the offset at ``at``; offsets only lead forward."""
         distance = self.read(_U32, at)
         if not distance:
             self.fail(at, "an offset of 0 leads nowhere")
@@ -382,8 +381,6 @@ class Buffer:
 
 
 class Table:
-    """One table. Fields are read by their index in the schema; a union counts as two."""
-
     __slots__ = ("_buffer", "_fields", "_fields_bytes", "at")
 
     def __init__(self, buffer: Buffer, at: int) -> None:

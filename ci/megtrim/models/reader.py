@@ -78,8 +78,6 @@ def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
 
 
 class _Reader:
-    """Reads forward; every step is checked against the bytes left."""
-
     def __init__(self, data: bytes, source: str) -> None:
         self._data = data
         self._source = source

@@ -66,7 +66,6 @@ def result_type(_task: Task) -> type[VerifyResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> VerifyResult:
-    """A product failure is a result; the verdict judges it."""
     scenario = scenario_of(task)
     keep = read_keep_set(_keep_set(session).file(KEEP_SET_FILE))
     expect_as_traced(scenario, session, keep)

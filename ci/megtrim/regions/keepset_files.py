@@ -100,7 +100,6 @@ class _Reader:
         return dict(value)
 
     def kinds(self) -> dict[str, Entries]:
-        """Return the entries by the first word of their keys; the rest remains as the key."""
         if len(self.text) > MAX_TEXT:
             self.fail(f"more than {MAX_TEXT} characters")
         expect_merged(self.text, shown=self.source, hint=_MERGE_HINT)

@@ -127,7 +127,6 @@ def regions_in_binary(data: bytes) -> tuple[Region, ...]:
 
 
 def find_regions(names: Iterable[str]) -> dict[str, Region]:
-    """Return the regions among mangled names of types. What only looks like one is left out."""
     regions = {}
     for mangled, name in demangle(name for name in names if not problem(name)).items():
         try:

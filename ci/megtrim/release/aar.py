@@ -222,7 +222,6 @@ def list_library_paths(library: AndroidLibrary) -> tuple[str, str]:
 
 
 def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:
-    """Return the files that describe the AAR. An app must be for phones that all libraries fit."""
     api = max(each.target.api for each in libraries)
     name = libraries[0].file.removesuffix(_SUFFIX)
     return {

@@ -271,7 +271,6 @@ def _show(path: str) -> str:
 
 
 def add_proofs(contents: ReleaseContents, proofs: EvidenceSet) -> ReleaseContents:
-    """Return what a draft says once devices proved it; it follows from these two alone."""
     entries = proofs.entries
     proven = {(row.scenario, row.binding): each.device for each in entries for row in each.results}
     asked = (each for each in contents.scenarios if each.on_devices is not None)

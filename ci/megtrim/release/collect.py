@@ -188,7 +188,6 @@ def _from_stage(path: str, folder: StageFolder, name: str) -> ReleaseFile:
 
 
 def _collect_sizes(folder: StageFolder) -> ReleaseFile:
-    """Leave out what they are of: a release is the same in each checkout."""
     path = folder.file(SIZES_FILE)
     found = parse_sizes(path.read_text(encoding="utf-8"), source=str(path))
     return from_text(SIZES_PATH, dump_sizes(replace(found, source="", origin=Origin())))
@@ -228,7 +227,6 @@ def _collect_licences(session: Session) -> Iterator[ReleaseFile]:
 
 
 def _from_checkout(path: str, checkout: Checkout, name: str) -> Iterator[ReleaseFile]:
-    """Yield a file of the engine's, but no link, which may lead anywhere."""
     source = checkout.root / name
     if not source.is_symlink():
         yield ReleaseFile(path=path, source=source, sha256=checkout.files[name])

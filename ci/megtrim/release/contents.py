@@ -226,7 +226,6 @@ def make_contents(
 
 
 def list_unshown(document: object) -> Iterator[str]:
-    """Yield texts that are not one line that people can see."""
     match encode(document):
         case str(text):
             yield from [text] if "\n" in text or make_printable(text) != text else []

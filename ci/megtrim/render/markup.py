@@ -130,7 +130,6 @@ def _entity(character: str) -> str:
 
 
 def block(text: str, *, limit: int = _LONGEST_PROSE) -> str:
-    """Its fence is longer than any inside."""
     body = clean(text, limit=limit).strip("\n")
     longest = max((len(run) for run in re.findall("`+", body)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -13,20 +13,16 @@ _LEAST = 1e-9
 
 
 class Scale(Value):
-    """The values at both ends of an axis; they differ."""
-
     low: float
     high: float
 
     def part(self, value: float) -> float:
-        """From 0 to 1; what is outside is at the end."""
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
     def x(self, value: float) -> str:
         return f"{100 * self.part(value):.3f}%"
 
     def y(self, value: float, height: float) -> str:
-        """In pixels, the highest at the top."""
         return f"{height * (1 - self.part(value)):.1f}"
 
 

@@ -219,7 +219,6 @@ def _is_quiet(check: Check) -> bool:
 
 
 def _devices(verdict: Verdict) -> str:
-    """A text has one line, however many scenarios it applies to."""
     by_text: dict[tuple[CheckStatus, str], list[str]] = {}
     for status in _QUIET_ON_DEVICES:
         for check in verdict.checks:
@@ -273,7 +272,6 @@ def render_keep_set(verdict: Verdict) -> str:
 
 
 def _tags(regions: RegionsUse) -> str:
-    """The total per tag is known only from a profile build."""
     columns = 3 if regions.held else 2
 
     def row(use: TagUse) -> tuple[str, ...]:

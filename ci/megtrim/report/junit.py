@@ -81,7 +81,6 @@ class _Case(Value):
 
 
 def render(verdict: Verdict) -> str:
-    """Leave out timestamps and host names."""
     numbers = {} if verdict.performance is None else properties(verdict.performance)
     origin = _origin_properties(verdict.origin)
     room = LIMIT - (PROPERTIES_LIMIT if numbers else 0)
@@ -135,7 +134,6 @@ def _document(
 
 
 def _cases(verdict: Verdict, limit: int) -> list[_Case]:
-    """Give every check its line before any gets details, the worst first."""
     names = dict(_names(sorted(verdict.checks, key=_place)))
     room = limit - _TAGS_BYTES * (len(_ORDER) + 2)
     cases: dict[str, _Case] = {}
@@ -169,7 +167,6 @@ def _place(check: Check) -> tuple[int, str]:
 
 
 def _names(checks: Iterable[Check]) -> Iterator[tuple[str, str]]:
-    """Yield each id and its printable name; names that would be equal are numbered."""
     taken: set[str] = set()
     tries: Counter[str] = Counter()
     for check in checks:

@@ -33,7 +33,6 @@ def render(verdict: Verdict) -> str:
 
 
 def render_urgent(checks: Iterable[Check]) -> list[str]:
-    """A sentence that applies to several checks is printed only with the first."""
     lines: list[str] = []
     printed: set[str] = set()
     for check in checks:

@@ -138,7 +138,6 @@ def attribute(data: bytes, names: NameSources, *, source: str) -> Attribution:
 
 
 def _add_file(data: bytes, names: NameSources, found: _Found) -> int:
-    """Return the size of a section's header."""
     layout = ElfLayout(data)
     naming = layout if names.twin is None else _open_twin(layout, names)
     origins: Spans[str] | None = None
@@ -305,7 +304,6 @@ class _Walk:
 def _claims(
     section: PlacedSection, symbols: list[tuple[int, int, str]], purpose: Purpose
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and name of each; symbols are tuples of start, negative size and name."""
     symbols.sort()
     taken, limit = 0, section.size_bytes
     # A function written in assembler may have no size: it ends where the next one starts.

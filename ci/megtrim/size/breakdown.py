@@ -69,7 +69,6 @@ class Breakdown(Value):
         return tuple(sorted(totals.items(), key=lambda each: (-each[1], each[0])))
 
     def by_component(self, view: View) -> Counter[tuple[str, str]]:
-        """Symbols are readable, with the instances of a template as one."""
         at = list(View).index(view)
         totals: Counter[tuple[str, str]] = Counter()
         for row, size_bytes in self.rows.items():

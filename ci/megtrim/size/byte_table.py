@@ -93,7 +93,6 @@ class ByteChange(Value):
 
 
 def list_largest(changes: Sequence[ByteChange], most: int) -> tuple[ByteChange, ...]:
-    """What only has a new name is left out; all others are one row, so the rows still add up."""
     changed = [each for each in changes if each.growth_bytes]
     if not (others := changed[most:]):
         return tuple(changed)

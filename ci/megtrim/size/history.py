@@ -117,7 +117,6 @@ class CommitSizes(Value):
 
     @property
     def path(self) -> str:
-        """Relative to the folder or branch of the history."""
         return place_entry(FOLDER, self.time, self.id)
 
     @property
@@ -225,7 +224,6 @@ class SizeTrend(Value):
 
     @property
     def left_bytes(self) -> int | None:
-        """What the budget leaves at the newest commit; negative: it is exceeded."""
         return None if self.max_bytes is None else self.max_bytes - self.points[-1].size_bytes
 
     @property
@@ -325,7 +323,6 @@ def _compare(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[Compo
 def _find_most(
     budgets: Sequence[Budget], newest: _Files, key: tuple[str, str], measure: str
 ) -> int | None:
-    """A share is one of the plain build."""
     plain = newest.get((key[0], str(Variant.PLAIN)))
     whole_bytes = None if plain is None else plain.find(measure)
     limits = (

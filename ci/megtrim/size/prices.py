@@ -58,7 +58,6 @@ def sort_prices(prices: Iterable[Price]) -> tuple[Price, ...]:
 
 
 def shorten(prices: PriceList, most: int) -> PriceList:
-    """Keep all models and scenarios, the highest of others; functions get readable names."""
     counts = dict.fromkeys(PriceKind, 0)
     found = []
     for each in sort_prices(prices.prices):
@@ -80,10 +79,6 @@ class PriceChange(Value):
 
 
 def compare_prices(before: Mapping[str, int], prices: PriceList) -> tuple[PriceChange, ...]:
-    """Return models that were there before and cost another price, the largest change first.
-
-    ``before`` are the measures of the former file.
-    """
     changes = (
         PriceChange(
             model=each.name, before_bytes=before[name], after_bytes=max(each.margin_bytes, 0)

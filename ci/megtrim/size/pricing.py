@@ -173,7 +173,6 @@ class RegionExtents(Value):
     """In which regions the function refers to a name."""
 
     def find_share(self, gone: frozenset[Region], kept: frozenset[Region]) -> float:
-        """Without its last region, nothing but a trap is left of a function."""
         there = {region: n for region, n in self.sizes.items() if region is None or region in kept}
         if gone.isdisjoint(there):
             return 0.0

@@ -22,8 +22,6 @@ class LimitKind(StrEnum):
 
 
 class BudgetStatus(StrEnum):
-    """Whether a limit was kept; skipped: it only warns, or there was nothing to compare with."""
-
     PASS = "pass"
     FAIL = "fail"
     SKIPPED = "skipped"
@@ -68,7 +66,6 @@ class BudgetRow(Value):
 
     @property
     def left_bytes(self) -> int | None:
-        """Negative if the limit is exceeded; None: not known."""
         if self.used_bytes is None or self.max_bytes is None:
             return None
         return self.max_bytes - self.used_bytes

@@ -34,7 +34,6 @@ _MOST_CHANGES = 40
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """The day counts only where a waiver can end."""
     config, builds = session.request.config, _builds(task, session)
     named = {
         f"{variant} {artifact}": binary_digest(build, artifact)
@@ -132,7 +131,6 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
 def _measure(
     builds: list[tuple[str, StageFolder]], session: Session, prices: Mapping[str, PriceList]
 ) -> tuple[dict[_File, ByteTable], dict[_File, Measures]]:
-    """Others than what ships are measured only if a budget is about that."""
     parts: dict[_File, ByteTable] = {}
     measured: dict[_File, Measures] = {}
     *_, (shipped, _) = builds

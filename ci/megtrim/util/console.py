@@ -81,14 +81,12 @@ class Console:
             self._open_line = self._terminal
 
     def note(self, activity: str) -> None:
-        """Remember what is being done now: a heartbeat shows it."""
         with self._lock:
             self._activity = activity.partition("\n")[0][:_LONGEST_ACTIVITY]
             self._since = self._clock()
 
     @contextmanager
     def heartbeat(self) -> Iterator[None]:
-        """Let no silence last long until the block ends, whatever the main thread waits for."""
         ended = threading.Event()
 
         def watch() -> None:
@@ -106,7 +104,6 @@ class Console:
                 self._end_line()
 
     def beat(self) -> None:
-        """Show what is being done, and for how long, if nothing was written for a while."""
         with self._lock:
             now = self._clock()
             if self._activity and now - self._written >= self._silence_s:

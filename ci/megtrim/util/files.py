@@ -10,7 +10,6 @@ from megtrim.util.input_files import open_plain_file
 
 
 def sha256_file(path: Path) -> str:
-    """Return the sha256 of a file's bytes; a file that cannot be read is an input error."""
     with open_plain_file(path, expected="a file") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -100,7 +100,6 @@ def _load(folder: Path) -> dict[str, KnownDigests]:
 
 
 def _remember(folder: Path, known: Mapping[str, KnownDigests]) -> None:
-    """Store the digests. If that fails, the next run reads the files again."""
     temporary = folder / f"{MEMORY}.{os.getpid()}.tmp"
     with suppress(OSError):
         try:

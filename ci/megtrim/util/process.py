@@ -89,15 +89,12 @@ class CompletedCommand(Value):
 
 
 class ProcessRunner:
-    """Starts programs with one base environment, which the command line reads once."""
-
     where = "this machine"
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.env = dict(env)
 
     def for_builds(self) -> ProcessRunner:
-        """Return a runner whose programs see only the variables that no key has to contain."""
         runner = copy.copy(self)
         runner.env = select_passed(self.env)
         return runner

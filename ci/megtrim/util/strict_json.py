@@ -98,7 +98,6 @@ def decode(kind: Any, value: Any, path: str) -> Any:
 
 
 def make_schemas(kinds: Iterable[type]) -> tuple[dict[type, Any], dict[str, Any]]:
-    """Return a JSON Schema for each kind of document, and the definitions that they share."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class ClosedSchemas(GenerateJsonSchema):

@@ -67,7 +67,6 @@ class Verdict(VerdictFacts):
 
 
 def to_json(verdict: Verdict) -> str:
-    """Write verdict.json; a difference that is no finite number becomes null."""
     return dump(verdict)
 
 

@@ -166,7 +166,6 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
 
 
 def _proves(task: Task) -> bool:
-    """Tell whether the verdict is on a trim: one on times alone proves no scenario."""
     return any(Stage(wanted.partition("/")[0]) is Stage.VERIFY for wanted in task.wants)
 
 

@@ -99,7 +99,6 @@ def still_files(count: int) -> dict[str, str]:
 
 
 def clusters(count: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Little, then big: the first number and all numbers of each group of alike cores."""
     if count < 2:
         return ((0, (0,)),)
     half = count // 2

@@ -46,7 +46,6 @@ class Checkout(Value):
 
     @property
     def digest(self) -> str:
-        """Equal trees are equal engines, wherever they are."""
         lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.files.items()))
         return hashlib.sha256(os.fsencode(lines)).hexdigest()
 
@@ -115,7 +114,6 @@ class _Git:
         return sorted(found)
 
     def submodules(self) -> dict[str, str]:
-        """Submodules of fetched submodules are among them."""
         found = self.list_links()
         for name in tuple(found):
             inside = _Git(self._root / name, self._processes)

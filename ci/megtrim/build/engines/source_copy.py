@@ -46,7 +46,6 @@ def is_whole(tree: Path) -> bool:
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    """Its timestamp then causes no rebuild."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     write_atomically(path, text)

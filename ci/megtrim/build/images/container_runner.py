@@ -72,7 +72,6 @@ def me() -> str:
 
 
 def end_abandoned(docker: DockerClient) -> None:
-    """Those whose process ran on this machine and has ended."""
     shown = ("--all", "--no-trunc", "--format", f'{{{{.ID}}}} {{{{.Label "{LABEL}"}}}}')
     listed = docker.check_output("ps", "--filter", f"label={LABEL}", *shown)
     pairs = (line.partition(" ")[::2] for line in listed.splitlines())
@@ -278,7 +277,6 @@ class ContainerRunner(ProcessRunner):
 
 
 def _new_name() -> str:
-    """Other PID namespaces may have the same process IDs."""
     return f"megtrim-{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
 
 

@@ -74,7 +74,6 @@ def is_fixed(reference: str) -> bool:
 
 
 def expect_fixed(reference: str, *, source: str) -> None:
-    """A tag may become another image without any commit."""
     if not is_fixed(reference):
         msg = f"{source}: found {reference[:120]!r}, expected NAME@sha256:DIGEST in a job of CI"
         raise InputError(
@@ -90,7 +89,6 @@ class DockerClient:
         return self.check_output("version", "--format", "{{.Server.Version}}").strip()
 
     def rootless(self) -> bool:
-        """Whether the daemon belongs to a user, who is root in its containers."""
         return "name=rootless" in self.check_output("info", "--format", "{{json .SecurityOptions}}")
 
     def image(self, reference: str) -> Image:

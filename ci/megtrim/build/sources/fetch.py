@@ -80,7 +80,6 @@ class SourceFetch:
             self._descend(self._top(), wanted)
 
     def holder(self, path: PurePosixPath) -> tuple[PurePosixPath, Tree]:
-        """The fetched submodule, or the project, that a path is in or is."""
         self._top()
         around = [each for each in self._levels if path.is_relative_to(each)]
         place = max(around, key=lambda each: len(each.parts))
@@ -209,7 +208,6 @@ def _allowed_url(module: Submodule, near: RepositoryUrl, trust: Trust) -> Reposi
 
 
 def _clear(project: Path, path: PurePosixPath) -> None:
-    """Nothing on the way there may be a link."""
     place = project
     for part in path.parts:
         place /= part

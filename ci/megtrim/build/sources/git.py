@@ -201,7 +201,6 @@ def _make_failure(
 
 
 def _read_reason(said: str, *, timed_out: bool) -> tuple[str, bool]:
-    """Return what git said of a failure, and whether a server refused."""
     if timed_out:
         return "no answer in time", False
     lines = [line for line in said.splitlines() if line.strip() and line not in _ADVICE]

@@ -50,14 +50,12 @@ class DeviceSelector(Value):
     quiet: bool
 
     def stock(self, *, configured: bool = True) -> Inventory:
-        """Look for everything. Without a configuration of the usual name there are still phones."""
         missing = self.config == _CONFIG and not self.config.exists()
         config = None if missing or not configured else self.config
         console = open_console(quiet=self.quiet)
         return take_stock(config, self.out.resolve() / "runs", open_processes(), console)
 
     def select(self, stock: Inventory) -> tuple[InventoryRow, ...]:
-        """A name is an entry's (all its machines), a machine's, or a serial."""
         for name in self.names:
             if not any(_is_called(row, name) for row in stock.listed):
                 known = sorted({row.standing.name for row in stock.listed})
@@ -249,7 +247,6 @@ def facts(listed: InventoryRow) -> dict[str, str]:
 
 @contextmanager
 def reserve(row: InventoryRow, room: PoolState, wait: bool, _steps: list[str]) -> Iterator[Lease]:
-    """Hold the device; one that is out of reach is not waited for."""
     standing = row.standing
     if row.device is None:
         raise InfrastructureFailure(standing.detail)

@@ -53,7 +53,6 @@ def open_place(
 
 
 def _hides(path: Path) -> bool:
-    """Return whether a mount there would hide a folder of the image; links are this machine's."""
     parts = Path(os.path.normpath(path)).parts
     return len(parts) < 2 or parts[1] in _OF_THE_IMAGE
 

@@ -90,7 +90,6 @@ def _expect_for_all(names: tuple[str, ...], values: dict[str, Any]) -> None:
 
 
 def _attempt(command: Callable[..., Any], values: dict[str, Any]) -> tuple[int, bool]:
-    """Return the exit status, and whether it came to its end. What ends it ends no other."""
     above = click.get_current_context()
     try:
         # A context of its own: what the command leaves to its end, such as a heartbeat, ends here.

@@ -46,7 +46,6 @@ class SummaryPage(Value):
 
 
 def read_page(report: Path, *, config: str, links: Links, known: Origin = _UNKNOWN) -> SummaryPage:
-    """Read REPORT: its verdict, else the page that was left there, else why there is none."""
     problems: list[MegtrimError] = []
 
     def read(name: str, parse: Callable[..., T], most: int) -> T | None:

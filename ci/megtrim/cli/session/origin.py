@@ -91,7 +91,6 @@ def read_event_origin(env: Mapping[str, str], config: str) -> Origin:
 
 
 def _name_project(env: Mapping[str, str], remote: str) -> str:
-    """Return the name that people know: a folder is that of a checkout, as a job likes it."""
     given = (env.get("GITHUB_REPOSITORY", ""), env.get("CI_PROJECT_NAME", ""), remote)
     names = (re.split("[/:]", each.rstrip("/"))[-1].removesuffix(".git") for each in given)
     return next((name for name in names if _NAME.fullmatch(name)), "")

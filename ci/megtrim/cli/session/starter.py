@@ -210,7 +210,6 @@ def find_missing(texts: Mapping[Path, str], *, hint: str) -> dict[Path, Content]
 
 
 def write_files(files: Mapping[Path, Content]) -> None:
-    """Write new files in their order; if one cannot be written, remove those before it."""
     written: list[Path] = []
     try:
         for path, content in files.items():

@@ -50,8 +50,6 @@ class MachineState(StrEnum):
 
 
 class MachineStatus(Value):
-    """One machine, or an entry that no attached machine matches."""
-
     entry: str
     """The name in the configuration, or how the machine was found."""
     name: str
@@ -174,13 +172,11 @@ def quarantine_machine(shared: PoolState, machine: Machine, reason: str) -> None
 
 
 def find_quarantine(shared: PoolState, machine: Machine) -> Quarantine | None:
-    """Under whichever address it was set."""
     found = [shared.records.read(key).quarantine for key in machine.keys]
     return next(filter(None, found), None)
 
 
 def read_statuses(entry: PoolEntry, shared: PoolState) -> tuple[MachineStatus, ...]:
-    """Return one ABSENT status if no machine matches."""
     absent = MachineStatus(
         entry=entry.name,
         name=entry.name,

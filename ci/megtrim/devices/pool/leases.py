@@ -54,13 +54,11 @@ def state_folder(env: Mapping[str, str]) -> Path:
 
 
 def slug(key: str) -> str:
-    """Readable, and unique for each key."""
     readable = re.sub(r"[^A-Za-z0-9.-]", "_", key)[:_LONGEST_SLUG].lstrip(".")
     return f"{readable}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 
 def open_shared(path: Path) -> int:
-    """Links and pipes are refused."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +112,6 @@ def read_saved(path: Path, kind: type[S]) -> S | None:
 
 
 def read_descriptor(descriptor: int) -> bytes:
-    """At most one more than the largest valid file has."""
     try:
         return os.pread(descriptor, _LARGEST_BYTES + 1, 0)
     except OSError:
@@ -230,7 +227,6 @@ class Leases:
 
     @contextmanager
     def while_recovering(self, machine: Machine) -> Iterator[None]:
-        """Keep a machine that we hold ours, although it may reboot within the block."""
         descriptor = self._held[machine.key]
         before = self._identities.get(machine.key, MachineId())
         self._write(descriptor, machine, MachineId(serial=before.serial))

@@ -53,7 +53,6 @@ class Record(StateFile):
         return len(self._recent(now)) < MOST_REBOOTS
 
     def add_reboot(self, now: datetime) -> Record:
-        """Those older than REBOOT_WINDOW are dropped."""
         return self.model_copy(update={"reboots": (*self._recent(now), now)})
 
     def _recent(self, now: datetime) -> tuple[datetime, ...]:
@@ -99,7 +98,6 @@ class Records:
         return old
 
     def mend(self, key: str) -> Path | None:
-        """Rename a damaged record, so that a new one can start; return its new path."""
         path = self._path(key)
         with lock_file(path.with_suffix(".lock")):
             try:

@@ -147,7 +147,6 @@ def extract(text: str, argv: Sequence[str], *, pid: int | None) -> str:
 
 
 def _select_program_lines(lines: Sequence[str], argv: Sequence[str], pid: int | None) -> list[str]:
-    """Its own log lines, and the dump that another process wrote about it."""
     matches = [match for line in lines if (match := _THREADTIME.match(line))]
     # A dump is what one thread of the dumper wrote until it started the next dump.
     dumps: list[tuple[bool, list[str]]] = []

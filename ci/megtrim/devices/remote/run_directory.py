@@ -162,7 +162,6 @@ class RunFiles:
             raise InfrastructureFailure(msg)
 
     def _prepare_files(self, queries: tuple[str, ...]) -> list[_File]:
-        """Do all that is requested in one call; return the files whose copies are damaged."""
         args: list[str] = []
         for name in self._folders:
             args += ("make", "-", name)
@@ -365,7 +364,6 @@ class RemoteDirectory(RunFiles):
         return stdout, ended, parse_reading(reply)
 
     def cpus(self) -> tuple[int, ...]:
-        """Return the CPUs that the configuration names: others may be slow ones."""
         return parse_cpus(self._spec.settings.cpus)
 
     def get(self, name: str) -> bytes | None:

@@ -135,7 +135,6 @@ def make_timeout_error(label: str, step: str, waited_s: float) -> ConnectionLost
 def expect_transferred(
     outcome: CompletedCommand, *, label: str, step: str, timeout_s: float
 ) -> None:
-    """An aborted transfer is for the caller to explain."""
     if outcome.timed_out:
         raise make_timeout_error(label, step, timeout_s)
     if not outcome.ok and not outcome.aborted:

@@ -71,8 +71,6 @@ class Direction(StrEnum):
 
 
 class Change(Value):
-    """Places are indices of nights."""
-
     first: int
     last_good: int
     first_bad: int
@@ -217,7 +215,6 @@ def _split_costs(levels: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _find_drift(levels: NDArray[np.float64], steps: Sequence[int]) -> float | None:
-    """Return the ratio of a drift's ends if it describes the nights better than steps do."""
     nights = len(levels)
     ramps = _ramps(nights)
     centred = ramps - ramps.mean(axis=1, keepdims=True)

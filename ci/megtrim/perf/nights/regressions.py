@@ -72,7 +72,6 @@ class IssueAction(Value):
 
 
 def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction, ...]:
-    """Return the same again for a night that was repeated."""
     ours = sorted(
         (each for each in known if each.record.config == night.config), key=lambda each: each.number
     )
@@ -136,7 +135,6 @@ def _list_subjects(subjects: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_slower(row: Row, night: Night) -> bool:
-    """A base without a commit is not known, so nothing is slower than it."""
     counts = (night.base or each.against is not Reference.BASE for each in list_slower(row))
     return row.status is PerformanceStatus.REGRESSED and any(counts)
 

@@ -56,7 +56,6 @@ class IssueText(Value):
 
 
 def render_issue(action: IssueAction, where: NightPlace) -> IssueText:
-    """Equal actions give equal texts, whichever attempt of a job asks."""
     record, body = action.record, ""
     for most in _MOST_ROWS:
         parts = [*_parts(action, where, most), f"*{_HOW_IT_ENDS}*", _write_record(record)]

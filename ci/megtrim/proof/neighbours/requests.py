@@ -85,7 +85,6 @@ def _changed_files(
 
 
 def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield inputs for a model that is run without any, as far as its file says what it takes."""
     try:
         inputs = read_model(model).inputs
     except InputError:
@@ -256,7 +255,6 @@ def _of_threads(own: Neighbour) -> Iterator[Neighbour]:
 
 
 def _switches(scenario: Scenario, dialect: Dialect) -> Iterator[str]:
-    """Yield the switches of this program; a search would ignore the cache that is given."""
     for switch in _SWITCHES:
         other = dialect.other_names.get(switch, "")
         # The oldest releases accept both names of one switch.

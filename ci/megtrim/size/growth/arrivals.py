@@ -40,8 +40,6 @@ class NewUse(Value):
 
 
 class NewPart(Value):
-    """What is kept and was not; the regions of a tag are one."""
-
     kind: str
     """``region``, ``function``, ``operator`` and so on."""
     name: str
@@ -88,7 +86,6 @@ def find_arrivals(
 
 
 def _differs_by_scenarios_alone(changes: InputChanges) -> bool:
-    """Tell whether nothing but new scenarios, and what is kept for them, can change a byte."""
     others = changes.changed_scenarios or changes.lost_scenarios
     return not others and {*changes.causes} <= {Cause.MODELS}
 

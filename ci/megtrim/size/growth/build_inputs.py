@@ -19,7 +19,6 @@ from megtrim.trim.builds.links import KEEP_SET
 
 
 def read_build_inputs(shipped: StageFolder, session: Session) -> BuildInputs:
-    """The functions stand for their list, which also names the link that it is of."""
     kept = _keep_set_folder(session)
     return _gather(shipped, session, read_keep_set(kept.file(KEEP_SET_FILE)) if kept else None)
 

@@ -230,7 +230,6 @@ def kind_of(name: str) -> str:
 
 
 def count_kinds(counts: Mapping[str, int]) -> str:
-    """Numbers of modes stand for names, so they count only alone."""
     named = [(kind, n) for kind, n in sorted(counts.items()) if kind != NAMELESS]
     shown = [count(n, name_kind(kind)) for kind, n in named or counts.items()]
     *others, last = shown

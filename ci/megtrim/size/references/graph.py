@@ -45,7 +45,6 @@ class ReferenceGraph(Value):
 
     @cached_property
     def by_name(self) -> Mapping[str, int]:
-        """The part of each name; of several parts with one name, the first."""
         numbered = reversed([*enumerate(self.parts)])
         return {name: number for number, part in numbered for name in part.names}
 
@@ -62,7 +61,6 @@ class ReferenceGraph(Value):
         return frozenset(self.by_name[name] for name in names if name in self.by_name)
 
     def iter_references(self, number: int) -> Iterator[tuple[int, int]]:
-        """Yield the place among all references, and the part, of what a part refers to."""
         first, last = np.searchsorted(self.origins, [number, number + 1]).tolist()
         yield from zip(range(first, last), self.targets[first:last].tolist(), strict=True)
 
@@ -186,7 +184,6 @@ def _post_order(following: list[list[int]]) -> list[int]:
 
 
 def _meet(dominator: list[int], one: int, two: int) -> int:
-    """Return the closest common dominator; both are given by their ranks."""
     while one != two:
         one, two = (dominator[one], two) if one < two else (one, dominator[two])
     return one

@@ -230,7 +230,6 @@ def _cut_at(
 
 
 def locate(addresses: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
-    """Return the part of each address; -1: none."""
     if not len(starts):
         return np.full(len(addresses), -1, dtype=np.int64)
     at = np.searchsorted(starts, addresses, side="right") - 1
@@ -271,7 +270,6 @@ class _Sizes:
 def _attach(
     layout: ElfLayout, starts: Numbers, ends: Numbers, sizes: _Sizes
 ) -> list[tuple[int, int]]:
-    """Count what serves a part as its own; return what unwind entries refer to."""
     numbers = {each.name: number for number, each in enumerate(layout.sections)}
     table, header = numbers.get(".eh_frame"), numbers.get(".eh_frame_hdr")
     pairs = []

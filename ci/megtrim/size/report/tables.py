@@ -18,7 +18,6 @@ _MOST_NAMED = 3
 
 
 def glance(verdict: Verdict) -> str:
-    """With several artifacts, the baseline has a line of its own."""
     reduced = list_trimmed(verdict)
     alone = len(reduced) == 1 and bool(verdict.baseline) and reduced[0][1].growth_bytes is not None
     which, _, more = one_line(verdict.baseline).partition(", ")

@@ -121,7 +121,6 @@ def _describe_limit(tone: str, size_bytes: int) -> str:
 
 
 def _iter_ticks(sizes: Scale) -> Iterator[Tick]:
-    """Yield multiples of a KiB where the scale has some, else of a byte."""
     unit = _KIB if sizes.high - sizes.low > _TICKS * _KIB else 1.0
     scale = Scale(low=sizes.low / unit, high=sizes.high / unit)
     for value in round_values(scale, _TICKS):

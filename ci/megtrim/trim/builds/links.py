@@ -32,7 +32,6 @@ class UnfoldedLink(Value):
 
     @property
     def unseen(self) -> frozenset[str]:
-        """Functions that may have run, and that some recorder does not tell of."""
         return frozenset(each.name for each in self.table.functions) - self.observables.names()
 
 
@@ -98,7 +97,6 @@ def base_inputs(session: Session) -> dict[str, str]:
 
 
 def shipped_inputs(session: Session) -> dict[str, str]:
-    """What it depends on and is known before functions are recorded."""
     return base_inputs(session) | {
         "kept whatever ran": "\n".join(
             (*session.services.engine.kept, *session.request.config.trim.keep)
@@ -157,7 +155,6 @@ def read_unfolded(target: str, results: TaskResults) -> UnfoldedLink:
 
 
 def identities(results: TaskResults) -> dict[str, str]:
-    """By bytes and names of each program's unfolded link: a list is of use for no other link."""
     return dict(results.done[LINKED].result_as(UnfoldedLinksResult).links)
 
 

@@ -85,7 +85,6 @@ class SizeFlagChoice(Value):
 
 
 def choices(session: Session) -> tuple[SizeFlagChoice, ...]:
-    """Trimming from the plain build compiles nothing: only what a link can do is left."""
     config = session.request.config
     plain = trims_plain_build(config)
     without = () if plain else switched_off(config.trim)

@@ -241,7 +241,6 @@ def _of_another_link(scenario: Scenario, found: str | None, wanted: str) -> str:
 
 
 def speaks(request: TrimRequest) -> bool:
-    """Whether the base build has words for what goes wrong."""
     if trims_plain_build(request.config):
         return True
     return not {Switch.LOGGING, Switch.EXCEPTIONS} <= {*switched_off(request.config.trim)}
@@ -275,7 +274,6 @@ def _keep(session: Session, folder: Path) -> FunctionsKeepSetResult:
 
 
 def _expect_fitting(keep: KeepSet, session: Session) -> None:
-    """Functions that were recorded on another link are other functions."""
     links = linking.identities(session.results)
     by_id = {record.id: record for record in keep.scenarios}
     for scenario in all_scenarios(session.request.config):

@@ -55,7 +55,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    """What a trace taken elsewhere depends on: all but the device and the search."""
     named = deviceless(scenario_inputs(scenario, session))
     if scenario.searches:
         named |= programs.digests(scenario, session, PLAIN, "searching program")

@@ -34,7 +34,6 @@ def read_dependencies(build: Path, processes: ProcessRunner) -> str:
 
 
 def read_steps(build: Path) -> Mapping[Path, str]:
-    """Ninja's last record of each file that it made, with its times and a hash of its command."""
     path = build / ".ninja_log"
     if not path.is_file():
         return {}

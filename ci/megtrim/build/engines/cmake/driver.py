@@ -84,7 +84,6 @@ class Job(Value):
     """Options that CMake must use, and what a message about each begins with."""
 
     def set_entries(self) -> tuple[str, ...]:
-        """CMake reports an unused option only where it is new, so those that count are unset."""
         unset = (f"-U{name}" for name in self.watched)
         return (*unset, *(f"-D{name}={value}" for name, value in self.options))
 

@@ -158,7 +158,6 @@ def _link(argv: tuple[str, ...], output: Path, spec: LinkSpec, link_env: LinkEnv
 def resolve_argv(
     argv: Sequence[str], link_env: LinkEnvironment
 ) -> Iterator[tuple[str, Path | None]]:
-    """One argument may become several; the yielded files are readable."""
     here = _from_image(argv, link_env) if link_env.toolchain.image else lambda path: path
     yield from _resolve_paths(argv, link_env.build, here)
 

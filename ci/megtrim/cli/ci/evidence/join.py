@@ -173,7 +173,6 @@ def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
 
 
 def _expect_apart(order: _JoinRequest, results: Path) -> None:
-    """Refuse a report in the folder of what it is made from: it is cleared first."""
     given = [results, *order.folders, *([order.proofs.parent] if order.proofs else [])]
     if order.to.resolve() in [each.resolve() for each in given]:
         msg = f"--to {order.to}: found what the report is to be made from, expected another folder"
@@ -230,7 +229,6 @@ def _join_times(order: _JoinRequest, verdict: Verdict, bundle: Bundle) -> Verdic
 
 
 def _read_bundle(order: _JoinRequest, verdict: Verdict) -> Bundle | None:
-    """Return the bundle; None if the build failed, for one that passed must have left it."""
     folder = order.bundle
     if folder is None:
         return None

@@ -46,7 +46,6 @@ def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_proofs(path: Path | None, console: Console) -> EvidenceSet:
-    """Return the proofs in a file; a first run has none, and a step cannot leave out an option."""
     if path is not None and path.exists():
         return load_proofs(path)
     if path is not None:

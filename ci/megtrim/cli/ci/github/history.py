@@ -345,7 +345,6 @@ def _act(
     where: NightPlace,
     console: Console,
 ) -> InfrastructureFailure | None:
-    """Do one action; what fails does not keep the others from being done."""
     text = render_issue(action, where)
     try:
         if not action.number:
