@@ -61,6 +61,8 @@ MINIMUM_SIZE = (Switch.RTTI, Switch.LOGGING, Switch.EXCEPTIONS)
 
 
 class Relocations(StrEnum):
+    """How relative relocations are packed; an older loader kills the process without a message."""
+
     NONE = "none"
     ANDROID = "android"
     RELR = "relr"

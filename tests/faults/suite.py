@@ -53,6 +53,7 @@ from megtrim.trim.runs import tracing
 from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.process import Command, ProcessRunner
+from support.haste import scale
 from virtual_phone.faults.request import UNDONE_BY
 from virtual_phone.faults.request import Fault as PhoneFault
 
@@ -120,9 +121,7 @@ def run(
     return [found[number] for number in sorted(found)], time.monotonic() - start
 
 
-SHORT = replace(
-    Timeouts().scale(0.1), call_s=4.0, probe_s=2.0, heartbeat_s=1.0, push_base_s=6.0, poll_s=0.2
-)
+SHORT = replace(scale(0.1), call_s=4.0, probe_s=2.0, heartbeat_s=1.0, push_base_s=6.0, poll_s=0.2)
 """Waiting times of the suite: a tenth, but for those that a busy machine needs itself."""
 
 _TENTHS = 8

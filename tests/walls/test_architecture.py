@@ -29,7 +29,7 @@ ACTING = (
     *("size/growth/build_inputs", "size/pricing"),
     *("size/results", "trim/builds/*", "trim/committed_keepset", "trim/keepset_usage"),
     *("trim/runs/*", "trim/stages/*", "util/console", "util/files"),
-    *("util/input_files", "util/integrity", "util/process"),
+    *("util/input_files", "util/process"),
 )
 """Modules that act, or that read what others left in the store; all others decide."""
 WORLDLY = {

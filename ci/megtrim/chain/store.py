@@ -23,9 +23,17 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from megtrim.chain.stage_result import Result, StageResult, dump_result, parse_result
-from megtrim.util import integrity
 from megtrim.util.errors import NO_ROOM, InfrastructureFailure, InputError, ProductFailure
-from megtrim.util.files import cannot_write, sha256_file, write_atomically
+from megtrim.util.files import (
+    KnownDigests,
+    cannot_write,
+    is_known,
+    load_text,
+    read_damage,
+    read_known,
+    sha256_file,
+    write_atomically,
+)
 from megtrim.util.strict_json import decode, encode
 from megtrim.util.value import Value
 
@@ -109,9 +117,7 @@ class StageFolder(Value):
     result: StageResult
     files: Mapping[str, str]
     """Relative path to sha256."""
-    known: Mapping[str, integrity.KnownDigests] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    known: Mapping[str, KnownDigests] = field(default_factory=dict, compare=False, repr=False)
     """By what the disk says, files that need not be read again to be sure of them."""
 
     def result_as(self, kind: type[Result]) -> Result:
@@ -126,8 +132,8 @@ class StageFolder(Value):
             msg = f"{self.path} holds no {name}"
             raise KeyError(msg)
         path, known = self.path / name, self.known.get(name)
-        unchanged = known is not None and integrity.is_known(path, known)
-        if not unchanged and integrity.read_known(path, self.files[name]) is None:
+        unchanged = known is not None and is_known(path, known)
+        if not unchanged and read_known(path, self.files[name]) is None:
             msg = f"{path} was damaged: {_OTHER_DIGEST}"
             raise InfrastructureFailure(msg, hint="run it again: it is made again then")
         return path
@@ -375,7 +381,7 @@ def _is_named(path: Path, name: str) -> bool:
 def _is_foreign(path: Path, name: str) -> bool:
     """Tell whether another megtrim left this folder: its manifest may be of another layout."""
     try:
-        data = json.loads(integrity.load_text(path / MANIFEST))
+        data = json.loads(load_text(path / MANIFEST))
     except (OSError, ValueError, InputError):
         return False
     if not isinstance(data, dict) or data.get("key") != path.name:
@@ -394,7 +400,7 @@ def _load(path: Path, kind: type[StageResult]) -> tuple[StageFolder | None, str]
     except InputError as error:
         return None, f"its result is odd: {error.message}"
     files = {name: facts.sha256 for name, facts in manifest.files.items()}
-    damage, known = integrity.read_damage(path, files)
+    damage, known = read_damage(path, files)
     if damage:
         return None, f"{damage}: {_OTHER_DIGEST}"
     folder = StageFolder(
@@ -412,7 +418,7 @@ def _load(path: Path, kind: type[StageResult]) -> tuple[StageFolder | None, str]
 
 def _load_manifest(path: Path) -> tuple[Manifest | None, str]:
     try:
-        manifest = parse_manifest(integrity.load_text(path / MANIFEST))
+        manifest = parse_manifest(load_text(path / MANIFEST))
     except (FileNotFoundError, NotADirectoryError):
         return None, ""
     except (OSError, ValueError, InputError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field, fields
+from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -41,15 +41,6 @@ class Timeouts(Value):
 
     def transfer_s(self, size_bytes: int) -> float:
         return self.push_base_s + size_bytes / self.slowest_bytes_per_s
-
-    def scale(self, factor: float) -> Timeouts:
-        """Return a copy with every time multiplied, for tests that cannot wait so long."""
-        times = {
-            each.name: getattr(self, each.name) * factor
-            for each in fields(self)
-            if each.name.endswith("_s") and each.name != "slowest_bytes_per_s"
-        }
-        return Timeouts(**times, slowest_bytes_per_s=self.slowest_bytes_per_s)
 
 
 LARGEST_FETCHED_BYTES = 256 * 1024 * 1024

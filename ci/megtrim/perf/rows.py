@@ -159,6 +159,8 @@ class ChangePoint(Value):
 
 
 class HistorySeries(Value):
+    """One row over nights; a night that is missing has no point."""
+
     scenario: str
     cpu_class: Annotated[str, Field(alias="class")]
     experiment: str

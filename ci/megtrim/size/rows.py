@@ -22,6 +22,8 @@ class LimitKind(StrEnum):
 
 
 class BudgetStatus(StrEnum):
+    """Whether a limit was kept; skipped: it only warns, or there was nothing to compare with."""
+
     PASS = "pass"
     FAIL = "fail"
     SKIPPED = "skipped"

@@ -20,10 +20,11 @@ from megtrim.devices.ssh import Board
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
 from support import sshd
+from support.haste import scale
 from support.sshd import Sshd
 from unit.devices.machines import spec_of
 
-HASTE = Timeouts().scale(0.15)
+HASTE = scale(0.15)
 LONG_S = 30.0
 MakeSpec = Callable[..., DeviceSpec]
 
@@ -188,7 +189,7 @@ def test_a_board_that_freezes_under_a_run(make_spec: MakeSpec, board: Sshd, tmp_
 
 def test_a_board_that_freezes_is_reached_again(make_spec: MakeSpec, board: Sshd) -> None:
     # A busy machine takes a second and more for the handshake of a board that is well.
-    one = only(make_spec(Timeouts().scale(0.4)))
+    one = only(make_spec(scale(0.4)))
     assert one.alive()
     board.signal(signal.SIGSTOP)
     assert not one.alive()

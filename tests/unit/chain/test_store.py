@@ -30,7 +30,7 @@ from megtrim.chain.store import (
     key_of,
     parse_manifest,
 )
-from megtrim.util import integrity
+from megtrim.util import files as util_files
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.files import sha256_file, write_atomically
 from support.clock import until
@@ -316,11 +316,11 @@ def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.Monk
 def settle(folder: StageFolder, by_s: int = 100) -> None:
     """Let everything about a folder have happened a while ago, as the store sees it."""
     real = time.time_ns
-    integrity.time.time_ns = lambda: real() + by_s * 1_000_000_000  # type: ignore[attr-defined]
+    util_files.time.time_ns = lambda: real() + by_s * 1_000_000_000  # type: ignore[attr-defined]
     try:
         assert Store(folder.path.parents[1]).find(folder.stage, folder.key, Count) is not None
     finally:
-        integrity.time.time_ns = real  # type: ignore[attr-defined]
+        util_files.time.time_ns = real  # type: ignore[attr-defined]
 
 
 def flip(path: Path) -> None:
@@ -339,7 +339,7 @@ def test_a_flipped_bit_is_found_named_and_mended(
 ) -> None:
     if remembered:
         settle(folder)
-    assert (folder.path / integrity.MEMORY).exists() is remembered
+    assert (folder.path / util_files.MEMORY).exists() is remembered
     flip(folder.path / "sub/file.txt")
 
     again, fresh = ensure(store)
@@ -366,7 +366,7 @@ def test_what_is_remembered_is_not_read_again(
 ) -> None:
     settle(folder)
     read: list[Path] = []
-    monkeypatch.setattr(integrity, "_digest", read.append)
+    monkeypatch.setattr(util_files, "_digest", read.append)
 
     found = store.find("build", folder.key, Count)
 
@@ -384,7 +384,7 @@ def test_what_is_remembered_is_not_read_again(
     ids=range(8),
 )
 def test_a_damaged_memory_is_of_no_account(memory: str, store: Store, folder: StageFolder) -> None:
-    (folder.path / integrity.MEMORY).write_text(memory, encoding="utf-8")
+    (folder.path / util_files.MEMORY).write_text(memory, encoding="utf-8")
 
     assert store.find("build", folder.key, Count) == folder
     flip(folder.path / "sub/file.txt")
@@ -400,14 +400,14 @@ def test_a_memory_of_other_files_is_of_no_account(tmp_path: Path, folder: StageF
     assert Store(copy).find("build", folder.key, Count) is None
 
 
-@pytest.mark.parametrize("name", [MANIFEST, "sub/file.txt", integrity.MEMORY])
+@pytest.mark.parametrize("name", [MANIFEST, "sub/file.txt", util_files.MEMORY])
 def test_a_pipe_in_a_files_place_does_not_hang(
     name: str, store: Store, folder: StageFolder
 ) -> None:
     (folder.path / name).unlink(missing_ok=True)
     os.mkfifo(folder.path / name)
 
-    assert (store.find("build", folder.key, Count) is None) is (name != integrity.MEMORY)
+    assert (store.find("build", folder.key, Count) is None) is (name != util_files.MEMORY)
     assert ensure(store)[0] == folder
 
 

@@ -13,6 +13,7 @@ from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
 from megtrim.devices.remote.transport import ConnectionLost, frame, new_nonce, unframe_outcome
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from support.haste import scale
 from unit.devices.machines import make_spec
 
 
@@ -91,7 +92,7 @@ def losing(at: str) -> Callable[[str], None]:
     return lose
 
 
-TIMEOUTS = Timeouts().scale(0.5)
+TIMEOUTS = scale(0.5)
 
 
 class FolderMachine:

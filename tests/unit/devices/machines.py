@@ -12,8 +12,9 @@ from megtrim.devices.device import ConnectionState, DeviceSpec, MachineId, Timeo
 from megtrim.devices.local import Local, LocalFolder
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
+from support.haste import scale
 
-QUICK = replace(Timeouts().scale(0.002), call_s=10.0)
+QUICK = replace(scale(0.002), call_s=10.0)
 """Waits for nothing, and takes no machine of a busy host for a dead one."""
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 

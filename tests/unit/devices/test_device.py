@@ -24,6 +24,7 @@ from megtrim.devices.retry import (
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.errors import InfrastructureFailure, ProductFailure
 from megtrim.util.process import ProcessRunner
+from support.haste import scale
 from unit.devices.machines import make_spec, spec_of
 from unit.trim.stages.fake_device import FakeDevice
 
@@ -38,7 +39,7 @@ def test_a_frozen_machine_is_noticed_within_half_a_minute() -> None:
 
 def test_a_transfer_is_waited_for_by_its_size_and_a_lost_link_for_half_a_minute() -> None:
     """Scaling leaves the speed of links alone."""
-    scaled = Timeouts().scale(0.1)
+    scaled = scale(0.1)
 
     assert Timeouts().reconnect_s > 30
     assert Timeouts().transfer_s(40_000_000) == 70.0

@@ -40,6 +40,8 @@ class NewUse(Value):
 
 
 class NewPart(Value):
+    """What is kept and was not; the regions of a tag are one."""
+
     kind: str
     """``region``, ``function``, ``operator`` and so on."""
     name: str
