@@ -86,7 +86,9 @@ def made(request: pytest.FixtureRequest, make: Callable[[str], Twins]) -> Twins:
 
 @pytest.fixture
 def on_host(make: Callable[[str], Twins]) -> Twins:
-    return make("host")
+    twins = make("host")
+    twins.record.unlink(missing_ok=True)
+    return twins
 
 
 def _twins(kind: str, root: Path) -> Twins:
@@ -153,7 +155,6 @@ def _refused(ended: CompletedCommand) -> str | None:
 @pytest.mark.chain
 def test_a_twin_that_cannot_record_says_so(on_host: Twins) -> None:
     record = on_host.record
-    record.unlink(missing_ok=True)
     assert _refused(on_host.at.run(on_host.twin)) == "MEGTRIM_FUNCTIONS names no file"
     assert _refused(on_host.at.run(on_host.twin, MEGTRIM_FUNCTIONS="no/such/folder")) == (
         "the file that MEGTRIM_FUNCTIONS names cannot be opened"
