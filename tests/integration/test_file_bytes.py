@@ -16,7 +16,7 @@ from megtrim.size.attribution import Attribution, NameSources, Piece, attribute
 from megtrim.size.breakdown import break_down
 from megtrim.size.references.linked_file import LinkedFile, read_graph
 from megtrim.util.process import Command, ProcessRunner
-from unit.size.references.made_graphs import list_targets
+from unit.size.made_graphs import list_targets
 
 _SOURCE = """
 extern "C" int printf(const char*, ...);

@@ -23,7 +23,7 @@ from support.scenario_records import make_record
 from unit.cli.support import Shell
 from unit.elf.made_objects import Named, Part, object_file
 from unit.size.made_files import break_down_engine
-from unit.size.made_prices import FIRST, SECOND, make_program
+from unit.size.made_graphs import FIRST, SECOND, make_program
 from unit.size.references.made_programs import PROGRAM
 
 

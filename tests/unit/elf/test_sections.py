@@ -8,7 +8,7 @@ import pytest
 from megtrim.elf.layout import ElfLayout
 from megtrim.elf.sections import ElfFacts, Group, Purpose, find_purpose, parse_elf, read_elf
 from megtrim.util.errors import InputError
-from unit.size.support import (
+from unit.size.made_files import (
     ANDROID_RELA,
     INIT_ARRAY,
     NOBITS,

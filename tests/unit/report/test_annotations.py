@@ -1,15 +1,35 @@
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import given, settings
 
-from megtrim.checks.statuses import CheckStatus
+from megtrim.chain.graph import VERDICT, Stage, Task
+from megtrim.checks.invocation import suggest_for_scenario
+from megtrim.checks.statuses import CheckKind, CheckStatus
+from megtrim.report import stage as report
+from megtrim.report import table
 from megtrim.report.annotations import MOST_OF_A_LEVEL, Annotation, Level, annotate
+from megtrim.trim.results import RegionsUse
+from megtrim.util.errors import InputError
 from megtrim.verdict.join import join
-from megtrim.verdict.model import Verdict
+from megtrim.verdict.model import ReportResult, Verdict, to_json
 from unit.report.golden import PENDING, on_device, pull_request
 from unit.report.test_comment import verdicts
-from unit.verdict.examples import HOSTILE, failing, passing, unverified
+from unit.trim.stages.built import finish
+from unit.trim.stages.support import open_session
+from unit.verdict.examples import (
+    HOSTILE,
+    by_committed,
+    compared,
+    facts,
+    failing,
+    hostile,
+    passing,
+    unverified,
+)
 
 
 def many(*counts: tuple[CheckStatus, int]) -> Verdict:
@@ -141,3 +161,111 @@ def test_a_file_is_named_from_the_top_of_the_repository() -> None:
     assert [each.file for each in annotate(verdict, "linux/megtrim.yaml#desk")] == [
         *("linux/megtrim.yaml", "linux/models/a.yaml", "megtrim/models/a.yaml")
     ]
+
+
+def test_a_pass_in_full() -> None:
+    assert table.render(passing()) == (
+        "load_and_run\n"
+        "  variant       bytes      size  % of plain  regions kept  verdict\n"
+        "  -------  ----------  --------  ----------  ------------  -------\n"
+        "  plain    39,300,016  37.5 MiB      100.0%             -\n"
+        "  profile  41,204,312  39.3 MiB      104.8%    900 of 900\n"
+        "  reduced   2,641,920   2.5 MiB        6.7%    149 of 900  pass\n"
+        "\n"
+        "budgets\n"
+        "  budget        limits     used    limit     left  left in %\n"
+        "  ------------  ------  -------  -------  -------  ---------\n"
+        "  load_and_run  size    2.5 MiB  2.8 MiB  236 KiB       8.4%\n"
+        "  load_and_run  growth   +1 KiB   16 KiB   15 KiB      93.8%\n"
+        "\n"
+        "verdict: pass. load_and_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
+        "3 of 3 scenarios verified, 149 of 900 regions kept\n"
+    )
+
+
+def test_growth_has_a_column_where_there_is_a_baseline() -> None:
+    assert table.render(compared()).startswith(
+        "load_and_run\n"
+        "  variant       bytes      size  % of plain  growth  regions kept  verdict\n"
+        "  -------  ----------  --------  ----------  ------  ------------  -------\n"
+        "  plain    39,300,016  37.5 MiB      100.0%     0 B             -\n"
+        "  profile  41,204,312  39.3 MiB      104.8%       -    900 of 900\n"
+        "  reduced   2,641,920   2.5 MiB        6.7%  -2 KiB    149 of 900  pass\n"
+        "\n"
+        "baseline: main at 2981d11\n"
+    )
+
+
+def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
+    verdict = failing()
+    lines = table.render(verdict).splitlines()
+
+    assert lines[5].endswith("149 of 900  fail")
+    trap = "trap:resnet18-s/tuned@armv82-dotprod: trapped: 2 regions that it needs were not kept"
+    parity = "parity:mobilenet-s/default@any: 1 of 1 outputs differs: run0-var178 by up to 0.0125"
+    verify = "    to see it again: megtrim verify --config megtrim.yaml --committed --scenario"
+    assert lines[15:25] == [
+        f"  fail: {trap}",
+        f"    what to do: {suggest_for_scenario(CheckKind.TRAP, verdict.invocation)}",
+        f"{verify} resnet18-s/tuned@armv82-dotprod --again",
+        f"  fail: {parity}",
+        f"    what to do: {suggest_for_scenario(CheckKind.PARITY, verdict.invocation)}",
+        f"{verify} mobilenet-s/default@any --again",
+        "  fail: size:load_and_run/reduced: 2.9 MiB of 2.8 MiB, 112 KiB too many",
+        "    what to do: make it smaller, raise the budget, or add a waiver with a reason",
+        "    to see it again: megtrim size --config megtrim.yaml --committed",
+        "  fail: growth:load_and_run/reduced: +348 KiB since main at 2981d11, 16 KiB allowed",
+    ]
+    assert lines[26:] == [
+        "  warning: the engine's checkout has changes that are not committed: 2 files"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "cell"),
+    [
+        (by_committed(), "         149"),
+        (join(facts(regions=RegionsUse(held=900, kept=0, by_tag=()))), "  900 of 900"),
+        (join(facts(regions=RegionsUse(held=0, kept=0, by_tag=()))), "             -"),
+    ],
+    ids=["by the keep set", "without a trace all", "not known"],
+)
+def test_regions_are_those_that_a_variant_has(verdict: Verdict, cell: str) -> None:
+    (line,) = (each for each in table.render(verdict).splitlines() if "  reduced  " in each)
+
+    assert line.partition("6.7%")[2].strip().split("  ")[0] == cell.strip()
+    assert line.endswith("  pass")
+
+
+def test_several_artifacts_and_hostile_names() -> None:
+    two = tuple(replace(artifact, name=name) for artifact in facts().artifacts for name in "ab")
+
+    assert table.render(join(facts(artifacts=two))).count("  plain    39,300,016") == 2
+    assert "\x1b" not in table.render(hostile())
+    table.render(hostile()).encode()
+
+
+TASK = Task(stage=Stage.REPORT, name="report", needs=(VERDICT,))
+
+
+def test_every_form_is_of_the_same_verdict(tmp_path: Path) -> None:
+    session, _ = open_session(tmp_path)
+    folder = finish(session, VERDICT, {"verdict.json": to_json(failing())})
+    left = tmp_path / "left"
+    left.mkdir()
+
+    assert report.work(TASK, session, left) == ReportResult()
+    forms = ["index.html", "junit.xml", "report.md"]
+    assert sorted(path.name for path in left.iterdir()) == forms
+    assert int(ET.parse(left / "junit.xml").getroot().attrib["failures"]) > 0
+    for name in ("index.html", "report.md"):
+        assert "run0-var178 by up to 0.0125" in (left / name).read_text(encoding="utf-8")
+    assert report.inputs(TASK, session) == {"verdict": folder.files["verdict.json"]}
+
+
+def test_a_damaged_verdict_is_named(tmp_path: Path) -> None:
+    session, _ = open_session(tmp_path)
+    folder = finish(session, VERDICT, {"verdict.json": "{}"})
+
+    with pytest.raises(InputError, match=str(folder.file("verdict.json"))):
+        report.work(TASK, session, tmp_path)

@@ -30,8 +30,8 @@ from unit.report.golden import (
     on_device,
     pull_request,
 )
-from unit.size.report.test_tables import KIB
-from unit.size.report.test_tables import artifact as artifact_that_grew
+from unit.size.test_tables import KIB
+from unit.size.test_tables import artifact as artifact_that_grew
 from unit.verdict.examples import (
     HOSTILE,
     MOBILENET,

@@ -1,3 +1,4 @@
+import struct
 import zlib
 from collections import Counter
 
@@ -6,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.config.model import Budget
-from megtrim.size.attribution import NameSources
+from megtrim.elf.sections import Purpose
+from megtrim.functions.link_map import LinkMap
+from megtrim.size.attribution import NameSources, Piece, Spans, attribute
 from megtrim.size.breakdown import (
     Breakdown,
     ByteRow,
@@ -23,7 +26,143 @@ from megtrim.size.breakdown import (
 from megtrim.size.byte_table import SMALLER, ByteTable
 from megtrim.size.prices import Price, PriceKind, PriceList
 from megtrim.util.errors import InputError
-from unit.size.made_files import break_down_engine
+from unit.elf.made_objects import Named, Part, archive, object_file
+from unit.size.made_files import LINKED, OBJECT, PARTS, break_down_engine
+
+NOTHING = NameSources()
+
+
+def test_every_byte_of_an_object_counts_once() -> None:
+    """An alias and a part of a function count once, and assembler lasts until what follows.
+
+    Data that no symbol names is no padding.
+    """
+    found = attribute(OBJECT, NOTHING, source="one.o")
+
+    assert sum(found.pieces.values()) == found.size_bytes == len(OBJECT)
+    assert found.pieces[Piece("[ELF header]", Purpose.HEADERS)] == 64
+    assert found.pieces[Piece("[section headers]", Purpose.HEADERS)] == 64 * 6
+    assert found.pieces[Piece(".symtab", Purpose.SYMBOLS)] == 24 * 9
+    assert found.memory_bytes == 64 + 28
+    code = {piece: size for piece, size in found.pieces.items() if piece.section == ".text"}
+    named = {piece.symbol: size for piece, size in code.items() if piece.symbol}
+    assert named == {"_Z1fv": 20, "label": 16, "g": 8}
+    assert code[Piece(".text", Purpose.PADDING)] == 12 + 8
+    assert sum(code.values()) == 64
+    assert found.pieces[Piece(".rodata", Purpose.CONSTANTS, "table")] == 8
+    assert found.pieces[Piece(".rodata", Purpose.CONSTANTS)] == 16 + 4
+
+
+def test_a_map_names_sources() -> None:
+    parts = (Part(name=".text", content=b"\1" * 64), PARTS[1])
+    data = object_file(parts, (Named(name="f", part=".text", size=20),), kind=2)
+    origins = LinkMap(starts=(0, 32), ends=(32, 60), files=("a.o", "liby.a(b.o)"))
+
+    found = attribute(data, NameSources(origins=origins), source="p").pieces
+
+    assert found[Piece(".text", Purpose.CODE, "f", "a.o")] == 20
+    assert found[Piece(".text", Purpose.CODE, "", "a.o")] == 12
+    assert found[Piece(".text", Purpose.CODE, "", "liby.a(b.o)")] == 28
+    assert sum(found.values()) == len(data)
+
+
+def test_a_twin_names_symbols() -> None:
+    stripped = object_file(PARTS, (), kind=2)
+
+    found = attribute(stripped, NameSources(twin=LINKED, twin_source="twin"), source="p").pieces
+
+    assert found[Piece(".text", Purpose.CODE, "_Z1fv")] == 20
+    assert sum(found.values()) == len(stripped)
+
+
+@pytest.mark.parametrize(
+    ("twin", "message"),
+    [
+        (object_file((PARTS[0],), (), kind=2), "twin: not the same program"),
+        (object_file((Part(name=".text", content=b"\xdd" * 64), PARTS[1]), (), kind=2), "not the"),
+        (LINKED[:100], "twin: a damaged ELF file"),
+    ],
+)
+def test_another_twin_is_refused(twin: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        attribute(LINKED, NameSources(twin=twin, twin_source="twin"), source="p")
+
+
+def test_every_byte_of_an_archive_counts_once() -> None:
+    text = b"some text"
+    data = archive({"/": b"index", "one.o/": OBJECT, "two.o/": OBJECT, "notes/": text})
+
+    found = attribute(data, NOTHING, source="lib.a").pieces
+
+    assert sum(found.values()) == len(data)
+    for member in ("one.o", "two.o"):
+        assert found[Piece(".text", Purpose.CODE, "_Z1fv", member)] == 20
+        assert found[Piece("[archive]", Purpose.HEADERS, "", member)] == 60
+    assert found[Piece("[archive index]", Purpose.SYMBOLS)] == 5
+    assert found[Piece("[no object]", Purpose.NOTES, "", "notes")] == len(text)
+
+
+def test_what_is_appended_is_unexplained_and_sections_of_functions_are_one() -> None:
+    appended = b"a payload of thirty-one bytes.."
+    parts = (Part(name=".text.f", content=b"\1" * 8), Part(name=".text.g", content=b"\1" * 8))
+
+    found = attribute(object_file(parts, ()) + appended, NOTHING, source="one.o").pieces
+
+    assert found[Piece(".text", Purpose.CODE)] == 16
+    assert found[Piece("[no section]", Purpose.UNEXPLAINED)] == len(appended)
+
+
+@pytest.mark.parametrize(
+    ("data", "names", "message"),
+    [
+        (b"#!/bin/sh\n", NOTHING, "neither an ELF file nor an archive"),
+        (b"!<thin>\n", NOTHING, "a thin archive, which names its members"),
+        (OBJECT[:200], NOTHING, "x: a damaged ELF file"),
+        (archive({"a.o/": OBJECT})[:-9], NOTHING, "x: a damaged ELF file"),
+        (archive({}), NameSources(twin=LINKED), "no link map and no twin"),
+    ],
+)
+def test_other_files_are_refused(data: bytes, names: NameSources, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        attribute(data, names, source="x")
+
+
+@given(st.integers(0, len(OBJECT) - 8), st.integers(0, 2**64 - 1))
+def test_a_changed_file_adds_up_or_is_refused(at: int, value: int) -> None:
+    data = bytearray(OBJECT)
+    struct.pack_into("<Q", data, at, value)
+
+    try:
+        found = attribute(bytes(data), NOTHING, source="x")
+    except InputError:
+        return
+    assert sum(found.pieces.values()) == len(data)
+    assert min(found.pieces.values()) > 0
+
+
+_CLAIMS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40), st.integers(0, 9)), max_size=8)
+
+
+def test_the_first_claim_counts() -> None:
+    spans = Spans([(2, 6, "a"), (4, 9, "b"), (5, 6, "c"), (12, 14, "d")])
+
+    assert list(spans.cut(0, 13)) == [
+        *[(0, 2, None), (2, 6, "a"), (6, 9, "b"), (9, 12, None), (12, 13, "d")]
+    ]
+    assert [spans.at(place) for place in (1, 5, 8, 9, 13, 14)] == [None, "a", "b", None, "d", None]
+
+
+@given(_CLAIMS, st.integers(0, 40), st.integers(0, 40))
+def test_pieces_cover_the_stretch_exactly(
+    claims: list[tuple[int, int, int]], start: int, end: int
+) -> None:
+    spans = Spans(sorted(claims))
+
+    pieces = list(spans.cut(start, end))
+
+    labels = [(place, label) for first, last, label in pieces for place in range(first, last)]
+    assert labels == [(place, spans.at(place)) for place in range(start, end)]
+    assert all(first < last for first, last, _ in pieces)
 
 
 @pytest.mark.parametrize("view", View)
@@ -54,14 +193,8 @@ def test_sizes_stand_side_by_side() -> None:
     assert found.sizes.stripped_bytes == len(data) - symbols - 2 * 64
     assert (found.sizes.text_bytes, found.sizes.memory_bytes) == (64, 73)
     assert found.sizes.deflated_bytes is None
-
-
-def test_deflated_is_what_remains_without_symbols() -> None:
-    data, _ = break_down_engine()
-
-    found = break_down(data, NameSources(), source="one.o", deflate=True)
-
-    assert 0 < (found.sizes.deflated_bytes or 0) < len(zlib.compress(data))
+    deflated = break_down(data, NameSources(), source="one.o", deflate=True).sizes.deflated_bytes
+    assert 0 < (deflated or 0) < len(zlib.compress(data))
 
 
 def breakdown(*rows: tuple[str, str, int]) -> Breakdown:
@@ -82,32 +215,31 @@ def breakdown(*rows: tuple[str, str, int]) -> Breakdown:
 BEFORE = breakdown(("ops", "same", 10), ("ops", "grew", 100), ("ops", "old", 200))
 
 
-def test_the_largest_change_is_first() -> None:
-    after = breakdown(("ops", "same", 10), ("ops", "grew", 160), ("ops", "new", 70))
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (
+            [("ops", "grew", 160), ("ops", "new", 70)],
+            [("old", -200, ""), ("new", 70, ""), ("grew", 60, "")],
+        ),
+        ([("ops", "grew", 100), ("ops", "new", 200)], [("new", 0, "old")]),
+        (
+            [("ops", "grew", 100), ("ops", "new", 200), ("ops", "newer", 200)],
+            [("new", 200, ""), ("newer", 200, ""), ("old", -200, "")],
+        ),
+    ],
+    ids=["the largest is first", "renamed", "two that could be it"],
+)
+def test_changes_are_matched_and_ordered(
+    after: list[tuple[str, str, int]], expected: list[tuple[str, int, str]]
+) -> None:
+    found = compare_breakdowns(BEFORE, breakdown(("ops", "same", 10), *after), View.SYMBOL)
 
-    found = compare_breakdowns(BEFORE, after, View.SYMBOL)
-
-    assert [(each.label, each.growth_bytes) for each in found] == [
-        *[("old", -200), ("new", 70), ("grew", 60)]
-    ]
-    (of_component,) = compare_breakdowns(BEFORE, after, View.COMPONENT)
-    assert (of_component.label, of_component.growth_bytes) == ("ops", -70)
-
-
-def test_what_was_renamed_is_one_change_of_nothing() -> None:
-    after = breakdown(("ops", "same", 10), ("ops", "grew", 100), ("ops", "new", 200))
-
-    (found,) = compare_breakdowns(BEFORE, after, View.SYMBOL)
-
-    assert (found.label, found.former, found.growth_bytes) == ("new", "old", 0)
-
-
-def test_two_that_could_be_it_are_not_matched() -> None:
-    after = breakdown(("ops", "new", 200), ("ops", "newer", 200), ("runtime", "old", 200))
-
-    found = compare_breakdowns(BEFORE, after, View.SYMBOL)
-
-    assert not any(each.former for each in found)
+    assert sorted((each.label, each.growth_bytes, each.former) for each in found) == sorted(
+        expected
+    )
+    sizes = [abs(each.growth_bytes) for each in found]
+    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_tables_are_compared_by_the_higher_limit() -> None:
@@ -208,6 +340,7 @@ KNOWN = list_parts(
     {"section .text": 4, "loaded": 9},
     ByteTable(least_bytes=64, components={"kernels/x86/conv_bias": {"f": 1}, "runtime": {"g": 1}}),
 )
+STRIPPED = list_parts({"section .text": 4, "loaded": 9}, UNNAMED)
 MORE = frozenset({"section .relr.dyn", "component operators"})
 
 
@@ -218,15 +351,21 @@ def expect(measure: str, known: frozenset[str] = KNOWN) -> None:
 
 
 @pytest.mark.parametrize(
-    "measure",
+    ("known", "measure"),
     [
-        *("section .text", "section .relr.dyn", "component kernels", "component kernels/x86"),
-        *("component runtime", "component operators", "deflated"),
+        *((KNOWN, f"section {name}") for name in (".text", ".relr.dyn")),
+        *((KNOWN, f"component {name}") for name in ("kernels", "kernels/x86", "runtime")),
+        *((KNOWN, measure) for measure in ("component operators", "deflated")),
+        (STRIPPED, "component kernels/x86"),
     ],
 )
-def test_what_some_build_has_may_be_gone(measure: str) -> None:
-    """A component is there if one below it is; other measures are of the whole file."""
-    expect(measure)
+def test_what_some_build_has_may_be_gone(known: frozenset[str], measure: str) -> None:
+    """A component is there if one below it is; other measures are of the whole file.
+
+    What a stripped program had cannot be seen, whatever what ships still has.
+    """
+    expect(measure, known)
+    assert {"section .text"} == STRIPPED
 
 
 @pytest.mark.parametrize(
@@ -243,11 +382,3 @@ def test_what_no_build_has_is_refused(measure: str, near: str) -> None:
         expect(measure)
 
     assert caught.value.message.endswith(f"no build of lar has a {measure}{near}")
-
-
-def test_without_symbols_no_component_is_refused() -> None:
-    """What a stripped program had cannot be seen, whatever what ships still has."""
-    stripped = list_parts({"section .text": 4, "loaded": 9}, UNNAMED)
-
-    assert stripped == {"section .text"}
-    expect("component kernels/x86", stripped)

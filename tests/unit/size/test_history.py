@@ -15,26 +15,36 @@ from megtrim.size.history import (
     MOST_COMPONENTS,
     SIZE_FILES,
     CommitSizes,
+    ComponentGrowth,
     FileSize,
+    SizePoint,
+    SizeTrend,
     make_commit_sizes,
     make_trends,
     parse_commit_sizes,
 )
+from megtrim.size.report.trend import draw_trends
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
+from megtrim.verdict.join import join
+from megtrim.verdict.model import Verdict
 from support.history_entries import make_file, make_sizes
+from unit.verdict.examples import budget, facts
 
 
-def test_points_are_in_the_order_of_commits() -> None:
-    entries = [make_sizes(3, 90), make_sizes(1, 100), make_sizes(2, 130)]
+def test_points_are_in_the_order_of_commits_and_steps_in_that_of_bytes() -> None:
+    entries = [make_sizes(3, 90), make_sizes(1, 100), make_sizes(2, 130), make_sizes(4, 95)]
 
     (trend,) = make_trends(entries, variant="reduced")
 
     assert (trend.config, trend.artifact, trend.variant) == ("megtrim.yaml", "app", "reduced")
     assert [
         (int(each.commit, 16), each.size_bytes, each.growth_bytes) for each in trend.points
-    ] == [(1, 100, None), (2, 130, 30), (3, 90, -40)]
-    assert trend.growth_bytes == -10
+    ] == [(1, 100, None), (2, 130, 30), (3, 90, -40), (4, 95, 5)]
+    assert trend.growth_bytes == -5
+    assert [each.growth_bytes for each in trend.find_steps()] == [-40, 30, 5]
+    assert [each.growth_bytes for each in trend.find_steps(1)] == [-40]
+    assert [each.variant for each in make_trends(entries)] == ["plain", "reduced"]
 
 
 def test_a_commit_counts_once() -> None:
@@ -62,10 +72,6 @@ def test_configurations_and_quick_trims_keep_apart() -> None:
     ]
 
 
-def test_every_variant_has_a_trend() -> None:
-    assert [each.variant for each in make_trends([make_sizes(1, 1)])] == ["plain", "reduced"]
-
-
 def test_a_point_says_which_components_changed_most() -> None:
     entries = [
         make_sizes(1, 100),
@@ -79,16 +85,6 @@ def test_a_point_says_which_components_changed_most() -> None:
         [(each.component, each.growth_bytes) for each in point.components] for point in trend.points
     ]
     assert changes == [[], [], [("b", 30), ("other", 13), ("c", -5)]]
-
-
-def test_the_largest_steps_come_first() -> None:
-    sizes = (100, 130, 130, 90, 95)
-    (trend,) = make_trends(
-        [make_sizes(day, size) for day, size in enumerate(sizes, start=1)], variant="reduced"
-    )
-
-    assert [each.growth_bytes for each in trend.find_steps()] == [-40, 30, 5]
-    assert [each.growth_bytes for each in trend.find_steps(1)] == [-40]
 
 
 def test_any_measure_has_a_trend() -> None:
@@ -259,3 +255,89 @@ def test_any_sizes_survive_a_file(sizes: dict[str, int]) -> None:
     entry = replace(SIZES, artifacts={"app": {"reduced": file}})
 
     assert SIZE_FILES.parse_file(*write(entry)) == entry
+
+
+def trend(*sizes: int, artifact: str = "load_and_run", variant: str = "reduced") -> SizeTrend:
+    return SizeTrend(
+        config="megtrim.yaml",
+        quick=False,
+        measure="",
+        artifact=artifact,
+        variant=variant,
+        points=tuple(
+            SizePoint(
+                commit=f"{number:02}" * 20,
+                committed_at=f"2026-11-{number + 1:02}T02:00:00Z",
+                megtrim="1.0.0",
+                components=(ComponentGrowth(component="runtime", growth_bytes=7),)
+                if number
+                else (),
+                size_bytes=size_bytes,
+                growth_bytes=None if number == 0 else size_bytes - sizes[number - 1],
+            )
+            for number, size_bytes in enumerate(sizes)
+        ),
+    )
+
+
+def verdict(*trends: SizeTrend, **limits: object) -> Verdict:
+    return replace(join(facts(budgets=(budget(**limits),))), trends=trends)
+
+
+def test_points_are_in_order_and_joined() -> None:
+    [picture] = draw_trends(verdict(trend(2_000_000, 2_100_000, 2_050_000)))
+
+    assert [mark.x for mark in picture.marks] == ["16.667%", "50.000%", "83.333%"]
+    first, second, third = (float(mark.y) for mark in picture.marks)
+    assert second < third < first
+    assert len(picture.lines) == 2
+    assert (picture.lines[0].x1, picture.lines[0].y2) == ("16.667%", picture.marks[1].y)
+    assert picture.text == "3 commits, from 1,953.1 KiB to 2,050.8 KiB, +48.8 KiB altogether"
+    assert (picture.first, picture.last) == ("2026-11-01", "2026-11-03")
+
+
+def test_every_number_is_in_words() -> None:
+    [picture] = draw_trends(verdict(trend(1024, 2048)))
+
+    assert picture.rows == (
+        ("2026-11-02", "010101010101", "2,048", "+1 KiB", "runtime +7 B"),
+        ("2026-11-01", "000000000000", "1,024", "", ""),
+    )
+    assert picture.marks[1].text == "2026-11-02 at 010101010101: 2,048 bytes (+1 KiB)"
+
+
+def test_a_limit_that_is_near_is_a_line() -> None:
+    near = draw_trends(verdict(trend(2_000_000), max_bytes=2_200_000, warn_bytes=2_100_000))
+    far = draw_trends(verdict(trend(2_000_000), max_bytes=9_000_000))
+
+    assert [(line.tone, line.text) for line in near[0].limits] == [
+        ("limit", "budget 2,148.4 KiB"),
+        ("warn", "warning from 2,050.8 KiB on"),
+    ]
+    assert float(near[0].limits[0].y) < float(near[0].limits[1].y) < float(near[0].marks[0].y)
+    assert (far[0].limits, far[0].far) == ((), ("budget 8,789.1 KiB",))
+    # A budget is of its own file.
+    plain = draw_trends(verdict(trend(2_000_000, variant="plain"), max_bytes=2_100_000))
+    part = draw_trends(verdict(trend(2_000_000), measure="section .text"))
+    assert plain[0].limits == part[0].limits == ()
+
+
+def test_what_ships_comes_first() -> None:
+    found = draw_trends(
+        verdict(trend(5, variant="plain"), trend(), trend(7, artifact="b"), trend(6, artifact="a"))
+    )
+
+    assert [(each.artifact, each.variant) for each in found] == [
+        ("a", "reduced"),
+        ("b", "reduced"),
+        ("load_and_run", "plain"),
+    ]
+    assert draw_trends(verdict()) == ()
+
+
+def test_one_commit_and_equal_sizes_can_be_drawn() -> None:
+    """A line of one point, or one without a slope, divides by nothing."""
+    alone, level = (draw_trends(verdict(trend(*sizes)))[0] for sizes in ((0,), (300, 300)))
+
+    assert (len(alone.marks), alone.lines) == (1, ())
+    assert level.marks[0].y == level.marks[1].y

@@ -16,8 +16,7 @@ from megtrim.size.references.graph import Part
 from megtrim.size.references.linked_file import LinkedFile, Stretch
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import decode, encode
-from unit.size.made_prices import EXTENTS, FIRST, PLAN_BYTES, SECOND, make_program
-from unit.size.references.made_graphs import make_graph
+from unit.size.made_graphs import EXTENTS, FIRST, PLAN_BYTES, SECOND, make_graph, make_program
 
 
 def gone(
@@ -91,6 +90,7 @@ def test_a_region_lasts_until_the_next_one_begins() -> None:
     names = [name for name, _ in PARTS]
     made = make_file((60, names[4]), (20, names[3]), (30, "mul"), (10, "log"), (70, "log"))
 
+    assert find_extents(*make_file((30, "mul"), (40, "_ZTIN6midout6RegionINotOne"))) == {}
     found = find_extents(*made)
 
     assert found == {
@@ -99,10 +99,6 @@ def test_a_region_lasts_until_the_next_one_begins() -> None:
             references={"log": frozenset({None, SECOND}), "mul": frozenset({FIRST})},
         )
     }
-
-
-def test_functions_without_regions_have_no_extents() -> None:
-    assert find_extents(*make_file((30, "mul"), (40, "_ZTIN6midout6RegionINotOne"))) == {}
 
 
 def test_a_share_is_of_what_the_reduced_build_has() -> None:
@@ -139,12 +135,6 @@ MODEL = make_price(PriceKind.MODEL, "vgg", 5)
 OPERATORS = [make_price(PriceKind.OPERATOR, f"Conv{n}", n) for n in (1, 3, 2)]
 
 
-def test_the_highest_price_of_a_kind_is_first() -> None:
-    found = sort_prices([*OPERATORS, MODEL])
-
-    assert [each.margin_bytes for each in found] == [5, 3, 2, 1]
-
-
 def test_a_stored_list_has_all_models_and_the_highest_others() -> None:
     models = [make_price(PriceKind.MODEL, name, 0) for name in "abc"]
     function = make_price(PriceKind.FUNCTION, "_ZN6sample3runEi", 9)
@@ -153,6 +143,10 @@ def test_a_stored_list_has_all_models_and_the_highest_others() -> None:
     found = shorten(made, 1)
 
     assert [each.name for each in found.prices] == ["a", "b", "c", "Conv3", "sample::run(…)"]
+    assert decode(PriceList, encode(made), "") == made
+    assert made.of_kind(PriceKind.MODEL) == tuple(models)
+    ordered = sort_prices([*OPERATORS, MODEL])
+    assert [each.margin_bytes for each in ordered] == [5, 3, 2, 1]
 
 
 def test_models_of_before_may_cost_another_price() -> None:
@@ -169,16 +163,6 @@ def test_models_of_before_may_cost_another_price() -> None:
     assert [(each.model, each.growth_bytes) for each in found] == [("mobile", 3), ("vgg", -2)]
 
 
-def test_a_list_is_read_as_it_was_written() -> None:
-    made = PriceList(
-        artifact="load_and_run", size_bytes=9, prices=(make_price(PriceKind.MODEL, "a", -1),)
-    )
-
-    assert decode(PriceList, encode(made), "") == made
-    assert made.of_kind(PriceKind.MODEL) == made.prices
-    assert made.of_kind(PriceKind.OPERATOR) == ()
-
-
 def ask(*, linked: object = "made", warnings: list[str] | None = None) -> Session:
     said = [] if warnings is None else warnings
     services = SimpleNamespace(console=SimpleNamespace(warn=said.append, note=lambda _: None))
@@ -186,22 +170,18 @@ def ask(*, linked: object = "made", warnings: list[str] | None = None) -> Sessio
     return cast(Session, SimpleNamespace(results=results, services=services))
 
 
-def test_each_file_has_its_prices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pricing, "open_artifacts", lambda _: iter("ab"))
-    monkeypatch.setattr(pricing, "make_price_list", lambda each: f"prices of {each}")
-
-    assert [*map(str, find_prices(ask()))] == ["prices of a", "prices of b"]
-    assert find_prices(ask(linked=None)) == ()
-
-
-def test_what_cannot_be_read_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_file_has_its_prices_or_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
 
     def refuse(_: object) -> None:
         msg = "no relocations"
         raise InputError(msg)
 
-    monkeypatch.setattr(pricing, "open_artifacts", refuse)
+    monkeypatch.setattr(pricing, "open_artifacts", lambda _: iter("ab"))
+    monkeypatch.setattr(pricing, "make_price_list", lambda each: f"prices of {each}")
+    assert [*map(str, find_prices(ask()))] == ["prices of a", "prices of b"]
+    assert find_prices(ask(linked=None)) == ()
 
+    monkeypatch.setattr(pricing, "open_artifacts", refuse)
     assert find_prices(ask(warnings=warnings)) == ()
     assert warnings == ["what models cost will not be known: no relocations"]

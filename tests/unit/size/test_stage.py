@@ -27,7 +27,7 @@ from megtrim.size.rows import BudgetStatus
 from megtrim.trim.results import BuildResult, ReduceResult
 from megtrim.util.errors import InputError
 from unit.elf.made_objects import Named, Part, object_file
-from unit.size.support import PROGBITS, A, X, elf
+from unit.size.made_files import PROGBITS, A, X, elf
 from unit.trim.stages.built import finish
 from unit.trim.stages.results import BUDGET, BUILD, SAMPLES, type_of
 from unit.trim.stages.support import CONFIG, changed, open_session
@@ -110,6 +110,11 @@ def weigh(now: Session, task: Task) -> SizeResult:
     return folder.result_as(SizeResult)
 
 
+def read_sizes(now: Session) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(now.results.done[SIZE].file("sizes.json").read_text("utf-8"))
+    return found
+
+
 def baseline(path: Path, source: str = "", **sizes: int) -> Path:
     held = {("load_and_run", variant): size_bytes for variant, size_bytes in sizes.items()}
     path.write_text(dump_sizes(Baseline(sizes=held, source=source)), encoding="utf-8")
@@ -134,7 +139,7 @@ def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: 
     assert [row.size_bytes for row in rows] == [len(program(name)) for name in measured]
     assert [row.growth_bytes for row in rows] == [None] * len(measured)
     assert found.baseline == ""
-    left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
+    left = read_sizes(now)
     made_from = left.pop("inputs")
     assert made_from.keys() >= {"values"}
     assert made_from["made_from"].keys() == {*Cause, ORDERS}
@@ -167,19 +172,16 @@ def test_a_budget_of_a_part(
     (found,) = weigh(now, task).budgets
 
     assert found.status is status
-    left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
-    assert left["measured"]["load_and_run"].keys() == variants
+    assert read_sizes(now)["measured"]["load_and_run"].keys() == variants
 
 
-@pytest.mark.parametrize("section", [".txet", ".data"])
-def test_a_budget_of_a_section_that_never_was_is_refused(tmp_path: Path, section: str) -> None:
-    more = f"budgets: [{{artifact: load_and_run, section: {section}, max: 1}}]\n"
-    now, task, _ = opened(tmp_path, more=more)
+def test_a_budget_of_a_section_that_another_build_has_passes(tmp_path: Path) -> None:
+    more = "budgets: [{{artifact: load_and_run, section: {}, max: 1}}]\n"
+    now, task, _ = opened(tmp_path, more=more.format(".data"))
+    (found,) = weigh(now, task).budgets
+    assert (found.used_bytes, found.status) == (0, BudgetStatus.PASS)
 
-    if section == ".data":
-        (found,) = weigh(now, task).budgets
-        assert (found.used_bytes, found.status) == (0, BudgetStatus.PASS)
-        return
+    now, task, _ = opened(tmp_path, more=more.format(".txet"))
     with pytest.raises(InputError, match=r"has a section .txet \(did you mean .text\?\)"):
         weigh(now, task)
 
@@ -239,30 +241,23 @@ def test_a_baseline_says_what_grew(tmp_path: Path) -> None:
     assert [each.seen for each in found.notes] == ["toolchain version: 1000 → 3000"]
 
 
-def test_symbols_that_do_not_fit_break_no_size_check(tmp_path: Path) -> None:
-    now, task, said = opened(tmp_path)
-    now.results.done[REDUCED] = named(tmp_path / "other", 1000, twin_size=3000)
-
-    assert weigh(now, task).exit_code == 0
-    assert "what grew in load_and_run will not be known" in said.getvalue()
-    left = now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8")
-    assert "parts" not in json.loads(left)
-
-
-def test_a_machine_that_cannot_make_names_readable_weighs_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("twin_size", [3000, 1000], ids=["do not fit", "cannot be made readable"])
+def test_symbols_that_are_not_known_break_no_size_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twin_size: int
 ) -> None:
     def demangle(name: str, *, external_only: bool) -> str:
         msg = f"{name} {external_only}"
         raise cxxfilt.LibraryNotFound(msg)
 
-    readable.cache_clear()
-    monkeypatch.setattr(cxxfilt, "demangle", demangle)
+    if twin_size == 1000:
+        readable.cache_clear()
+        monkeypatch.setattr(cxxfilt, "demangle", demangle)
     now, task, said = opened(tmp_path)
-    now.results.done[REDUCED] = named(tmp_path / "other", 1000)
+    now.results.done[REDUCED] = named(tmp_path / "other", 1000, twin_size=twin_size)
 
     assert weigh(now, task).exit_code == 0
     assert "what grew in load_and_run will not be known" in said.getvalue()
+    assert "parts" not in read_sizes(now)
 
 
 def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:
@@ -275,15 +270,11 @@ def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:
     assert weigh(now, task).baseline == str(given)
     baseline(given, plain=2)
     assert size.inputs(task, now)["baseline"] != named["baseline"]
-
-
-def test_the_configured_baseline_is_called_as_it_is_written(tmp_path: Path) -> None:
-    now, task, _ = opened(tmp_path, more="baseline: sizes.json\n")
+    configured = changed(now, baseline=None)
     with pytest.raises(InputError, match="cannot be read"):
-        size.inputs(task, now)
-
-    baseline(tmp_path / "sizes.json", plain=1)
-    assert weigh(now, task).baseline == "sizes.json"
+        size.inputs(task, configured)
+    baseline(tmp_path / "configured.json", plain=1)
+    assert weigh(configured, task).baseline == "configured.json"
 
 
 def test_a_quick_look_is_held_against_a_quick_one_alone(tmp_path: Path) -> None:
@@ -295,8 +286,8 @@ def test_a_quick_look_is_held_against_a_quick_one_alone(tmp_path: Path) -> None:
     assert "baseline" not in size.inputs(task, quick)
     assert size.inputs(task, quick)["quick"] == "True"
     assert weigh(quick, task).baseline == ""
+    assert read_sizes(quick)["quick"] is True
     left = quick.results.done[SIZE].file("sizes.json")
-    assert json.loads(left.read_text(encoding="utf-8"))["quick"] is True
 
     with pytest.raises(InputError, match=r"full\.json: found sizes of a full trim, expected"):
         weigh(changed(quick, baseline=configured), task)
@@ -323,6 +314,9 @@ def test_what_ships_is_mapped_next_to_the_plain_build(tmp_path: Path) -> None:
     now, task, _ = opened(tmp_path)
     now.results.done[REDUCED] = named(tmp_path / "made", 1000)
     bare = weigh(now, task).artifacts[0].byte_map
+    now.results.done[REDUCED] = named(tmp_path / "no", 1000, symbols=False)
+    assert size.work(task, now, tmp_path).artifacts[0].byte_map is None
+    now.results.done[REDUCED] = named(tmp_path / "made", 1000)
     assert bare and (bare.kept_bytes > 1000, bare.plain_bytes) == (True, None)
 
     before = size.inputs(task, now)
@@ -334,13 +328,6 @@ def test_what_ships_is_mapped_next_to_the_plain_build(tmp_path: Path) -> None:
     by_name = {each.name: each for each in found.components}
     assert by_name["operators"].left_out_bytes == (found.plain_bytes or 0) - 1000
     assert found.plain_bytes == len(elf((".text", PROGBITS, A | X, 2000)))
-
-
-def test_what_has_no_symbols_is_not_mapped(tmp_path: Path) -> None:
-    now, task, _ = opened(tmp_path)
-    now.results.done[REDUCED] = named(tmp_path / "made", 1000, symbols=False)
-
-    assert size.work(task, now, tmp_path).artifacts[0].byte_map is None
 
 
 BUDGETS = "budgets:\n- {artifact: other, max: 1 MiB}\n- {artifact: load_and_run, max: 400}\n"

@@ -98,7 +98,7 @@ def make_spec(
         replace(TOOLCHAIN, kind=toolchain),
         targets=("load_and_run",),
         minimum_size=minimum_size,
-        header=header or {},
+        header=(SCOPED if variant is Variant.REDUCED else {}) if header is None else header,
     )
 
 

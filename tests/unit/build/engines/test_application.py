@@ -211,8 +211,8 @@ def test_options_of_its_own_reach_its_build(
 
 def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = WorkTree(root=tmp_path / "work")
-    (tree.source / "third_party" / "flatbuffers").mkdir(parents=True)
-    target = tree.source / "build_dir" / "host_flatc" / "install" / "bin" / "flatc"
+    (tree.source / "third_party/flatbuffers").mkdir(parents=True)
+    target = tree.source / "build_dir/host_flatc/install/bin/flatc"
     target.parent.mkdir(parents=True)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("precious", encoding="utf-8")
@@ -223,17 +223,7 @@ def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.Mon
         (job.build / "flatc").write_text("flatc", encoding="utf-8")
 
     monkeypatch.setattr(driver, "run", build)
-    shop = BuildEnvironment(
-        toolchain=TOOLCHAIN,
-        processes=ProcessRunner({}),
-        jobs=1,
-        env={},
-        launcher=(),
-        link_flags=(),
-        log=tmp_path / "log",
-        progress=lambda *_: None,
-    )
-    builder.build_flatc(tree, shop)
+    builder.build_flatc(tree, workshop(tmp_path, TOOLCHAIN))
 
     assert elsewhere.read_text(encoding="utf-8") == "precious"
     assert (target.is_symlink(), target.read_text(encoding="utf-8")) == (False, "flatc")

@@ -129,15 +129,6 @@ def test_a_submodule_that_was_not_fetched_has_no_files(
     assert list(checkout.submodules) == ["lib"]
 
 
-def test_a_tree_without_git_is_all_its_files(processes: ProcessRunner, tmp_path: Path) -> None:
-    root = write(tmp_path, FILES | {"src/__pycache__/a.pyc": "x"})
-
-    checkout = take(root, processes)
-
-    assert checkout.files == {name: sha(text) for name, text in FILES.items()}
-    assert (checkout.commit, checkout.dirty) == ("", ())
-
-
 def test_without_the_program_git_a_tree_is_an_input_error_or_its_files(tmp_path: Path) -> None:
     no_one = ProcessRunner({"PATH": str(tmp_path / "empty")})
     archive = write(tmp_path / "archive", FILES)
@@ -166,10 +157,13 @@ def test_links_are_links(processes: ProcessRunner, tmp_path: Path, with_git: boo
 def test_equal_trees_are_equal_engines_wherever_they_lie(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    one = repository(processes, tmp_path / "one", FILES)
-    two = write(tmp_path / "deep" / "two", FILES)
+    one = take(repository(processes, tmp_path / "one", FILES), processes)
+    two = take(write(tmp_path / "deep" / "two", FILES), processes)
+    shutil.move(tmp_path / "one", tmp_path / "moved")
+    moved = take(tmp_path / "moved", processes)
 
-    assert take(one, processes).digest == take(two, processes).digest
+    assert one.digest == two.digest == moved.digest
+    assert moved.commit == one.commit
 
 
 @pytest.mark.parametrize(
@@ -210,25 +204,17 @@ def test_what_is_no_folder_is_refused(processes: ProcessRunner, tmp_path: Path) 
     assert "--engine" in caught.value.hint
 
 
-def test_a_moved_repository_is_the_same(processes: ProcessRunner, tmp_path: Path) -> None:
-    root = repository(processes, tmp_path / "one", FILES)
-    before = take(root, processes)
-    moved = tmp_path / "two"
-    shutil.move(root, moved)
-
-    after = take(moved, processes)
-
-    assert (after.commit, after.digest) == (before.commit, before.digest)
-
-
 def test_results_are_no_part_of_a_tree_without_git(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
     """They may lie in it, and would be other ones after each run; other rules hide no folder."""
     write(tmp_path, FILES | {"megtrim-out/.gitignore": "*\n", "megtrim-out/build/build.log": "1"})
-    write(tmp_path, {"kept/.gitignore": "*.o\n"})
+    kept = {"kept/.gitignore": "*.o\n"}
+    write(tmp_path, {"src/__pycache__/a.pyc": "x"} | kept)
+    checkout = take(tmp_path, processes)
 
-    assert sorted(take(tmp_path, processes).files) == sorted([*FILES, "kept/.gitignore"])
+    assert checkout.files == {name: sha(text) for name, text in (FILES | kept).items()}
+    assert (checkout.commit, checkout.dirty) == ("", ())
 
 
 def test_of_a_link_or_a_huge_file_there_is_no_text(
@@ -269,20 +255,23 @@ def test_the_scopes_are_read_from_what_a_compiler_reads(sources: SourceTexts) ->
     assert sources.scopes == Scopes(tags=("kern",), macros=tuple(sorted(MACROS)))
 
 
-def test_only_sources_that_name_a_generated_file_differ(sources: SourceTexts) -> None:
-    assert sources.overrides(HEADER, forced=FORCED) == (
-        (FORCED, "forced\n"),
-        ("dnn/src/kern.cpp", '#include "megtrim/tags/kern.h"\n'),
+@pytest.mark.parametrize(
+    ("header", "overrides", "include"),
+    [
+        (
+            HEADER,
+            ((FORCED, "forced\n"), ("dnn/src/kern.cpp", '#include "megtrim/tags/kern.h"\n')),
+            (("midout.h", "regions\n"), ("megtrim/tags/kern.h", "kern\n")),
+        ),
+        ({"bin_reduce.h": "all\n"}, ((FORCED, "all\n"),), ()),
+        ({}, (), ()),
+    ],
+    ids=["scoped", "without files of their own", "without a header"],
+)
+def test_only_sources_that_name_a_generated_file_differ(
+    sources: SourceTexts, header: dict[str, str], overrides: object, include: object
+) -> None:
+    assert (sources.overrides(header, forced=FORCED), sources.include(header)) == (
+        overrides,
+        include,
     )
-    assert sources.include(HEADER) == (("midout.h", "regions\n"), ("megtrim/tags/kern.h", "kern\n"))
-
-
-def test_without_files_of_their_own_sources_stay_as_they_are(sources: SourceTexts) -> None:
-    header = {"bin_reduce.h": "all\n"}
-
-    assert sources.overrides(header, forced=FORCED) == ((FORCED, "all\n"),)
-    assert sources.include(header) == ()
-
-
-def test_without_a_header_nothing_differs(sources: SourceTexts) -> None:
-    assert (sources.overrides({}, forced=FORCED), sources.include({})) == ((), ())

@@ -4,10 +4,19 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from megtrim.build.sources.fetch import FetchRequest, SourceFetch, trusted_url
 from megtrim.build.sources.git import SourceRepository
-from megtrim.build.sources.gitmodules import parse_patterns, parse_project_url
+from megtrim.build.sources.gitmodules import (
+    MOST_SUBMODULES,
+    Trust,
+    parse_gitmodules,
+    parse_patterns,
+    parse_project_url,
+    parse_repository_url,
+)
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
 from support.source_forge import SourceForge
@@ -102,8 +111,10 @@ def test_a_repository_that_the_workflow_names_is_trusted(world: World) -> None:
     assert done.fetched[PurePosixPath(MIDOUT)].commit == fork
 
 
-def entry(path: str, url: str, more: str = "") -> str:
-    return f'[submodule "{path}"]\n\tpath = {path}\n\turl = {url}\n{more}'
+def entry(
+    path: str = "third_party/x", url: str = "../x.git", more: str = "", *, name: str = "x"
+) -> str:
+    return f'[submodule "{name}"]\n\tpath = {path}\n\turl = {url}\n{more}'
 
 
 HOSTILE = {
@@ -121,9 +132,8 @@ HOSTILE = {
     "program as update": entry(ENGINE, "../engine.git", "\tupdate = !touch pwned\n"),
     "no entry for the path": entry("third_party/other", "../engine.git"),
     "two for one path": entry(ENGINE, "../engine.git") + entry(ENGINE, "../engine.git"),
-    "second for one path": entry(ENGINE, "../engine.git")
-    + entry(ENGINE, "../engine.git").replace('"third', '"x', 1),
-    "name into hooks": entry(ENGINE, "../engine.git").replace(f'"{ENGINE}"', '"../../hooks"'),
+    "second for one path": entry(ENGINE, "../engine.git") + entry(ENGINE, "../x", name="y"),
+    "name into hooks": entry(ENGINE, "../engine.git", name="../../hooks"),
     "settings": "[core]\n\tfsmonitor = touch pwned\n" + entry(ENGINE, "../engine.git"),
     "another file": "[include]\n\tpath = ../x\n" + entry(ENGINE, "../engine.git"),
     "rewritten URLs": '[url "ext::sh"]\n\tinsteadOf = https\n' + entry(ENGINE, "../engine.git"),
@@ -132,9 +142,9 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_project_gets_one_error(world: World, name: str) -> None:
-    head = world.project({ENGINE: ("../engine.git", world.engine)}, modules=HOSTILE[name])
+@pytest.mark.parametrize("modules", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_project_gets_one_error(world: World, modules: str) -> None:
+    head = world.project({ENGINE: ("../engine.git", world.engine)}, modules=modules)
 
     message = world.refused(head)
     assert message.startswith(".gitmodules:"), message
@@ -210,3 +220,180 @@ def test_the_engines_repository_is_the_one_that_the_base_names(world: World) -> 
     engine = trusted_url(request, tree, PurePosixPath(ENGINE, "sub"))
     assert str(engine) == world.forge.url("engine")
     assert trusted_url(request, tree, PurePosixPath("src")) is None
+
+
+PLAIN = """\
+# what the engine needs
+[submodule "third_party/midout"]
+\tpath = third_party/midout
+\turl = https://github.com/MegEngine/midout.git
+[submodule "third_party/Json"]
+    path = third_party/Json
+    url = ../json.git
+    branch = master
+    shallow = true
+    update = none
+"""
+PROJECT = parse_project_url("https://github.com/acme/app")
+HOSTILE_URLS = (
+    *("ext::sh -c touch% pwned", "file:///etc/passwd", "/srv/git/x", "C:\\x", "x", ""),
+    *("git://github.com/a/b", "http://github.com/a/b", "ssh://git@github.com/a/b", "rsync://x/y"),
+    *("git@github.com:a/b.git", "ssh://-oProxyCommand=touch/x", "-upload-pack=touch", "fd::17"),
+    *("https://user:pass@github.com/a/b", "https://token@github.com/a/b", "https:///a/b"),
+    *("https://github.com/a/../b", "https://github.com//b", "https://github.com/-a/b"),
+    *("https://github.com/a/b?x=1", "https://github.com/a/b#x", "https://github.com/a%2fb"),
+    *("https://github.com/a/b\n", "https://github.com/a b", "https://github.com", "HTTPS://x/a"),
+    *("../../../etc/passwd", "../..", "..", "../-x", "./../..//x", "transport::https://x/a"),
+    *("https://github.com/a/b\x00c", "https://exämple.org/a/b", "https://-github.com/a/b"),
+    *("../.git", "https://github.com/a/.git"),
+)
+
+
+def test_what_git_writes_is_read() -> None:
+    found = parse_gitmodules(PLAIN, shown=".gitmodules")
+
+    assert [(str(each.path), each.url, each.place) for each in found] == [
+        ("third_party/Json", "../json.git", ".gitmodules:7"),
+        ("third_party/midout", "https://github.com/MegEngine/midout.git", ".gitmodules:4"),
+    ]
+
+
+BROKEN = {
+    "path outside": (entry(path="../x"), 2),
+    "path outside by a detour": (entry(path="a/../../x"), 2),
+    "absolute path": (entry(path="/etc/x"), 2),
+    "path that is an option": (entry(path="-x"), 2),
+    "part that is an option": (entry(path="a/--upload-pack=x"), 2),
+    "path into the repository": (entry(path="a/.git/hooks"), 2),
+    "path into the repository, in capitals": (entry(path=".GIT/hooks"), 2),
+    "path of the tree itself": (entry(path="."), 2),
+    "path with a backslash": (entry(path="a\\b"), 2),
+    "path with an escape": (entry(path="a\x1b[2J"), 2),
+    "path with a right-to-left mark": (entry(path="a\u202eb"), 2),
+    "two in one folder": (entry() + entry(name="y"), 6),
+    "one within another": (entry() + entry(path="third_party/x/y", name="y"), 6),
+    "name that leads elsewhere": (entry(name="../../hooks"), 1),
+    "name that is an option": (entry(name="-c"), 1),
+    "absolute name": (entry(name="/etc"), 1),
+    "name twice": (entry() + entry(path="third_party/y"), 4),
+    "update that is a program": (entry() + "\tupdate = !touch pwned\n", 4),
+    "url twice": (entry() + "\turl = https://example.org/a/b\n", 4),
+    "another section": ('[core]\n\tfsmonitor = "touch pwned"\n', 1),
+    "included file": ("[include]\n\tpath = /etc/passwd\n", 1),
+    "url rewritten": ('[url "ext::sh -c pwned"]\n\tinsteadOf = https://\n', 1),
+    "unknown key": (entry() + "\tsshCommand = touch pwned\n", 4),
+    "quoted value": (entry(url='"../x.git"'), 3),
+    "continued line": (entry(url="../x.git\\"), 3),
+    "comment behind a value": (entry(url="../x.git ; ext::sh"), 3),
+    "no url": ('[submodule "x"]\n\tpath = x\n', 1),
+    "no path": ('[submodule "x"]\n\turl = ../x.git\n', 1),
+    "escaped name": ('[submodule "x\\"]\n', 1),
+    "value before a section": ("path = x\n", 1),
+}
+
+
+@pytest.mark.parametrize(("text", "line"), BROKEN.values(), ids=BROKEN)
+def test_what_git_does_not_write_is_refused(text: str, line: int) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_gitmodules(text, shown="engine/.gitmodules")
+
+    assert caught.value.message.startswith(f"engine/.gitmodules:{line}: found ")
+    assert caught.value.message.isprintable()
+
+
+def test_there_is_an_end() -> None:
+    many = "".join(entry(path=f"p{n}", name=f"n{n}") for n in range(MOST_SUBMODULES + 1))
+
+    with pytest.raises(InputError, match="expected at most"):
+        parse_gitmodules(many, shown="x")
+
+
+_LINES = st.sampled_from(
+    [*PLAIN.splitlines(), *(line for text, _ in BROKEN.values() for line in text.splitlines())]
+)
+
+
+@given(st.lists(_LINES | st.text(max_size=40), max_size=12))
+def test_any_text_is_submodules_or_one_error(lines: list[str]) -> None:
+    try:
+        found = parse_gitmodules("\n".join(lines), shown="x")
+    except InputError:
+        return
+    paths = [each.path for each in found]
+    assert len(set(paths)) == len(paths)
+    for path in paths:
+        assert not path.is_absolute()
+        assert not {"..", ".git", "."} & set(path.parts)
+        assert path != PurePosixPath()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://github.com/MegEngine/midout.git", "https://github.com/MegEngine/midout.git"),
+        ("https://GitHub.com/MegEngine/midout/", "https://github.com/MegEngine/midout"),
+        ("https://git.example.org:8443/a/b/c", "https://git.example.org:8443/a/b/c"),
+        ("../midout.git", "https://github.com/acme/midout.git"),
+        ("./midout", "https://github.com/acme/app/midout"),
+        ("../../MegEngine/midout", "https://github.com/MegEngine/midout"),
+    ],
+)
+def test_https_and_relative_urls_are_read(text: str, expected: str) -> None:
+    assert str(parse_repository_url(text, place="x:1", near=PROJECT)) == expected
+
+
+@pytest.mark.parametrize("text", HOSTILE_URLS)
+def test_other_urls_are_refused(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_repository_url(text, place=".gitmodules:3", near=PROJECT)
+
+    assert caught.value.message.startswith(".gitmodules:3: found the URL ")
+    assert caught.value.message.isprintable()
+
+
+def test_the_projects_own_server_is_reached_as_the_project_is() -> None:
+    own = parse_project_url("http://git.example.org:8080/acme/app")
+
+    assert parse_repository_url("../x", place="", near=own).scheme == "http"
+    assert parse_repository_url("http://git.example.org:8080/a/b", place="", near=own).host
+    for text in ("http://git.example.org/a/b", "http://example.org:8080/a/b", "file:///a/b"):
+        with pytest.raises(InputError):
+            parse_repository_url(text, place="", near=own)
+
+
+@pytest.mark.parametrize("text", ["ssh://git@github.com/a/b", "ext::x", "", "https://github.com"])
+def test_a_project_is_somewhere(text: str) -> None:
+    with pytest.raises(InputError, match="the project's repository"):
+        parse_project_url(text)
+
+
+def test_a_workflow_names_repositories_or_what_is_above_them() -> None:
+    patterns = parse_patterns(
+        "https://github.com/MegEngine/ https://example.org/a/json.git", near=PROJECT
+    )
+    named = parse_repository_url("https://example.org/own/x.git", place="", near=None)
+    trust = Trust(repositories=frozenset([named]), patterns=patterns)
+
+    def allows(text: str) -> bool:
+        return trust.allows(parse_repository_url(text, place="", near=PROJECT))
+
+    assert allows("https://github.com/MegEngine/midout.git")
+
+    assert allows("https://EXAMPLE.org/own/x/")
+    assert allows("https://example.org/a/json")
+    assert not allows("https://github.com/MegEngineer/midout")
+    assert not allows("https://example.org/a/json/more")
+    assert not allows("https://github.com.example.org/MegEngine/midout")
+    assert not allows("../midout")
+
+
+@given(st.text(max_size=60) | st.from_regex(r"(https://|\.\./|ext::)[a-z./:@-]{0,40}"))
+def test_whatever_is_read_is_plain(text: str) -> None:
+    try:
+        url = parse_repository_url(text, place="", near=PROJECT)
+    except InputError:
+        return
+    assert (url.scheme, url.host != "") == ("https", True)
+    assert str(url).isascii()
+    assert not any(char in str(url) for char in "@?#% \\")
+    assert not any(part.startswith("-") or part in (".", "..", "") for part in url.parts)

@@ -39,15 +39,20 @@ def make(folder: Path) -> SourceRepository:
     return repository
 
 
-def test_one_commit_is_fetched_without_those_before(forge: SourceForge, tmp_path: Path) -> None:
+def test_one_commit_is_fetched_without_those_before_and_shared(
+    forge: SourceForge, tmp_path: Path
+) -> None:
     first = forge.commit("engine", {"a.cpp": "int a;\n"})
     second = forge.commit("engine", {"a.cpp": "int b;\n"})
     repository = make(tmp_path / "x")
 
     repository.fetch(parse_project_url(forge.url("engine")), second)
     repository.check_out(second)
+    repository.add_work_tree(tmp_path / "y", second)
 
-    assert (tmp_path / "x/a.cpp").read_text() == "int b;\n"
+    for tree in ("x", "y"):
+        assert (tmp_path / tree / "a.cpp").read_text() == "int b;\n"
+    assert (tmp_path / "y/.git").is_file()
     assert (repository.has(second), repository.has(first)) == (True, False)
     config = (tmp_path / "x/.git/config").read_text()
     assert "remote" not in config
@@ -110,27 +115,14 @@ def test_no_hook_and_no_filter_runs(forge: SourceForge, tmp_path: Path) -> None:
     assert not pwned.exists()
 
 
-def test_two_work_trees_share_one_repository(forge: SourceForge, tmp_path: Path) -> None:
-    sha = forge.commit("engine", {"a.cpp": "int a;\n"})
-    repository = make(tmp_path / "x")
-    repository.fetch(parse_project_url(forge.url("engine")), sha)
-    repository.check_out(sha)
-
-    repository.add_work_tree(tmp_path / "y", sha)
-
-    assert (tmp_path / "y/a.cpp").read_text() == "int a;\n"
-    assert (tmp_path / "y/.git").is_file()
-
-
+@pytest.mark.parametrize("name", ["engine", "nothing"])
 def test_a_missing_repository_or_commit_is_an_input_error(
-    forge: SourceForge, tmp_path: Path
+    forge: SourceForge, tmp_path: Path, name: str
 ) -> None:
     forge.commit("engine", {"a.cpp": "\n"})
-    repository = make(tmp_path / "x")
-    for name, commit in (("engine", "1" * 40), ("nothing", "1" * 40)):
-        with pytest.raises(InputError, match="cannot be fetched at 111111111111") as caught:
-            repository.fetch(parse_project_url(forge.url(name)), commit)
-        assert "engine-key" in caught.value.hint
+    with pytest.raises(InputError, match="cannot be fetched at 111111111111") as caught:
+        make(tmp_path / "x").fetch(parse_project_url(forge.url(name)), "1" * 40)
+    assert "engine-key" in caught.value.hint
 
 
 def test_a_server_that_is_away_is_no_ones_fault(tmp_path: Path) -> None:
@@ -194,9 +186,6 @@ def test_what_the_kit_does_not_have_is_refused(
     with pytest.raises(InputError) as caught:
         expect_version(KIT, version, sha, dict.fromkeys(known, KIT_SHA))
     assert message in str(caught.value)
-
-
-def test_what_it_has_is_taken() -> None:
     expect_version(KIT, "v1.2.3", KIT_SHA, {"v1.2.3": KIT_SHA})
 
 
@@ -224,38 +213,32 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
         yield server
 
 
-def private_key(path: Path) -> str:
-    return path.read_text(encoding="ascii")
-
-
-def fetch(tmp_path: Path, sshd: Sshd, key: str, host_keys: str) -> SourceRepository:
+def fetch(tmp_path: Path, sshd: Sshd, key: Path, host_keys: str) -> None:
     forge = SourceForge(tmp_path / "forge")
     sha = forge.commit("engine", {"a.cpp": "int a;\n"})
-    repository = SourceRepository(tmp_path / "project", PROCESSES)
-    repository.make()
+    repository = make(tmp_path / "project")
     url = parse_project_url(f"https://127.0.0.1{forge.bare('engine')}")
-    repository.fetch(url, sha, key=key, host_keys=host_keys)
+    repository.fetch(url, sha, key=key.read_text("ascii"), host_keys=host_keys)
     assert repository.has(sha)
-    return repository
 
 
 def test_a_deploy_key_reads_a_repository_and_is_in_no_file(tmp_path: Path, sshd: Sshd) -> None:
-    key = private_key(sshd.folder / "user key")
+    key = sshd.folder / "user key"
     before = set(Path("/tmp").glob("megtrim-ssh-*"))
 
-    fetch(tmp_path, sshd, key, private_key(sshd.folder / "known hosts"))
+    fetch(tmp_path, sshd, key, (sshd.folder / "known hosts").read_text("ascii"))
 
     kept = [path for path in (tmp_path / "project").rglob("*") if path.is_file()]
     assert kept
-    assert not any(key.encode() in path.read_bytes() for path in kept)
+    assert not any(key.read_bytes() in path.read_bytes() for path in kept)
     assert set(Path("/tmp").glob("megtrim-ssh-*")) == before
 
 
 def test_another_key_is_refused(tmp_path: Path, sshd: Sshd) -> None:
-    other = private_key(new_key(PROCESSES, tmp_path / "other"))
+    other = new_key(PROCESSES, tmp_path / "other")
 
     with pytest.raises(InputError, match="Permission denied") as caught:
-        fetch(tmp_path, sshd, other, private_key(sshd.folder / "known hosts"))
+        fetch(tmp_path, sshd, other, (sshd.folder / "known hosts").read_text("ascii"))
     assert caught.value.hint.startswith("may the key read it?")
 
 
@@ -264,30 +247,31 @@ def test_a_server_without_its_host_key_gets_nothing(
     tmp_path: Path, sshd: Sshd, known: bool
 ) -> None:
     """Anyone could answer in its place; what it sends is compiled and run."""
-    right = private_key(sshd.folder / "known hosts")
-    impostor = new_key(PROCESSES, tmp_path / "impostor")
-    wrong = private_key(sshd.knows(impostor)) if known else right.replace("127.0.0.1", "10.0.0.1")
+    right = (sshd.folder / "known hosts").read_text("ascii")
+    wrong = right.replace("127.0.0.1", "10.0.0.1")
+    if known:
+        wrong = sshd.knows(new_key(PROCESSES, tmp_path / "impostor")).read_text("ascii")
     port = f"\n[10.9.9.9]:22,[127.0.0.1]:{sshd.port} ssh-ed25519 AAAA\n" if not known else ""
 
     with pytest.raises(InputError, match="Host key verification failed") as caught:
-        fetch(tmp_path, sshd, private_key(sshd.folder / "user key"), wrong + port)
+        fetch(tmp_path, sshd, sshd.folder / "user key", wrong + port)
     assert "engine-host-keys" in caught.value.hint
 
 
 def test_a_server_that_is_away_shows_what_ssh_said(tmp_path: Path) -> None:
-    repository = SourceRepository(tmp_path / "project", PROCESSES)
-    repository.make()
-    key = private_key(new_key(PROCESSES, tmp_path / "key"))
+    key = new_key(PROCESSES, tmp_path / "key").read_text("ascii")
     url = parse_project_url("https://127.0.0.1/acme/engine")
 
     with pytest.raises(InfrastructureFailure, match=r": ssh: connect to host .* refused\n"):
-        repository.fetch(url, "1" * 40, key=key, host_keys="[127.0.0.1]:1 ssh-ed25519 AAAA\n")
+        make(tmp_path / "project").fetch(
+            url, "1" * 40, key=key, host_keys="[127.0.0.1]:1 ssh-ed25519 AAAA\n"
+        )
 
 
 def test_a_key_with_a_passphrase_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "key"
     PROCESSES.capture("ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", str(path))
-    key = private_key(path)
+    key = path.read_text("ascii")
 
     assert is_deploy_key(key)
     with pytest.raises(InputError, match="ssh-add does not take it"), hold(key, "", PROCESSES):

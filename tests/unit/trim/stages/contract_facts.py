@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from megtrim.build_spec import Linkage, Origin, Relocations, SourceOptions, Switch, Variant
 from megtrim.checks.check import DeviceIdentity
@@ -505,8 +505,7 @@ IDENTITIES: tuple[Fact, ...] = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Left:
+class Left(NamedTuple):
     task: str
     file: str
     """Pattern of its files, and of :data:`FOUND` with the fields of its result."""
@@ -526,67 +525,49 @@ def _programs() -> Iterator[Left]:
         timed, compared = times("*", *scenarios), times("trimming-*", *scenarios)
         traced = " ".join(f"profile/{each}" for each in scenarios)
         recorded = " ".join(f"functions/{each}" for each in scenarios)
-        yield Left(task="build/plain", file=f"bin/{program}", rest=f"{verified} {timed}")
-        yield Left(task="reduce/reduced", file=f"bin/{program}", rest=f"{verified} {compared}")
+        yield Left("build/plain", f"bin/{program}", f"{verified} {timed}")
+        yield Left("reduce/reduced", f"bin/{program}", f"{verified} {compared}")
         shown = " ".join(f"neighbours/{each}" for each in scenarios)
-        yield Left(task="build/profile", file=f"bin/{program}", rest=f"{traced} {shown}")
-        yield Left(task="functions/linked", file=f"links/*/{program}", rest=recorded, where=HERE)
+        yield Left("build/profile", f"bin/{program}", f"{traced} {shown}")
+        yield Left("functions/linked", f"links/*/{program}", recorded, where=HERE)
         reported = f"links/*/{program}.observables"
-        yield Left(task="functions/linked", file=reported, rest=recorded, where=HERE)
+        yield Left("functions/linked", reported, recorded, where=HERE)
     for build in ("build/*", "reduce/re*"):
         for artifact in ("load_and_run", "classify"):
-            yield Left(task=build, file=f"bin/{artifact}", rest="size/artifacts")
+            yield Left(build, f"bin/{artifact}", "size/artifacts")
 
 
 LEFT: tuple[Left, ...] = (
     *_programs(),
-    Left(task="build/plain", file="bin/load_and_run", rest="profile/*#search"),
+    Left("build/plain", "bin/load_and_run", "profile/*#search"),
+    Left("build/plain", "bin/load_and_run", "profile/m/tuned@any", where=("brought",)),
+    Left("build/profile", "bin/load_and_run", "profile/*#search", where=("brought",)),
+    Left("reduce/region", "bin/load_and_run", "neighbours/*"),
+    Left("build/plain", "*", LINKS, where=PLAIN),
+    Left("reduce/region", "*", LINKS),
+    Left("profile/*", "trace.txt", "header/keepset"),
     Left(
-        task="build/plain", file="bin/load_and_run", rest="profile/m/tuned@any", where=("brought",)
-    ),
-    Left(
-        task="build/profile", file="bin/load_and_run", rest="profile/*#search", where=("brought",)
-    ),
-    Left(task="reduce/region", file="bin/load_and_run", rest="neighbours/*"),
-    Left(task="build/plain", file="*", rest=LINKS, where=PLAIN),
-    Left(task="reduce/region", file="*", rest=LINKS),
-    Left(task="profile/*", file="trace.txt", rest="header/keepset"),
-    Left(
-        task="profile/*",
-        file="algo.cache",
-        rest="functions/m/tuned@any verify/m/tuned@any neighbours/m/tuned@any"
+        "profile/*",
+        "algo.cache",
+        "functions/m/tuned@any verify/m/tuned@any neighbours/m/tuned@any"
         f" {times('trimming-*', 'm/tuned@any')}" + KEPT,
     ),
+    Left("profile/*", "algo.cache", "profile/m/tuned@any", where=(*HERE, "brought functions")),
+    Left("header/keepset", "include/*", TRIMS),
+    Left("header/keepset", "keepset.json", "verify/* neighbours/* size/artifacts", where=REGION),
+    Left("header/keepset", "keepset.json", "functions/keepset"),
     Left(
-        task="profile/*",
-        file="algo.cache",
-        rest="profile/m/tuned@any",
-        where=(*HERE, "brought functions"),
-    ),
-    Left(task="header/keepset", file="include/*", rest=TRIMS),
-    Left(
-        task="header/keepset",
-        file="keepset.json",
-        rest="verify/* neighbours/* size/artifacts",
-        where=REGION,
-    ),
-    Left(task="header/keepset", file="keepset.json", rest="functions/keepset"),
-    Left(
-        task="functions/linked",
-        file=FOUND.format("links"),
-        rest=f"functions/keepset {LINKS}"
+        "functions/linked",
+        FOUND.format("links"),
+        f"functions/keepset {LINKS}"
         + "".join(f" functions/{each}" for each in (*ENGINES, "m/app@any")),
     ),
-    Left(
-        task="functions/keepset",
-        file="keepset.json",
-        rest=f"{LINKS} verify/* neighbours/* size/artifacts",
-    ),
-    Left(task="functions/*/*", file="functions.txt", rest="functions/keepset"),
-    Left(task="reduce/reduced", file="*", rest="references/shipped"),
-    Left(task="build/plain", file="*", rest="references/base", where=(*REGION, "times")),
-    Left(task="build/plain", file="*", rest="references/plain"),
-    Left(task="functions/linked", file="*", rest="references/base"),
-    Left(task="build/profile", file="*", rest="references/profile"),
-    Left(task="verdict/verdict", file="verdict.json", rest="report/report"),
+    Left("functions/keepset", "keepset.json", f"{LINKS} verify/* neighbours/* size/artifacts"),
+    Left("functions/*/*", "functions.txt", "functions/keepset"),
+    Left("reduce/reduced", "*", "references/shipped"),
+    Left("build/plain", "*", "references/base", where=(*REGION, "times")),
+    Left("build/plain", "*", "references/plain"),
+    Left("functions/linked", "*", "references/base"),
+    Left("build/profile", "*", "references/profile"),
+    Left("verdict/verdict", "verdict.json", "report/report"),
 )

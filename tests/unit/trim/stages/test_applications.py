@@ -1,15 +1,22 @@
 import hashlib
 import io
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from megtrim.chain.graph import LINKED, PLAIN, PROFILE, REDUCED
+from megtrim.build.engines.checkout import Checkout
+from megtrim.build_spec import EngineLibrary, Linkage, Toolchain, Variant
+from megtrim.chain.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
 from megtrim.chain.session import Session
 from megtrim.checks.statuses import ScenarioStatus
+from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.devices import Device
 from megtrim.evidence.bundle import Bundle, BundleApplication, JobPurpose, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.jobs import worker
@@ -17,19 +24,77 @@ from megtrim.jobs.pack import pack
 from megtrim.load_and_run.parity import EXACT, OutputResult
 from megtrim.proof import stage as verify
 from megtrim.proof import verification
-from megtrim.proof.verification import OutputComparison, VerificationCase, prove
+from megtrim.proof.verification import VerificationCase, prove
+from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.trace import Trace
 from megtrim.trim.builds import programs
 from megtrim.trim.results import UnfoldedLinksResult
-from megtrim.trim.runs.execution import RunSpec, run_on
+from megtrim.trim.runs.execution import run_on
 from megtrim.trim.runs.scenario_runs import make_run_spec, record_of
 from megtrim.trim.stages import profile
 from megtrim.util.console import Console
+from megtrim.util.errors import InputError
 from unit.evidence.support import BUNDLE, device
 from unit.trim.stages.built import finish
 from unit.trim.stages.fake_device import FakeDevice
-from unit.trim.stages.own_applications import CONFIG, LIBRARY, SAYS, TRACES, built
-from unit.trim.stages.support import evidence, keep_set
+from unit.trim.stages.support import changed, evidence, keep_set, open_session
+
+LIBRARY = "libengine.so"
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+classes: [{name: any}]
+devices: [{name: board, kind: local, class: any, runner: true}]
+applications:
+- {name: classify, source: app, lto: full}
+- {name: served, source: app, library: shared}
+- {name: intree}
+models:
+- name: m
+  file: m.mge
+  scenarios:
+  - {name: s, application: classify, args: ["{model}", "{input:data}"], inputs: {data: d.npy}}
+  - {name: t, application: served, args: ["{model}", "--to={outputs}"]}
+"""
+TRACES = "trace 1\npromise 1\nprint cat\nwrite o cat\n"
+SAYS = {
+    PLAIN: "print cat\nwrite o cat\n",
+    PROFILE: TRACES,
+    REDUCED: "print cat\nwrite o cat\nstderr reduced\n",
+}
+
+
+class Engine:
+    def identity(self) -> Any:
+        return SimpleNamespace(generation=20220507)
+
+    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
+        file = LIBRARY if linkage is Linkage.SHARED else "libengine.a"
+        return EngineLibrary(linkage=linkage, file=file, include=("include",))
+
+
+def built(folder: Path, config: str = CONFIG, says: Mapping[str, str] = SAYS) -> Session:
+    base, _ = open_session(folder)
+    (folder / "d.npy").write_bytes(b"numbers")
+    (folder / "app").mkdir()
+    (folder / "app/CMakeLists.txt").write_text("project(x)\n", encoding="utf-8")
+    (folder / "megtrim.yaml").write_text(config, encoding="utf-8")
+    checkout = Checkout(root=folder / "app", files={"CMakeLists.txt": "a"}, commit="", dirty=())
+    made = changed(
+        base,
+        loaded=load_config(folder / "megtrim.yaml"),
+        engine=cast("Any", Engine()),
+        toolchain=cast(
+            "Any", SimpleNamespace(machine="aarch64", sysroot=None, kind="ndk", link_flags=())
+        ),
+        devices={"any": cast("Device", FakeDevice("board"))},
+        applications={"classify": checkout, "served": checkout},
+    )
+    for task, text in says.items():
+        files = {"bin/classify": text, "bin/served": text, f"bin/{LIBRARY}": f"library of {task}"}
+        finish(made, task, files)
+    finish(made, HEADER, {"keepset.json": dump_keep_set(keep_set(1))})
+    return made
 
 
 def sha(text: str) -> str:
@@ -41,30 +106,33 @@ def scenarios(made: Session) -> tuple[Scenario, Scenario]:
     return one, two
 
 
-def test_a_run_of_an_application(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "task", "argv", "put", "outputs"),
+    [
+        (
+            *(0, PLAIN, "classify model.mge input0.npy"),
+            *("classify input0.npy model.mge", {"standard output": b"cat\n"}),
+        ),
+        (
+            *(1, REDUCED, "served model.mge --to=dump"),
+            *(f"{LIBRARY} model.mge served", {"o": b"cat"}),
+        ),
+    ],
+    ids=["alone", "with its shared object"],
+)
+def test_a_run_of_an_application(
+    tmp_path: Path, number: int, task: str, argv: str, put: str, outputs: dict[str, bytes]
+) -> None:
     made = built(tmp_path)
-    scenario, _ = scenarios(made)
-    lease = FakeDevice()
-    program = programs.program(scenario, made.request, made.results.done[PLAIN])
+    scenario, device = scenarios(made)[number], FakeDevice()
+    program = programs.program(scenario, made.request, made.results.done[task])
 
-    seen = run_on(lease, make_run_spec(scenario, made, program, cache=None))
+    seen = run_on(device, make_run_spec(scenario, made, program, cache=None))
 
-    assert lease.runs == [("classify", "model.mge", "input0.npy")]
-    assert sorted(lease.put[0]) == ["classify", "input0.npy", "model.mge"]
-    assert seen.outputs == {"standard output": b"cat\n"}
-
-
-def test_a_shared_object_goes_along(tmp_path: Path) -> None:
-    made = built(tmp_path)
-    _, scenario = scenarios(made)
-    lease = FakeDevice()
-    program = programs.program(scenario, made.request, made.results.done[REDUCED])
-
-    seen = run_on(lease, make_run_spec(scenario, made, program, cache=None))
-
-    assert lease.runs == [("served", "model.mge", "--to=dump")]
-    assert lease.put[0][LIBRARY] == b"library of reduce/reduced"
-    assert seen.outputs == {"o": b"cat"}
+    assert device.runs == [tuple(argv.split())]
+    assert sorted(device.put[0]) == put.split()
+    assert device.put[0].get(LIBRARY, b"").decode() in ("", f"library of {task}")
+    assert seen.outputs == outputs
 
 
 def test_what_a_run_depends_on_holds_the_shared_object(tmp_path: Path) -> None:
@@ -80,46 +148,32 @@ def test_what_a_run_depends_on_holds_the_shared_object(tmp_path: Path) -> None:
     assert named[f"reduced {LIBRARY}"] == sha("library of reduce/reduced")
     assert named["arguments"] == "served '{model}' '--to={outputs}'"
     assert profile.named_inputs(two, made)[f"program {LIBRARY}"] == sha("library of build/profile")
-
-
-def test_a_trace_is_bound_to_the_application(tmp_path: Path) -> None:
-    made = built(tmp_path)
-    record = record_of(scenarios(made)[1], made, Trace(regions=(), sha256="a"))
-
+    record = record_of(two, made, Trace(regions=(), sha256="a"))
     assert record.arguments == ("served", "{model}", "--to={outputs}")
 
 
-def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> OutputComparison:
-    seen = evidence(outputs=plain), evidence(outputs=reduced)
-    return verification.compare_outputs(*seen, EXACT, application=True)
-
-
-def test_equal_words_are_a_proof() -> None:
-    same = {"standard output": b"cat\n"}
-    output = OutputResult(name="standard output", size_bytes=4, equal=True, largest_difference=0.0)
-
-    assert compared(same, same) == OutputComparison(
-        status=ScenarioStatus.PASS,
-        text="outputs equal to the last bit (1 output, 4 bytes)",
-        outputs=(output,),
-    )
-
-
 @pytest.mark.parametrize(
-    ("plain", "reduced", "said"),
+    ("plain", "reduced", "status", "said"),
     [
-        ({"o": b"cat"}, {"o": b"dog"}, "output o: differs from byte 1 on (3 against 3 bytes)"),
-        ({"o": b""}, {"o": b""}, "the output o is empty: that proves nothing"),
-        ({}, {}, "the plain build wrote no output"),
-        ({"o": b"cat"}, {}, "output o came from the plain build alone"),
+        ({"o": b"cat"}, {"o": b"cat"}, "pass", "outputs equal to the last bit (1 output, 3 bytes)"),
+        (
+            *({"o": b"cat"}, {"o": b"dog"}, "parity"),
+            "output o: differs from byte 1 on (3 against 3 bytes)",
+        ),
+        ({"o": b""}, {"o": b""}, "parity", "the output o is empty: that proves nothing"),
+        ({}, {}, "parity", "the plain build wrote no output"),
+        ({"o": b"cat"}, {}, "parity", "output o came from the plain build alone"),
     ],
 )
-def test_another_output_or_none_is_no_proof(
-    plain: dict[str, bytes], reduced: dict[str, bytes], said: str
+def test_equal_words_alone_are_a_proof(
+    plain: dict[str, bytes], reduced: dict[str, bytes], status: str, said: str
 ) -> None:
-    found = compared(plain, reduced)
+    seen = evidence(outputs=plain), evidence(outputs=reduced)
+    found = verification.compare_outputs(*seen, EXACT, application=True)
 
-    assert (found.status, found.text) == ("parity", said)
+    assert (found.status, found.text) == (status, said)
+    same = OutputResult(name="o", size_bytes=3, equal=True, largest_difference=0.0)
+    assert status != "pass" or found.outputs == (same,)
 
 
 def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Path) -> None:
@@ -215,20 +269,50 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     )
 
 
-def test_an_order_without_application_is_the_engines(tmp_path: Path) -> None:
-    program = tmp_path / "load_and_run"
-    program.write_text("output o 1 2 3\n", encoding="utf-8")
-    (tmp_path / "m").write_bytes(b"model")
-    spec = RunSpec(
-        program=program,
-        model=tmp_path / "m",
-        arguments=("--cpu",),
-        inputs={},
-        threads=1,
-        timeout_s=1.0,
-    )
-    lease = FakeDevice()
-    run_on(lease, spec)
+def test_what_is_built(tmp_path: Path) -> None:
+    made = built(tmp_path)
 
-    assert lease.runs[0][:3] == ("load_and_run", "model.mge", "--cpu")
-    assert sorted(lease.put[0]) == ["load_and_run", "model.mge"]
+    assert programs.targets(made) == ("intree", "libengine.a", LIBRARY)
+    assert programs.holders(made) == ("classify", "intree", LIBRARY)
+    specs = programs.list_specs(made, Variant.REDUCED)
+    assert [(each.name, each.library.file, each.lto) for each in specs] == [
+        ("classify", "libengine.a", True),
+        ("served", LIBRARY, False),
+    ]
+
+
+def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
+    made = built(tmp_path)
+
+    assert programs.lto_flags(made.request, Variant.PLAIN) == ("-flto=full",)
+    assert programs.lto_flags(made.request, Variant.REDUCED) == ("-flto=full",)
+    assert programs.lto_flags(made.request, Variant.PROFILE) == ()
+    assert [each.lto for each in programs.list_specs(made, Variant.PROFILE)] == [False, False]
+
+
+def test_a_shared_object_that_no_one_weighs_is_warned_of(tmp_path: Path) -> None:
+    warned = f"served needs {LIBRARY}, whose size is not measured: name it in `artifacts`"
+    assert list(programs.warn_unweighed(built(tmp_path))) == [warned]
+
+    (tmp_path / "reported").mkdir()
+    reported = built(tmp_path / "reported", CONFIG + f"artifacts: [served, {LIBRARY}]\n")
+    assert list(programs.warn_unweighed(reported)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "link_flags", "said"),
+    [
+        ("zig", ("-static",), "application served: zig makes static programs"),
+        ("host", (), "application classify: lto: full needs clang, found g++ 12"),
+    ],
+)
+def test_what_a_toolchain_cannot_make_is_refused(
+    tmp_path: Path, kind: str, link_flags: tuple[str, ...], said: str
+) -> None:
+    toolchain = SimpleNamespace(kind=kind, link_flags=link_flags, version="g++ 12")
+    made = changed(built(tmp_path), toolchain=cast("Any", toolchain))
+
+    with pytest.raises(InputError) as caught:
+        programs.expect_buildable(made)
+
+    assert caught.value.message.startswith(said)

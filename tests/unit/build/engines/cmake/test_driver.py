@@ -1,5 +1,6 @@
 import os
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -144,31 +145,28 @@ def job(tmp_path: Path) -> Job:
     )
 
 
-def fake_tools(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    script: str = "",
-    configures: int = 0,
-    says: str = "",
-) -> Path:
-    calls = tmp_path / "calls"
-    for name in ("cmake", "ninja"):
-        tool = tmp_path / "tools" / name
-        tool.parent.mkdir(exist_ok=True)
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Puts a cmake and a ninja into place, and returns where they note their calls."""
+
+    def place(script: str = "", configures: int = 0, says: str = "") -> Path:
+        calls = tmp_path / "calls"
         text = TOOL.format(calls=calls, script=script, configures=configures, says=says)
-        tool.write_text(text, encoding="utf-8")
-        tool.chmod(0o755)
-    monkeypatch.setattr(
-        ProcessRunner, "build_tool", lambda _self, name: str(tmp_path / "tools" / name)
-    )
-    return calls
+        for name in ("cmake", "ninja"):
+            write(tmp_path / "tools", {name: text})
+            (tmp_path / "tools" / name).chmod(0o755)
+        monkeypatch.setattr(
+            ProcessRunner, "build_tool", lambda _self, name: str(tmp_path / "tools" / name)
+        )
+        return calls
+
+    return place
 
 
 def test_a_build_is_configured_and_then_built(
-    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, job: Job, tmp_path: Path, fake: Callable[..., Path]
 ) -> None:
-    calls = fake_tools(tmp_path, monkeypatch, script='echo "mark $MARK" >&2')
+    calls = fake(script='echo "mark $MARK" >&2')
     steps: list[tuple[int, int, str]] = []
 
     driver.run(job, processes, lambda *step: steps.append(step))
@@ -197,7 +195,7 @@ def test_a_build_is_configured_and_then_built(
     [({}, "/usr/bin:/bin"), ({"PATH": ""}, "/usr/bin:/bin"), ({"PATH": "/a"}, "/a")],
 )
 def test_the_engines_own_script_finds_our_tools_first(
-    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], path: str
+    job: Job, tmp_path: Path, fake: Callable[..., Path], env: dict[str, str], path: str
 ) -> None:
     ran: list[Command] = []
 
@@ -208,7 +206,7 @@ def test_the_engines_own_script_finds_our_tools_first(
                 argv=command.argv, rc=0, stdout="", stderr="", wall_s=0.0, timed_out=False
             )
 
-    fake_tools(tmp_path, monkeypatch)
+    fake()
     script = BuildScript(path="build.sh", arguments=("-x",), build="b", why="it is its own")
     driver.run_script(script, job, Recorded(env), lambda *_: None)
 
@@ -216,28 +214,11 @@ def test_the_engines_own_script_finds_our_tools_first(
     assert ran[0].env == {"PATH": f"{tmp_path}/tools:{path}", "MARK": "1"}
 
 
-def test_an_engine_that_does_not_configure_is_not_built(
-    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = fake_tools(tmp_path, monkeypatch, configures=1)
-
-    with pytest.raises(ProductFailure, match=r"^the engine does not configure:") as caught:
-        driver.run(job, processes, lambda *_: None)
-
-    assert caught.value.hint == f"the whole log is {job.log}"
-    assert len(calls.read_text(encoding="utf-8").splitlines()) == 1
-
-
 @pytest.mark.parametrize(("name", "passes"), [("MGE_X", False), ("CMAKE_Y", True), ("Z", True)])
 def test_an_option_that_cmake_does_not_use(
-    processes: ProcessRunner,
-    job: Job,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    passes: bool,
+    processes: ProcessRunner, job: Job, fake: Callable[..., Path], name: str, passes: bool
 ) -> None:
-    calls = fake_tools(tmp_path, monkeypatch, says=UNUSED.format(name=name))
+    calls = fake(says=UNUSED.format(name=name))
     asked = replace(job, options=(("MGE_X", "1"), ("CMAKE_Y", "2")), places=PLACES)
     with nullcontext() if passes else pytest.raises(InputError) as caught:
         driver.run(asked, processes, lambda *_: None)
@@ -252,10 +233,10 @@ def test_an_option_that_cmake_does_not_use(
 
 
 def test_a_script_ends_at_an_option_that_cmake_does_not_use(
-    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessRunner, job: Job, tmp_path: Path, fake: Callable[..., Path]
 ) -> None:
     """It configures and compiles in one process, which would take an hour."""
-    fake_tools(tmp_path, monkeypatch)
+    fake()
     text = f"cat <<'END'\n{UNUSED.format(name='MGE_X')}\nEND\nsleep 60; touch {tmp_path}/built\n"
     write(job.source, {"build.sh": text})
     script = BuildScript(path="build.sh", arguments=(), build="b", why="it is its own")
@@ -268,6 +249,7 @@ def test_a_script_ends_at_an_option_that_cmake_does_not_use(
 @pytest.mark.parametrize(
     ("script", "error", "message"),
     [
+        ("", ProductFailure, "the engine does not configure:"),
         (
             "echo 'FAILED: a.o'; echo 'c++ a.cpp'; echo 'a.cpp:1:1: error: no'; exit 1",
             ProductFailure,
@@ -280,26 +262,28 @@ def test_a_script_ends_at_an_option_that_cmake_does_not_use(
         (f"echo '{NO_SPACE}'; exit 1", InfrastructureFailure, "stopped: the disk is full"),
         ("sleep 20", InfrastructureFailure, "was stopped after 1 s"),
     ],
-    ids=["compiler", "full disk", "hangs"],
+    ids=["configuration", "compiler", "full disk", "hangs"],
 )
 def test_which_failure_a_build_is(
     processes: ProcessRunner,
     job: Job,
-    tmp_path: Path,
+    fake: Callable[..., Path],
     monkeypatch: pytest.MonkeyPatch,
     script: str,
     error: type[MegtrimError],
     message: str,
 ) -> None:
-    fake_tools(tmp_path, monkeypatch, script=script)
+    calls = fake(script=script, configures=int(not script))
     monkeypatch.setattr(driver, "BUILD_TIMEOUT_S", 1)
 
     with pytest.raises(error) as caught:
         driver.run(job, processes, lambda *_: None)
 
     assert message in caught.value.message
+    assert len(calls.read_text(encoding="utf-8").splitlines()) == 1 + bool(script)
     if error is ProductFailure:
-        assert caught.value.title == "the engine does not compile: a.cpp:1:1: error: no"
+        assert caught.value.hint == f"the whole log is {job.log}"
+        assert caught.value.title.endswith(": a.cpp:1:1: error: no" if script else "")
 
 
 def test_tools_are_those_next_to_python(processes: ProcessRunner) -> None:
@@ -308,15 +292,6 @@ def test_tools_are_those_next_to_python(processes: ProcessRunner) -> None:
     with pytest.raises(InputError) as caught:
         processes.build_tool("bazel")
     assert caught.value.hint == "pip install bazel"
-
-
-def test_a_work_tree_has_its_places(tmp_path: Path) -> None:
-    tree = WorkTree(root=tmp_path)
-    places = (tree.source, tree.build, tree.include, tree.toolchain_file)
-
-    assert [str(path.relative_to(tmp_path)) for path in places] == [
-        *("src", "build", "include", "toolchain.cmake")
-    ]
 
 
 @pytest.fixture

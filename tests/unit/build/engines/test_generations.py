@@ -1,5 +1,4 @@
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,25 +16,13 @@ from megtrim.build.engines.megengine.generations import (
     is_checkout,
     quirk_options,
 )
-from megtrim.build_spec import BuildSpec, Variant
+from megtrim.build_spec import Variant
 from megtrim.regions.keepset import GENERATIONS as HEADERS
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
-from unit.build.engines.support import BETWEEN, NEWEST, OLDEST, TOOLCHAIN, write
+from unit.build.engines.support import BETWEEN, BUILT, NEWEST, OLDEST, make_spec, write
 
 TREES = [(OLDEST, SDK), (BETWEEN, LITE), (NEWEST, LITE_TRACED)]
-SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
-BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
-
-
-def make_spec(engine: MegEngine, variant: Variant, toolchain: str = "host") -> BuildSpec:
-    return engine.make_spec(
-        variant,
-        replace(TOOLCHAIN, kind=toolchain),
-        targets=("load_and_run",),
-        minimum_size=True,
-        header=SCOPED if variant is Variant.REDUCED else {},
-    )
 
 
 def refused(processes: ProcessRunner, root: Path, files: Mapping[str, str]) -> InputError:
@@ -53,6 +40,12 @@ def test_rows_hold_together() -> None:
     assert all(each.number in HEADERS for each in GENERATIONS)
     assert all(each.program.endswith("/") for each in GENERATIONS)
     assert all(folder.endswith("/") for each in GENERATIONS for folder in each.sources)
+    names = [quirk.name for quirk in QUIRKS]
+    given = [name for quirk in QUIRKS for name, _ in quirk.options]
+    assert (len(names), len(given)) == (len({*names}), len({*given}))
+    assert all(quirk.wrong and quirk.seen and quirk.options for quirk in QUIRKS)
+    known = {generation.name for generation in GENERATIONS}
+    assert all(set(quirk.generations) <= known for quirk in QUIRKS)
 
 
 @pytest.mark.parametrize(("files", "generation"), TREES)
@@ -210,43 +203,23 @@ def test_a_checkout_is_known_by_its_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["MegEngine", "third_party/MegEngine", "../engine", "../../deps/engine"]
+    ("places", "found"),
+    [
+        (["MegEngine"], 1),
+        (["third_party/MegEngine"], 1),
+        (["../engine"], 1),
+        (["../../deps/engine"], 1),
+        (["..", "MegEngine"], 1),  # The one around the folder comes first.
+        (["../one", "../two"], 2),
+        (["MegEngine", "../one", "../two"], 1),
+        ([], 0),
+    ],
 )
-def test_one_in_or_next_to_the_folder_is_found(project: Path, place: str) -> None:
-    root = (project / place).resolve()
-    write(root, NEWEST)
-
-    assert find_checkouts(project) == (root,)
-
-
-def test_the_one_around_the_folder_comes_first(project: Path) -> None:
-    write(project.parent, NEWEST)
-    write(project / "MegEngine", OLDEST)
-
-    assert find_checkouts(project) == (project.parent,)
-
-
-def test_the_nearest_comes_before_others(project: Path) -> None:
-    far = [write(project.parent / name, NEWEST) for name in ("one", "two")]
-    assert find_checkouts(project) == tuple(far)
-
-    near = write(project / "MegEngine", NEWEST)
-    assert find_checkouts(project) == (near,)
-
-
-def test_where_there_is_none_nothing_is_found(project: Path) -> None:
+def test_the_nearest_checkouts_are_found(project: Path, places: list[str], found: int) -> None:
     (project / "MegEngine").mkdir()
+    roots = [write((project / place).resolve(), NEWEST) for place in places]
 
-    assert find_checkouts(project) == ()
-
-
-def test_rows_are_whole_and_their_names_unique() -> None:
-    names = [quirk.name for quirk in QUIRKS]
-
-    assert len(names) == len(set(names))
-    assert all(quirk.wrong and quirk.seen and quirk.options for quirk in QUIRKS)
-    given = [name for quirk in QUIRKS for name, _ in quirk.options]
-    assert len(given) == len(set(given))
+    assert find_checkouts(project) == tuple(roots[:found])
 
 
 @pytest.mark.parametrize(
@@ -281,12 +254,6 @@ def test_where_a_quirk_applies(
     )
 
     assert quirk.applies("host", Variant.REDUCED, "sdk") == applies
-
-
-def test_rows_name_generations_that_there_are() -> None:
-    known = {generation.name for generation in GENERATIONS}
-
-    assert all(set(quirk.generations) <= known for quirk in QUIRKS)
 
 
 def test_options_come_in_the_order_of_the_table() -> None:

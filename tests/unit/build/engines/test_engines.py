@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.build.engines import checkout
+from megtrim.build.engines import KINDS, checkout
 from megtrim.build.engines.megengine.engine import (
     SCRIPT,
     MegEngine,
@@ -20,11 +20,12 @@ from megtrim.build.engines.megengine.engine import (
     script_environment,
     script_for,
 )
-from megtrim.build_spec import Linkage, Toolchain, Variant
+from megtrim.build.engines.sample import SampleEngine, find_embedded_source
+from megtrim.build_spec import Linkage, Variant
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
-from unit.build.engines.support import BUILT, SCOPED, make_spec, repository, write
+from unit.build.engines.support import BUILT, TOOLCHAIN, make_spec, repository, write
 from unit.build.engines.support import NEWEST as MEGENGINE
 
 MODES_SCRIPT = """\
@@ -33,14 +34,15 @@ option, what, source, output = sys.argv[1:]
 assert (option, what) == ("--write-enum-items", "Elemwise:Mode")
 open(output, "w").write(open(source).read())
 """
-LINUX = Toolchain(
-    kind="clang-linux-arm64",
-    target="aarch64-linux-gnu",
-    machine="aarch64",
-    version="clang 14",
-    c_compiler=("clang",),
-    cxx_compiler=("clang++",),
-)
+SAMPLE = {
+    "CMakeLists.txt": "project(sample)\n",
+    "src/bin_reduce_cmake.h": "",
+    "src/elemwise_modes.txt": "# name value\nRELU 0\n\nADD 16\n",
+    "src/kernels/relu.cpp": "MIDOUT_BEGIN(relu)\n",
+    "README.md": "hello\n",
+    "models/a.mge": "model\n",
+}
+LINUX = replace(TOOLCHAIN, kind="clang-linux-arm64", version="clang 14")
 SDK_PROGRAM, LITE_PROGRAM = "sdk/load-and-run/", "lite/load_and_run/"
 OLD_SOURCE = """\
 void parse() {
@@ -75,15 +77,7 @@ DEFINE_int32(iter, 10, "x"); DEFINE_uint64(workspace_limit, 1, "x");
 DEFINE_double( own_value, 1, "x");
 DECLARE_bool(elsewhere); // UNDEFINE_bool(no)
 """
-NDK = Toolchain(
-    kind="ndk",
-    target="aarch64-linux-android21",
-    machine="aarch64",
-    version="NDK r21e",
-    c_compiler=("clang",),
-    cxx_compiler=("clang++",),
-    abi="arm64-v8a",
-)
+NDK = replace(TOOLCHAIN, kind="ndk", version="NDK r21e", abi="arm64-v8a")
 
 
 def test_a_complete_checkout_is_taken(processes: ProcessRunner, tmp_path: Path) -> None:
@@ -102,7 +96,7 @@ def test_a_complete_checkout_is_taken(processes: ProcessRunner, tmp_path: Path) 
 def test_the_variants_of_megengine(processes: ProcessRunner, tmp_path: Path) -> None:
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
     plain, profile = (make_spec(engine, each) for each in (Variant.PLAIN, Variant.PROFILE))
-    reduced = make_spec(engine, Variant.REDUCED, header=SCOPED)
+    reduced = make_spec(engine, Variant.REDUCED)
 
     assert ("MGE_INFERENCE_ONLY", "ON") in plain.options
     assert ("MGE_WITH_JIT", "OFF") in plain.options
@@ -113,7 +107,7 @@ def test_the_variants_of_megengine(processes: ProcessRunner, tmp_path: Path) -> 
     assert reduced.include == (("midout.h", "regions\n"),)
     assert reduced.forced_header == "src/bin_reduce_cmake.h"
     assert reduced.targets == ("load_and_run",)
-    whole = make_spec(engine, Variant.REDUCED, header=SCOPED, minimum_size=False)
+    whole = make_spec(engine, Variant.REDUCED, minimum_size=False)
     assert dict(whole.options)["MGE_WITH_MINIMUM_SIZE"] == "OFF"
 
 
@@ -148,8 +142,14 @@ def test_the_linker_folds_only_where_it_can(processes: ProcessRunner, tmp_path: 
         assert make_spec(engine, variant, toolchain="zig").link_flags == ()
 
 
-def test_the_upstream_layout_has_one_file(processes: ProcessRunner, tmp_path: Path) -> None:
-    engine = MegEngine(write(tmp_path, MEGENGINE), processes)
+@pytest.mark.parametrize(("kind", "tree"), [(MegEngine, MEGENGINE), (SampleEngine, SAMPLE)])
+def test_the_upstream_layout_has_one_file(
+    processes: ProcessRunner,
+    tmp_path: Path,
+    kind: type[MegEngine | SampleEngine],
+    tree: dict[str, str],
+) -> None:
+    engine = kind(write(tmp_path, tree), processes)
     reduced = make_spec(engine, Variant.REDUCED, header={"bin_reduce.h": "all\n"})
 
     assert reduced.overrides == (("src/bin_reduce_cmake.h", "all\n"),)
@@ -309,3 +309,80 @@ def test_what_is_known_to_fail_is_refused(version: str, message: str) -> None:
 
     assert caught.value.message.startswith(message)
     assert "r21e" in caught.value.hint
+
+
+def test_damaged_text_does_not_matter(processes: ProcessRunner, tmp_path: Path) -> None:
+    write(tmp_path / "s", SAMPLE)
+    (tmp_path / "s/src/kernels/relu.cpp").write_bytes(b"\xffx\n")
+    sample = SampleEngine(tmp_path / "s", processes)
+    assert dict(sample.texts()) == {
+        "src/bin_reduce_cmake.h": "",
+        "src/kernels/relu.cpp": "\ufffdx\n",
+    }
+
+
+def test_the_sample_engine_is_its_sources(processes: ProcessRunner, tmp_path: Path) -> None:
+    engine = SampleEngine(write(tmp_path, SAMPLE), processes)
+    assert engine.elemwise_modes() == (("RELU", 0), ("ADD", 16))
+    before = engine.identity()
+    write(tmp_path, {"models/b.mge": "another", "README.md": "changed"})
+    same = SampleEngine(tmp_path, processes).identity()
+    write(tmp_path, {"src/kernels/relu.cpp": "changed"})
+    other = SampleEngine(tmp_path, processes).identity()
+
+    assert sorted(engine.checkout.files) == [
+        *("CMakeLists.txt", "src/bin_reduce_cmake.h", "src/elemwise_modes.txt"),
+        "src/kernels/relu.cpp",
+    ]
+    assert (before.kind, before.generation) == ("sample", 20220507)
+    assert same == before
+    assert other.digest != before.digest
+
+
+def test_the_variants_of_the_sample_engine(processes: ProcessRunner, tmp_path: Path) -> None:
+    engine = SampleEngine(write(tmp_path, SAMPLE), processes)
+    switches = {
+        variant: dict(make_spec(engine, variant if variant == "reduced" else {}).options)
+        for variant in BUILT
+    }
+    off = {"CMAKE_BUILD_TYPE": "Release"} | dict.fromkeys(
+        ("MGE_WITH_MIDOUT_PROFILE", "MGE_WITH_MINIMUM_SIZE"), "OFF"
+    )
+
+    assert switches[Variant.PLAIN] == off
+    assert switches[Variant.PROFILE] == off | {"MGE_WITH_MIDOUT_PROFILE": "ON"}
+    assert switches[Variant.REDUCED] == off | {"MGE_WITH_MINIMUM_SIZE": "ON"}
+    whole = make_spec(engine, Variant.REDUCED, minimum_size=False)
+    assert dict(whole.options) == off
+    reduced = make_spec(engine, Variant.REDUCED)
+    assert reduced.include == (("midout.h", "regions\n"),)
+    assert make_spec(engine, Variant.PLAIN).forced_header is None
+
+
+def test_another_folder_is_no_sample_engine(processes: ProcessRunner, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        SampleEngine(write(tmp_path, {"src/main.cpp": ""}), processes)
+
+    assert caught.value.message == (
+        f"{tmp_path} is not a sample engine: it has no src/bin_reduce_cmake.h"
+    )
+
+
+def test_the_embedded_source_is_the_sample_engine(processes: ProcessRunner) -> None:
+    engine = KINDS["sample"](find_embedded_source(), processes)
+
+    assert engine.identity().kind == "sample"
+    assert dict(engine.elemwise_modes())["RELU"] == 0
+
+
+def test_the_flags_of_the_sample_are_those_that_its_program_names(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
+    whole = SampleEngine(find_embedded_source(), processes).dialect()
+    bare = SampleEngine(write(tmp_path, SAMPLE), processes).dialect()
+
+    assert {"cpu", "enable_nchw44", "record_comp_seq", "help"} < whole.switches
+    assert {"iter", "warmup_iter", "multithread"} < whole.values
+    assert not whole.knows("enable_jit")
+    assert bare.knows("enable_jit")
+    assert bare.knows("no_such_flag")
