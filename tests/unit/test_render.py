@@ -5,19 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.render.markup import (
-    block,
-    bounded_table,
-    clean,
-    code,
-    command,
-    fold,
-    link,
-    one_line,
-    path_in_project,
-    prose,
-    table,
-)
+from megtrim.render import markup
 from megtrim.render.scale import Scale, around, from_zero, round_values
 
 
@@ -52,7 +40,7 @@ from megtrim.render.scale import Scale, around, from_zero, round_values
     ],
 )
 def test_a_sentence_is_inert(text: str, expected: str) -> None:
-    assert prose(text) == expected
+    assert markup.prose(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,56 +57,67 @@ def test_a_sentence_is_inert(text: str, expected: str) -> None:
     ],
 )
 def test_code_is_one_line_that_a_table_can_hold(text: str, expected: str) -> None:
-    assert code(text) == expected
+    assert markup.code(text) == expected
 
 
 def test_a_block_cannot_be_closed_from_inside() -> None:
-    assert block("\na\n") == "```text\na\n```"
-    assert block("````\n</details>") == "`````text\n````\n</details>\n`````"
+    assert markup.block("\na\n") == "```text\na\n```"
+    assert markup.block("````\n</details>") == "`````text\n````\n</details>\n`````"
 
 
 def test_long_texts_are_cut() -> None:
-    assert code("x" * 200) == "`" + "x" * 200 + "`"
-    assert "… 1 characters left out …" in code("x" * 201)
-    assert prose("x" * 500) == "x" * 500
-    assert "… 1 characters left out …" in prose("x" * 501)
-    assert block("x" * 11, limit=10) == "```text\nxx\n… 1 characters left out …\nxxxxxxxx\n```"
+    """The end of a log holds the cause, the start what was run: both are kept."""
+    assert markup.code("x" * 200) == "`" + "x" * 200 + "`"
+    assert "… 1 characters left out …" in markup.code("x" * 201)
+    assert markup.prose("x" * 500) == "x" * 500
+    assert "… 1 characters left out …" in markup.prose("x" * 501)
+    assert (
+        markup.block("x" * 11, limit=10) == "```text\nxx\n… 1 characters left out …\nxxxxxxxx\n```"
+    )
+    assert markup.clean("a" * 30 + "b" * 1000 + "c" * 70, limit=100) == (
+        "a" * 25 + "\n… 1,000 characters left out …\n" + "b" * 5 + "c" * 70
+    )
+    assert markup.clean("x" * 100, limit=100) == "x" * 100
+    assert len(markup.clean("\x1b[31m" * 2_000_000, limit=20_000)) < 20_100
+    assert markup.one_line("  a\n b\t\tc\r\nd ") == "a b c d"
+    assert markup.one_line("a" * 600).startswith("a" * 125 + " … 100 characters left out … ")
 
 
 def test_folds_and_tables() -> None:
-    assert fold("T", "B") == "<details><summary>T</summary>\n\nB\n\n</details>"
-    assert table(("a", "b>"), [("1", "2")]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"
+    assert markup.fold("T", "B") == "<details><summary>T</summary>\n\nB\n\n</details>"
+    assert markup.table(("a", "b>"), [("1", "2")]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"
 
 
 def test_a_table_shows_a_hundred_rows_and_counts_the_rest() -> None:
-    short = bounded_table(("n",), range(100), lambda number: (str(number),))
-    assert short == table(("n",), [(str(number),) for number in range(100)])
+    short = markup.bounded_table(("n",), range(100), lambda number: (str(number),))
+    assert short == markup.table(("n",), [(str(number),) for number in range(100)])
 
-    long = bounded_table(("n",), range(1_101), lambda number: (str(99 // (100 - number)),))
+    long = markup.bounded_table(("n",), range(1_101), lambda number: (str(99 // (100 - number)),))
     assert long.startswith("| n |\n| --- |\n| 0 |\n")
     assert long.endswith("\n| 99 |\n\n*1,001 more in the HTML report.*")
 
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=100))
 def test_any_text_stays_inert(text: str) -> None:
-    line = prose(text)
+    line = markup.prose(text)
     bare = re.sub(r"\\(.)", "", line.replace("<!-- -->", "\0"))
 
     assert re.search(r"[`*_{}\[\]~|<>$]", re.sub(r"&#[0-9]+;", "", bare)) is None
     assert re.search(r"[@#](?!\0)", re.sub(r"&#[0-9]+;", "", bare)) is None
     assert "\n" not in line
-    assert "|" not in code(text)
+    assert "|" not in markup.code(text)
     read = unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", line.replace("<!-- -->", "")))
-    assert read == one_line(text)
+    assert read == markup.one_line(text)
 
 
 @pytest.mark.parametrize(
     "address", ["", "javascript:alert(1)", "https://a.example", "https://a.example/x)[y](z", "/x"]
 )
 def test_only_a_plain_address_is_linked(address: str) -> None:
-    assert link("this", address) == ""
+    assert markup.link("this", address) == ""
     assert (
-        link("this", "https://a.example:8443/x/1...2") == "[this](https://a.example:8443/x/1...2)"
+        markup.link("this", "https://a.example:8443/x/1...2")
+        == "[this](https://a.example:8443/x/1...2)"
     )
 
 
@@ -142,35 +141,16 @@ def test_only_a_plain_address_is_linked(address: str) -> None:
     ],
 )
 def test_control_codes_go_and_letters_stay(text: str, expected: str) -> None:
-    assert clean(text, limit=1000) == expected
-
-
-def test_of_a_long_text_the_start_and_the_end_are_kept() -> None:
-    """The end of a log holds the cause, the start what was run."""
-    text = "a" * 30 + "b" * 1000 + "c" * 70
-
-    assert clean(text, limit=100) == (
-        "a" * 25 + "\n… 1,000 characters left out …\n" + "b" * 5 + "c" * 70
-    )
-    assert clean("x" * 100, limit=100) == "x" * 100
-
-
-def test_ten_megabytes_are_cut_before_they_are_cleaned() -> None:
-    assert len(clean("\x1b[31m" * 2_000_000, limit=20_000)) < 20_100
+    assert markup.clean(text, limit=1000) == expected
 
 
 def test_a_command_is_one_line_or_not_shown() -> None:
     """A part of a command does something else, and a line break may end what shows it."""
     shown = "megtrim verify m/s@c"
 
-    assert command(shown) == shown
+    assert markup.command(shown) == shown
     for hostile in ("megtrim verify 'a\nb'", "a\x85b", "a\n", "\x1b[31ma", "a" * 2_001):
-        assert command(hostile) == "(the command cannot be shown here: see verdict.json)"
-
-
-def test_one_line_has_one_line() -> None:
-    assert one_line("  a\n b\t\tc\r\nd ") == "a b c d"
-    assert one_line("a" * 600).startswith("a" * 125 + " … 100 characters left out … ")
+        assert markup.command(hostile) == "(the command cannot be shown here: see verdict.json)"
 
 
 @pytest.mark.parametrize(
@@ -185,20 +165,22 @@ def test_one_line_has_one_line() -> None:
     ],
 )
 def test_a_path_stays_below_the_project(text: str, expected: str) -> None:
-    assert path_in_project(text) == expected
+    assert markup.path_in_project(text) == expected
 
 
 @given(st.text(st.characters(exclude_categories=[])))
 def test_whatever_comes_in_xml_can_hold_what_goes_out(text: str) -> None:
-    shown = clean(text, limit=100_000)
+    shown = markup.clean(text, limit=100_000)
 
     assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", shown) is None
-    assert clean(shown, limit=200_000) == shown
+    assert markup.clean(shown, limit=200_000) == shown
     shown.encode()
 
 
 @given(st.floats(0, 2.0**62), st.floats(0, 2.0**62))
 def test_a_scale_holds_its_values(one: float, other: float) -> None:
+    scale = Scale(low=1.0, high=2.0)  # What is outside of it is at its end.
+    assert (scale.x(0.0), scale.x(9.0), scale.y(9.0, 100.0)) == ("0.000%", "100.000%", "0.0")
     low, high = sorted((one, other))
     for scale in (around(low, high), from_zero(high)):
         assert scale.low < scale.high
@@ -206,9 +188,3 @@ def test_a_scale_holds_its_values(one: float, other: float) -> None:
         assert len(round_values(scale, 5)) <= 6
         assert all(scale.low <= value * 1.0001 and value <= scale.high * 1.0001
                    for value in round_values(scale, 5))  # fmt: skip
-
-
-def test_what_is_outside_of_a_scale_is_at_its_end() -> None:
-    scale = Scale(low=1.0, high=2.0)
-
-    assert (scale.x(0.0), scale.x(9.0), scale.y(9.0, 100.0)) == ("0.000%", "100.000%", "0.0")

@@ -45,6 +45,21 @@ def annotate_at_top(verdict: Verdict) -> tuple[Annotation, ...]:
     return annotate(verdict, "megtrim.yaml")
 
 
+@pytest.mark.parametrize(
+    ("file", "named"),
+    [
+        ("megtrim.yaml", "linux/megtrim.yaml"),
+        ("models/a.yaml", "linux/models/a.yaml"),
+        ("../megtrim/models/a.yaml", "megtrim/models/a.yaml"),
+    ],
+)
+def test_a_file_is_named_from_the_top_of_the_repository(file: str, named: str) -> None:
+    check = replace(on_device(CheckStatus.FAIL, "x"), file=file)
+    [found] = annotate(join(pull_request(checks=(check,))), "linux/megtrim.yaml#desk")
+
+    assert found.file == named
+
+
 def test_a_failure_is_an_error_where_it_is_configured() -> None:
     trap, *rest = annotate_at_top(failing())
 
@@ -147,22 +162,6 @@ def test_any_verdict_fits(verdict: Verdict) -> None:
         assert "".join(each.message.splitlines()) == each.message
 
 
-def test_a_file_is_named_from_the_top_of_the_repository() -> None:
-    files = ("megtrim.yaml", "models/a.yaml", "../megtrim/models/a.yaml")
-    verdict = join(
-        pull_request(
-            checks=tuple(
-                replace(on_device(CheckStatus.FAIL, name, str(number)), file=name)
-                for number, name in enumerate(files)
-            )
-        )
-    )
-
-    assert [each.file for each in annotate(verdict, "linux/megtrim.yaml#desk")] == [
-        *("linux/megtrim.yaml", "linux/models/a.yaml", "megtrim/models/a.yaml")
-    ]
-
-
 def test_a_pass_in_full() -> None:
     assert table.render(passing()) == (
         "load_and_run\n"
@@ -250,6 +249,9 @@ TASK = Task(stage=Stage.REPORT, name="report", needs=(VERDICT,))
 
 def test_every_form_is_of_the_same_verdict(tmp_path: Path) -> None:
     session, _ = open_session(tmp_path)
+    damaged = finish(session, VERDICT, {"verdict.json": "{}"})
+    with pytest.raises(InputError, match=str(damaged.file("verdict.json"))):
+        report.work(TASK, session, tmp_path)
     folder = finish(session, VERDICT, {"verdict.json": to_json(failing())})
     left = tmp_path / "left"
     left.mkdir()
@@ -261,11 +263,3 @@ def test_every_form_is_of_the_same_verdict(tmp_path: Path) -> None:
     for name in ("index.html", "report.md"):
         assert "run0-var178 by up to 0.0125" in (left / name).read_text(encoding="utf-8")
     assert report.inputs(TASK, session) == {"verdict": folder.files["verdict.json"]}
-
-
-def test_a_damaged_verdict_is_named(tmp_path: Path) -> None:
-    session, _ = open_session(tmp_path)
-    folder = finish(session, VERDICT, {"verdict.json": "{}"})
-
-    with pytest.raises(InputError, match=str(folder.file("verdict.json"))):
-        report.work(TASK, session, tmp_path)

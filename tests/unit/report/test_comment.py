@@ -127,21 +127,12 @@ def test_the_first_line_is_the_worst_thing(statuses: tuple[CheckStatus, ...]) ->
 
     for checks in (statuses, statuses[::-1]):
         assert opening(ended(checks))[0] == f"## {_WORST[worst]}"
-
-
-def test_a_pass_with_warnings_says_so_first() -> None:
     passed = ended([CheckStatus.PASS])
-
-    first, second = (opening(replace(passed, warnings=("careful",) * count))[0] for count in (1, 2))
-    assert first == "## ✅ megtrim: pass for `camera-app`, with 1 warning"
-    assert second == "## ✅ megtrim: pass for `camera-app`, with 2 warnings"
-
-
-def test_a_long_text_does_not_make_a_long_title() -> None:
-    [check] = ended([CheckStatus.FAIL]).checks
-    long = replace(ended([CheckStatus.FAIL]), checks=(replace(check, text="word " * 90),))
-
-    assert len(opening(long)[0]) < 400
+    for count, said in ((1, "1 warning"), (2, "2 warnings")):
+        [first, *_] = opening(replace(passed, warnings=("careful",) * count))
+        assert first == f"## ✅ megtrim: pass for `camera-app`, with {said}"
+    long = tuple(replace(check, text="word " * 90) for check in ended(statuses).checks)
+    assert len(opening(replace(ended(statuses), checks=long))[0]) < 400
 
 
 REGIONS = tuple(f"r<{number}>" for number in range(1_052))

@@ -10,14 +10,6 @@ from hypothesis import strategies as st
 
 from megtrim.render.markup import block, code, prose
 from megtrim.report import comment
-from megtrim.report.comment import (
-    ToolchainReport,
-    describe_next_step,
-    find_worst,
-    render,
-    render_joint,
-    render_table,
-)
 from megtrim.size.growth.inputs import Cause
 from megtrim.verdict.model import Verdict
 from unit.report.golden import COMMENTS, LINKS
@@ -74,8 +66,10 @@ def inert(markdown: str) -> Shown:
 
 @pytest.mark.parametrize("name", COMMENTS)
 def test_what_was_looked_at_renders_as_it_was_meant(name: str) -> None:
-    shown = inert(render(COMMENTS[name], links=LINKS))
+    shown = inert(comment.render(COMMENTS[name], links=LINKS))
 
+    # The full stop that ends the sentence would make a list of a headline that is a number.
+    assert "7." in inert(comment.render(replace(COMMENTS[name], headline="7"), links=LINKS)).prose
     assert shown.links == [LINKS.run]
     assert shown.tags.index("table") < shown.tags.index("details")
     assert shown.tags.count("details") == shown.tags.count("summary") >= 3
@@ -83,18 +77,14 @@ def test_what_was_looked_at_renders_as_it_was_meant(name: str) -> None:
 
 
 def test_hostile_names_are_shown_as_they_are() -> None:
-    shown = inert(render(COMMENTS["hostile-names"], links=LINKS))
+    shown = inert(comment.render(COMMENTS["hostile-names"], links=LINKS))
 
     name = "@admin see #1 <script>alert(1)</script> | `x` ]]> \ufffdred \ufffd \ufffd"
+    joint = comment.render_joint("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
+    assert "@a <b>`" in joint.splitlines()[0]
+    assert "<script" not in joint
     assert name in shown.code
     assert name in "".join(shown.prose)
-
-
-def test_a_headline_that_is_a_number_begins_no_list() -> None:
-    """The full stop that ends the sentence would make it one."""
-    verdict = replace(COMMENTS["within-budget"], headline="7")
-
-    assert "7." in inert(render(verdict, links=LINKS)).prose
 
 
 FRAGMENTS = st.lists(
@@ -137,17 +127,17 @@ def test_any_text_is_inert_wherever_it_stands(text: str) -> None:
 @settings(max_examples=40)
 @given(verdicts())
 def test_any_comment_is_inert(verdict: Verdict) -> None:
-    shown = inert(render(verdict, links=LINKS))
+    shown = inert(comment.render(verdict, links=LINKS))
 
     assert shown.links == [LINKS.run]
 
 
-def report(name: str, verdict: Verdict | None, page: str = "its page") -> ToolchainReport:
-    return ToolchainReport(name=name, verdict=verdict, page=page)
+def report(name: str, verdict: Verdict | None, page: str = "its page") -> comment.ToolchainReport:
+    return comment.ToolchainReport(name=name, verdict=verdict, page=page)
 
 
 def test_each_toolchain_has_a_row_and_its_page() -> None:
-    text = render_joint(
+    text = comment.render_joint(
         "app",
         "megtrim.yaml",
         [report("arm64", passing(), "fine"), report("x86-64", failing(), "bad")],
@@ -165,17 +155,19 @@ def test_each_toolchain_has_a_row_and_its_page() -> None:
 
 
 def test_the_second_line_says_what_to_do_about_the_worst() -> None:
-    text = render_joint("app", "megtrim.yaml", [report("a", passing()), report("b", failing())])
+    text = comment.render_joint(
+        "app", "megtrim.yaml", [report("a", passing()), report("b", failing())]
+    )
 
-    assert text.splitlines()[2] == describe_next_step(failing())
-    assert "What to do" not in render_joint("app", "megtrim.yaml", [report("a", passing())])
-    assert "What to do" not in render_joint("app", "megtrim.yaml", [report("a", None)])
+    assert text.splitlines()[2] == comment.describe_next_step(failing())
+    assert "What to do" not in comment.render_joint("app", "megtrim.yaml", [report("a", passing())])
+    assert "What to do" not in comment.render_joint("app", "megtrim.yaml", [report("a", None)])
 
 
 def test_growth_has_its_causes_in_the_table() -> None:
     causes = (Cause.SOURCE, Cause.TOOLCHAIN)
     rows = [
-        render_joint(
+        comment.render_joint(
             "app", "megtrim.yaml", [report("a", replace(verdict(artifact(n)), causes=causes))]
         )
         for n in (1024, 0)
@@ -197,7 +189,7 @@ def test_growth_has_its_causes_in_the_table() -> None:
 def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], title: str) -> None:
     reports = [report(name, each) for name, each in zip("abc", verdicts, strict=False)]
 
-    assert render_joint("app", config, reports).splitlines()[0] == title
+    assert comment.render_joint("app", config, reports).splitlines()[0] == title
 
 
 @pytest.mark.parametrize(
@@ -213,30 +205,23 @@ def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], 
 def test_the_worst_decides(verdicts: tuple[Verdict | None, Verdict | None], worst: str) -> None:
     found = [report(name, verdict) for name, verdict in zip("ab", verdicts, strict=True)]
 
-    assert find_worst(found).name == worst
+    assert comment.find_worst(found).name == worst
 
 
 def test_it_fits_a_comment() -> None:
     page = "x" * (comment.LIMIT // 2 - 2_000)
     found = [report(f"t{number}", passing(), page) for number in range(3)]
-    text = render_joint("app", "megtrim.yaml", [*found, report("red", failing(), page)])
+    text = comment.render_joint("app", "megtrim.yaml", [*found, report("red", failing(), page)])
 
     assert len(text.encode()) <= comment.LIMIT
     assert text.index("<summary><code>red") < text.index("<summary><code>t0")
     assert "*Left out, because a comment is bounded: `t1`, `t2`." in text
 
 
-def test_hostile_names_stay_text() -> None:
-    text = render_joint("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
-
-    assert "@a <b>`" in text.splitlines()[0]
-    assert "<script" not in text
-
-
 def test_each_artifact_of_each_toolchain_has_a_row_that_says_whose_it_is() -> None:
     several = replace(passing(), artifacts=(artifact(None, name="a"), artifact(1_024, name="b")))
     found = {"arm64": several, "x86-64": failing(), "armv7": None}
-    head, _, *rows = (line.split() for line in render_table(found).splitlines())
+    head, _, *rows = (line.split() for line in comment.render_table(found).splitlines())
 
     assert head == [
         *("toolchain", "artifact", "bytes", "size", "%", "of", "plain", "growth", "verdict")

@@ -106,8 +106,17 @@ def test_skipped_says_which_kind_of_nothing_it_is() -> None:
 
 
 def test_every_case_has_a_place_and_a_time() -> None:
-    """A time of nothing would be left out, and a reader would make NaN of it."""
-    named = cases(passing())
+    """A time of nothing would be left out, and a reader would make NaN of it.
+
+    Equal verdicts give equal bytes, without clock or host.
+    """
+    named, text = cases(passing()), junit.render(passing())
+
+    assert text == junit.render(passing())
+    assert text.startswith('<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="megtrim" ')
+    assert text.endswith("</testsuites>\n")
+    assert "timestamp" not in text
+    assert "hostname" not in text
 
     assert {case.attrib["file"] for case in named.values()} == {"megtrim.yaml"}
     assert named[f"trap:{RESNET}"].attrib["line"] == "21"
@@ -258,16 +267,6 @@ def test_the_package_reads_no_xml() -> None:
     assert words.search("    from xml.dom import minidom")
 
 
-def test_equal_verdicts_give_equal_bytes_without_clock_or_host() -> None:
-    text = junit.render(failing())
-
-    assert text == junit.render(failing())
-    assert text.startswith('<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="megtrim" ')
-    assert text.endswith("</testsuites>\n")
-    assert "timestamp" not in text
-    assert "hostname" not in text
-
-
 @settings(max_examples=50)
 @given(st.text(st.characters(exclude_categories=[])), st.sampled_from(CheckStatus))
 def test_any_text_is_written_and_read_back(text: str, status: CheckStatus) -> None:
@@ -294,8 +293,11 @@ def test_an_ending_before_the_verdict_is_not_green(
     status: int, tag: str, kind: str, message: str
 ) -> None:
     """The library takes an error without a text for a success."""
-    text = junit.render_ending(EarlyExit(exit=status, message=message, hint="mend it"))
+    origin = Origin(project="vision", commit="1" * 40, pull_request=17)
+    text = junit.render_ending(EarlyExit(exit=status, message=message, hint="mend it"), origin)
     (case,) = ET.fromstring(text).iter("testcase")
+    known = {each.get("name"): each.get("value") for each in ET.fromstring(text).iter("property")}
+    assert known == {"project": "vision", "commit": "1" * 40, "pull_request": "17"}
 
     assert (case.attrib["classname"], case.attrib["name"]) == ("megtrim.report", "verdict")
     assert (outcome(case), case[0].attrib["type"]) == (tag, kind)
@@ -304,14 +306,6 @@ def test_an_ending_before_the_verdict_is_not_green(
     (suite,) = JUnitXml.fromstring(text.encode())
     totals = (suite.tests, suite.failures, suite.errors)
     assert totals == (1, int(tag == "failure"), int(tag == "error"))
-
-
-def test_an_ending_says_what_it_is_of() -> None:
-    origin = Origin(project="vision", commit="1" * 40, pull_request=17)
-    text = junit.render_ending(EarlyExit(exit=3, message="no phone", hint=""), origin)
-    found = {each.get("name"): each.get("value") for each in ET.fromstring(text).iter("property")}
-
-    assert found == {"project": "vision", "commit": "1" * 40, "pull_request": "17"}
 
 
 def test_results_of_two_configurations_are_two_tests() -> None:

@@ -15,6 +15,7 @@ from megtrim.report.keepset_diff import (
     body,
     changes,
 )
+from unit.trim.stages.support import keep_set
 from unit.verdict import examples
 
 A, B, C = Region("a", (1,)), Region("b", ("float",)), Region("c", ())
@@ -23,16 +24,8 @@ LONGEST_BODY = 60_000
 
 
 def record(name: str, *regions: Region, threads: int = 1) -> ScenarioRecord:
-    return ScenarioRecord(
-        id=name,
-        model_sha256="0" * 64,
-        arguments=("--cpu",),
-        inputs=(),
-        algo_cache_sha256=None,
-        threads=threads,
-        trace_sha256="2" * 64,
-        regions=regions,
-    )
+    [one] = keep_set(1).scenarios
+    return replace(one, id=name, threads=threads, regions=regions)
 
 
 def ran(name: str, *functions: str, link: str = "c") -> ScenarioRecord:
@@ -145,13 +138,6 @@ def test_the_description() -> None:
     assert text(previous, current) == DESCRIPTION
 
 
-def test_a_keep_set_of_other_bindings_says_that_regions_stay() -> None:
-    same = keep(record("s", A))
-    other = KeepSet(generation=20190219, scenarios=same.scenarios, operators=None)
-
-    assert "\n\nNo scenario needs different regions.\n\n" in text(other, same)
-
-
 @pytest.mark.parametrize("operators", [None, ("Pooling",)])
 def test_operators_are_compared_only_where_both_list_them(
     operators: tuple[str, ...] | None,
@@ -186,15 +172,14 @@ def test_functions_of_another_link_are_only_counted() -> None:
 
     assert "\n| `s` | 3 | 1 | another link |  |\n\nFor another link only counts are" in said
     assert "<details>" not in said
-
-
-def test_where_no_region_is_trimmed_none_is_reported() -> None:
-    alone = replace(ran("s", "main"), regions=())
-
-    said = text(None, keep(alone))
-
-    assert "egions" not in said.replace("149 of 900 regions kept", "")
-    assert "\n\nFunctions that are kept: 1.\n\n" in said
+    # Where no region is trimmed none is reported.
+    alone = text(None, keep(replace(ran("s", "main"), regions=())))
+    assert "egions" not in alone.replace("149 of 900 regions kept", "")
+    assert "\n\nFunctions that are kept: 1.\n\n" in alone
+    # Also if what it is bound to differs.
+    same = keep(record("s", A))
+    other = KeepSet(generation=20190219, scenarios=same.scenarios, operators=None)
+    assert "\n\nNo scenario needs different regions.\n\n" in text(other, same)
 
 
 @pytest.mark.parametrize(

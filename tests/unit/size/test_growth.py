@@ -269,6 +269,11 @@ def test_equal_inputs_differ_in_nothing() -> None:
         "region 0": PRINT_LENGTH,
     }
     assert made.values == {"megtrim": "1", "setting trim.optimize": "none"}
+    # Of a damaged print, indices of scenarios that are not there belong to no model.
+    digests = {**made.made_from, Cause.KEEP_SET: "another"}
+    odd = replace(made, made_from=digests, kept={"region 7,x": "abcde"})
+    assert compare_inputs(odd, BEFORE).went == {"region": 1}
+    assert compare_inputs(InputPrint(), BEFORE).causes == ()
 
 
 def test_files_that_differ_have_names() -> None:
@@ -290,6 +295,10 @@ def test_a_new_model_explains_what_only_it_needs() -> None:
     assert found.new_scenarios == (QUANT,)
     assert compare_inputs(make_print(BEFORE), for_both).causes == (Cause.KEEP_SET,)
     assert compare_inputs(make_print(BEFORE), unused).causes == ()
+    # One that left takes what only it needed.
+    left = compare_inputs(make_print(for_model), BEFORE)
+    assert left.causes == (Cause.MODELS,)
+    assert (left.went, left.lost_scenarios) == ({"region": 1}, (QUANT,))
 
 
 def test_what_a_trim_traces_follows_from_the_other_causes() -> None:
@@ -304,19 +313,6 @@ def test_what_a_trim_traces_follows_from_the_other_causes() -> None:
     assert compare_inputs(make_print(BEFORE), traced, traced=True).causes == (Cause.KEEP_SET,)
 
 
-def test_a_model_that_left_takes_what_only_it_needed() -> None:
-    whole = replace(
-        BEFORE,
-        kept={**BEFORE.kept, "function f": (QUANT,), "function g": (QUANT,)},
-        scenarios={**BEFORE.scenarios, QUANT: "other"},
-    )
-
-    found = compare_inputs(make_print(whole), BEFORE)
-
-    assert found.causes == (Cause.MODELS,)
-    assert (found.went, found.lost_scenarios) == ({"function": 2}, (QUANT,))
-
-
 def test_settings_are_shown_as_they_were() -> None:
     other = {**BEFORE.values, "setting trim.optimize": "size", "setting trim.keep": "f" * 500}
 
@@ -326,16 +322,6 @@ def test_settings_are_shown_as_they_were() -> None:
     keep, optimize = found.values
     assert keep.after.startswith("sha256 ")
     assert optimize == ValueChange(label="setting trim.optimize", before="none", after="size")
-
-
-def test_a_damaged_print_is_no_traceback() -> None:
-    """Indices of scenarios that are not there belong to no model."""
-    made = make_print(BEFORE)
-    digests = {**made.made_from, Cause.KEEP_SET: "another"}
-    odd = replace(made, made_from=digests, kept={"region 7,x": "abcde"})
-
-    assert compare_inputs(odd, BEFORE).went == {"region": 1}
-    assert compare_inputs(InputPrint(), BEFORE).causes == ()
 
 
 def test_kinds_are_counted_in_words_for_people() -> None:

@@ -24,19 +24,10 @@ from megtrim.chain.result_content import content_of
 from megtrim.chain.session import Session
 from megtrim.elf.layout import ElfLayout
 from megtrim.functions.link_map import LinkMap
+from megtrim.size.references import linked_file
 from megtrim.size.references import stage as references
 from megtrim.size.references.graph import UNREACHED, Mask, ReferenceGraph, count_retained, explain
 from megtrim.size.references.graph import Part as FilePart
-from megtrim.size.references.linked_file import (
-    AT_EXIT,
-    BEFORE_MAIN,
-    ENTRY,
-    LOADER,
-    NAMED_SECTION,
-    LinkedFile,
-    find_roots,
-    read_graph,
-)
 from megtrim.size.references.search import MatchKind, describe, find_matches
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
@@ -127,8 +118,8 @@ def test_it_is_what_removing_each_part_shows(
 @pytest.mark.parametrize(
     ("parts", "root", "chain", "referrers", "size_bytes", "retained_bytes", "retained"),
     [
-        ([MUL], ENTRY, (START, RUN, MUL), (RUN,), 40, 120, (TABLE,)),
-        ([RUN, LOG], ENTRY, (START, LOG), (START,), 180, 300, (TABLE, MUL)),
+        ([MUL], linked_file.ENTRY, (START, RUN, MUL), (RUN,), 40, 120, (TABLE,)),
+        ([RUN, LOG], linked_file.ENTRY, (START, LOG), (START,), 180, 300, (TABLE, MUL)),
         # The linker keeps it with its object; its referrer is not reached either.
         ([RELIC], UNREACHED, (), (OLD,), 640, 640, ()),
     ],
@@ -150,45 +141,37 @@ def test_parts_have_a_chain_and_what_they_keep(
     assert found.retained == retained
 
 
-def _read(data: bytes = PROGRAM, origins: LinkMap | None = None) -> LinkedFile:
-    return read_graph(data, origins, source="program")
+def _read(data: bytes = PROGRAM, origins: LinkMap | None = None) -> linked_file.LinkedFile:
+    return linked_file.read_graph(data, origins, source="program")
 
 
 def test_references_are_those_of_the_linker() -> None:
     """To symbols and to places in sections; those of the unwind table keep nothing."""
-    graph = _read().graph
-    run, text = graph.by_name["run"], _part_at(_read(), RODATA + 8)
+    found = _read()
+    graph = found.graph
+    run, text = graph.by_name["run"], _part_at(found, RODATA + 8)
 
-    assert _read().exact
+    assert found.exact
     assert list_targets(graph, graph.by_name["start"]) == (run,)
     assert list_targets(graph, run) == (text,)
     assert graph.parts[run].names == ("alias", "run")
     assert graph.by_name["dead"] not in graph.targets
-
-
-def _part_at(found: LinkedFile, address: int) -> int:
-    return next(
-        number for number, each in enumerate(found.stretches) if each.start <= address < each.end
-    )
-
-
-def test_roots_say_why_they_stay() -> None:
-    found = _read()
-    graph = found.graph
-
-    assert graph.roots[graph.by_name["start"]] == ENTRY
-    assert graph.roots[_part_at(found, ARRAY)] == BEFORE_MAIN
+    # Parts add up to what is in memory.
+    assert int(graph.sizes.sum()) == sum(len(each.content) for each in PARTS)
+    for name in ("start", "run"):
+        assert graph.parts[graph.by_name[name]].size_bytes == 16 + 20
+    # Roots say why they stay.
+    assert graph.roots[graph.by_name["start"]] == linked_file.ENTRY
+    assert graph.roots[_part_at(found, ARRAY)] == linked_file.BEFORE_MAIN
     reached = graph.reach(graph.roots)
     assert reached[graph.by_name["register"]]
     assert not reached[graph.by_name["dead"]]
 
 
-def test_parts_add_up_to_what_is_in_memory() -> None:
-    graph = _read().graph
-
-    assert int(graph.sizes.sum()) == sum(len(each.content) for each in PARTS)
-    assert graph.parts[graph.by_name["start"]].size_bytes == 16 + 20
-    assert graph.parts[graph.by_name["run"]].size_bytes == 16 + 20
+def _part_at(found: linked_file.LinkedFile, address: int) -> int:
+    return next(
+        number for number, each in enumerate(found.stretches) if each.start <= address < each.end
+    )
 
 
 def test_with_a_map_parts_are_sections_of_objects() -> None:
@@ -238,12 +221,12 @@ def test_data_that_nothing_names_is_cut_where_something_refers_to_it() -> None:
 @pytest.mark.parametrize(
     ("section", "why"),
     [
-        (".init_array", BEFORE_MAIN),
-        (".ctors", BEFORE_MAIN),
-        (".fini_array", AT_EXIT),
-        (".got.plt", LOADER),
-        (".eh_frame_hdr", LOADER),
-        ("registered", NAMED_SECTION),
+        (".init_array", linked_file.BEFORE_MAIN),
+        (".ctors", linked_file.BEFORE_MAIN),
+        (".fini_array", linked_file.AT_EXIT),
+        (".got.plt", linked_file.LOADER),
+        (".eh_frame_hdr", linked_file.LOADER),
+        ("registered", linked_file.NAMED_SECTION),
         (".rodata", None),
         (".gcc_except_table", None),
     ],
@@ -252,7 +235,7 @@ def test_a_section_may_be_a_reason(section: str, why: str | None) -> None:
     parts = (Part(name=section, content=bytes(8), flags=ALLOC, address=0x1000),)
     part = FilePart(names=("x",), section=section, source="", size_bytes=8)
 
-    found = find_roots(ElfLayout(object_file(parts, (), kind=2)), (part,), lambda _: -1)
+    found = linked_file.find_roots(ElfLayout(object_file(parts, (), kind=2)), (part,), lambda _: -1)
 
     assert found.get(0) == why
 

@@ -1,4 +1,3 @@
-import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,50 +13,36 @@ from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim import committed_keepset, keepset_usage
 from megtrim.trim.committed_keepset import settle
-from megtrim.trim.results import FunctionCount, HeaderResult, Rebuild
+from megtrim.trim.results import FunctionCount, Rebuild
 from megtrim.trim.runs.scenario_runs import bind
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.process import ProcessRunner
 from megtrim.verdict import stage as verdict
 from unit.cli.support import SAMPLE_MODEL
+from unit.trim.stages import support
 from unit.trim.stages.built import finish
-from unit.trim.stages.results import sample
-from unit.trim.stages.support import (
-    changed,
-    commit,
-    keep_set,
-    make_header,
-    only_scenario,
-    open_committed,
-    open_session,
-)
 
 
 @pytest.fixture
-def opened(tmp_path: Path, processes: ProcessRunner) -> tuple[Session, io.StringIO]:
-    return open_committed(tmp_path, processes)
-
-
-@pytest.fixture
-def now(opened: tuple[Session, io.StringIO]) -> Session:
-    return opened[0]
+def now(tmp_path: Path, processes: ProcessRunner) -> Session:
+    return support.open_committed(tmp_path, processes)[0]
 
 
 def functions_alone() -> KeepSet:
-    [record] = keep_set(1).scenarios
+    [record] = support.keep_set(1).scenarios
     record = replace(record, regions=(), functions=("main",), link_sha256="c" * 64)
-    return replace(keep_set(1), scenarios=(record,))
+    return replace(support.keep_set(1), scenarios=(record,))
 
 
 def trimming(session: Session, **changes: str) -> Session:
     config = session.request.config
     trim = config.trim.model_copy(update=changes)
     loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
-    return changed(session, loaded=loaded)
+    return support.changed(session, loaded=loaded)
 
 
 def test_another_generation_is_refused(now: Session) -> None:
-    commit(now, replace(keep_set(1), generation=20190219))
+    support.commit(now, replace(support.keep_set(1), generation=20190219))
 
     with pytest.raises(InputError) as caught:
         committed_keepset.read_committed(now.request.loaded, now.services.engine)
@@ -71,7 +56,9 @@ def test_another_generation_is_refused(now: Session) -> None:
 @pytest.mark.parametrize("level", ["region", "function"])
 def test_a_file_whose_regions_are_gone_is_refused(now: Session, level: str) -> None:
     """Before anything is built: no region would be left out, and no header would say so."""
-    commit(now, functions_alone())
+    support.commit(now, functions_alone())
+    enough = trimming(now, level="function", base="plain").request.loaded
+    assert committed_keepset.read_committed(enough, now.services.engine) == functions_alone()
 
     with pytest.raises(InputError) as caught:
         committed_keepset.read_committed(
@@ -86,22 +73,12 @@ def test_a_file_whose_regions_are_gone_is_refused(now: Session, level: str) -> N
     )
 
 
-def test_functions_alone_are_enough_for_the_plain_build(now: Session) -> None:
-    commit(now, functions_alone())
-    plain = trimming(now, level="function", base="plain")
-
-    assert (
-        committed_keepset.read_committed(plain.request.loaded, now.services.engine)
-        == functions_alone()
-    )
-
-
 @pytest.mark.parametrize("name", ["keepset", "keepset.json"])
 @pytest.mark.parametrize("accept", [True, False])
 def test_a_keep_set_in_one_file_is_refused(now: Session, name: str, accept: bool) -> None:
     path = now.request.path(now.request.config.keep_set).with_name(name)
     path.parent.mkdir()
-    path.write_text(dump_keep_set(keep_set(1)), encoding="utf-8")
+    path.write_text(dump_keep_set(support.keep_set(1)), encoding="utf-8")
 
     with pytest.raises(InputError) as caught:
         committed_keepset.read_committed(now.request.loaded, now.services.engine)
@@ -117,18 +94,18 @@ def test_a_keep_set_in_one_file_is_refused(now: Session, name: str, accept: bool
 
 def test_a_retrained_model_is_named_whatever_else_failed(now: Session) -> None:
     loaded = now.request.loaded
-    loaded.resolve(only_scenario(now).model.file).write_bytes(SAMPLE_MODEL)
+    loaded.resolve(support.only_scenario(now).model.file).write_bytes(SAMPLE_MODEL)
     text = loaded.path.read_text(encoding="utf-8")
     loaded.path.write_text(text.replace("{name: s", "{name: s, fast_run: true"), encoding="utf-8")
-    session = changed(now, loaded=load_config(loaded.path))
-    scenario = only_scenario(session)
+    session = support.changed(now, loaded=load_config(loaded.path))
+    scenario = support.only_scenario(session)
     traced = replace(
         bind(scenario, session.request.loaded, None),
         model_sha256="a" * 64,
-        regions=keep_set(1).scenarios[0].regions,
+        regions=support.keep_set(1).scenarios[0].regions,
         trace_sha256="b" * 64,
     )
-    commit(session, replace(keep_set(1), scenarios=(traced,)))
+    support.commit(session, replace(support.keep_set(1), scenarios=(traced,)))
 
     assert scenario.searches
     assert committed_keepset.list_retrained(session) == (
@@ -136,20 +113,12 @@ def test_a_retrained_model_is_named_whatever_else_failed(now: Session) -> None:
     )
 
 
-def test_an_empty_folder_is_no_keep_set(now: Session) -> None:
-    now.request.path(now.request.config.keep_set).mkdir(parents=True)
-
-    with pytest.raises(InputError, match="there is no keep set"):
-        committed_keepset.read_committed(now.request.loaded, now.services.engine)
-    committed_keepset.expect_readable(now.request.loaded, accept=False)
-
-
 def test_files_of_scenarios_that_are_gone_are_removed(now: Session) -> None:
-    [record] = keep_set(1).scenarios
+    [record] = support.keep_set(1).scenarios
     others = [replace(record, id=name) for name in ("m/t@any", "n/s@any")]
-    folder = commit(now, replace(keep_set(1), scenarios=(record, *others)))
+    folder = support.commit(now, replace(support.keep_set(1), scenarios=(record, *others)))
     (folder / "README.md").write_text("ours", encoding="utf-8")
-    commit(now, keep_set(2))
+    support.commit(now, support.keep_set(2))
 
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
     assert files == ["README.md", "m", "m/s@any.json"]
@@ -157,8 +126,12 @@ def test_files_of_scenarios_that_are_gone_are_removed(now: Session) -> None:
 
 def test_the_digest_is_that_of_the_files(now: Session) -> None:
     loaded = now.request.loaded
+    now.request.path(now.request.config.keep_set).mkdir(parents=True)
+    with pytest.raises(InputError, match="there is no keep set"):
+        committed_keepset.read_committed(loaded, now.services.engine)
+    committed_keepset.expect_readable(loaded, accept=False)
     digests = [committed_keepset.digest_committed(loaded)]
-    folder = commit(now, keep_set(1))
+    folder = support.commit(now, support.keep_set(1))
     digests.append(committed_keepset.digest_committed(loaded))
     (folder / "m/s@any.json").write_text("x", encoding="utf-8")
     digests.append(committed_keepset.digest_committed(loaded))
@@ -169,14 +142,14 @@ def test_the_digest_is_that_of_the_files(now: Session) -> None:
     assert len(set(digests)) == 4
 
 
-def test_there_is_nothing_to_settle(opened: tuple[Session, io.StringIO]) -> None:
-    now, said = opened
-    path = commit(now, keep_set(1))
-    folder = make_header(now)
+def test_there_is_nothing_to_settle(tmp_path: Path, processes: ProcessRunner) -> None:
+    now, said = support.open_committed(tmp_path, processes)
+    path = support.commit(now, support.keep_set(1))
+    folder = support.make_header(now)
     file = path / "m/s@any.json"
     file.write_text("anything", encoding="utf-8")
 
-    committed_keepset.settle(changed(now, accept=True), folder)
+    committed_keepset.settle(support.changed(now, accept=True), folder)
 
     assert file.read_text(encoding="utf-8") == "anything"
     assert said.getvalue() == ""
@@ -186,73 +159,64 @@ TYPES = [f"14some_type_num{number}" for number in range(7)]
 
 
 def made(session: Session, *numbers: int) -> StageFolder:
-    return holding(session, keep_set(*numbers))
+    return holding(session, support.keep_set(*numbers))
 
 
 def holding(session: Session, keep: KeepSet) -> StageFolder:
-    text = dump_keep_set(keep)
-
-    def produce(folder: Path) -> HeaderResult:
-        (folder / "keepset.json").write_text(text, encoding="utf-8")
-        return sample(HeaderResult)
-
-    return session.services.store.ensure(
-        "header", "keepset", {"text": text}, produce, HeaderResult
-    )[0]
+    return finish(session, HEADER, {"keepset.json": dump_keep_set(keep)})
 
 
 def with_functions(*names: str, **changes: object) -> KeepSet:
-    [record] = keep_set(1).scenarios
+    [record] = support.keep_set(1).scenarios
     record = replace(record, functions=names, link_sha256="c" * 64)
-    return replace(keep_set(1), scenarios=(replace(record, **changes),))  # type: ignore[arg-type]
+    return replace(support.keep_set(1), scenarios=(replace(record, **changes),))  # type: ignore[arg-type]
 
 
-def committed(folder: Path) -> Path:
-    return folder / "megtrim" / "keepset" / "m" / "s@any.json"
+def committed(folder: Path, *, holds: KeepSet | str | None = None) -> Path:
+    path = folder / "megtrim" / "keepset" / "m" / "s@any.json"
+    if holds is not None:
+        path.parent.mkdir(parents=True)
+        path.write_text(holds if isinstance(holds, str) else dump_keep_set(holds), encoding="utf-8")
+    return path
 
 
 def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
-    now, said = open_session(tmp_path)
+    """An equal one is not talked about."""
+    now, said = support.open_session(tmp_path)
     settle(now, made(now, 1, 2))
 
-    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(support.keep_set(1, 2))
     assert f"wrote {tmp_path / 'megtrim/keepset'}: 2 regions: commit it" in said.getvalue()
-
-
-def test_an_equal_keep_set_is_not_talked_about(tmp_path: Path) -> None:
-    now, _ = open_session(tmp_path)
-    settle(now, made(now, 1, 2))
-    again, said = open_session(tmp_path)
+    again, said = support.open_session(tmp_path)
     settle(again, made(again, 1, 2))
-
     assert said.getvalue() == ""
 
 
 def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
-    now, _ = open_session(tmp_path)
+    now, _ = support.open_session(tmp_path)
     settle(now, made(now, 1))
-    later, said = open_session(tmp_path)
+    later, said = support.open_session(tmp_path)
     assert settle(later, made(later, 1, 2)) == 1
 
     assert "the committed keep set is stale: m/s@any needs kern<2>\n" in said.getvalue()
     assert "megtrim trim --config megtrim.yaml --accept, then commit" in said.getvalue()
-    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1))
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(support.keep_set(1))
 
-    accepted, _ = open_session(tmp_path, accept=True)
+    accepted, _ = support.open_session(tmp_path, accept=True)
     settle(accepted, made(accepted, 1, 2))
-    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(support.keep_set(1, 2))
 
 
 @pytest.mark.parametrize("better", [False, True])
 def test_what_is_new_is_written_if_nothing_else_is_wrong(tmp_path: Path, better: bool) -> None:
-    [record] = keep_set(1).scenarios
+    [record] = support.keep_set(1).scenarios
     new = replace(record, id="n/s@any")
-    more = record if better else keep_set(1, 2).scenarios[0]
-    now, _ = open_session(tmp_path)
+    more = record if better else support.keep_set(1, 2).scenarios[0]
+    now, _ = support.open_session(tmp_path)
     settle(now, made(now, 1))
-    later, said = open_session(tmp_path)
+    later, said = support.open_session(tmp_path)
 
-    ended = settle(later, holding(later, replace(keep_set(), scenarios=(more, new))))
+    ended = settle(later, holding(later, replace(support.keep_set(), scenarios=(more, new))))
 
     written = committed(tmp_path).parents[1] / "n/s@any.json"
     assert (ended, written.exists()) == ((0, True) if better else (1, False))
@@ -273,29 +237,21 @@ def test_what_is_written_says_how_much_it_keeps(
     tmp_path: Path, before: tuple[int | str, ...] | None, reported: str
 ) -> None:
     """And how much was kept where that changed: another link's list shrinks without a message."""
-    old = "{"
+    old: KeepSet | str = "{"
     if before is not None:
         names = [name for name in before if isinstance(name, str)]
-        old = dump_keep_set(with_functions(*names, link_sha256="d" * 64) if names else keep_set(1))
-    committed(tmp_path).parent.mkdir(parents=True)
-    committed(tmp_path).write_text(old, encoding="utf-8")
+        old = with_functions(*names, link_sha256="d" * 64) if names else support.keep_set(1)
+    committed(tmp_path, holds=old)
+    if before and len(before) == 4:
+        # Its functions cannot be compared, so it is another link that is shown.
+        stale, said = support.open_session(tmp_path)
+        settle(stale, holding(stale, with_functions("main")))
+        assert "lists functions of another link: m/s@any\n" in said.getvalue()
 
-    now, said = open_session(tmp_path, accept=True)
+    now, said = support.open_session(tmp_path, accept=True)
     settle(now, holding(now, with_functions("main")))
 
     assert f"wrote {tmp_path / 'megtrim/keepset'}: {reported}: commit it" in said.getvalue()
-
-
-def test_a_list_of_another_link_that_shrank_is_shown(tmp_path: Path) -> None:
-    """Its functions cannot be compared, so it is another link that is shown."""
-    committed(tmp_path).parent.mkdir(parents=True)
-    before = with_functions("a", "main", link_sha256="d" * 64)
-    committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
-
-    now, said = open_session(tmp_path)
-    settle(now, holding(now, with_functions("main")))
-
-    assert "lists functions of another link: m/s@any\n" in said.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -308,7 +264,7 @@ def test_a_list_of_another_link_that_shrank_is_shown(tmp_path: Path) -> None:
 def test_what_to_do_about_another_link_depends_on_the_toolchain(
     tmp_path: Path, kind: str, status: CheckStatus, hint: str
 ) -> None:
-    request = open_session(tmp_path)[0].request
+    request = support.open_session(tmp_path)[0].request
     toolchain = request.config.toolchain.model_copy(update={"kind": kind})
     config = request.config.model_copy(update={"toolchain": toolchain})
     request = replace(request, loaded=replace(request.loaded, config=config))
@@ -317,15 +273,15 @@ def test_what_to_do_about_another_link_depends_on_the_toolchain(
     check = committed_keepset.keep_set_check(before, with_functions("main"), request)
     assert check.status is status
     assert hint in check.hint
-    stale = committed_keepset.keep_set_check(keep_set(2), with_functions("main"), request)
+    stale = committed_keepset.keep_set_check(support.keep_set(2), with_functions("main"), request)
     assert stale.status is CheckStatus.FAIL
     assert "if the change is meant" in stale.hint
 
 
 def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
-    now, _ = open_session(tmp_path)
+    now, _ = support.open_session(tmp_path)
     settle(now, made(now, *range(13)))
-    later, _ = open_session(tmp_path)
+    later, _ = support.open_session(tmp_path)
 
     with pytest.raises(ProductFailure) as caught:
         settle(later, made(later, 12))
@@ -338,37 +294,34 @@ def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
     assert caught.value.hint == (
         "if that is meant, accept it, and commit the keep set: megtrim trim --accept"
     )
-    accepted, _ = open_session(tmp_path, accept=True)
+    accepted, _ = support.open_session(tmp_path, accept=True)
     settle(accepted, made(accepted, 12))
-    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(12))
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(support.keep_set(12))
 
 
 def test_functions_that_are_lost_are_named_in_brief(tmp_path: Path) -> None:
     templates = [f"_ZNSt6vectorISt4pairI{it}SaI{it}EESaI{it}EE4pushE{it}" for it in TYPES]
-    now, _ = open_session(tmp_path)
+    now, _ = support.open_session(tmp_path)
     before, after = (with_functions(*names) for names in (("main", *templates), ("main",)))
-    committed(tmp_path).parent.mkdir(parents=True)
-    committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
+    committed(tmp_path, holds=before)
 
     with pytest.raises(ProductFailure) as caught:
         settle(now, holding(now, after))
 
-    first = caught.value.message.splitlines()[0]
-    assert first.startswith(
+    names = ", ".join(["std::vector<…>::push(…)"] * 5)
+    assert caught.value.message.splitlines()[0] == (
         "a trace shrank against the committed keep set: m/s@any no longer runs "
-    )
-    assert first.endswith(
-        f"runs {', '.join(['std::vector<…>::push(…)'] * 5)} and 2 more (shrunken trace)"
+        f"{names} and 2 more (shrunken trace)"
     )
 
 
 def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
-    [record] = keep_set(1, 2).scenarios
-    both = replace(keep_set(), scenarios=(record, replace(record, id="n/s@any")))
+    [record] = support.keep_set(1, 2).scenarios
+    both = replace(support.keep_set(), scenarios=(record, replace(record, id="n/s@any")))
     less = tuple(replace(each, regions=each.regions[:1]) for each in both.scenarios)
-    now, _ = open_session(tmp_path)
+    now, _ = support.open_session(tmp_path)
     settle(now, holding(now, both))
-    later, _ = open_session(tmp_path)
+    later, _ = support.open_session(tmp_path)
 
     with pytest.raises(ProductFailure) as caught:
         settle(later, holding(later, replace(both, scenarios=less)))
@@ -381,7 +334,7 @@ def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["{", "", "folder"])
 def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str) -> None:
-    now, _ = open_session(tmp_path)
+    now, _ = support.open_session(tmp_path)
     path = committed(tmp_path)
     path.parent.mkdir(parents=True)
     if damage == "folder":
@@ -396,12 +349,12 @@ def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str)
 
 def test_regions_of_a_scenario_come_from_its_trace_or_the_committed_file(now: Session) -> None:
     assert keepset_usage.traced_regions(now) == {}
-    finish(now, HEADER, {"keepset.json": dump_keep_set(keep_set(1, 2, 3))})
+    finish(now, HEADER, {"keepset.json": dump_keep_set(support.keep_set(1, 2, 3))})
     assert keepset_usage.traced_regions(now) == {"m/s@any": 3}
 
-    traced = changed(now, committed=False)
+    traced = support.changed(now, committed=False)
     assert keepset_usage.traced_regions(traced) == {}
-    finish(now, trace_task(only_scenario(now)), {}, regions=5)
+    finish(now, trace_task(support.only_scenario(now)), {}, regions=5)
     assert keepset_usage.traced_regions(traced) == {"m/s@any": 5}
 
 
@@ -446,8 +399,8 @@ def test_what_an_earlier_run_built_was_not_compiled(now: Session) -> None:
 def test_a_profile_build_that_a_trap_made_is_not_counted(
     now: Session, committed: bool, held: int, of_tags: list[tuple[str, int, int]]
 ) -> None:
-    here = changed(now, committed=committed, engine=cast(Any, Texts()))
-    finish(here, HEADER, {"keepset.json": dump_keep_set(keep_set(1, 2))})
+    here = support.changed(now, committed=committed, engine=cast(Any, Texts()))
+    finish(here, HEADER, {"keepset.json": dump_keep_set(support.keep_set(1, 2))})
     finish(here, PROFILE, {"regions.txt": "kern<1>\nkern<2>\nkern<3>\nother<1>\n"})
     every = {task.id: task for task in tasks(here.request.config, committed=committed)}
 

@@ -75,6 +75,13 @@ def test_files_have_fixed_names_on_the_device(spec: RunSpec) -> None:
         assert "x:input0.pgm;y:input1.npy" in argv
     assert device.environments[0] == {"OMP_NUM_THREADS": "2", TRACE_VARIABLE: TRACE_FILE}
     assert found.search is False
+    # A prefix begins every name.
+    prefixed = FakeDevice()
+    run_on(prefixed, says(replace(spec, prefix="near-"), "exit 1\n"))
+    assert set(prefixed.put[0]) == {
+        *("load_and_run", "near-model.mge", "near-input0.pgm", "near-input1.npy")
+    }
+    assert prefixed.runs[0][1] == "near-model.mge"
     assert spec.with_program(Path("/other/p")).program == Path("/other/p")
 
 
@@ -85,16 +92,6 @@ def test_outputs_and_trace_are_fetched(spec: RunSpec) -> None:
     assert result.trace == trace(3)
     assert (result.cache, result.recorded) == (None, None)
     assert run_on(FakeDevice(), replace(spec, search=True)).cache == b"c"
-
-
-def test_a_prefix_begins_every_name(spec: RunSpec) -> None:
-    device = FakeDevice()
-    run_on(device, says(replace(spec, prefix="near-"), "exit 1\n"))
-
-    assert set(device.put[0]) == {
-        *("load_and_run", "near-model.mge", "near-input0.pgm", "near-input1.npy")
-    }
-    assert device.runs[0][1] == "near-model.mge"
 
 
 @pytest.mark.parametrize(

@@ -32,12 +32,8 @@ def test_a_clean_repository_is_its_commit(processes: ProcessRunner, tmp_path: Pa
         commit=git(processes, root, "rev-parse", "HEAD").strip(),
         dirty=(),
     )
-
-
-def test_the_digest_is_a_digest_of_digests(tmp_path: Path) -> None:
-    """In the format of sha256sum, sorted by name: anyone can compute it."""
+    # In the format of sha256sum, sorted by name: anyone can compute it.
     checkout = Checkout(root=tmp_path, files={"b": "22", "a": "11"}, commit="", dirty=())
-
     assert checkout.digest == sha("11  a\n22  b\n")
 
 
@@ -56,35 +52,30 @@ def test_changed_new_and_removed_files_are_dirty(processes: ProcessRunner, tmp_p
     assert checkout.dirty == ("README", "src/a.cpp", "src/ä new.cpp")
 
 
-def test_reading_writes_nothing(processes: ProcessRunner, tmp_path: Path) -> None:
+def test_reading_writes_and_runs_nothing(processes: ProcessRunner, tmp_path: Path) -> None:
     """Git would refresh its index in passing; the checkout may be read-only, or busy."""
-    root = repository(processes, tmp_path, FILES)
+    root = repository(processes, tmp_path / "engine", FILES)
     os.utime(root / "src/a.cpp", (1, 1))
+    # A repository's settings can name a program that git starts to look for changes.
+    hook = write(tmp_path / "hooks", {"hook": f"#!/bin/sh\ntouch {tmp_path}/ran\n"}) / "hook"
+    hook.chmod(0o755)
+    git(processes, root, "config", "core.fsmonitor", str(hook))
     before = snapshot(root)
 
     assert take(root, processes).dirty == ()
 
     assert snapshot(root) == before
-
-
-def test_no_program_of_the_repository_is_run(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Its settings can name one that git starts to look for changes."""
-    root = repository(processes, tmp_path / "engine", FILES)
-    hook = tmp_path / "hook"
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n", encoding="utf-8")
-    hook.chmod(0o755)
-    git(processes, root, "config", "core.fsmonitor", str(hook))
-
-    take(root, processes)
-
     assert not (tmp_path / "ran").exists()
 
 
 def test_submodules_belong_to_the_engine(processes: ProcessRunner, tmp_path: Path) -> None:
+    inner = repository(processes, tmp_path / "inner", {"inner.h": "1\n"})
     library = repository(processes, tmp_path / "library", {"lib.h": "1\n"})
     root = repository(processes, tmp_path / "engine", FILES)
-    git(processes, root, "submodule", "--quiet", "add", str(library), "third_party/lib")
-    git(processes, root, "commit", "-q", "-m", "library")
+    for tree, submodule, place in ((library, inner, "in"), (root, library, "third_party/lib")):
+        git(processes, tree, "submodule", "--quiet", "add", str(submodule), place)
+        git(processes, tree, "commit", "-q", "-m", place)
+    git(processes, root, "submodule", "--quiet", "update", "--init", "--recursive")
     clean = take(root, processes)
     (root / "third_party/lib/lib.h").write_text("2\n", encoding="utf-8")
     changed = take(root, processes)
@@ -94,23 +85,11 @@ def test_submodules_belong_to_the_engine(processes: ProcessRunner, tmp_path: Pat
     assert changed.files["third_party/lib/lib.h"] == sha("2\n")
     assert changed.dirty == ("third_party/lib",)
     assert changed.digest != clean.digest
-    recorded = git(processes, library, "rev-parse", "HEAD").strip()
-    assert clean.submodules == changed.submodules == {"third_party/lib": recorded}
-
-
-def test_submodules_of_submodules_are_known(processes: ProcessRunner, tmp_path: Path) -> None:
-    inner = repository(processes, tmp_path / "inner", {"inner.h": "1\n"})
-    outer = repository(processes, tmp_path / "outer", {"outer.h": "1\n"})
-    git(processes, outer, "submodule", "--quiet", "add", str(inner), "in")
-    git(processes, outer, "commit", "-q", "-m", "inner")
-    root = repository(processes, tmp_path / "engine", FILES)
-    git(processes, root, "submodule", "--quiet", "add", str(outer), "out")
-    git(processes, root, "submodule", "--quiet", "update", "--init", "--recursive")
-
-    assert take(root, processes).submodules == {
-        "out": git(processes, outer, "rev-parse", "HEAD").strip(),
-        "out/in": git(processes, inner, "rev-parse", "HEAD").strip(),
+    recorded = {
+        place: git(processes, tree, "rev-parse", "HEAD").strip()
+        for place, tree in (("third_party/lib", library), ("third_party/lib/in", inner))
     }
+    assert clean.submodules == changed.submodules == recorded
 
 
 def test_a_submodule_that_was_not_fetched_has_no_files(

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from megtrim.build.engines import KINDS, checkout
@@ -134,12 +134,20 @@ def test_the_tree_says_which_models_it_reads(
 
 
 def test_the_linker_folds_only_where_it_can(processes: ProcessRunner, tmp_path: Path) -> None:
+    """And sources that may mark regions are listed, also those of damaged text."""
     engine = MegEngine(write(tmp_path, MEGENGINE), processes)
 
     for variant in BUILT:
         flags = make_spec(engine, variant, toolchain="clang-linux-arm64").link_flags
         assert flags == ("-Wl,-z,nocopyreloc", "-Wl,--icf=all")
         assert make_spec(engine, variant, toolchain="zig").link_flags == ()
+    (tmp_path / "dnn/src/kernel.cpp").write_bytes(b"\xffx\n")
+    assert dict(MegEngine(tmp_path, processes).texts()) == {
+        "src/bin_reduce_cmake.h": "",
+        "lite/load_and_run/main.cpp": "MIDOUT_BEGIN\n",
+        "dnn/src/kernel.cpp": "\ufffdx\n",
+        "dnn/src/common/elemwise/opr_impl.cpp": "MIDOUT_DECL(megdnn_common_elemwise_mode)\n",
+    }
 
 
 @pytest.mark.parametrize(("kind", "tree"), [(MegEngine, MEGENGINE), (SampleEngine, SAMPLE)])
@@ -170,16 +178,6 @@ def test_elementwise_modes_come_from_the_engines_own_script(
     assert sorted(file.name for file in (tmp_path / "dnn/scripts").iterdir()) == [
         *("gen_param_defs.py", "opr_param_defs.py")
     ]
-
-
-def test_sources_that_may_mark_regions(processes: ProcessRunner, tmp_path: Path) -> None:
-    engine = MegEngine(write(tmp_path, MEGENGINE), processes)
-    assert dict(engine.texts()) == {
-        "src/bin_reduce_cmake.h": "",
-        "lite/load_and_run/main.cpp": "MIDOUT_BEGIN\n",
-        "dnn/src/kernel.cpp": "K\n",
-        "dnn/src/common/elemwise/opr_impl.cpp": "MIDOUT_DECL(megdnn_common_elemwise_mode)\n",
-    }
 
 
 @pytest.mark.parametrize("targets", ["", "add_library(lite_shared_x S)", "# lite_shared"])
@@ -243,22 +241,16 @@ def test_the_script_is_shown_abi_and_targets() -> None:
     assert script.why
 
 
-def test_options_win_over_its_own_and_come_as_words() -> None:
+@given(st.text(min_size=1))
+@example("a b; touch x $(id) 'q'")
+def test_options_win_over_its_own_and_come_as_words(hostile: str) -> None:
     """It pastes them into a shell: a value with spaces stays one word, and runs nothing."""
-    hostile = "a b; touch x $(id) 'q'"
     reported = script_environment("/ndk", ("-DMGE_WITH_JIT=OFF", f"-DX={hostile}"))
 
     assert reported["NDK_ROOT"] == "/ndk"
     assert shlex.split(reported["EXTRA_CMAKE_ARGS"]) == [
         *("-DMGE_WITH_JIT=OFF", f"-DX={hostile}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
     ]
-
-
-@given(st.text(min_size=1))
-def test_no_value_leaves_its_word(value: str) -> None:
-    reported = script_environment("/ndk", (f"-DX={value}",))
-
-    assert shlex.split(reported["EXTRA_CMAKE_ARGS"])[0] == f"-DX={value}"
 
 
 def test_an_abi_that_the_tree_cannot_build_is_refused() -> None:
@@ -311,16 +303,6 @@ def test_what_is_known_to_fail_is_refused(version: str, message: str) -> None:
     assert "r21e" in caught.value.hint
 
 
-def test_damaged_text_does_not_matter(processes: ProcessRunner, tmp_path: Path) -> None:
-    write(tmp_path / "s", SAMPLE)
-    (tmp_path / "s/src/kernels/relu.cpp").write_bytes(b"\xffx\n")
-    sample = SampleEngine(tmp_path / "s", processes)
-    assert dict(sample.texts()) == {
-        "src/bin_reduce_cmake.h": "",
-        "src/kernels/relu.cpp": "\ufffdx\n",
-    }
-
-
 def test_the_sample_engine_is_its_sources(processes: ProcessRunner, tmp_path: Path) -> None:
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
     assert engine.elemwise_modes() == (("RELU", 0), ("ADD", 16))
@@ -337,6 +319,10 @@ def test_the_sample_engine_is_its_sources(processes: ProcessRunner, tmp_path: Pa
     assert (before.kind, before.generation) == ("sample", 20220507)
     assert same == before
     assert other.digest != before.digest
+    assert dict(engine.texts()) == {
+        "src/bin_reduce_cmake.h": "",
+        "src/kernels/relu.cpp": "changed",
+    }
 
 
 def test_the_variants_of_the_sample_engine(processes: ProcessRunner, tmp_path: Path) -> None:
@@ -368,17 +354,13 @@ def test_another_folder_is_no_sample_engine(processes: ProcessRunner, tmp_path: 
     )
 
 
-def test_the_embedded_source_is_the_sample_engine(processes: ProcessRunner) -> None:
-    engine = KINDS["sample"](find_embedded_source(), processes)
-
-    assert engine.identity().kind == "sample"
-    assert dict(engine.elemwise_modes())["RELU"] == 0
-
-
 def test_the_flags_of_the_sample_are_those_that_its_program_names(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    whole = SampleEngine(find_embedded_source(), processes).dialect()
+    embedded = KINDS["sample"](find_embedded_source(), processes)
+    assert embedded.identity().kind == "sample"
+    assert dict(embedded.elemwise_modes())["RELU"] == 0
+    whole = embedded.dialect()
     bare = SampleEngine(write(tmp_path, SAMPLE), processes).dialect()
 
     assert {"cpu", "enable_nchw44", "record_comp_seq", "help"} < whole.switches

@@ -23,7 +23,7 @@ from megtrim.build.engines.link.invocation import (
     without_output,
 )
 from megtrim.build_spec import LinkSpec
-from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from unit.build.engines.support import TOOLCHAIN, bench, write
 from unit.elf.made_objects import Named, Part, archive, object_file
@@ -310,13 +310,12 @@ def test_clang_shows_its_linker_last() -> None:
     assert found == ("/usr/bin/ld.lld", "-EL", "-o", "none", "b c.o", "-rpath", '$ORIGIN"x')
     assert without_output(found) == ("/usr/bin/ld.lld", "-EL", "b c.o", "-rpath", '$ORIGIN"x')
     assert shown_by_clang("clang: error: no input files\n") == ()
-
-
-def test_zig_shows_its_linker_without_quotes() -> None:
+    # Zig shows its own without quotes; a driver's flags become the linker's.
     shown = "ar rcs libc++.a x.o\nld.lld -o first a.o\nld.lld -s -o none crt1.o a.o\n"
-
     assert shown_by_zig(shown) == ("ld.lld", "-s", "-o", "none", "crt1.o", "a.o")
     assert shown_by_zig("error: FileNotFound\n") == ()
+    flags = ("-Wl,--icf=none", "-Wl,-z,now", "-s")
+    assert linker_words(flags) == ("--icf=none", "-z", "now", "-s")
 
 
 def test_what_a_compiler_must_know_is_taken_from_the_link() -> None:
@@ -326,10 +325,6 @@ def test_what_a_compiler_must_know_is_taken_from_the_link() -> None:
         *("--target=aarch64-linux-gnu", "--sysroot=/r", "-target", "x"),
         *("-march=armv8-a", "-m64"),
     )
-
-
-def test_a_drivers_flags_become_the_linkers() -> None:
-    assert linker_words(("-Wl,--icf=none", "-Wl,-z,now", "-s")) == ("--icf=none", "-z", "now", "-s")
 
 
 ARCHIVE = b"!<arch>\n"
@@ -440,22 +435,14 @@ def test_inputs_that_differ_are_copies(tmp_path: Path) -> None:
     assert (tmp_path / "build/one.o").read_bytes() == OBJECT
 
 
-def test_an_input_that_stands_twice_has_one_copy(tmp_path: Path) -> None:
-    files(tmp_path / "build", lib__libx_a=archive({"one.o/": OBJECT}))
-
-    assert linked(tmp_path, "lib/libx.a", "-Llib", "-lx", "lib/libx.a") == (
-        *("COPIES/0/libx.a", "-Llib", "COPIES/0/libx.a", "COPIES/0/libx.a"),
-    )
-
-
 def test_a_library_is_the_one_that_the_linker_takes(tmp_path: Path) -> None:
     """In the first folder that has it, and there the shared one, where that may be taken."""
     lib = archive({"one.o/": OBJECT})
     files(tmp_path / "build", a__libx_so=OBJECT, a__libx_a=lib, b__libx_a=lib, b__liby_a=lib)
     words = ("-La", "-L", "b")
 
-    assert linked(tmp_path, *words, "-lx", "-ly", "-lz", "-l:liby.a") == (
-        *(*words, "-lx", "COPIES/0/liby.a", "-lz", "COPIES/0/liby.a"),
+    assert linked(tmp_path, *words, "-lx", "-ly", "-lz", "-l:liby.a", "b/liby.a") == (
+        *(*words, "-lx", "COPIES/0/liby.a", "-lz", "COPIES/0/liby.a", "COPIES/0/liby.a"),
     )
 
 
@@ -490,16 +477,20 @@ def test_the_platforms_own_inputs_stay(tmp_path: Path, name: str) -> None:
     assert linked(tmp_path, name) == (name,)
 
 
-def test_a_damaged_input_is_shown_by_its_path(tmp_path: Path) -> None:
-    files(tmp_path / "build", one_o=OBJECT[:-50])
+@pytest.mark.parametrize(
+    ("data", "in_the_way", "fault", "message"),
+    [
+        (OBJECT[:-50], False, InputError, r"build/one\.o: a damaged object or archive"),
+        (OBJECT, True, InfrastructureFailure, r"one\.o cannot be written"),
+    ],
+    ids=["damaged", "not written"],
+)
+def test_what_cannot_be_copied_is_shown_by_its_path(
+    tmp_path: Path, data: bytes, in_the_way: bool, fault: type[MegtrimError], message: str
+) -> None:
+    files(tmp_path / "build", one_o=data)
+    if in_the_way:
+        (tmp_path / "made").write_text("in the way")
 
-    with pytest.raises(InputError, match=r"build/one\.o: a damaged object or archive"):
-        linked(tmp_path, "one.o")
-
-
-def test_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
-    files(tmp_path / "build", one_o=OBJECT)
-    (tmp_path / "made").write_text("in the way")
-
-    with pytest.raises(InfrastructureFailure, match=r"one\.o cannot be written"):
+    with pytest.raises(fault, match=message):
         linked(tmp_path, "one.o")

@@ -1,6 +1,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,14 +39,19 @@ def ran(stub: Stub) -> list[str]:
     return stub.calls("run")[-1]
 
 
+TRUE = Command(argv=("true",), timeout_s=60)
+
+
 def test_the_command_line(stub: Stub, inside: ContainerRunner, tmp_path: Path) -> None:
+    assert inside.env == {"PATH": "/opt/bin:/usr/bin", "ANDROID_NDK_ROOT": "/opt/ndk"}
+    assert inside.where == "image team/android:r21"
     out = tmp_path / "out"
     command = Command(argv=("cmake", "-G", "Ninja"), cwd=out, env={"A": "b c"}, timeout_s=60)
     inside.run(command)
 
     argv = ran(stub)
     name, label = argv[argv.index("--name") + 1], argv[argv.index("--label") + 1]
-    assert name.startswith(f"megtrim-{os.getpid()}-")
+    assert re.fullmatch(rf"megtrim-{os.getpid()}-\d+-[0-9a-f]{{8}}", name)
     assert label.startswith("megtrim.holder=")
     assert argv == [
         *("run", "--rm", "--init", "--pull", "never", "--log-driver", "none"),
@@ -59,15 +65,16 @@ def test_the_command_line(stub: Stub, inside: ContainerRunner, tmp_path: Path) -
     ]
     env = stub.env("run")
     assert (env["A"], env["CCACHE_DIR"], env["HOME"]) == ("b c", "/cache", "/home/me")
-
-
-def test_two_containers_have_two_names(stub: Stub, inside: ContainerRunner) -> None:
-    for _ in range(2):
-        inside.run(Command(argv=("true",), timeout_s=60))
-    names = [argv[argv.index("--name") + 1] for argv in stub.calls("run")]
-    assert len({*names}) == 2
-    chance = [re.fullmatch(r"megtrim-\d+-\d+-([0-9a-f]{8})", name) for name in names]
-    assert len({each[1] for each in chance if each}) == 2
+    # Two containers have two names, also of two processes of one number; input is passed on.
+    (tmp_path / "in").touch()
+    inside.run(replace(command, stdin=tmp_path / "in"))
+    other = ran(stub)
+    assert "--interactive" in other
+    assert "--interactive" not in argv
+    assert other[other.index("--name") + 1].rpartition("-")[2] != name.rpartition("-")[2]
+    stub.answer((["info"], 0, '["name=rootless"]\n', ""))
+    opened(stub, tmp_path).run(TRUE)
+    assert ran(stub)[ran(stub).index("--user") + 1] == "0:0"
 
 
 def test_a_password_is_in_no_list_of_processes(stub: Stub, inside: ContainerRunner) -> None:
@@ -94,14 +101,6 @@ def test_what_docker_itself_obeys(stub: Stub, inside: ContainerRunner, name: str
     assert stub.env("run").get(name) == before
 
 
-def test_standard_input_is_passed_on(stub: Stub, inside: ContainerRunner, tmp_path: Path) -> None:
-    (tmp_path / "in").touch()
-    inside.run(Command(argv=("cat",), stdin=tmp_path / "in", timeout_s=60))
-    assert "--interactive" in ran(stub)
-    inside.run(Command(argv=("cat",), timeout_s=60))
-    assert "--interactive" not in ran(stub)
-
-
 def test_a_folder_with_a_comma(stub: Stub, tmp_path: Path) -> None:
     folder = tmp_path / 'a,"b'
     folder.mkdir()
@@ -116,12 +115,6 @@ def test_a_folder_that_it_does_not_see(inside: ContainerRunner, stub: Stub, tmp_
         with pytest.raises(InfrastructureFailure, match=f"there is no folder {cwd} in image"):
             inside.run(Command(argv=("true",), cwd=cwd, timeout_s=60))
     assert stub.calls("run") == []
-
-
-def test_a_rootless_daemon(stub: Stub, tmp_path: Path) -> None:
-    stub.answer((["info"], 0, '["name=rootless"]\n', ""))
-    opened(stub, tmp_path).run(Command(argv=("true",), timeout_s=60))
-    assert ran(stub)[ran(stub).index("--user") + 1] == "0:0"
 
 
 @pytest.mark.parametrize("merged", [False, True])
@@ -196,12 +189,16 @@ def test_programs_are_found_in_the_order_of_the_path(stub: Stub, inside: Contain
 
 def test_a_path_of_odd_folders(stub: Stub, tmp_path: Path) -> None:
     """A folder is the same by any spelling; half of a name with a line's end is no program."""
-    config = {"Env": ["PATH=/opt/bin/:/usr//bin:bin::/usr/bin"]}
     found = "/usr/bin/cmake\n/usr/bin/odd\nninja\n/opt/bin/cmake\n"
-    inspected = (["image", "inspect"], 0, json.dumps([{"Id": ID, "Config": config}]), "")
-    stub.answer((["run"], 0, found, ""), inspected)
-    inside = opened(stub, tmp_path)
 
+    def look(path: str) -> ContainerRunner:
+        described = json.dumps([{"Id": ID, "Config": {"Env": [f"PATH={path}"]}}])
+        stub.answer((["run"], 0, found, ""), (["image", "inspect"], 0, described, ""))
+        return opened(stub, tmp_path)
+
+    assert look("bin").which("cmake") is None
+    assert stub.calls("run") == []
+    inside = look("/opt/bin/:/usr//bin:bin::/usr/bin")
     assert inside.which("cmake") == "/opt/bin/cmake"
     assert inside.which("ninja") is None
     assert ran(stub)[ran(stub).index("find") + 2 :][:3] == ["/opt/bin", "/usr/bin", "-maxdepth"]
@@ -212,13 +209,6 @@ def test_a_program_that_is_named_by_its_path(stub: Stub, inside: ContainerRunner
     assert inside.which("/opt/x") is None
     stub.answer((["run"], 0, "/opt/x\n", ""))
     assert inside.which("/opt/x") == "/opt/x"
-
-
-def test_no_folder_to_look_in(stub: Stub, tmp_path: Path) -> None:
-    config = {"Env": ["PATH=bin"]}
-    stub.answer((["image", "inspect"], 0, json.dumps([{"Id": ID, "Config": config}]), ""))
-    assert opened(stub, tmp_path).which("cmake") is None
-    assert stub.calls("run") == []
 
 
 def test_a_look_that_failed(stub: Stub, inside: ContainerRunner) -> None:
@@ -238,11 +228,6 @@ def test_a_look_that_does_not_end(
     )
     with pytest.raises(InfrastructureFailure, match="find timed out"):
         inside.which("cmake")
-
-
-def test_the_images_variables_are_its_environment(inside: ContainerRunner) -> None:
-    assert inside.env == {"PATH": "/opt/bin:/usr/bin", "ANDROID_NDK_ROOT": "/opt/ndk"}
-    assert inside.where == "image team/android:r21"
 
 
 def test_where_it_is(tmp_path: Path) -> None:
@@ -299,23 +284,11 @@ def test_processes_that_are_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     container_runner.end_abandoned(DockerClient(stub.processes))
     assert stub.calls("rm") == [["rm", "--force", "--volumes", "gone"]]
 
-
-def test_a_process_of_someone_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    here = container_runner.me().rsplit("/", 2)[0]
-
     def refuse(_pid: int, _signal: int) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(container_runner, "_read_start_time", lambda _: None)
+    # A process of someone else; then there is nothing to end.
     monkeypatch.setattr(os, "kill", refuse)
-    stub = Stub.make(tmp_path)
     stub.answer((["ps"], 0, f"roots {here}/1/1\n", ""))
     container_runner.end_abandoned(DockerClient(stub.processes))
-    assert stub.calls("rm") == []
-
-
-def test_nothing_to_end(tmp_path: Path) -> None:
-    stub = Stub.make(tmp_path)
-    stub.answer((["ps"], 0, f"alive {container_runner.me()}\n", ""))
-    container_runner.end_abandoned(DockerClient(stub.processes))
-    assert stub.calls("rm") == []
+    assert len(stub.calls("rm")) == 1

@@ -189,20 +189,16 @@ def test_what_the_kit_does_not_have_is_refused(
     expect_version(KIT, "v1.2.3", KIT_SHA, {"v1.2.3": KIT_SHA})
 
 
-def test_a_repository_that_is_not_there_is_an_input_error(
-    tmp_path: Path, processes: ProcessRunner
-) -> None:
-    with pytest.raises(InputError, match="the versions of the kit cannot be read from file://"):
-        list_versions(f"{make_kit(tmp_path)}/megtrim/kitt", processes)
-
-
-def test_a_server_that_does_not_answer_is_infrastructure() -> None:
+def test_a_server_that_does_not_answer_is_infrastructure(tmp_path: Path) -> None:
+    """A repository that is not there is an input error."""
     url = "http://127.0.0.1:9/megtrim/kit"
     offline = ProcessRunner({"PATH": os.environ["PATH"]})
 
     with pytest.raises(InfrastructureFailure, match=f"cannot be read from {url}: ") as caught:
         list_versions(url, offline)
     assert caught.value.hint.startswith("is it reachable from this machine?")
+    with pytest.raises(InputError, match="the versions of the kit cannot be read from file://"):
+        list_versions(f"{make_kit(tmp_path)}/megtrim/kitt", offline)
 
 
 @pytest.fixture
@@ -295,11 +291,6 @@ def test_a_repository_is_read_by_ssh_at_its_server(host: str, keys: str, place: 
     assert by_ssh(url, keys) == f"ssh://git@{place}/acme/engine.git"
 
 
-def test_lines_of_known_hosts_are_read() -> None:
-    assert check_host_keys("") == ""
-    assert check_host_keys("\n a ssh-rsa AA==\n\nb ssh-rsa BB") == "a ssh-rsa AA==\nb ssh-rsa BB\n"
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -314,6 +305,8 @@ def test_lines_of_known_hosts_are_read() -> None:
 def test_anything_else_is_no_host_key(text: str) -> None:
     with pytest.raises(InputError, match=r"engine-host-keys: found .*, expected HOST KIND KEY"):
         check_host_keys(text)
+    assert check_host_keys("") == ""
+    assert check_host_keys("\n a ssh-rsa AA==\n\nb ssh-rsa BB") == "a ssh-rsa AA==\nb ssh-rsa BB\n"
 
 
 @pytest.mark.parametrize(

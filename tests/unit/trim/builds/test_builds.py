@@ -16,7 +16,7 @@ from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.functions.keep_patterns import KeepPattern
 from megtrim.functions.observables import Observables
 from megtrim.regions.header import Scopes
-from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.trim.builds import links, variants
 from megtrim.trim.builds.links import UnfoldedLink, UntrimmedProgram
 from megtrim.trim.builds.variants import forced_off, is_minimum_size, switch_options
@@ -54,49 +54,21 @@ endif()
 OF_MINIMUM_SIZE = "if(MGE_WITH_MINIMUM_SIZE)\n set(MGE_ENABLE_RTTI OFF)\nendif()\n"
 
 
-def reduced(session: Session, **changes: Any) -> dict[str, str]:
-    return dict(variants.make_spec(session, Variant.REDUCED, HEADERS, **changes).options)
-
-
-def test_only_the_reduced_variant_has_the_switches(tmp_path: Path) -> None:
+def test_only_the_reduced_variant_has_the_switches_and_a_build_id(tmp_path: Path) -> None:
     session = made(tmp_path, "{minimum_size: false, switches: {logging: false}}")
-    plain = dict(variants.make_spec(session, Variant.PLAIN, {}).options)
+    plain, profile, shipped = (
+        variants.make_spec(session, variant, HEADERS if variant is Variant.REDUCED else {})
+        for variant in (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
+    )
 
-    assert reduced(session)["MGE_ENABLE_LOGGING"] == "OFF"
-    assert "MGE_ENABLE_LOGGING" not in plain
-    assert plain["MGE_WITH_MINIMUM_SIZE"] == "OFF"
-
-
-def test_what_is_off_next_to_the_minimum_size(tmp_path: Path) -> None:
-    session = made(tmp_path, "{switches: {rtti: false, flatbuffers: false}}")
-
-    assert trim_choice(session).switched_off == ("flatbuffers",)
-
-
-def test_options_of_the_team_come_last(tmp_path: Path) -> None:
-    session = made(tmp_path, "{level: region}")
-    config = session.request.config
-    engine = config.engine.model_copy(update={"cmake": {"CMAKE_BUILD_TYPE": "Debug"}})
-    loaded = replace(session.request.loaded, config=config.model_copy(update={"engine": engine}))
-    own = changed(session, loaded=loaded)
-
-    for variant, files in ((Variant.PLAIN, {}), (Variant.REDUCED, HEADERS)):
-        options = dict(variants.make_spec(own, variant, files).options)
-        assert options["CMAKE_BUILD_TYPE"] == "Debug"
-
-
-def test_what_ships_has_a_build_id(tmp_path: Path) -> None:
-    session = made(tmp_path, "{level: region}")
-    flags = {
-        variant: variants.make_spec(session, variant, header).link_flags
-        for variant, header in (
-            (Variant.PLAIN, {}),
-            (Variant.PROFILE, {}),
-            (Variant.REDUCED, HEADERS),
-        )
-    }
-
-    assert {each for each in flags if WITH_BUILD_ID in flags[each]} == {Variant.REDUCED}
+    assert dict(shipped.options)["MGE_ENABLE_LOGGING"] == "OFF"
+    assert "MGE_ENABLE_LOGGING" not in dict(plain.options)
+    assert dict(plain.options)["MGE_WITH_MINIMUM_SIZE"] == "OFF"
+    assert trim_choice(session).switched_off == ("logging",)
+    assert WITH_BUILD_ID in shipped.link_flags
+    assert WITH_BUILD_ID not in (*plain.link_flags, *profile.link_flags)
+    both = made(tmp_path / "both", "{switches: {rtti: false, flatbuffers: false}}")
+    assert trim_choice(both).switched_off == ("flatbuffers",)
 
 
 def test_what_enters_a_build_is_named(tmp_path: Path) -> None:
@@ -111,25 +83,18 @@ def test_what_enters_a_build_is_named(tmp_path: Path) -> None:
         f"toolchain {label}" for label in session.services.toolchain.identity()
     }
     assert variants.header_files(session.results) == HEADERS
-
-
-def test_flags_beyond_the_recipe_enter_only_where_there_are_any(tmp_path: Path) -> None:
-    session = made(tmp_path, "{level: region}")
+    # Options of the team come last.
+    config = session.request.config
+    engine = config.engine.model_copy(update={"cmake": {"CMAKE_BUILD_TYPE": "Debug"}})
+    loaded = replace(session.request.loaded, config=config.model_copy(update={"engine": engine}))
+    for variant, files in ((Variant.PLAIN, {}), (Variant.REDUCED, HEADERS)):
+        asked = variants.make_spec(changed(session, loaded=loaded), variant, files)
+        assert dict(asked.options)["CMAKE_BUILD_TYPE"] == "Debug"
+    # Flags beyond the recipe enter only where there are any.
     spec = variants.make_spec(session, Variant.PLAIN, {})
     own = variants.inputs(session, replace(spec, own_link_flags=("-Wl,--icf=all",)))
-
     added = own.items() - variants.inputs(session, spec).items()
     assert added == {("engine's own link flags", "-Wl,--icf=all")}
-
-
-def test_a_build_is_recorded_with_the_size_of_what_it_made(tmp_path: Path) -> None:
-    session = made(tmp_path, "{level: region}")
-    folder = tmp_path / "result"
-    folder.mkdir()
-    summary = variants.work(session, variants.make_spec(session, Variant.PLAIN, {}), folder)
-
-    assert summary.artifacts == {"load_and_run": 300}
-    assert summary.rebuilt == ("log.cpp",)
 
 
 def test_the_tree_of_a_variant_is_used_again(tmp_path: Path) -> None:
@@ -138,7 +103,9 @@ def test_the_tree_of_a_variant_is_used_again(tmp_path: Path) -> None:
     spec = variants.make_spec(session, Variant.PLAIN, {})
     for name in ("first", "again"):
         (tmp_path / name).mkdir()
-        variants.work(session, spec, tmp_path / name)
+        summary = variants.work(session, spec, tmp_path / name)
+        assert summary.artifacts == {"load_and_run": 300}
+        assert summary.rebuilt == ("log.cpp",)
 
     assert [name for name, _ in builder.built] == ["sample-host-aarch64-plain"] * 2
 
@@ -295,22 +262,16 @@ def layout(session: Session, name: str) -> Session:
     return changed(session, loaded=loaded)
 
 
-def test_scoped_facts_have_files_of_their_own(session: Session) -> None:
-    scoped = layout(session, "scoped")
-    one = header.files(keep_set(1), scoped)
-    two = header.files(keep_set(1, 2), scoped)
+def test_only_scoped_facts_have_files_of_their_own(session: Session) -> None:
+    scoped, upstream = layout(session, "scoped"), layout(session, "upstream")
+    one, two = (header.files(keep_set(*numbers), scoped) for numbers in ((1,), (1, 2)))
+    files = header.files(keep_set(1, 2), upstream)
 
     assert header.scopes(scoped) == session.services.engine.scopes()
     assert len(one) > 20
     assert one.keys() == two.keys()
-
-
-def test_the_upstream_layout_is_one_header(session: Session) -> None:
-    upstream = layout(session, "upstream")
-    files = header.files(keep_set(1, 2), upstream)
-
     assert header.scopes(upstream) == Scopes()
-    assert len(files) < len(header.files(keep_set(1, 2), layout(session, "scoped")))
+    assert len(files) < len(two)
     assert any("kern" in text for text in files.values())
     assert files != header.files(keep_set(1), upstream)
 
@@ -318,10 +279,11 @@ def test_the_upstream_layout_is_one_header(session: Session) -> None:
 OTHER = "b" * 64
 
 
-def test_links_lie_by_label_and_target() -> None:
+def test_links_lie_by_label_and_target(tmp_path: Path) -> None:
     assert links.locate_unstripped(Link.NAMED, "classify") == "links/named/classify"
     assert links.locate_stripped(Link.SHIPPED, "classify") == "links/shipped/stripped/classify"
     assert links.observables("classify") == "links/unfolded/classify.observables"
+    assert links.identities(linked(tmp_path).results) == {"load_and_run": LINK}
 
 
 def test_symbols_are_with_what_was_linked_or_built(tmp_path: Path) -> None:
@@ -347,22 +309,13 @@ def test_symbols_are_with_what_was_linked_or_built(tmp_path: Path) -> None:
     assert found == ["links/shipped/a", "unstripped/a", ""]
 
 
-def test_a_list_belongs_to_the_link_of_its_program(tmp_path: Path) -> None:
-    assert links.identities(linked(tmp_path).results) == {"load_and_run": LINK}
-
-
-def test_a_link_that_ships_has_a_build_id(tmp_path: Path) -> None:
-    plain = made(tmp_path, "{level: function, base: plain}")
-
-    assert links.shipped_flags(plain)[-1] == WITH_BUILD_ID
-
-
 def test_the_base_build_is_reduced_or_plain(tmp_path: Path) -> None:
     reduced = made(tmp_path / "a", "{level: function}")
     plain = made(tmp_path / "b", "{level: function, base: plain}")
 
     assert links.make_base_spec(reduced).variant is Variant.REDUCED
     assert links.make_base_spec(plain).variant is Variant.PLAIN
+    assert links.shipped_flags(plain)[-1] == WITH_BUILD_ID
     digest = reduced.results.done[HEADER].files["include/midout.h"]
     assert links.base_inputs(reduced)["header midout.h"] == digest
     assert not [label for label in links.base_inputs(plain) if label.startswith("header ")]
@@ -383,19 +336,9 @@ def make_program(*patterns: str) -> UntrimmedProgram:
 
 
 def make_keep_set(link: str = LINK, **functions: tuple[str, ...]) -> KeepSet:
+    [record] = keep_set().scenarios
     records = (
-        ScenarioRecord(
-            id=f"{model}/default@any",
-            model_sha256="0" * 64,
-            arguments=(),
-            inputs=(),
-            algo_cache_sha256=None,
-            threads=1,
-            trace_sha256="0" * 64,
-            regions=(),
-            functions=names,
-            link_sha256=link,
-        )
+        replace(record, id=f"{model}/default@any", functions=names, link_sha256=link)
         for model, names in functions.items()
     )
     return build_keep_set(20220507, records, None)
@@ -410,15 +353,9 @@ def test_what_no_scenario_needs_is_dropped() -> None:
     assert both.kept == {RUN, LOAD}
     assert {*one.dropped} - {*both.dropped} == {LOAD}
     assert {FORMAT, WRITE, PROBE} <= {*both.dropped}
-
-
-def test_what_always_stays_brings_what_it_calls() -> None:
+    # What always stays brings what it calls; functions of another link keep nothing.
     dropped = make_program("my::log::format").trim(make_keep_set(vgg=(LOAD,))).dropped
-
     assert {FORMAT, WRITE}.isdisjoint(dropped)
     assert RUN in dropped
-
-
-def test_functions_of_another_link_keep_nothing() -> None:
     with pytest.raises(InputError, match="nothing of it would stay"):
-        make_program().trim(make_keep_set(OTHER, vgg=(RUN,)))
+        program.trim(make_keep_set(OTHER, vgg=(RUN,)))

@@ -16,7 +16,12 @@ from unit.build.engines.support import TOOLCHAIN, write
 from unit.trim.stages.support import CONFIG, changed, open_session
 
 CLANG = replace(TOOLCHAIN, kind="clang-linux-arm64", version="clang version 14.0.6")
-NDK = replace(TOOLCHAIN, kind="ndk", version="NDK r22, clang version 11.0.5", api=30)
+
+
+def ndk(api: int = 30) -> Toolchain:
+    return replace(TOOLCHAIN, kind="ndk", version="NDK r22, clang version 11.0.5", api=api)
+
+
 ORDER = BuildSpec(variant=Variant.REDUCED, targets=("load_and_run",), options=())
 UNWIND = ("-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
 ZIG = replace(TOOLCHAIN, kind="zig", version="0.17.0")
@@ -69,13 +74,14 @@ def test_what_is_used_is_shown_and_why_the_rest_is_not(tmp_path: Path) -> None:
         ("virtual_functions", "false", True),
         ("relocations", "android", True),
     ]
-
-
-def test_nothing_that_can_be_used_is_shown_as_well(tmp_path: Path) -> None:
-    off = "trim: {means: {virtual_functions: false, lto: full}}\n"
-    made = ready(tmp_path, off, replace(TOOLCHAIN, version="g++ (Debian) 12.2.0"))
-
-    assert next(size_options.lines(made)) == "size       as the recipe makes it"
+    trim = TrimConfig.model_validate({"optimize": "size", "means": {"lto": "full"}})
+    choices = size_options.choose(trim, GCC, off=MINIMUM_SIZE, alone=True)
+    requested = {each.means: each.requested for each in choices}
+    assert (requested[SizeFlag.LTO], requested[SizeFlag.FOLD]) == (True, False)
+    # Calls from objects that the link does not see through are not counted.
+    assert chosen(CLANG, alone=False, optimize="size")["virtual_functions"].startswith(
+        "no: an application's own objects, or programs that load it, may call"
+    )
 
 
 def test_what_is_asked_for_and_impossible_is_refused(tmp_path: Path) -> None:
@@ -88,6 +94,8 @@ def test_what_is_asked_for_and_impossible_is_refused(tmp_path: Path) -> None:
     assert f"{tmp_path}/megtrim.yaml:8: trim.means.lto: found full, but it needs clang and lld" in (
         caught.value.message
     )
+    off = ready(tmp_path, "trim: {means: {virtual_functions: false, lto: full}}\n", gcc)
+    assert next(size_options.lines(off)) == "size       as the recipe makes it"
     size_options.expect_usable(ready(tmp_path, "trim: {optimize: size}\n", gcc))
 
 
@@ -161,7 +169,7 @@ def test_whether_a_link_inlines_is_known(tmp_path: Path, more: str, inlines: boo
 
 def test_from_the_plain_build_only_links_can_be_smaller(tmp_path: Path) -> None:
     trim = "trim: {level: function, base: plain, optimize: size, means: {small_code: Oz}}\n"
-    made = ready(tmp_path, trim, NDK)
+    made = ready(tmp_path, trim, ndk())
 
     assert list(size_options.lines(made)) == [
         "size       fold all, relocations relr",
@@ -175,26 +183,12 @@ def test_from_the_plain_build_only_links_can_be_smaller(tmp_path: Path) -> None:
     size_options.expect_usable(made)
 
 
-def ndk(api: int) -> Toolchain:
-    return replace(TOOLCHAIN, kind="ndk", version="NDK r22, clang version 11.0.5", api=api)
-
-
 def chosen(
     toolchain: Toolchain, *, off: tuple[Switch, ...] = MINIMUM_SIZE, alone: bool = True, **trim: Any
 ) -> dict[str, str]:
     """Return each of the means with its value, or with ``no:`` and the reason."""
     made = size_options.choose(TrimConfig.model_validate(trim), toolchain, off=off, alone=alone)
     return {each.means: f"no: {each.why_not}" if each.why_not else each.value for each in made}
-
-
-def make_spec() -> BuildSpec:
-    return BuildSpec(
-        variant=Variant.REDUCED,
-        targets=("load_and_run",),
-        options=(),
-        compile_flags=("-DX",),
-        link_flags=("-Wl,--icf=all",),
-    )
 
 
 @pytest.mark.parametrize("toolchain", [CLANG, ZIG, GCC, ndk(30)])
@@ -285,32 +279,16 @@ def test_what_one_of_the_means_becomes(
     assert chosen(toolchain, **options).get(means) == value
 
 
-def test_who_else_calls_the_engine_keeps_its_virtual_functions() -> None:
-    """Calls from objects that the link does not see through are not counted."""
-    reported = chosen(CLANG, alone=False, optimize="size")["virtual_functions"]
-
-    assert reported.startswith(
-        "no: an application's own objects, or programs that load it, may call"
-    )
-
-
-def test_who_asked_is_known() -> None:
-    trim = TrimConfig.model_validate({"optimize": "size", "means": {"lto": "full"}})
-
-    requested = {
-        each.means: each.requested
-        for each in size_options.choose(trim, GCC, off=MINIMUM_SIZE, alone=True)
-    }
-
-    assert requested[SizeFlag.LTO] is True
-    assert requested[SizeFlag.FOLD] is False
-
-
 def test_the_flags_of_all() -> None:
     trim = TrimConfig.model_validate({"optimize": "size"})
+    spec = replace(ORDER, compile_flags=("-DX",), link_flags=("-Wl,--icf=all",))
+    refused = SizeFlagChoice(means=SizeFlag.LTO, value="full", requested=False, why_not="no lld")
 
-    wanted = size_options.choose(trim, ndk(30), off=MINIMUM_SIZE, alone=True)
-    made = size_options.apply_choices(make_spec(), wanted, ndk(30), kernels=("src/kernels",))
+    def apply(choices: tuple[SizeFlagChoice, ...], toolchain: Toolchain) -> BuildSpec:
+        return size_options.apply_choices(spec, choices, toolchain, kernels=("src/kernels",))
+
+    wanted = size_options.choose(trim, ndk(), off=MINIMUM_SIZE, alone=True)
+    made = apply(wanted, ndk())
 
     assert made.compile_flags == (
         *("-DX", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-flto=full"),
@@ -319,24 +297,13 @@ def test_the_flags_of_all() -> None:
     assert made.link_flags == (
         *("-Wl,--icf=all", "-fuse-ld=lld", "-flto=full", "-Wl,--pack-dyn-relocs=relr"),
     )
-    linux = size_options.apply_choices(make_spec(), wanted, CLANG, kernels=())
-    assert "-fuse-ld=lld" not in linux.link_flags
+    assert "-fuse-ld=lld" not in apply(wanted, CLANG).link_flags
     assert made.own_link_flags == ("-Wl,--no-eh-frame-hdr",)
     assert made.source_options == SourceOptions(
         options=("-Oz",), fast=RELAXED, outside=("src/kernels",)
     )
-
-
-def test_no_means_leave_the_order_as_it_is() -> None:
-    refused = SizeFlagChoice(means=SizeFlag.LTO, value="full", requested=False, why_not="no lld")
-
-    assert (
-        size_options.apply_choices(make_spec(), (), CLANG, kernels=("src/kernels",)) == make_spec()
-    )
-    assert (
-        size_options.apply_choices(make_spec(), (refused,), ndk(30), kernels=("src/kernels",))
-        == make_spec()
-    )
+    # No means leave the order as it is.
+    assert apply((), CLANG) == apply((refused,), ndk()) == spec
 
 
 @pytest.mark.parametrize(

@@ -202,6 +202,22 @@ def packed(made: Session, purpose: JobPurpose, to: Path) -> Bundle:
     return read_bundle(to)
 
 
+def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: Path) -> None:
+    made = built(tmp_path, config=CONFIG + "trim: {level: function}\n")
+    names = ("unfolded", "probed", "observables")
+    links = {f"links/{label}/classify": label for label in names[:2]}
+    left = finish(made, LINKED, links | {"links/unfolded/classify.observables": names[2]})
+    result = UnfoldedLinksResult(links={"classify": "7" * 64})
+    made.results.done[LINKED] = replace(left, result=result)
+    bundle = packed(made, JobPurpose.RECORD, tmp_path / "bundle")
+
+    assert [(each.application, each.link) for each in bundle.scenarios] == [("classify", "7" * 64)]
+    texts = {name: sha(name) for name in names}
+    assert bundle.applications == (
+        BundleApplication(name="classify", programs=texts, companions={}),
+    )
+
+
 def test_a_bundle_holds_applications_and_what_lies_next_to_them(tmp_path: Path) -> None:
     made = built(tmp_path)
     bundle = packed(made, JobPurpose.VERIFY, tmp_path / "bundle")
@@ -249,45 +265,20 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: JobPurpose) -> 
     assert libraries == [f"library of {task}" for task in expected]
 
 
-def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: Path) -> None:
-    made = built(tmp_path, config=CONFIG + "trim: {level: function}\n")
-    links = {f"links/{label}/classify": label for label in ("unfolded", "probed")}
-    links["links/unfolded/classify.observables"] = "observables"
-    finish(made, LINKED, links)
-    made.results.done[LINKED] = replace(
-        made.results.done[LINKED], result=UnfoldedLinksResult(links={"classify": "7" * 64})
-    )
-    bundle = packed(made, JobPurpose.RECORD, tmp_path / "bundle")
-
-    assert [(each.application, each.link) for each in bundle.scenarios] == [("classify", "7" * 64)]
-    assert bundle.applications == (
-        BundleApplication(
-            name="classify",
-            programs={name: sha(name) for name in ("unfolded", "probed", "observables")},
-            companions={},
-        ),
-    )
-
-
 def test_what_is_built(tmp_path: Path) -> None:
     made = built(tmp_path)
 
     assert programs.targets(made) == ("intree", "libengine.a", LIBRARY)
     assert programs.holders(made) == ("classify", "intree", LIBRARY)
+    for variant in (Variant.PLAIN, Variant.REDUCED):
+        assert programs.lto_flags(made.request, variant) == ("-flto=full",)
+    assert programs.lto_flags(made.request, Variant.PROFILE) == ()
+    assert [each.lto for each in programs.list_specs(made, Variant.PROFILE)] == [False, False]
     specs = programs.list_specs(made, Variant.REDUCED)
     assert [(each.name, each.library.file, each.lto) for each in specs] == [
         ("classify", "libengine.a", True),
         ("served", LIBRARY, False),
     ]
-
-
-def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
-    made = built(tmp_path)
-
-    assert programs.lto_flags(made.request, Variant.PLAIN) == ("-flto=full",)
-    assert programs.lto_flags(made.request, Variant.REDUCED) == ("-flto=full",)
-    assert programs.lto_flags(made.request, Variant.PROFILE) == ()
-    assert [each.lto for each in programs.list_specs(made, Variant.PROFILE)] == [False, False]
 
 
 def test_a_shared_object_that_no_one_weighs_is_warned_of(tmp_path: Path) -> None:

@@ -15,15 +15,7 @@ from megtrim.trim.results import HeaderResult
 from megtrim.trim.stages import build, header
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.process import ProcessRunner
-from unit.trim.stages.support import (
-    HEADER_TASK,
-    changed,
-    commit,
-    keep_set,
-    make_header,
-    open_committed,
-    trace,
-)
+from unit.trim.stages import support
 from unit.trim.stages.switch_builds import made
 
 
@@ -60,15 +52,19 @@ def task(variant: Variant) -> Task:
 
 def session(folder: Path, data: bytes = b"", trim: str = "{level: region}") -> Session:
     (folder / "left").mkdir(parents=True)
-    return changed(made(folder, trim), builder=cast(Any, Builder(data)))
+    return support.changed(made(folder, trim), builder=cast(Any, Builder(data)))
 
 
 def test_the_plain_build_counts_no_regions(tmp_path: Path) -> None:
+    """A profile build without any traces nothing."""
     ready = session(tmp_path, b"\x7fELF")
     found = build.work(task(Variant.PLAIN), ready, tmp_path / "left")
 
     assert found.build.artifacts == {"load_and_run": 4}
     assert not (tmp_path / "left/regions.txt").exists()
+    again = session(tmp_path / "again", b"\x7fELF")
+    with pytest.raises(ProductFailure, match="load_and_run holds no midout regions"):
+        build.work(task(Variant.PROFILE), again, tmp_path / "again/left")
 
 
 def test_functions_are_refused_at_the_first_build(tmp_path: Path) -> None:
@@ -78,17 +74,11 @@ def test_functions_are_refused_at_the_first_build(tmp_path: Path) -> None:
 
 
 def test_the_profile_build_lists_the_regions_that_it_holds(tmp_path: Path) -> None:
-    names = trace(7, 1, 7).splitlines()[1:]
+    names = support.trace(7, 1, 7).splitlines()[1:]
     ready = session(tmp_path, b"\x7fELF\0" + b"\0".join(names) + b"\0")
     build.work(task(Variant.PROFILE), ready, tmp_path / "left")
 
     assert (tmp_path / "left/regions.txt").read_text(encoding="utf-8") == "kern<1>\nkern<7>\n"
-
-
-def test_a_profile_build_without_regions_traces_nothing(tmp_path: Path) -> None:
-    ready = session(tmp_path, b"\x7fELF")
-    with pytest.raises(ProductFailure, match="load_and_run holds no midout regions"):
-        build.work(task(Variant.PROFILE), ready, tmp_path / "left")
 
 
 def test_the_key_is_of_the_variant(tmp_path: Path) -> None:
@@ -104,15 +94,15 @@ def test_the_key_is_of_the_variant(tmp_path: Path) -> None:
 
 @pytest.fixture
 def now(tmp_path: Path, processes: ProcessRunner) -> Session:
-    return open_committed(tmp_path, processes)[0]
+    return support.open_committed(tmp_path, processes)[0]
 
 
 def test_the_header_is_made_from_the_committed_file(now: Session) -> None:
-    commit(now, keep_set(1, 2))
+    support.commit(now, support.keep_set(1, 2))
 
-    folder = make_header(now)
+    folder = support.make_header(now)
 
-    assert read_keep_set(folder.file("keepset.json")) == keep_set(1, 2)
+    assert read_keep_set(folder.file("keepset.json")) == support.keep_set(1, 2)
     text = folder.file("include/midout.h").read_text(encoding="utf-8")
     assert text.count("kern") > 0
     assert folder.result == HeaderResult(regions=2, operators=0, warnings=())
@@ -126,35 +116,26 @@ def test_the_header_is_made_from_the_committed_file(now: Session) -> None:
     assert len(scopes.tags) > 20
 
 
-def test_operators_are_counted(now: Session) -> None:
-    needs = OperatorNeeds(
-        hashes=(), dtypes=(), operators=(("Conv", ("m",)), ("Pool", ("m",))), elemwise_modes=()
-    )
-    commit(now, replace(keep_set(1), operators=needs))
-
-    assert make_header(now).result == HeaderResult(regions=1, operators=2, warnings=())
-
-
 def test_the_order_of_lines_changes_nothing(now: Session) -> None:
     """A merge by line is the same keep set: the same key, and the file is the normal form."""
-    path = commit(now, keep_set(1, 2)) / "m/s@any.json"
+    path = support.commit(now, support.keep_set(1, 2)) / "m/s@any.json"
     whole = path.read_text(encoding="utf-8")
-    before = header.inputs(HEADER_TASK, now)
+    before = header.inputs(support.HEADER_TASK, now)
     lines = whole.splitlines(keepends=True)
     places = [place for place, line in enumerate(lines) if '"region' in line]
     lines[places[0]], lines[places[1]] = lines[places[1]], lines[places[0]]
     path.write_text("".join(lines), encoding="utf-8")
 
     assert path.read_text(encoding="utf-8") != whole
-    assert header.inputs(HEADER_TASK, now) == before
-    assert make_header(now).file("keepset.json").read_text(encoding="utf-8") == whole
+    assert header.inputs(support.HEADER_TASK, now) == before
+    assert support.make_header(now).file("keepset.json").read_text(encoding="utf-8") == whole
 
 
 def test_the_file_is_bound_by_its_digest(now: Session) -> None:
-    commit(now, keep_set(1))
-    named = header.inputs(HEADER_TASK, now)
+    support.commit(now, support.keep_set(1))
+    named = header.inputs(support.HEADER_TASK, now)
 
-    digest = hashlib.sha256(dump_keep_set(keep_set(1)).encode()).hexdigest()
+    digest = hashlib.sha256(dump_keep_set(support.keep_set(1)).encode()).hexdigest()
     assert named["committed keep set"] == digest
     assert named["scenarios"] == "m/s@any"
     assert named["generation"] == "20220507"
@@ -162,23 +143,27 @@ def test_the_file_is_bound_by_its_digest(now: Session) -> None:
         *("generation", "layout", "elementwise modes", "committed keep set"),
         *("scenarios", "files of their own"),
     }
-    commit(now, keep_set(1, 2))
-    assert header.inputs(HEADER_TASK, now) != named
+    support.commit(now, support.keep_set(1, 2))
+    assert header.inputs(support.HEADER_TASK, now) != named
 
 
 def test_what_is_kept_for_no_one_is_warned_of(now: Session) -> None:
     """A scenario that was taken out of the configuration still costs bytes."""
-    [record] = keep_set(1).scenarios
-    commit(now, replace(keep_set(1), scenarios=(record, replace(record, id="old/s@any"))))
-
-    assert make_header(now).result_as(HeaderResult).warnings == (
-        "the keep set keeps regions for old/s@any, which is not configured any more",
+    [record] = support.keep_set(1).scenarios
+    needs = OperatorNeeds(
+        hashes=(), dtypes=(), operators=(("Conv", ("m",)), ("Pool", ("m",))), elemwise_modes=()
     )
+    records = (record, replace(record, id="old/s@any"))
+    support.commit(now, replace(support.keep_set(1), scenarios=records, operators=needs))
+
+    old = "the keep set keeps regions for old/s@any, which is not configured any more"
+    expected = HeaderResult(regions=1, operators=2, warnings=(old,))
+    assert support.make_header(now).result == expected
 
 
 def test_without_the_file_nothing_can_be_trimmed(now: Session) -> None:
     with pytest.raises(InputError) as caught:
-        header.inputs(HEADER_TASK, now)
+        header.inputs(support.HEADER_TASK, now)
 
     lacking = "megtrim/keepset: there is no keep set, which --committed trims by"
     assert caught.value.message == lacking

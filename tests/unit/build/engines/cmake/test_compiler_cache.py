@@ -108,26 +108,17 @@ def test_a_storage_that_takes_nothing_is_only_read(
     assert [each.endswith("cannot be written: it is only read") for each in warnings] == warned
 
 
-def test_no_ccache_is_a_warning(tmp_path: Path) -> None:
-    found, warnings = settings(Machine("", ccache=False), tmp_path)
-
-    assert found == {"X": "1"}
-    assert warnings == [f"{VARIABLE} has no effect: there is no ccache on this machine"]
-
-
 @pytest.mark.parametrize(("writes", "expected"), [(True, {}), (False, {VARIABLE: ""})])
-def test_without_a_storage(tmp_path: Path, writes: bool, expected: dict[str, str]) -> None:
+def test_without_a_storage_or_ccache(
+    tmp_path: Path, writes: bool, expected: dict[str, str]
+) -> None:
     machine = Machine("")
     cache = CompilerCache((), writes=writes, passed={}, warn=pytest.fail)
 
     assert cache.variables(machine, ("c++",), tmp_path) == expected
     assert machine.commands == []
-
-
-def reported(text: str) -> str:
-    return render_storages(
-        [each.add_timeouts() for each in parse_storages(text, source="CCACHE_REMOTE_STORAGE")]
-    )
+    lacking = f"{VARIABLE} has no effect: there is no ccache on this machine"
+    assert settings(Machine("", ccache=False), tmp_path) == ({"X": "1"}, [lacking])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +147,8 @@ def reported(text: str) -> str:
     ],
 )
 def test_ccache_gets(given_text: str, expected: str) -> None:
-    assert reported(given_text) == expected
+    storages = parse_storages(given_text, source="CCACHE_REMOTE_STORAGE")
+    assert render_storages([each.add_timeouts() for each in storages]) == expected
 
 
 @pytest.mark.parametrize("said", ["", "|read-only", "|read-only=true", "|read-only=false"])
@@ -166,22 +158,6 @@ def test_read_only_wins(said: str) -> None:
     assert render_storages([storage.read_only()]) == "redis://cache.lan|read-only=true"
 
 
-@pytest.mark.parametrize(
-    ("text", "secret"),
-    [
-        ("redis://cache.lan", False),
-        ("redis://p@cache.lan", True),
-        ("http://cache.lan/a@b", False),
-        ("http://cache.lan|bearer-token=x", True),
-        ("http://cache.lan|header=Authorization%3a%20x", True),
-    ],
-)
-def test_what_is_secret(text: str, secret: bool) -> None:
-    (storage,) = parse_storages(text, source="")
-
-    assert storage.secret is secret
-
-
 def test_a_url_is_shown_without_its_password() -> None:
     text = f"redis://ci:{SECRET}@cache.lan:6380/1|operation-timeout=9"
     (storage,) = parse_storages(text, source="")
@@ -189,6 +165,16 @@ def test_a_url_is_shown_without_its_password() -> None:
     assert storage.redact_url() == "redis://cache.lan:6380/1"
     (storage,) = parse_storages(f"http://cache.lan/megtrim?token={SECRET}", source="")
     assert storage.redact_url() == "http://cache.lan/megtrim"
+    secrets = {
+        "redis://cache.lan": False,
+        "redis://p@cache.lan": True,
+        "http://cache.lan/a@b": False,
+        "http://cache.lan|bearer-token=x": True,
+        "http://cache.lan|header=Authorization%3a%20x": True,
+    }
+    for text, secret in secrets.items():
+        (storage,) = parse_storages(text, source="")
+        assert (text, storage.secret) == (text, secret)
 
 
 @pytest.mark.parametrize(
