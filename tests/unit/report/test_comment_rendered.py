@@ -68,8 +68,6 @@ def inert(markdown: str) -> Shown:
 def test_what_was_looked_at_renders_as_it_was_meant(name: str) -> None:
     shown = inert(comment.render(COMMENTS[name], links=LINKS))
 
-    # The full stop that ends the sentence would make a list of a headline that is a number.
-    assert "7." in inert(comment.render(replace(COMMENTS[name], headline="7"), links=LINKS)).prose
     assert shown.links == [LINKS.run]
     assert shown.tags.index("table") < shown.tags.index("details")
     assert shown.tags.count("details") == shown.tags.count("summary") >= 3
@@ -80,6 +78,9 @@ def test_hostile_names_are_shown_as_they_are() -> None:
     shown = inert(comment.render(COMMENTS["hostile-names"], links=LINKS))
 
     name = "@admin see #1 <script>alert(1)</script> | `x` ]]> \ufffdred \ufffd \ufffd"
+    # The full stop that ends the sentence would make a list of a headline that is a number.
+    numbered = replace(COMMENTS["within-budget"], headline="7")
+    assert "7." in inert(comment.render(numbered, links=LINKS)).prose
     joint = comment.render_joint("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
     assert "@a <b>`" in joint.splitlines()[0]
     assert "<script" not in joint

@@ -1,6 +1,5 @@
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -315,17 +314,16 @@ def test_results_of_two_configurations_are_two_tests() -> None:
     texts = [junit.render(each) for each in (verdict, replace(verdict, invocation=other))]
     ending = EarlyExit(config="android/megtrim.yaml", exit=2, message="no models", hint="")
     texts.append(junit.render_ending(ending))
-    one, two, ended = ({*_identities(text)} for text in texts)
+    one, two, ended = (
+        {f"{case.get('classname')} {case.get('name')}" for case in root.iter("testcase")}
+        for root in map(ET.fromstring, texts)
+    )
+    suites = [suite for text in texts for suite in ET.fromstring(text)]
+    for suite in suites:
+        assert {case.get("classname") for case in suite.iter("testcase")} == {suite.get("name")}
 
     assert not one & two
     assert {name.replace("megtrim.android", "megtrim") for name in two} == one
     assert ended == {"megtrim.android.report verdict"}
     roots = [ET.fromstring(text).get("name") for text in texts]
     assert roots == ["megtrim", "megtrim.android", "megtrim.android"]
-
-
-def _identities(text: str) -> Iterator[str]:
-    for suite in ET.fromstring(text):
-        for case in suite.iter("testcase"):
-            assert str(case.get("classname")) == suite.get("name")
-            yield f"{case.get('classname')} {case.get('name')}"

@@ -140,9 +140,6 @@ def test_a_changed_file_adds_up_or_is_refused(at: int, value: int) -> None:
     assert min(found.pieces.values()) > 0
 
 
-_CLAIMS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40), st.integers(0, 9)), max_size=8)
-
-
 def test_the_first_claim_counts() -> None:
     spans = Spans([(2, 6, "a"), (4, 9, "b"), (5, 6, "c"), (12, 14, "d")])
 
@@ -150,19 +147,6 @@ def test_the_first_claim_counts() -> None:
         *[(0, 2, None), (2, 6, "a"), (6, 9, "b"), (9, 12, None), (12, 13, "d")]
     ]
     assert [spans.at(place) for place in (1, 5, 8, 9, 13, 14)] == [None, "a", "b", None, "d", None]
-
-
-@given(_CLAIMS, st.integers(0, 40), st.integers(0, 40))
-def test_pieces_cover_the_stretch_exactly(
-    claims: list[tuple[int, int, int]], start: int, end: int
-) -> None:
-    spans = Spans(sorted(claims))
-
-    pieces = list(spans.cut(start, end))
-
-    labels = [(place, label) for first, last, label in pieces for place in range(first, last)]
-    assert labels == [(place, spans.at(place)) for place in range(start, end)]
-    assert all(first < last for first, last, _ in pieces)
 
 
 @pytest.mark.parametrize("view", View)

@@ -324,21 +324,17 @@ def test_areas_are_bytes(screen: int) -> None:
     assert shares == [50, 25, 25]
     title = "kernels/arm_common/conv_bias: 2.0 KiB of 58.6 KiB (50.0% of the file)"
     assert next(iter(kept)) == title
-
-
-def test_symbols_are_inside_of_their_component() -> None:
-    cells = draw_map(FOUND)[0].cells
-    titles = [cell.title for cell in cells]
-
-    at = titles.index("runtime: 1.0 KiB of 29.3 KiB (25.0% of the file)")
-    assert titles[at + 1 : at + 3] == [
-        "runtime: mgb::Graph::run(…): 600 B",
-        "runtime: others: 400 B",
+    # Symbols are inside of their component.
+    cells = draw_map(FOUND)[screen].cells
+    at = [cell.title for cell in cells].index("runtime: 1.0 KiB of 29.3 KiB (25.0% of the file)")
+    assert [cell.title for cell in cells[at + 1 : at + 3]] == [
+        *("runtime: mgb::Graph::run(…): 600 B", "runtime: others: 400 B")
     ]
-    assert cells[at].label == "runtime 1.0 KiB"
-    assert cells[at + 1].label == "mgb::Graph::run"
     outer, inner = area(cells[at]), sum(map(area, cells[at + 1 : at + 3]))
     assert 0.8 * outer < inner < outer
+    assert screen or [cell.label for cell in cells[at : at + 2]] == [
+        *("runtime 1.0 KiB", "mgb::Graph::run")
+    ]
 
 
 def test_where_the_plain_build_is_not_known_only_what_ships_is_named() -> None:

@@ -102,29 +102,17 @@ def test_a_region_lasts_until_the_next_one_begins() -> None:
 
 
 def test_a_share_is_of_what_the_reduced_build_has() -> None:
-    extents = RegionExtents(sizes={None: 20, FIRST: 40, SECOND: 40}, references={})
-    both = frozenset({FIRST, SECOND})
+    first, both = frozenset({FIRST}), frozenset({FIRST, SECOND})
+    references = {"mul": first, "log": frozenset({None, FIRST}), "both": both}
+    extents = RegionExtents(sizes={None: 20, FIRST: 40, SECOND: 40}, references=references)
 
-    assert extents.find_share(frozenset({FIRST}), both) == 0.4
-    assert extents.find_share(frozenset({FIRST}), frozenset({FIRST})) == 1.0
-    assert extents.find_share(frozenset({FIRST}), frozenset({SECOND})) == 0.0
-
-
-def test_a_reference_goes_if_all_of_its_regions_go() -> None:
-    extents = RegionExtents(
-        sizes={},
-        references={
-            "mul": frozenset({FIRST}),
-            "log": frozenset({None, FIRST}),
-            "both": frozenset({FIRST, SECOND}),
-        },
-    )
-    gone, kept = frozenset({FIRST}), frozenset({FIRST, SECOND})
-
-    found = {name: extents.goes_with(name, gone, kept) for name in ("mul", "log", "both", "x")}
-
+    assert extents.find_share(first, both) == 0.4
+    assert extents.find_share(first, first) == 1.0
+    assert extents.find_share(first, frozenset({SECOND})) == 0.0
+    # A reference goes if all of its regions go.
+    found = {name: extents.goes_with(name, first, both) for name in (*references, "x")}
     assert found == {"mul": True, "log": False, "both": False, "x": False}
-    assert extents.goes_with("both", gone, gone)
+    assert extents.goes_with("both", first, first)
 
 
 def make_price(kind: PriceKind, name: str, margin_bytes: int) -> Price:

@@ -312,6 +312,11 @@ def test_the_fold_shows_what_is_left_of_each_limit() -> None:
     (fold,) = budgets.markdown(judged(budget(), growth(), SOFT, WAIVED))
 
     assert "<summary>Budgets: 2 of 2 kept, the tightest has 236 KiB (8.4%) left</summary>" in fold
+    assert (list(budgets.markdown(judged())), budgets.text(judged())) == ([], "")
+    first = growth(used_bytes=None, max_bytes=0, status=BudgetStatus.SKIPPED)
+    (bare,) = budgets.markdown(judged(budget(max_bytes=0, status=BudgetStatus.FAIL), first))
+    assert "<summary>Budgets: 0 of 1 kept</summary>" in bare
+    assert "| growth | no baseline | 0 B |  |  |" in bare
     rows = [line for line in fold.splitlines() if line.startswith("| `")]
     assert rows == [
         "| `load_and_run` | size | 2.5 MiB | 2.8 MiB | 236 KiB | 8.4% | ✅ pass |  |",
@@ -327,11 +332,6 @@ def test_the_fold_shows_what_is_left_of_each_limit() -> None:
     ]
 
 
-def test_without_budgets_there_is_nothing_to_show() -> None:
-    assert list(budgets.markdown(judged())) == []
-    assert budgets.text(judged()) == ""
-
-
 @pytest.mark.parametrize(
     ("config", "place"), [("megtrim.yaml", "megtrim.yaml"), ("quick/m.yaml", "quick/megtrim.yaml")]
 )
@@ -344,14 +344,6 @@ def test_a_lower_limit_is_proposed_with_its_place(config: str, place: str) -> No
     assert budgets.text(made).splitlines()[-1] == (
         f"  load_and_run: max could be 2.5 MiB (2,662,400 bytes) at {place}:34"
     )
-
-
-def test_a_limit_without_a_baseline_or_of_nothing() -> None:
-    first = growth(used_bytes=None, max_bytes=0, status=BudgetStatus.SKIPPED)
-    (fold,) = budgets.markdown(judged(budget(max_bytes=0, status=BudgetStatus.FAIL), first))
-
-    assert "<summary>Budgets: 0 of 1 kept</summary>" in fold
-    assert "| growth | no baseline | 0 B |  |  |" in fold
 
 
 @pytest.mark.parametrize(

@@ -59,31 +59,19 @@ def test_an_application_is_shown_of_the_engine(tree: WorkTree) -> None:
         ("MEGTRIM_ENGINE_COMPILE_OPTIONS", "-ffunction-sections;-fdata-sections"),
         ("MEGTRIM_ENGINE_LINK_OPTIONS", "-Wl,--gc-sections"),
     )
-
-
-def test_an_archive_whose_parts_register_themselves_is_linked_whole(tree: WorkTree) -> None:
-    reported = dict(entries(make_spec(whole=True), tree))
-
-    assert reported["MEGTRIM_ENGINE_LIBRARIES"].split(";") == [
-        "-Wl,--whole-archive",
-        f"{tree.root}/build/lite/libengine.a",
-        "-Wl,--no-whole-archive",
-        "-ldl",
-        "-pthread",
-    ]
-
-
-def test_optimisation_at_link_time_is_asked_of_compiler_and_linker(tree: WorkTree) -> None:
-    reported = dict(entries(make_spec(lto=True, link_options=("-flto=full",)), tree))
-
-    assert reported["MEGTRIM_ENGINE_COMPILE_OPTIONS"].endswith(";-flto=full")
-    assert reported["MEGTRIM_ENGINE_LINK_OPTIONS"] == "-flto=full"
-
-
-def test_a_library_that_was_not_built_is_shown(tree: WorkTree) -> None:
+    # An archive whose parts register themselves is linked whole; optimisation at link time is
+    # asked of compiler and linker.
+    other = dict(entries(make_spec(whole=True, lto=True, link_options=("-flto=full",)), tree))
+    assert other["MEGTRIM_ENGINE_LIBRARIES"] == ";".join(
+        [
+            *("-Wl,--whole-archive", f"{tree.root}/build/lite/libengine.a"),
+            *("-Wl,--no-whole-archive", "-ldl", "-pthread"),
+        ]
+    )
+    assert other["MEGTRIM_ENGINE_COMPILE_OPTIONS"].endswith(";-flto=full")
+    assert other["MEGTRIM_ENGINE_LINK_OPTIONS"] == "-flto=full"
     with pytest.raises(ProductFailure) as caught:
         entries(make_spec(file="libother.a"), tree)
-
     assert caught.value.message == "the engine's build left no libother.a, which classify links"
 
 

@@ -25,12 +25,6 @@ from unit.build.engines.support import BETWEEN, BUILT, NEWEST, OLDEST, make_spec
 TREES = [(OLDEST, SDK), (BETWEEN, LITE), (NEWEST, LITE_TRACED)]
 
 
-def refused(processes: ProcessRunner, root: Path, files: Mapping[str, str]) -> InputError:
-    with pytest.raises(InputError) as caught:
-        MegEngine(write(root, files), processes)
-    return caught.value
-
-
 def without(files: Mapping[str, str], *names: str) -> dict[str, str]:
     return {name: text for name, text in files.items() if not name.startswith(names)}
 
@@ -66,54 +60,70 @@ def test_the_modes_tag_decides_between_the_newer_two(
     assert MegEngine(write(tmp_path, files), processes).identity().generation == 20190219
 
 
-def test_a_tree_of_neither_generation(processes: ProcessRunner, tmp_path: Path) -> None:
-    error = refused(processes, tmp_path, without(NEWEST, "lite/", "src/"))
-
-    assert error.message == (
-        f"{tmp_path} is not a MegEngine of a generation that megtrim knows: "
-        "for 1.0 to 1.6 it has no sdk/load-and-run/CMakeLists.txt; "
-        "for 1.7 to 1.9 or 1.10 and newer it has no lite/load_and_run/CMakeLists.txt "
-        "and src/bin_reduce_cmake.h"
-    )
-    assert error.hint == "engine.source must name a checkout of MegEngine 1.0 or newer"
-
-
-@pytest.mark.parametrize("lost", ["src/bin_reduce_cmake.h", "lite/load_and_run/CMakeLists.txt"])
-def test_half_a_sign_is_none(processes: ProcessRunner, tmp_path: Path, lost: str) -> None:
-    error = refused(processes, tmp_path, without(NEWEST, lost))
-
-    assert error.message.endswith(f"for 1.7 to 1.9 or 1.10 and newer it has no {lost}")
-
-
-def test_a_tree_that_looks_like_both(processes: ProcessRunner, tmp_path: Path) -> None:
-    error = refused(processes, tmp_path, {**OLDEST, **NEWEST})
-
-    assert error.message == (
-        f"{tmp_path} looks like two generations of MegEngine at once: it has "
-        "lite/load_and_run/CMakeLists.txt and sdk/load-and-run/CMakeLists.txt"
-    )
-    assert error.hint == "is it one release's checkout? `git status` there says more"
+CHECKOUT_HINT = "engine.source must name a checkout of MegEngine 1.0 or newer"
+LIST = "CMakeLists.txt"
 
 
 @pytest.mark.parametrize(
-    ("files", "lost", "missing"),
+    ("files", "message", "hint"),
     [
-        (OLDEST, ("third_party/midout", "third_party/cpuinfo"), ("midout", "cpuinfo")),
-        (NEWEST, ("third_party/midout", "third_party/gflags"), ("midout", "gflags")),
+        (
+            without(NEWEST, "lite/", "src/"),
+            (
+                "{root} is not a MegEngine of a generation that megtrim knows: "
+                "for 1.0 to 1.6 it has no sdk/load-and-run/CMakeLists.txt; "
+                "for 1.7 to 1.9 or 1.10 and newer it has no lite/load_and_run/CMakeLists.txt "
+                "and src/bin_reduce_cmake.h"
+            ),
+            CHECKOUT_HINT,
+        ),
+        *(
+            (
+                without(NEWEST, lost),
+                (
+                    "{root} is not a MegEngine of a generation that megtrim knows: for 1.0 to 1.6 it "
+                    "has no sdk/load-and-run/CMakeLists.txt; "
+                    f"for 1.7 to 1.9 or 1.10 and newer it has no {lost}"
+                ),
+                CHECKOUT_HINT,
+            )
+            for lost in ("src/bin_reduce_cmake.h", "lite/load_and_run/CMakeLists.txt")
+        ),
+        (
+            {**OLDEST, **NEWEST},
+            (
+                "{root} looks like two generations of MegEngine at once: it has "
+                "lite/load_and_run/CMakeLists.txt and sdk/load-and-run/CMakeLists.txt"
+            ),
+            "is it one release's checkout? `git status` there says more",
+        ),
+        # 0.6 has the older one's folder, and none of the switches: refused before a build.
+        *(
+            (
+                {**OLDEST, LIST: OLDEST[LIST].replace(option, "MGE_OTHER")},
+                f"{{root}} has no CMake option {option}, which megtrim needs",
+                "",
+            )
+            for option in ("MGE_WITH_MIDOUT_PROFILE", "MGE_BIN_REDUCE")
+        ),
+        *(
+            (
+                without(files, "third_party/midout", f"third_party/{other}"),
+                f"{{root}} has no files of its submodules midout, {other}",
+                f"git -C {{root}} submodule update --init third_party/midout third_party/{other}",
+            )
+            for files, other in ((OLDEST, "cpuinfo"), (NEWEST, "gflags"))
+        ),
     ],
 )
-def test_missing_submodules_are_named_with_the_command(
-    processes: ProcessRunner,
-    tmp_path: Path,
-    files: Mapping[str, str],
-    lost: tuple[str, ...],
-    missing: tuple[str, str],
+def test_another_tree_is_refused(
+    processes: ProcessRunner, tmp_path: Path, files: dict[str, str], message: str, hint: str
 ) -> None:
-    error = refused(processes, tmp_path, without(files, *lost))
+    with pytest.raises(InputError) as caught:
+        MegEngine(write(tmp_path, files), processes)
 
-    assert error.message == f"{tmp_path} has no files of its submodules {', '.join(missing)}"
-    paths = " ".join(f"third_party/{name}" for name in missing)
-    assert error.hint == f"git -C {tmp_path} submodule update --init {paths}"
+    assert caught.value.message == message.format(root=tmp_path)
+    assert not hint or caught.value.hint == hint.format(root=tmp_path)
 
 
 def test_a_submodule_that_the_release_does_not_have_is_not_asked_for(
@@ -167,17 +177,6 @@ def test_build_types(
     types = [dict(make_spec(engine, variant).options)["CMAKE_BUILD_TYPE"] for variant in BUILT]
 
     assert types == ["Release", profile, "Release"]
-
-
-@pytest.mark.parametrize("option", ["MGE_WITH_MIDOUT_PROFILE", "MGE_BIN_REDUCE"])
-def test_a_tree_that_cannot_be_trimmed(
-    processes: ProcessRunner, tmp_path: Path, option: str
-) -> None:
-    """0.6 has the older one's folder, and none of the switches: refused before a build."""
-    text = OLDEST["CMakeLists.txt"].replace(option, "MGE_OTHER")
-    error = refused(processes, tmp_path, {**OLDEST, "CMakeLists.txt": text})
-
-    assert error.message == (f"{tmp_path} has no CMake option {option}, which megtrim needs")
 
 
 def test_sources_of_the_older_generation(processes: ProcessRunner, tmp_path: Path) -> None:

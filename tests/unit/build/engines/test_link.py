@@ -57,46 +57,60 @@ def command(*driver: str, words: tuple[str, ...] = ("a.o", "-lm")) -> LinkComman
     return LinkCommand(driver=driver, words=words, output="program")
 
 
-def test_clang_is_asked_and_its_linker_is_called(tmp_path: Path) -> None:
-    shown = 'clang version 14\n "/usr/bin/ld.lld" "-z" "relro" "-o" "none" "crt1.o" "a.o" "-lm"\n'
+@pytest.mark.parametrize(
+    ("kind", "driver", "shown", "call", "asked", "flags"),
+    [
+        (
+            *("clang-linux-arm64", "clang++"),
+            'clang version 14\n "/usr/bin/ld.lld" "-z" "relro" "-o" "none" "crt1.o" "a.o" "-lm"\n',
+            ("/usr/bin/ld.lld -z relro crt1.o a.o -lm", Linker.LLD),
+            *("clang++ -### a.o -lm -o", "-z now"),
+        ),
+        # It passes the question on to its linker, and takes flags as they are.
+        (
+            *("host", "g++", f"collect2 version 12\n{GNU}"),
+            ("g++ a.o -lm", Linker.GNU),
+            *("g++ a.o -lm", "-Wl,-z,now"),
+        ),
+        # Without symbols: with them, zig would first build other libraries.
+        (
+            *("zig", "zig c++", "ld.lld --build-id -o none crt1.o a.o\n"),
+            ("zig ld.lld --build-id crt1.o a.o", Linker.LLD),
+            *("zig c++ -### a.o -lm -s", "-z now"),
+        ),
+    ],
+    ids=["clang", "gcc", "zig"],
+)
+def test_a_compiler_is_asked_for_its_linker(
+    tmp_path: Path,
+    kind: str,
+    driver: str,
+    shown: str,
+    call: tuple[str, Linker],
+    asked: str,
+    flags: str,
+) -> None:
     compiler = Compiler(shown, LLD)
-    link_env = link_environment(tmp_path, "clang-linux-arm64", "clang++", compiler)
+    link_env = link_environment(tmp_path, kind, driver.split(maxsplit=1)[0], compiler)
 
-    call = invocation.find(command("clang++"), "program", link_env)
+    found = invocation.find(command(*driver.split()), "program", link_env)
 
-    argv = ("/usr/bin/ld.lld", "-z", "relro", "crt1.o", "a.o", "-lm")
-    assert call == LinkCall(argv=argv, linker=Linker.LLD, direct=True)
-    assert call.adapt_flags(("-Wl,--icf=none", "-Wl,-z,now")) == ("--icf=none", "-z", "now")
-    none = str(tmp_path / "scratch" / "none")
-    assert compiler.calls == [
-        ("clang++", "-###", "a.o", "-lm", "-o", none),
-        ("/usr/bin/ld.lld", "--version"),
-    ]
-    assert (tmp_path / "log").read_text(encoding="utf-8").count("$ ") == 2
-
-
-def test_gcc_is_called_itself(tmp_path: Path) -> None:
-    """It passes the question on to its linker, and takes flags as they are."""
-    compiler = Compiler(f"collect2 version 12\n{GNU}")
-    link_env = link_environment(tmp_path, "host", "g++", compiler)
-
-    call = invocation.find(command("g++"), "program", link_env)
-
-    assert call == LinkCall(argv=("g++", "a.o", "-lm"), linker=Linker.GNU, direct=False)
-    assert call.adapt_flags(("-Wl,-z,now",)) == ("-Wl,-z,now",)
-    assert compiler.calls[0][-1] == "-Wl,--version"
-
-
-def test_zig_links_as_its_target_does(tmp_path: Path) -> None:
-    """Without symbols: with them, it would first build other libraries."""
-    compiler = Compiler("ld.lld --build-id -o none crt1.o a.o\n")
-    link_env = link_environment(tmp_path, "zig", "zig", compiler)
-
-    call = invocation.find(command("zig", "c++"), "program", link_env)
-
-    argv = ("zig", "ld.lld", "--build-id", "crt1.o", "a.o")
-    assert call == LinkCall(argv=argv, linker=Linker.LLD, direct=True)
-    assert compiler.calls[0][:6] == ("zig", "c++", "-###", "a.o", "-lm", "-s")
+    argv, linker = tuple(call[0].split()), call[1]
+    assert found == LinkCall(argv=argv, linker=linker, direct=kind != "host")
+    assert found.adapt_flags(("-Wl,-z,now",)) == tuple(flags.split())
+    assert " ".join(compiler.calls[0]).startswith(asked)
+    if kind == "clang-linux-arm64":
+        assert compiler.calls[0][-1] == str(tmp_path / "scratch" / "none")
+        assert compiler.calls[1:] == [("/usr/bin/ld.lld", "--version")]
+        assert (tmp_path / "log").read_text(encoding="utf-8").count("$ ") == 2
+    if kind == "host":
+        assert compiler.calls[0][-1] == "-Wl,--version"
+    if kind == "zig":
+        # It prints words without quotes, so it is not even asked.
+        compiler.calls.clear()
+        with pytest.raises(InputError, match=r"'my file\.o' has blanks"):
+            invocation.find(command("zig", "c++", words=("my file.o",)), "program", link_env)
+        assert compiler.calls == []
 
 
 @pytest.mark.parametrize(
@@ -117,16 +131,6 @@ def test_a_link_that_is_not_shown_is_refused(
 
     assert message in caught.value.message
     assert "trim.level: region" in caught.value.hint
-
-
-def test_a_blank_is_lost_in_what_zig_prints(tmp_path: Path) -> None:
-    """It prints words without quotes, so it is not even asked."""
-    compiler = Compiler()
-    link_env = link_environment(tmp_path, "zig", "zig", compiler)
-
-    with pytest.raises(InputError, match=r"'my file\.o' has blanks"):
-        invocation.find(command("zig", "c++", words=("my file.o",)), "program", link_env)
-    assert compiler.calls == []
 
 
 def test_a_compiler_that_fails_is_a_product_failure(tmp_path: Path) -> None:

@@ -181,6 +181,11 @@ def test_a_link_on_the_way_is_not_followed(world: World, tmp_path: Path) -> None
 def test_what_an_earlier_job_left_is_removed(world: World) -> None:
     """A repository in its place could have settings that start programs."""
     request = world.request(world.base)
+    tree = SourceRepository(request.trusted, PROCESSES).tree()
+    # The engine's repository is the one that the base names, so its key goes nowhere else.
+    engine = trusted_url(request, tree, PurePosixPath(ENGINE, "sub"))
+    assert str(engine) == world.forge.url("engine")
+    assert trusted_url(request, tree, PurePosixPath("src")) is None
     left = request.project / ENGINE
     left.mkdir(exist_ok=True)
     world.forge.git("init", "--quiet", str(left))
@@ -212,16 +217,6 @@ def test_one_fetch_serves_the_base_as_well(world: World) -> None:
     assert (base / ENGINE / ".git").is_file()
 
 
-def test_the_engines_repository_is_the_one_that_the_base_names(world: World) -> None:
-    """Whatever the change says of it: its key goes nowhere else."""
-    request = world.request(world.base)
-    tree = SourceRepository(request.trusted, PROCESSES).tree()
-
-    engine = trusted_url(request, tree, PurePosixPath(ENGINE, "sub"))
-    assert str(engine) == world.forge.url("engine")
-    assert trusted_url(request, tree, PurePosixPath("src")) is None
-
-
 PLAIN = """\
 # what the engine needs
 [submodule "third_party/midout"]
@@ -250,6 +245,9 @@ HOSTILE_URLS = (
 
 
 def test_what_git_writes_is_read() -> None:
+    many = "".join(entry(path=f"p{n}", name=f"n{n}") for n in range(MOST_SUBMODULES + 1))
+    with pytest.raises(InputError, match="expected at most"):
+        parse_gitmodules(many, shown="x")
     found = parse_gitmodules(PLAIN, shown=".gitmodules")
 
     assert [(str(each.path), each.url, each.place) for each in found] == [
@@ -299,13 +297,6 @@ def test_what_git_does_not_write_is_refused(text: str, line: int) -> None:
 
     assert caught.value.message.startswith(f"engine/.gitmodules:{line}: found ")
     assert caught.value.message.isprintable()
-
-
-def test_there_is_an_end() -> None:
-    many = "".join(entry(path=f"p{n}", name=f"n{n}") for n in range(MOST_SUBMODULES + 1))
-
-    with pytest.raises(InputError, match="expected at most"):
-        parse_gitmodules(many, shown="x")
 
 
 _LINES = st.sampled_from(

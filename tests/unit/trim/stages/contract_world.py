@@ -102,7 +102,6 @@ BASES: Mapping[str, Mapping[str, Any]] = {
 }
 ENGINES: Mapping[str, Mapping[str, Any]] = {"unverified": {"scopes": Scopes()}}
 """Facts of the engine in some of them: this one has no headers to put regions in."""
-"""What a budget asks in some of them; without inputs a scenario has no other values."""
 
 
 class StandIn:

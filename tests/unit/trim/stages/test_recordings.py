@@ -99,6 +99,7 @@ def test_what_a_job_recorded_is_taken_as_it_is(
 
     assert kind.module.work(task, session, work) == result
     assert (work / kind.file).read_bytes() == kind.data
+    assert "searching program" not in kind.module.inputs(task, session)
     assert cast("Any", session.services.devices["any"]).runs == []
 
 
@@ -182,11 +183,6 @@ def test_inputs_name_the_record_and_what_binds_it(tmp_path: Path, name: str) -> 
         assert {"model", "arguments", "threads", "program", "searching program"} <= named.keys()
 
 
-def test_without_a_search_no_input_is_of_one(tmp_path: Path) -> None:
-    session, task, _ = prepared(tmp_path, "trace")
-    assert "searching program" not in profile.inputs(task, session)
-
-
 def test_a_list_of_another_link_is_refused(tmp_path: Path) -> None:
     """Whatever it says that it is bound to: its functions are other functions."""
     session, task, work = prepared(tmp_path, "functions", LISTED.replace(LINK, OTHER).encode())
@@ -261,13 +257,6 @@ def committed(folder: Path, **changes: Any) -> tuple[Session, KeepSet]:
     return now, keep
 
 
-def test_functions_of_this_link_are_kept(tmp_path: Path) -> None:
-    now, keep = committed(tmp_path)
-
-    assert functions.work(TASK, now, tmp_path) == FunctionsKeepSetResult(functions=1)
-    assert (tmp_path / "keepset.json").read_text("utf-8") == dump_keep_set(keep)
-
-
 @pytest.mark.parametrize(
     ("changes", "said", "command"),
     [
@@ -295,6 +284,11 @@ def test_functions_of_another_link_are_refused(
     with pytest.raises(TraceFailure) as caught:
         functions.work(TASK, now, tmp_path)
 
+    # Those of this link are kept.
+    (tmp_path / "same").mkdir()
+    same, keep = committed(tmp_path / "same")
+    assert functions.work(TASK, same, tmp_path / "same") == FunctionsKeepSetResult(functions=1)
+    assert (tmp_path / "same/keepset.json").read_text("utf-8") == dump_keep_set(keep)
     assert caught.value.message == f"{said} (stale trace)"
     assert caught.value.hint.endswith(" ".join(["megtrim", *command]))
     assert not (tmp_path / "keepset.json").exists()
