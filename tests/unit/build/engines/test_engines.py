@@ -327,10 +327,7 @@ def test_the_sample_engine_is_its_sources(processes: ProcessRunner, tmp_path: Pa
 
 def test_the_variants_of_the_sample_engine(processes: ProcessRunner, tmp_path: Path) -> None:
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
-    switches = {
-        variant: dict(make_spec(engine, variant if variant == "reduced" else {}).options)
-        for variant in BUILT
-    }
+    switches = {variant: dict(make_spec(engine, variant).options) for variant in BUILT}
     off = {"CMAKE_BUILD_TYPE": "Release"} | dict.fromkeys(
         ("MGE_WITH_MIDOUT_PROFILE", "MGE_WITH_MINIMUM_SIZE"), "OFF"
     )

@@ -81,8 +81,8 @@ LIST = "CMakeLists.txt"
             (
                 without(NEWEST, lost),
                 (
-                    "{root} is not a MegEngine of a generation that megtrim knows: for 1.0 to 1.6 it "
-                    "has no sdk/load-and-run/CMakeLists.txt; "
+                    "{root} is not a MegEngine of a generation that megtrim knows: "
+                    "for 1.0 to 1.6 it has no sdk/load-and-run/CMakeLists.txt; "
                     f"for 1.7 to 1.9 or 1.10 and newer it has no {lost}"
                 ),
                 CHECKOUT_HINT,
