@@ -211,18 +211,15 @@ def test_a_program_that_is_named_by_its_path(stub: Stub, inside: ContainerRunner
     assert inside.which("/opt/x") == "/opt/x"
 
 
-def test_a_look_that_failed(stub: Stub, inside: ContainerRunner) -> None:
+def test_a_look_that_fails_or_does_not_end(
+    stub: Stub, inside: ContainerRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stub.answer((["run"], 137, "/usr/bin/cmake\n", "Killed\n"))
     expected = r"^image team/android:r21 cannot be searched .*: find exited with 137: Killed$"
     for name in ("cmake", "/usr/bin/cmake"):
         with pytest.raises(InfrastructureFailure, match=expected):
             inside.which(name)
-
-
-def test_a_look_that_does_not_end(
-    stub: Stub, inside: ContainerRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("megtrim.build.images.container_runner._LOOK_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(container_runner, "_LOOK_TIMEOUT_S", 0.3)
     (stub.folder / "docker").write_text(
         '#!/bin/sh\nif [ "$1" = run ]; then exec sleep 60; fi\n', encoding="utf-8"
     )

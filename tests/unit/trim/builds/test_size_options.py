@@ -304,19 +304,3 @@ def test_the_flags_of_all() -> None:
     )
     # No means leave the order as it is.
     assert apply((), CLANG) == apply((refused,), ndk()) == spec
-
-
-@pytest.mark.parametrize(
-    ("trim", "toolchain", "flags"),
-    [
-        ({"means": {"fold": "all"}}, CLANG, ("-Wl,--icf=all",)),
-        ({"optimize": "size"}, ndk(23), ("-Wl,--icf=all", "-Wl,--pack-dyn-relocs=android")),
-    ],
-)
-def test_what_a_link_alone_can_do(
-    trim: dict[str, Any], toolchain: Toolchain, flags: tuple[str, ...]
-) -> None:
-    wanted = TrimConfig.model_validate(trim)
-    made = size_options.choose(wanted, toolchain, off=MINIMUM_SIZE, alone=True)
-
-    assert size_options.of_links(made) == flags

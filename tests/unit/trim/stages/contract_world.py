@@ -168,7 +168,12 @@ class World:
                 neighbours=now.request.options.neighbours,
             )
         )
-        planned = tuple(task for task in planned if not _is_near_an_application(task))
+        planned = tuple(
+            task
+            for task in planned
+            if task.stage is not Stage.NEIGHBOURS
+            or not (task.scenario and task.scenario.settings.application)
+        )
         ids = {task.id for task in planned}
         more = (task for task in on_demand(config) if ids.issuperset(task.needs))
         object.__setattr__(self, "tasks", (*planned, *more))
@@ -241,11 +246,6 @@ class World:
             }
 
 
-def _is_near_an_application(task: Task) -> bool:
-    scenario = task.scenario
-    return task.stage is Stage.NEIGHBOURS and bool(scenario and scenario.settings.application)
-
-
 def worlds(folder: Path) -> Iterator[World]:
     real = Real()
     for name, trim in BASES.items():
@@ -255,8 +255,7 @@ def worlds(folder: Path) -> Iterator[World]:
 def fill(world: World) -> None:
     done = world.session.results.done
     for task in world.tasks:
-        lacking = task.id not in done and task.id not in world.session.results.failed
-        if lacking:
+        if task.id not in done and task.id not in world.session.results.failed:
             done[task.id] = _folder(task, world.session.services.store.root / "made")
 
 

@@ -119,6 +119,8 @@ class FakeDirectory:
                     raise InfrastructureFailure(msg)
                 case _:
                     raise AssertionError(line)
+        status = said.get("status")
+        after = Reading(thermal_status=int(status)) if status else Reading()
         return ProgramRun(
             argv=tuple(argv),
             rc=int(said.get("exit", "0")),
@@ -126,7 +128,7 @@ class FakeDirectory:
             stderr=stderr,
             wall_s=0.5,
             timed_out=False,
-            conditions=_conditions(said.get("status")),
+            conditions=Conditions(before=Reading(cpu_c=-3.5), after=after) if status else None,
             crash=said.get("crash", "").replace("|", "\n"),
         )
 
@@ -136,16 +138,13 @@ class FakeDirectory:
         elif how == "cache":
             self.left["algo.cache"] = value.encode()
         elif how == "record":
-            self._recorded(value, env)
+            if probes.ENVIRONMENT.items() <= env.items():
+                self.left[probes.RECORD_FILE] = value.encode()
+            if qemu_log.ENVIRONMENT.items() <= env.items():
+                self.left[qemu_log.LOG_FILE] = f"{value} logged".encode()
         else:
             name, _, text = value.partition(" ")
             self.left[f"dump/{name}"] = text.encode()
-
-    def _recorded(self, value: str, env: Mapping[str, str]) -> None:
-        if probes.ENVIRONMENT.items() <= env.items():
-            self.left[probes.RECORD_FILE] = value.encode()
-        if qemu_log.ENVIRONMENT.items() <= env.items():
-            self.left[qemu_log.LOG_FILE] = f"{value} logged".encode()
 
     def get(self, name: str) -> bytes | None:
         return self.left.get(name)
@@ -154,12 +153,6 @@ class FakeDirectory:
         start = f"{folder}/"
         found = (name.removeprefix(start) for name in self.left if name.startswith(start))
         return tuple(sorted(name for name in found if name))
-
-
-def _conditions(status: str | None) -> Conditions | None:
-    if status is None:
-        return None
-    return Conditions(before=Reading(cpu_c=-3.5), after=Reading(thermal_status=int(status)))
 
 
 GOOD = "output o 1 2 3\n"

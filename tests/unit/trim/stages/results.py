@@ -152,15 +152,6 @@ def found_facts(result: StageResult) -> Iterator[tuple[str, Any]]:
             yield field.name, _another(getattr(result, field.name))
 
 
-def measured_again(result: StageResult) -> StageResult:
-    """Return the same result of another run: with other times, logs and conditions, at any depth.
-
-    ``build``'s record of what it compiled is one of them.
-    """
-    found: StageResult = _measured_again(result)
-    return found
-
-
 def field_names(value: Any) -> Iterator[str]:
     if is_dataclass(value):
         for field in fields(value):
@@ -171,14 +162,18 @@ def field_names(value: Any) -> Iterator[str]:
             yield from field_names(each)
 
 
-def _measured_again(value: Any) -> Any:
+def measured_again(value: Any) -> Any:
+    """Return the same result of another run: with other times, logs and conditions, at any depth.
+
+    ``build``'s record of what it compiled is one of them.
+    """
     if isinstance(value, tuple):
-        return tuple(_measured_again(each) for each in value)
+        return tuple(measured_again(each) for each in value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
     values = {field.name: getattr(value, field.name) for field in fields(value)}
     changes = {
-        name: _another(each) if name in MEASURED else _measured_again(each)
+        name: _another(each) if name in MEASURED else measured_again(each)
         for name, each in values.items()
     }
     return replace(value, **changes)
@@ -201,13 +196,9 @@ def _another(value: Any) -> Any:
         case tuple():
             return tuple(_another(each) for each in value[:1]) if value else ("another",)
         case _:
-            return _another_record(value)
-
-
-def _another_record(value: Any) -> Any:
-    changed = next(
-        field.name
-        for field in fields(value)
-        if field.name not in MEASURED and getattr(value, field.name) is not None
-    )
-    return replace(value, **{changed: _another(getattr(value, changed))})
+            changed = next(
+                field.name
+                for field in fields(value)
+                if field.name not in MEASURED and getattr(value, field.name) is not None
+            )
+            return replace(value, **{changed: _another(getattr(value, changed))})
