@@ -211,8 +211,12 @@ BEFORE = breakdown(("ops", "same", 10), ("ops", "grew", 100), ("ops", "old", 200
             [("ops", "grew", 100), ("ops", "new", 200), ("ops", "newer", 200)],
             [("new", 200, ""), ("newer", 200, ""), ("old", -200, "")],
         ),
+        (
+            [("ops", "grew", 100), ("runtime", "new", 200)],
+            [("new", 200, ""), ("old", -200, "")],
+        ),
     ],
-    ids=["the largest is first", "renamed", "two that could be it"],
+    ids=["the largest is first", "renamed", "two that could be it", "in another component"],
 )
 def test_changes_are_matched_and_ordered(
     after: list[tuple[str, str, int]], expected: list[tuple[str, int, str]]
