@@ -24,10 +24,6 @@ def machine(tmp_path: Path, *names: str) -> ProcessRunner:
     return ProcessRunner({"PATH": str(folder)})
 
 
-AUTO = ToolchainConfig(kind="auto")
-HOST = ToolchainConfig(kind="host")
-
-
 def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
     calls = {"zig": (zig, "find"), "zig native": (zig, "find_native"), "host": (host, "find")}
     for name, (module, function) in calls.items():
@@ -39,7 +35,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
             return name
 
         monkeypatch.setattr(module, function, find)
-    return str(toolchains.find(AUTO, ProcessRunner({}), emulated=emulated))
+    return str(toolchains.find(ToolchainConfig(kind="auto"), ProcessRunner({}), emulated=emulated))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def test_a_tool_that_prints_nothing_is_refused(tmp_path: Path) -> None:
 def test_the_hosts_own_compiler(
     tmp_path: Path, there: tuple[str, ...], taken: tuple[str, str]
 ) -> None:
-    found = host.find(HOST, machine(tmp_path, *there))
+    found = host.find(ToolchainConfig(kind="host"), machine(tmp_path, *there))
 
     c, cxx = (str(tmp_path / "bin" / name) for name in taken)
     assert found == Toolchain(

@@ -179,7 +179,6 @@ FILES = {
     "CMakeLists.txt": "add_compile_options(-O2)  # fast\n",
     "README.md": "# Engine\n",
 }
-BOTH = (Cause.SOURCE, Cause.TOOLCHAIN)
 
 
 def opened(folder: Path) -> Session:

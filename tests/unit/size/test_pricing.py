@@ -119,7 +119,6 @@ def make_price(kind: PriceKind, name: str, margin_bytes: int) -> Price:
     return Price(kind=kind, name=name, margin_bytes=margin_bytes)
 
 
-MODEL = make_price(PriceKind.MODEL, "vgg", 5)
 OPERATORS = [make_price(PriceKind.OPERATOR, f"Conv{n}", n) for n in (1, 3, 2)]
 
 
@@ -133,7 +132,7 @@ def test_a_stored_list_has_all_models_and_the_highest_others() -> None:
     assert [each.name for each in found.prices] == ["a", "b", "c", "Conv3", "sample::run(…)"]
     assert decode(PriceList, encode(made), "") == made
     assert made.of_kind(PriceKind.MODEL) == tuple(models)
-    ordered = sort_prices([*OPERATORS, MODEL])
+    ordered = sort_prices([*OPERATORS, make_price(PriceKind.MODEL, "vgg", 5)])
     assert [each.margin_bytes for each in ordered] == [5, 3, 2, 1]
 
 

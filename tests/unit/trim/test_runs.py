@@ -23,7 +23,6 @@ from megtrim.trim.runs.scenario_runs import expect_as_traced, record_of
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from unit.trim.stages.fake_device import FakeDevice, Fickle
 from unit.trim.stages.support import changed, floats, only_scenario, open_session, trace
-from unit.trim.stages.support import trace as trace_bytes
 
 
 def make_spec(folder: Path, text: str = "output o 1 2\ntrace 3\n", **changes: Any) -> RunSpec:
@@ -191,7 +190,7 @@ def test_a_trace_comes_parsed_and_as_it_was_written(tmp_path: Path) -> None:
     parsed, data, run = tracing.trace(ID, asked, FakeDevice(), noted.append)
 
     assert parsed.regions == (Region("kern", (1,)), Region("kern", (7,)))
-    assert data == trace_bytes(7, 1)
+    assert data == trace(7, 1)
     assert [each.run for each in noted] == [run]
 
 

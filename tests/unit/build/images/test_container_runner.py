@@ -39,9 +39,6 @@ def ran(stub: Stub) -> list[str]:
     return stub.calls("run")[-1]
 
 
-TRUE = Command(argv=("true",), timeout_s=60)
-
-
 def test_the_command_line(stub: Stub, inside: ContainerRunner, tmp_path: Path) -> None:
     assert inside.env == {"PATH": "/opt/bin:/usr/bin", "ANDROID_NDK_ROOT": "/opt/ndk"}
     assert inside.where == "image team/android:r21"
@@ -73,7 +70,7 @@ def test_the_command_line(stub: Stub, inside: ContainerRunner, tmp_path: Path) -
     assert "--interactive" not in argv
     assert other[other.index("--name") + 1].rpartition("-")[2] != name.rpartition("-")[2]
     stub.answer((["info"], 0, '["name=rootless"]\n', ""))
-    opened(stub, tmp_path).run(TRUE)
+    opened(stub, tmp_path).run(Command(argv=("true",), timeout_s=60))
     assert ran(stub)[ran(stub).index("--user") + 1] == "0:0"
 
 

@@ -25,7 +25,6 @@ from support.sshd import Sshd, new_key, running
 
 OTHER = "0" * 40
 PROCESSES = ProcessRunner({"PATH": f"{os.environ['PATH']}:/usr/sbin"})
-ENGINE = RepositoryUrl(scheme="https", host="github.com", parts=("acme", "engine"), ending=".git")
 
 
 @pytest.fixture

@@ -276,9 +276,6 @@ def test_only_scoped_facts_have_files_of_their_own(session: Session) -> None:
     assert files != header.files(keep_set(1), upstream)
 
 
-OTHER = "b" * 64
-
-
 def test_links_lie_by_label_and_target(tmp_path: Path) -> None:
     assert links.locate_unstripped(Link.NAMED, "classify") == "links/named/classify"
     assert links.locate_stripped(Link.SHIPPED, "classify") == "links/shipped/stripped/classify"
@@ -358,4 +355,4 @@ def test_what_no_scenario_needs_is_dropped() -> None:
     assert {FORMAT, WRITE}.isdisjoint(dropped)
     assert RUN in dropped
     with pytest.raises(InputError, match="nothing of it would stay"):
-        program.trim(make_keep_set(OTHER, vgg=(RUN,)))
+        program.trim(make_keep_set("b" * 64, vgg=(RUN,)))

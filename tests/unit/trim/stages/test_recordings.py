@@ -26,7 +26,6 @@ from unit.evidence.support import brought
 from unit.trim.stages.built import CONFIG, LINK, built, linked
 from unit.trim.stages.support import changed, keep_set, trace
 
-OTHER = "8" * 64
 LISTED = dump_list(FunctionList(link_sha256=LINK, names=("main", "one")))
 
 
@@ -130,7 +129,7 @@ def test_a_record_of_something_else_is_refused(tmp_path: Path, name: str) -> Non
 def test_a_job_that_recorded_nothing_is_a_failure_here(
     tmp_path: Path, name: str, status: ScenarioStatus, kind: type[MegtrimError]
 ) -> None:
-    facts = {"status": status, "text": "why", name: None}
+    facts: dict[str, Any] = {"status": status, "text": "why", name: None}
     session, task, work = prepared(tmp_path, name, **facts)
     with pytest.raises(MegtrimError) as caught:
         KINDS[name].module.work(task, session, work)
@@ -185,7 +184,7 @@ def test_inputs_name_the_record_and_what_binds_it(tmp_path: Path, name: str) -> 
 
 def test_a_list_of_another_link_is_refused(tmp_path: Path) -> None:
     """Whatever it says that it is bound to: its functions are other functions."""
-    session, task, work = prepared(tmp_path, "functions", LISTED.replace(LINK, OTHER).encode())
+    session, task, work = prepared(tmp_path, "functions", LISTED.replace(LINK, "8" * 64).encode())
     with pytest.raises(InputError) as caught:
         functions.work(task, session, work)
 
