@@ -168,7 +168,8 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, data: bytes) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_inputs_name_the_record_and_what_binds_it(tmp_path: Path, name: str) -> None:
-    session, task, _ = prepared(tmp_path, name, config=SEARCHING)
+    config = SEARCHING if name == "trace" else CONFIG
+    session, task, _ = prepared(tmp_path, name, config=config)
     named = KINDS[name].module.inputs(task, session)
 
     assert named["taken elsewhere"] == hashlib.sha256(KINDS[name].data).hexdigest()
