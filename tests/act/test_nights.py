@@ -90,7 +90,7 @@ def rows(run: Run) -> dict[str, Any]:
 def points(run: Run) -> dict[str, list[str]]:
     verdict = content(run, "megtrim-performance", "verdict.json")
     return {
-        each["scenario"]: [point["date"] for point in each["points"]]
+        each["scenario"]: [point["measured_at"][:10] for point in each["points"]]
         for each in verdict["performance"]["history"]
     }
 
