@@ -148,17 +148,17 @@ def functions_task(scenario: Scenario) -> str:
 
 
 def _traces(config: Config) -> Iterator[Task]:
-    for each in all_scenarios(config):
-        yield from _searches(each)
+    for scenario in all_scenarios(config):
+        yield from _searches(scenario)
         if not trims_plain_build(config):
-            needs = (PROFILE, *(task.id for task in _searches(each)))
-            yield Task(stage=Stage.PROFILE, name=each.id, needs=needs, scenario=each)
+            needs = (PROFILE, *(task.id for task in _searches(scenario)))
+            yield Task(stage=Stage.PROFILE, name=scenario.id, needs=needs, scenario=scenario)
 
 
 def _regions(config: Config, *, committed: bool) -> Iterator[Task]:
     if trims_plain_build(config):
         return
-    traces = () if committed else tuple(trace_task(each) for each in all_scenarios(config))
+    traces = () if committed else tuple(trace_task(scenario) for scenario in all_scenarios(config))
     yield Task(stage=Stage.HEADER, name="keepset", needs=traces)
     name = Variant.REGION if trims_functions(config) else Variant.REDUCED
     yield Task(stage=Stage.REDUCE, name=name, needs=(HEADER,))

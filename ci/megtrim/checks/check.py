@@ -57,4 +57,4 @@ class ScenarioOutcome(Value):
     """One line for each machine that failed, if there is no result in the end."""
 
     def list_fields(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(ScenarioOutcome)}
+        return {field.name: getattr(self, field.name) for field in fields(ScenarioOutcome)}

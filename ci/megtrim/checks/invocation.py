@@ -108,7 +108,7 @@ class Invocation(Value):
 
     @property
     def _brought(self) -> tuple[str, ...]:
-        return tuple(word for each in self.traces for word in ("--traces", each))
+        return tuple(word for trace in self.traces for word in ("--traces", trace))
 
 
 ScenarioKind = Literal[

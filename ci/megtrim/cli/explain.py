@@ -153,12 +153,12 @@ def _find_trapped_scenarios(thing: str, out: Path) -> tuple[str, ...]:
     except InputError:
         return ()  # none is there, or none that can be read: people ask without one, too
     return tuple(
-        each.id
-        for each in scenarios
-        if each.status is ScenarioStatus.TRAP
+        scenario.id
+        for scenario in scenarios
+        if scenario.status is ScenarioStatus.TRAP
         and (
-            any(thing in (name, name.partition("<")[0]) for name in each.missing_regions)
-            or f"the function {thing} is not kept" in each.text
+            any(thing in (name, name.partition("<")[0]) for name in scenario.missing_regions)
+            or f"the function {thing} is not kept" in scenario.text
         )
     )
 
@@ -313,7 +313,7 @@ def _command(record: ScenarioRecord, invocation: Invocation, config: Config | No
     folder = Path(invocation.config).parent
     files = {name: str(folder / file) for name, file in scenario.inputs.items()} if scenario else {}
     inputs = (f"{name}={files.get(name, 'FILE')}" for name, _ in record.inputs)
-    words = [word for each in inputs for word in ("--input", each)]
+    words = [word for input_ in inputs for word in ("--input", input_)]
     if scenario and scenario.application:
         words += ["--application", scenario.application]
     return invocation.again("probe", *words, model_of(record.id), "--", *record.arguments)

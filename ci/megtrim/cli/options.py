@@ -198,9 +198,9 @@ def expect_writable(out: Path) -> None:
         whole = out.resolve()
         ways = (whole, *whole.parents)
         # Later Pythons leave a circle as it is, where older ones raise.
-        if any(each.is_symlink() for each in ways):
+        if any(way.is_symlink() for way in ways):
             raise RuntimeError
-        nearest = next(each for each in ways if each.exists())
+        nearest = next(way for way in ways if way.exists())
         with TemporaryDirectory(prefix=".megtrim-", dir=nearest):
             return
     except RuntimeError:

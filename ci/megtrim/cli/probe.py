@@ -147,10 +147,10 @@ def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
 
 def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
     config = session.request.config
-    for each in all_scenarios(config):
-        if wanted.model in each.names:
+    for scenario in all_scenarios(config):
+        if wanted.model in scenario.names:
             msg = f"{wanted.model} is a traced scenario: it runs with what it was traced with"
-            words = ("probe", each.model.name, "--", "ARGUMENT...")
+            words = ("probe", scenario.model.name, "--", "ARGUMENT...")
             hint = f"probe its model: {session.request.invocation.again(*words)}"
             raise InputError(msg, hint=hint)
     _check_command(wanted, session)
@@ -175,7 +175,7 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
 
 def _check_command(wanted: ProbeRequest, session: Session) -> None:
     config, name = session.request.config, wanted.application
-    names = ", ".join(each.name for each in config.applications)
+    names = ", ".join(application.name for application in config.applications)
     if name is None:
         if config.engine.target not in programs.targets(session):
             msg = f"no scenario runs {config.engine.target}, so it is not built"
@@ -185,7 +185,7 @@ def _check_command(wanted: ProbeRequest, session: Session) -> None:
     if config.application(name) is None:
         msg = f"--application: found {name!r}, expected one of {names or 'none: there are none'}"
         raise InputError(msg)
-    given = {f"{INPUT}{each}" for each in wanted.inputs}
+    given = {f"{INPUT}{input_}" for input_ in wanted.inputs}
     used = names_in(wanted.arguments)
     vain = sorted({MODEL, *given} - used)
     if vain:

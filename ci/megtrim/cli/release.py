@@ -178,9 +178,9 @@ def aar(file: Path, releases: tuple[Path, ...]) -> None:
     give equal bytes, so whoever has them can check it by making it again.
     """
     expect_new(file)
-    parts = [_read_part(each) for each in releases]
+    parts = [_read_part(release) for release in releases]
     write_file(make_aar(parts), file)
-    abis = ", ".join(sorted(each.library.target.abi for each in parts))
+    abis = ", ".join(sorted(part.library.target.abi for part in parts))
     show(f"{file}: {parts[0].library.file} for {abis}")
 
 
@@ -255,7 +255,7 @@ def verify(options: Options, release: Path, sha256: str, model: Path | None, reb
     with open_release(release) as folder:
         found = check_release(folder, expected=sha256, model=model)
     contents = expect_whole(found, release)
-    devices = ", ".join(each.name for each in contents.devices)
+    devices = ", ".join(device.name for device in contents.devices)
     by = "what the release of this digest says" if sha256 else _BY_ITSELF
     show(f"{release}: {count(len(found.files), 'file')} as released")
     show(f"every scenario is proven: {len(contents.scenarios)} on {devices}, by {by}")
@@ -282,7 +282,7 @@ def _rebuild(
         found, session, megtrim=version("megtrim"), by_other_device=options.device is not None
     )
     if differences:
-        listed = "\n".join(f"  {each}" for each in differences)
+        listed = "\n".join(f"  {difference}" for difference in differences)
         msg = f"{release} is not what is built here:\n{listed}"
         raise ProductFailure(msg, hint="take the engine, toolchain and project that it names")
     # SHA256SUMS, which does not name itself, was compared as well.

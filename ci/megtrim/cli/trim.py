@@ -121,8 +121,8 @@ def _prepare(models: tuple[Path, ...], options: Options) -> None:
             console.say(line)
         return
     loaded = load_config(options.config, engine_source=options.engine)
-    known = {loaded.resolve(each.file).resolve() for each in loaded.config.models}
-    missing = next((each for each in models if each.resolve() not in known), None)
+    known = {loaded.resolve(model.file).resolve() for model in loaded.config.models}
+    missing = next((model for model in models if model.resolve() not in known), None)
     if missing is not None:
         msg = f"{options.config} has no model {missing}"
         raise InputError(msg, hint="add it under `models`, or name another file with --config")

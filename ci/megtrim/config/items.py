@@ -65,7 +65,7 @@ def _read_numbers(scenario: Any) -> list[int]:
     if not isinstance(listed, list) or not isinstance(scenario.get("name"), str):
         return []
     numbers = [read_whole(each, least=1, most=MOST_THREADS) for each in listed]
-    known = [each for each in numbers if each is not None]
+    known = [number for number in numbers if number is not None]
     fits = len(set(known)) == len(listed) <= MOST_LISTED
     return known if fits else []
 

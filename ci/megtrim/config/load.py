@@ -111,7 +111,7 @@ class LoadedConfig(Value):
 
     @property
     def item_files(self) -> tuple[str, ...]:
-        paths: list[KeyPath] = [each.path for each in all_scenarios(self.config)]
+        paths: list[KeyPath] = [scenario.path for scenario in all_scenarios(self.config)]
         places = (self.place(*each) for path in paths for each in (path, path[:2]))
         return tuple(sorted({each.file for each in places} - {self.path.name}))
 

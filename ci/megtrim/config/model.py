@@ -406,12 +406,12 @@ class Config(ConfigSection):
     @model_validator(mode="after")
     def _fill_in(self) -> Config:
         """Fill in defaults that depend on other keys, so that no reader needs to know them."""
-        names = tuple(each.name for each in self.classes)
+        names = tuple(cpu_class.name for cpu_class in self.classes)
         models = tuple(
             model.model_copy(
                 update={
                     "scenarios": tuple(
-                        _filled_in(each, names, self.verify) for each in model.scenarios
+                        _filled_in(scenario, names, self.verify) for scenario in model.scenarios
                     )
                 }
             )

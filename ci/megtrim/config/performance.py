@@ -67,7 +67,7 @@ class PerfConfig(ConfigSection):
 
     @property
     def names(self) -> tuple[str, ...]:
-        asked = {*(self.experiments or ()), *(f"{_RECIPE}{each}" for each in self.recipes)}
+        asked = {*(self.experiments or ()), *(f"{_RECIPE}{recipe}" for recipe in self.recipes)}
         every = self.experiments is None and not asked
         wanted = {*asked, *((BASELINE,) if asked else ())}
         return tuple(each.name for each in EXPERIMENTS if every or each.name in wanted)

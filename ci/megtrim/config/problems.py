@@ -47,7 +47,7 @@ class ConfigError(InputError):
         # Scenarios that differ only in threads have one place, and their mistakes are one.
         unique = dict.fromkeys(problems)
         self.problems = tuple(sorted(unique, key=lambda each: (each.file, each.line)))
-        lines = [str(each) for each in self.problems[:MOST_SHOWN]]
+        lines = [str(problem) for problem in self.problems[:MOST_SHOWN]]
         if len(self.problems) > MOST_SHOWN:
             lines.append(f"and {len(self.problems) - MOST_SHOWN} more problems")
         super().__init__("\n".join(lines), hint=hint)

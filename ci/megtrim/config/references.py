@@ -97,7 +97,7 @@ def _check_toolchains(config: Config, document: Document) -> Mistakes:
     for key, expected in OF_ONE.items() if config.toolchains else ():
         if key in config.model_fields_set:
             yield Mistake((key,), "a key of one toolchain next to toolchains", expected)
-    known = [each.name for each in config.toolchains]
+    known = [toolchain.name for toolchain in config.toolchains]
     limited = [((key, i), each) for key in LIMITED for i, each in enumerate(getattr(config, key))]
     for path, entry in (*limited, *_list_scenarios(config)):
         named = [((*path, "toolchains", i), name) for i, name in enumerate(entry.toolchains)]
@@ -140,7 +140,7 @@ def _find_unknown(
 def _check_names(config: Config, document: Document) -> Mistakes:
     for key in ("applications", "classes", "devices", "models"):
         yield from _find_repeated(document, _names_of(key, getattr(config, key)))
-    classes = [each.name for each in config.classes]
+    classes = [cpu_class.name for cpu_class in config.classes]
     of_class = [(("devices", i, "class"), each.class_) for i, each in enumerate(config.devices)]
     yield from _find_unknown(of_class, classes)
     serials = [
@@ -164,8 +164,8 @@ def _check_names(config: Config, document: Document) -> Mistakes:
 
 
 def _check_scenarios(config: Config, document: Document) -> Mistakes:
-    classes = [each.name for each in config.classes]
-    applications = [each.name for each in config.applications]
+    classes = [cpu_class.name for cpu_class in config.classes]
+    applications = [application.name for application in config.applications]
     for path, scenario in _list_scenarios(config):
         if document.value((*path, "classes")) is not None:
             named = [((*path, "classes", i), name) for i, name in enumerate(scenario.classes)]
@@ -234,7 +234,7 @@ def _check_cache(path: KeyPath, scenario: ScenarioConfig, *, is_used: bool) -> M
 
 def _check_devices(config: Config, _document: Document) -> Mistakes:
     # An emulator without a CPU of the class would choose kernels that the class does not.
-    unplayable = [each.name for each in config.classes if each.qemu_cpu is None]
+    unplayable = [cpu_class.name for cpu_class in config.classes if cpu_class.qemu_cpu is None]
     for i, device in enumerate(config.devices):
         path: KeyPath = ("devices", i)
         kind = device.kind
@@ -363,7 +363,7 @@ def _check_size_flags(config: Config, _document: Document) -> Mistakes:
     if means.virtual_functions is False and whole == "none":
         found = "false without lto: full, which alone sees every call"
         yield Mistake(("trim", "means", "virtual_functions"), found, "lto: full, too")
-    asking = [each.name for each in config.applications if each.lto == "full"]
+    asking = [application.name for application in config.applications if application.lto == "full"]
     if means.lto == "none" and asking:
         found = f"none while the application {asking[0]} asks for full"
         yield Mistake(("trim", "means", "lto"), found, "full, or no such key")
@@ -374,7 +374,7 @@ def _check_budgets(config: Config, document: Document) -> Mistakes:
     artifacts = [((*path, "artifact"), each.artifact) for path, each in places]
     yield from _find_unknown(artifacts, config.artifacts)
     models = [((*path, "model"), each.model) for path, each in places if each.model is not None]
-    yield from _find_unknown(models, [each.name for each in config.models])
+    yield from _find_unknown(models, [model.name for model in config.models])
     names = [((*path, "artifact"), each.id) for path, each in places]
     yield from _find_repeated(document, names)
     for path, budget in places:
@@ -444,7 +444,7 @@ def _check_perf(config: Config, document: Document) -> Mistakes:
     known = {
         "experiments": ([each.name for each in EXPERIMENTS], "`megtrim perf list` prints"),
         "scenarios": (scenarios, ""),
-        "classes": ([each.name for each in config.classes], ""),
+        "classes": ([cpu_class.name for cpu_class in config.classes], ""),
     }
     for key in ("experiments", "recipes", "scenarios", "classes"):
         names = [(("perf", key, i), name) for i, name in enumerate(getattr(perf, key) or ())]

@@ -32,7 +32,7 @@ def scenario_id(model: str, scenario: str, cpu_class: str) -> str:
 
 
 def all_scenarios(config: Config) -> Iterator[Scenario]:
-    classes = {each.name: each for each in config.classes}
+    classes = {cpu_class.name: cpu_class for cpu_class in config.classes}
     for model_index, model in enumerate(config.models):
         for scenario_index, settings in enumerate(model.scenarios):
             for name in settings.classes:
@@ -47,7 +47,7 @@ def all_scenarios(config: Config) -> Iterator[Scenario]:
 
 def without_device(config: Config) -> Iterator[Scenario]:
     served = {device.class_ for device in config.devices}
-    return (each for each in all_scenarios(config) if each.cpu_class.name not in served)
+    return (scenario for scenario in all_scenarios(config) if scenario.cpu_class.name not in served)
 
 
 def runners_alone(config: Config) -> Iterator[tuple[int, CpuClass]]:

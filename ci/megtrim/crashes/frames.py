@@ -41,7 +41,7 @@ FRAMES: Final = {
 
 ``rest`` is what stands behind them: the file, and groups in parentheses and brackets.
 """
-_SHAPES = tuple(re.compile(each, _FLAGS) for each in FRAMES.values())
+_SHAPES = tuple(re.compile(frame, _FLAGS) for frame in FRAMES.values())
 _ID = r"(?P<id>[0-9a-f-]{8,128})"
 _GROUPS = tuple(
     re.compile(each, _FLAGS)

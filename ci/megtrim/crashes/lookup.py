@@ -110,7 +110,7 @@ def look_up(
     """
     crashes = (report, *report.later)
     findings = [
-        _doubt_stack(_look_up_one(each, programs, nameless), each, programs) for each in crashes
+        _doubt_stack(_look_up_one(crash, programs, nameless), crash, programs) for crash in crashes
     ]
     order = [*CrashCause]
     worst = min(findings, key=lambda each: (order.index(each.cause), not each.why_several))
@@ -136,8 +136,8 @@ def _look_up_one(
     named, doubts = found
     findings = [_look_up_in(each, report, doubts) for each in named]
     left_out = (CrashCause.LEFT_OUT, CrashCause.CANDIDATES)
-    causes = [each for each in findings if each.cause in left_out]
-    known = [each for each in findings if each.cause is not CrashCause.UNKNOWN]
+    causes = [finding for finding in findings if finding.cause in left_out]
+    known = [finding for finding in findings if finding.cause is not CrashCause.UNKNOWN]
     shown = causes or known or findings
     if len(shown) == 1:
         return shown[0]
@@ -163,7 +163,7 @@ def _doubt_stack(
     for frame in report.frames:
         file, ids = locate_file(frame, report)
         for program in programs:
-            same = any(_is_part(each, program.build_id, _FEWEST_DIGITS) for each in ids)
+            same = any(_is_part(id_, program.build_id, _FEWEST_DIGITS) for id_ in ids)
             if same or (not ids and (not file or _may_be(program.name, frame, file_name(file)))):
                 at = filter(program.is_trap, find_site(frame, report, program).addresses)
                 if any(_left_out_at(each, program)[0] for each in at):
@@ -187,7 +187,7 @@ def _choose(
             return same[: None if part else 1], (*doubts, *((_PART_OF_ID,) if part else ()))
     name = file_name(file)
     anywhere = not file or file.endswith(".apk")
-    named = [each for each in programs if anywhere or _may_be(each.name, frame, name)]
+    named = [program for program in programs if anywhere or _may_be(program.name, frame, name)]
     unread = [each for each in nameless if not anywhere and _may_be(each, frame, name)]
     if unread:
         text = f"{unread[0]} was trimmed, and there are no symbols of it that can be read"
@@ -197,7 +197,7 @@ def _choose(
         text = f"{_NOT_WHOLE}: {frame.text[:200]}"
         return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_GIVE_ALL)
     if not named:
-        known = ", ".join(each.name for each in programs)
+        known = ", ".join(program.name for program in programs)
         text = f"it crashed in {name}, and what was trimmed is {known}"
         return _make_cleared(text, doubts=doubts if ids else (*doubts, _RENAMED))
     if ids:
@@ -366,7 +366,7 @@ def find_site(frame: CrashFrame, report: CrashReport, program: TrimmedProgram) -
     if program.is_fixed or program.word(frame.pc, 1):
         sure = program.is_fixed or not frame.file
         return CrashSite(addresses=(frame.pc,), why_several="" if sure else why)
-    same = tuple(each for each in program.traps if not (each - frame.pc) % _PAGE_BYTES)
+    same = tuple(trap for trap in program.traps if not (trap - frame.pc) % _PAGE_BYTES)
     return CrashSite(addresses=same, why_several=why)
 
 
@@ -393,11 +393,11 @@ def file_name(path: str) -> str:
 def _mapping_at(frame: CrashFrame, report: CrashReport) -> MappedFile | None:
     """Return what is mapped at a frame: of files whose end is not known, the nearest one."""
     found = [
-        each
-        for each in report.mappings
-        if each.executable
-        and each.start <= frame.pc < each.end
-        and (each.offset is not None or file_name(frame.file) in ("", file_name(each.file)))
+        mapping
+        for mapping in report.mappings
+        if mapping.executable
+        and mapping.start <= frame.pc < mapping.end
+        and (mapping.offset is not None or file_name(frame.file) in ("", file_name(mapping.file)))
     ]
     return max(found, key=lambda each: (each.offset is not None, each.start), default=None)
 
@@ -431,9 +431,9 @@ def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | N
     names = {*finding.stack}
     names |= {e.linkage_name for e in finding.candidates if e.kind is CandidateKind.REGION_WITHIN}
     tags = {
-        Region.parse(each.name).tag
-        for each in finding.candidates
-        if each.kind is CandidateKind.REGION
+        Region.parse(candidate.name).tag
+        for candidate in finding.candidates
+        if candidate.kind is CandidateKind.REGION
     }
     best, most = None, 0
     for record in keep.scenarios:
@@ -447,7 +447,7 @@ def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | N
 def keep_lines(finding: CrashFinding) -> tuple[str, ...]:
     names = [each.name for each in finding.candidates if each.kind is CandidateKind.FUNCTION]
     patterns = (json.dumps(_SPECIAL.sub(r"[\g<0>]", name), ensure_ascii=False) for name in names)
-    return ("trim:", "  keep:", *(f"    - {each}" for each in patterns)) if names else ()
+    return ("trim:", "  keep:", *(f"    - {pattern}" for pattern in patterns)) if names else ()
 
 
 def scenario_lines(record: ScenarioRecord) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def read_newest(store: Store) -> FinishedTrim:
             raise made_by_another(store.root)
         msg = f"there is no trimmed program in {store.root} yet"
         raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
-    names = [each.removeprefix(_BINARIES) for each in reduced.files if each.startswith(_BINARIES)]
+    names = [file.removeprefix(_BINARIES) for file in reduced.files if file.startswith(_BINARIES)]
     builds = (reduced, *_find_base(reduced, store))
     found = {name: read_program(name, builds, keep) for name in sorted(names)}
     return finish_trim(found, keep, shown=str(reduced.path))
@@ -125,6 +125,6 @@ def _read_twin(name: str, builds: Sequence[StageFolder]) -> FunctionTable | None
 
 def _has_crash_ids(table: FunctionTable) -> bool:
     return any(
-        LEFT_OUT in each.name or (is_stub(each.name) and each.name != STUB)
-        for each in table.functions
+        LEFT_OUT in function.name or (is_stub(function.name) and function.name != STUB)
+        for function in table.functions
     )

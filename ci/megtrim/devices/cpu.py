@@ -44,9 +44,9 @@ def share_of_others(before: str, after: str, own_s: float) -> float | None:
 def parse_children_s(line: str) -> float | None:
     # Its name, in parentheses, may hold anything.
     ticks = line.rpartition(")")[2].split()[_CHILDREN]
-    if len(ticks) < 2 or not all(each.isdecimal() and each.isascii() for each in ticks):
+    if len(ticks) < 2 or not all(tick.isdecimal() and tick.isascii() for tick in ticks):
         return None
-    return sum(int(each[:15]) for each in ticks) / TICKS_PER_S
+    return sum(int(tick[:15]) for tick in ticks) / TICKS_PER_S
 
 
 def _parse_times(line: str) -> tuple[int, int] | None:

@@ -89,7 +89,7 @@ def system_of(processes: ProcessRunner, sysroot: Path) -> str:
 
     A run under one Android proves nothing about another. Empty if the sysroot has neither.
     """
-    paths = [str(sysroot / each) for each in _SYSTEM_FILES]
+    paths = [str(sysroot / file) for file in _SYSTEM_FILES]
     # Most of these files do not exist: a sysroot belongs to one system.
     output = processes.run(Command(argv=("sha256sum", "--", *paths), timeout_s=60)).stdout
     known = sorted(line.replace(f"{sysroot}/", "") for line in output.splitlines())

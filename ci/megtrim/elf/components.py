@@ -134,7 +134,7 @@ def _of_scope(scope: str) -> str:
 
 
 def _name(component: str, found: re.Match[str]) -> str:
-    return component.format(*(_as_folder(each or "") for each in found.groups()))
+    return component.format(*(_as_folder(group or "") for group in found.groups()))
 
 
 def _as_folder(name: str) -> str:

@@ -182,7 +182,7 @@ class ElfLayout(ElfHeader):
 
     def find_table(self, kind: int) -> PlacedSection | None:
         """Return the first section of a kind: a valid file has one table of symbols of each."""
-        return next((each for each in self.sections if each.kind == kind), None)
+        return next((section for section in self.sections if section.kind == kind), None)
 
     def symbols(self) -> Iterator[PlacedSymbol]:
         table = self.find_table(SYMBOL_TABLE) or self.find_table(DYNAMIC_SYMBOLS)
@@ -195,11 +195,11 @@ class ElfLayout(ElfHeader):
         return self._part(section.offset, section.file_bytes)
 
     def at_address(self, address: int, size_bytes: int) -> bytes:
-        for each in self.sections:
-            start = address - each.address
-            if each.in_memory and 0 <= start < each.file_bytes:
-                at = each.offset + start
-                return self._data[at : at + min(size_bytes, each.file_bytes - start)]
+        for section in self.sections:
+            start = address - section.address
+            if section.in_memory and 0 <= start < section.file_bytes:
+                at = section.offset + start
+                return self._data[at : at + min(size_bytes, section.file_bytes - start)]
         return b""
 
     def entries(self, table: PlacedSection) -> Iterator[tuple[str, int, int, int, int]]:
@@ -220,7 +220,7 @@ class ElfLayout(ElfHeader):
     def _iter_placed(self, table: PlacedSection | None) -> Iterator[PlacedSymbol]:
         if table is None:
             return
-        firsts = [0 if self.relocatable else each.address for each in self.sections]
+        firsts = [0 if self.relocatable else section.address for section in self.sections]
         # In an address for Arm, one bit says that the function's instructions are Thumb.
         place_bits = ~1 if self.machine == ARM else ~0
         for name, info, number, value, size in self.entries(table):

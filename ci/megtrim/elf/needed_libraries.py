@@ -192,8 +192,8 @@ def _parse(data: bytes, source: str) -> _Links | None:
         return None
     try:
         header = ElfHeader(data)
-        loader = next((each for each in header.segments if each.kind == LOADER), None)
-        dynamic = next((each for each in header.segments if each.kind == DYNAMIC), None)
+        loader = next((segment for segment in header.segments if segment.kind == LOADER), None)
+        dynamic = next((segment for segment in header.segments if segment.kind == DYNAMIC), None)
         return _Links(
             machine=header.machine,
             is_wide=header.is_wide,
@@ -268,7 +268,7 @@ def find_exported_runtime(data: bytes, *, source: str) -> tuple[str, ...] | None
     """
     links = _parse(data, source)
     try:
-        names = {each.name for each in ElfLayout(data).dynamic_symbols()}
+        names = {symbol.name for symbol in ElfLayout(data).dynamic_symbols()}
     except DAMAGE as error:
         raise make_damage_error(source, error, hint=REBUILD) from None
     if links and _SHARED_RUNTIME in links.needed:

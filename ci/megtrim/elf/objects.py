@@ -115,8 +115,8 @@ class Object(ElfLayout):
     @property
     def is_usable(self) -> bool:
         """Whether its relocations are of one kind, and no hostile ones that overlap."""
-        claimed = sum(each.size_bytes for each in self.sections if each.kind == _ADDENDS)
-        foreign = any(each.kind in _FOREIGN_RELOCATIONS for each in self.sections)
+        claimed = sum(section.size_bytes for section in self.sections if section.kind == _ADDENDS)
+        foreign = any(section.kind in _FOREIGN_RELOCATIONS for section in self.sections)
         return not foreign and claimed <= self.size_bytes
 
     def find_symbols(self) -> dict[int, Symbol]:
@@ -150,9 +150,9 @@ def members(data: memoryview) -> Iterator[tuple[int, int]]:
         yield 0, len(data)
     if data[: len(ARCHIVE_MAGIC)] != ARCHIVE_MAGIC:
         return
-    for each in iter_members(data):
-        if data[each.start : each.start + len(ELF_MAGIC)] == ELF_MAGIC:
-            yield each.start, each.end
+    for member in iter_members(data):
+        if data[member.start : member.start + len(ELF_MAGIC)] == ELF_MAGIC:
+            yield member.start, member.end
 
 
 _TABLE = ".eh_frame"

@@ -62,14 +62,14 @@ class References(NamedTuple):
 
 
 def read_emitted(layout: ElfLayout) -> References | None:
-    tables = [each for each in _list_tables(layout) if not each.in_memory and each.info]
-    parts = [_read_table(layout, each) for each in tables]
+    tables = [table for table in _list_tables(layout) if not table.in_memory and table.info]
+    parts = [_read_table(layout, table) for table in tables]
     return join_references(parts) if parts else None
 
 
 def read_dynamic(layout: ElfLayout) -> References:
-    tables = [each for each in _list_tables(layout) if each.in_memory]
-    return join_references([_read_table(layout, each) for each in tables])
+    tables = [table for table in _list_tables(layout) if table.in_memory]
+    return join_references([_read_table(layout, table) for table in tables])
 
 
 def read_guessed(layout: ElfLayout) -> References:
@@ -85,9 +85,9 @@ def iter_dynamic_places(layout: ElfLayout) -> Iterator[tuple[PlacedSection, int,
 
 
 def _list_tables(layout: ElfLayout) -> Iterator[PlacedSection]:
-    for each in layout.sections:
-        if each.kind in {RELOCATIONS_WITH_ADDENDS, RELOCATIONS}:
-            yield each
+    for section in layout.sections:
+        if section.kind in {RELOCATIONS_WITH_ADDENDS, RELOCATIONS}:
+            yield section
 
 
 def join_references(parts: Sequence[References]) -> References:
@@ -189,9 +189,9 @@ def read_code(layout: ElfLayout) -> References:
     how = {_AARCH64: _read_aarch64, _X86_64: _read_x86_64}.get(layout.machine)
     return join_references(
         [
-            how(layout.content(each), each)
-            for each in layout.sections
-            if how and each.in_memory and each.flags & EXECUTED and each.kind != NO_BITS
+            how(layout.content(section), section)
+            for section in layout.sections
+            if how and section.in_memory and section.flags & EXECUTED and section.kind != NO_BITS
         ]
     )
 

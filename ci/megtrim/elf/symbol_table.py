@@ -69,8 +69,8 @@ class FunctionTable(Value):
     _reach: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        ends = (each.address + max(each.size_bytes, 1) for each in self.functions)
-        object.__setattr__(self, "_starts", tuple(each.address for each in self.functions))
+        ends = (function.address + max(function.size_bytes, 1) for function in self.functions)
+        object.__setattr__(self, "_starts", tuple(function.address for function in self.functions))
         object.__setattr__(self, "_reach", tuple(accumulate(ends, max)))
 
     def at(self, address: int) -> tuple[Function, ...]:
@@ -117,7 +117,7 @@ def link_identity(program_sha256: str, table: FunctionTable, groups: Iterable[st
     new one with the same code, must change the identity. So must a function that older lists did
     not observe: in those, it would count as one that did not run.
     """
-    places = (f"{each.address:x} {each.name}" for each in table.functions)
+    places = (f"{function.address:x} {function.name}" for function in table.functions)
     lines = (program_sha256, *places, "", *groups)
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -178,8 +178,8 @@ def _open(data: bytes, source: str) -> ElfLayout:
 
 
 def _count_registrations(layout: ElfLayout) -> int:
-    arrays = (each for each in layout.sections if each.kind in _ARRAYS)
-    return sum(each.size_bytes // _WORD_BYTES for each in arrays)
+    arrays = (section for section in layout.sections if section.kind in _ARRAYS)
+    return sum(array.size_bytes // _WORD_BYTES for array in arrays)
 
 
 def _list_functions(

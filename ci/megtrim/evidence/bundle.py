@@ -172,14 +172,14 @@ class BundleScenario(Value):
 
     def __post_init__(self) -> None:
         require_scenario("scenario", self.id, cpu_class=self.cpu_class)
-        require_unique(f"{self.id}: inputs", [each.name for each in self.inputs])
+        require_unique(f"{self.id}: inputs", [input_.name for input_ in self.inputs])
         fits = self.cache is None or not self.search
         require(fits, f"{self.id}: search", self.search, "none, since a cache is recorded")
         if not self.application:
             # For example, a flag that reads further flags from a file must be refused here, too.
             check_reserved(self.arguments, source=f"scenario {self.id}")
             return
-        given = {f"{INPUT}{each.name}" for each in self.inputs}
+        given = {f"{INPUT}{input_.name}" for input_ in self.inputs}
         named = names_in(self.arguments)
         wanted = {name for name in named if name.startswith(INPUT)}
         require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
@@ -234,8 +234,8 @@ class Bundle(Value):
 
     def __post_init__(self) -> None:
         _expect_list_of_named("programs", self.programs)
-        require_unique("applications", [each.name for each in self.applications])
-        require_unique("devices", [each.name for each in self.devices])
+        require_unique("applications", [application.name for application in self.applications])
+        require_unique("devices", [device.name for device in self.devices])
         ids = [each.id for each in self.scenarios] + [each.id for each in self.proven]
         require_unique("scenarios", ids)
         for scenario in self.scenarios:
@@ -260,7 +260,7 @@ class Bundle(Value):
             where = contest.id
             require(contest.scenario in known, where, contest.scenario, "a scenario of the bundle")
             scenario = self.scenario(contest.scenario)
-            contest.check_commands({each.name: each.suffix for each in scenario.inputs})
+            contest.check_commands({input_.name: input_.suffix for input_ in scenario.inputs})
             for variant in contest.variants.values():
                 found = self.program(variant, scenario.application)
                 require(found is not None, where, str(variant), "a program of the bundle")
@@ -414,7 +414,7 @@ class BundleTimes(Value):
     contests: Items[BundleContest]
 
     def __post_init__(self) -> None:
-        require_unique("contests", [each.id for each in self.contests])
+        require_unique("contests", [contest.id for contest in self.contests])
 
 
 def _expect_bounded(contest: Contest, where: str) -> None:

@@ -169,8 +169,8 @@ def expect_configuration(what: str, found: str, expected: str) -> None:
 
 
 def expect_evidence_of(expected: str, what: str, entries: Iterable[Evidence]) -> None:
-    for each in entries:
-        expect_configuration(f"{what} by {each.device.name}", each.config, expected)
+    for entry in entries:
+        expect_configuration(f"{what} by {entry.device.name}", entry.config, expected)
 
 
 def read_evidence(folder: Path) -> tuple[Evidence, ...]:
@@ -193,7 +193,7 @@ def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
             msg = f"{folder} cannot be read: {error.strerror}"
             raise InputError(msg, hint=_HINT) from None
         candidates = (folder, *(each for each in inner if not each.is_symlink()))
-        found += [each for each in candidates if (each / EVIDENCE_FILE).exists()]
+        found += [candidate for candidate in candidates if (candidate / EVIDENCE_FILE).exists()]
     if len(found) > MOST_FOLDERS:
         msg = f"found {len(found)} folders of evidence, expected at most {MOST_FOLDERS}"
         raise InputError(msg, hint=_HINT)
@@ -254,7 +254,7 @@ class DeviceResult(Value):
         return not self._is_ahead(today) and self.age_days(today) * DAY_S <= max_age_s
 
     def is_within(self, tolerance: Tolerance) -> bool:
-        found = (each.largest_difference or 0.0 for each in self.result.outputs)
+        found = (output.largest_difference or 0.0 for output in self.result.outputs)
         return all(tolerance.covers(difference) for difference in found)
 
     def clamp_day(self, today: date) -> DeviceResult:

@@ -213,7 +213,7 @@ def read_times(
                 continue
             for brought in list_results(evidence, folder):
                 found.setdefault(brought.result.scenario, []).append(brought)
-    unusable = (clean_line(f"evidence that cannot be used: {each}") for each in problems)
+    unusable = (clean_line(f"evidence that cannot be used: {problem}") for problem in problems)
     return found, tuple(unusable)
 
 
@@ -241,8 +241,8 @@ def _list_objections(result: ContestResult, contest: Contest) -> Iterator[str]:
     if not result.by_run_length:
         yield from _list_lengths(result.samples, contest)
     times_ms = (
-        (each.prepare_ms or 0.0) + sum(each.warm_ups_ms) + sum(each.iterations_ms)
-        for each in result.samples
+        (sample.prepare_ms or 0.0) + sum(sample.warm_ups_ms) + sum(sample.iterations_ms)
+        for sample in result.samples
     )
     total_s = sum(times_ms) / 1000
     if not result.by_run_length and total_s > result.program_time_s * _CLOCKS_DIFFER:
@@ -276,7 +276,7 @@ def _list_gaps(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
 
 
 def _list_lengths(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
-    whole = [each for each in samples if Mark.DAMAGED_LOG not in each.marks]
+    whole = [sample for sample in samples if Mark.DAMAGED_LOG not in sample.marks]
     counts = sorted({len(each.iterations_ms) for each in whole})
     least = max(each.commands[-1].iterations for _, each in contest.sides)
     if len(counts) > 1:

@@ -130,7 +130,7 @@ def find_missing(experiment: Experiment, backend: Backend, dialect: Dialect) -> 
 
 
 def find_unknown(flags: tuple[Flag, ...], dialect: Dialect) -> str | None:
-    return next((each.name for each in flags if not dialect.knows(each.name)), None)
+    return next((flag.name for flag in flags if not dialect.knows(flag.name)), None)
 
 
 def describe_unknown(name: str) -> str:

@@ -144,7 +144,7 @@ class Contestant(Value):
     commands: tuple[StepCommand, ...]
 
     def __post_init__(self) -> None:
-        measured = [each.step.measured for each in self.commands]
+        measured = [command.step.measured for command in self.commands]
         if measured != [False] * (len(measured) - 1) + [True]:
             msg = f"{self.name}: the last step is measured, and no other"
             raise ValueError(msg)
@@ -168,7 +168,7 @@ class ContestBudget(Value):
 
     @property
     def plan(self) -> SamplingPlan:
-        looks = (*(each for each in LOOKS if each < self.rounds), self.rounds)
+        looks = (*(look for look in LOOKS if look < self.rounds), self.rounds)
         return SamplingPlan(looks=looks)
 
 

@@ -53,12 +53,12 @@ def render_reference() -> str:
         "| name | in the document | what | needs | changes | outputs |",
         "|---|---|---|---|---|---|",
     ]
-    for each in EXPERIMENTS:
-        within = each.tolerance
+    for experiment in EXPERIMENTS:
+        within = experiment.tolerance
         outputs = f"{within.absolute:g} + {within.relative:g} of each"
         cells = (
-            *(f"[`{each.name}`](#{each.name})", each.row, each.title),
-            *(", ".join(describe_needs(each)), describe_effects(each)),
+            *(f"[`{experiment.name}`](#{experiment.name})", experiment.row, experiment.title),
+            *(", ".join(describe_needs(experiment)), describe_effects(experiment)),
             "equal" if within.is_exact else outputs,
         )
         lines.append(f"| {' | '.join(cells)} |")

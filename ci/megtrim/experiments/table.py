@@ -281,7 +281,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 
 def find_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
     wanted = set(names)
-    known = [each.name for each in EXPERIMENTS]
+    known = [experiment.name for experiment in EXPERIMENTS]
     unknown = sorted(wanted - set(known))
     if unknown:
         msg = f"there is no experiment {unknown[0][:60]!r}"

@@ -73,15 +73,15 @@ class Disassembly(Value):
 def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly:
     headers = segments(data, source=source)
     by_name: dict[str, tuple[Function, ...]] = {}
-    for each in table.functions:
-        by_name[each.name] = (*by_name.get(each.name, ()), each)
+    for function in table.functions:
+        by_name[function.name] = (*by_name.get(function.name, ()), function)
     return Disassembly(
         table=table,
         by_name=by_name,
         segments=tuple(
-            (each.address, data[each.offset : each.offset + each.size_bytes])
-            for each in headers
-            if each.kind == LOADED and each.flags & EXECUTABLE
+            (header.address, data[header.offset : header.offset + header.size_bytes])
+            for header in headers
+            if header.kind == LOADED and header.flags & EXECUTABLE
         ),
     )
 

@@ -123,7 +123,7 @@ class _Search:
     def __init__(self, table: FunctionTable, origins: LinkMap) -> None:
         self._table = table
         self._origins = origins
-        self._lines = "\n".join(("", *{each.name for each in table.functions}, ""))
+        self._lines = "\n".join(("", *{function.name for function in table.functions}, ""))
 
     def matches(self, text: str) -> frozenset[str]:
         if text.endswith("/"):
@@ -193,8 +193,8 @@ class KeptFunctions:
         if name not in self._names:
             return None
         patterns = (
-            (KeepRule.REQUESTED, [each.text for each in self.patterns if each.where]),
-            (KeepRule.ENGINE, [each.text for each in self.patterns if not each.where]),
+            (KeepRule.REQUESTED, [pattern.text for pattern in self.patterns if pattern.where]),
+            (KeepRule.ENGINE, [pattern.text for pattern in self.patterns if not pattern.where]),
             (KeepRule.REPORTS, REPORTS),
         )
         for rule, texts in patterns:
@@ -220,9 +220,9 @@ class KeptFunctions:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        return frozenset(each.name for each in self.table.functions)
+        return frozenset(function.name for function in self.table.functions)
 
     @cached_property
     def _matches(self) -> Mapping[str, frozenset[str]]:
-        texts = (*(each.text for each in self.patterns), *REPORTS)
+        texts = (*(pattern.text for pattern in self.patterns), *REPORTS)
         return {text: matching((text,), self.table, self.origins) for text in texts}

@@ -120,9 +120,9 @@ def prove(
     optimisation may evaluate one in advance. Raises ProductFailure.
     """
     places: dict[str, list[Function]] = {}
-    for each in after.functions:
-        places.setdefault(each.name, []).append(each)
-    stubs = {each.address for each in after.functions if is_stub(each.name)}
+    for function in after.functions:
+        places.setdefault(function.name, []).append(function)
+    stubs = {function.address for function in after.functions if is_stub(function.name)}
     others = {each.address for name in SUBSTITUTES.values() for each in places.get(name, ())}
     ends = stubs | others
     if dropped and not stubs and not numbered:
@@ -138,8 +138,8 @@ def prove(
     called = f"; called by {_format_names(callers)}" if callers else ""
     _none(lost, f"{source}: functions that are needed are no longer there", _AGAIN, called)
     # A function that only traps is folded with the stub, which changes nothing.
-    whole = {each.name for each in before.functions if each.size_bytes > trap}
-    stubbed = {each.name for each in after.functions if each.address in stubs}
+    whole = {function.name for function in before.functions if function.size_bytes > trap}
+    stubbed = {function.name for function in after.functions if function.address in stubs}
     wrong = (stubbed & whole) - {*dropped}
     _none(wrong, f"{source}: functions that are needed became stubs", _AGAIN)
     _none(before.exported - after.exported, f"{source}: names are no longer exported", _HINT)
@@ -155,7 +155,7 @@ def prove(
 
 
 def expect_known(unfolded: FunctionTable, listed: Iterable[str], *, source: str) -> None:
-    known = {each.name for each in unfolded.functions}
+    known = {function.name for function in unfolded.functions}
     problem = f"{source}: functions on the list are not in the link that it belongs to"
     _none((name for name in listed if name not in known), problem, _UNKNOWN)
 

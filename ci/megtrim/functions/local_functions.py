@@ -153,7 +153,7 @@ def _edits(
     unit: Object, names: Mapping[str, int], form: StubForm, unwind_tables: bool
 ) -> Iterator[tuple[int, bytes]]:
     # GCC may compile an object again at the link, from its intermediate code.
-    if any(each.name.startswith(".gnu.lto_") for each in unit.sections):
+    if any(section.name.startswith(".gnu.lto_") for section in unit.sections):
         return
     symbols = unit.find_symbols()
     emptied = _own_sections(unit, symbols, names)
@@ -189,13 +189,13 @@ def _own_sections(
 ) -> dict[int, list[Symbol]]:
     found = defaultdict(list)
     others = set()
-    for each in symbols.values():
-        if each.kind == _SECTION or (each.kind == _NO_TYPE and each.name.startswith("$")):
+    for symbol in symbols.values():
+        if symbol.kind == _SECTION or (symbol.kind == _NO_TYPE and symbol.name.startswith("$")):
             continue
-        if _goes(each.name, names) and _fills(each, unit):
-            found[each.section].append(each)
+        if _goes(symbol.name, names) and _fills(symbol, unit):
+            found[symbol.section].append(symbol)
         else:
-            others.add(each.section)
+            others.add(symbol.section)
     return {at: functions for at, functions in found.items() if at not in others}
 
 
@@ -229,10 +229,10 @@ def _spare_entered(
     ]
     while emptied and waiting:
         for number in unit.relocated.get(waiting.pop(), ()):
-            for each in unit.relocations(unit.sections[number]):
-                target = symbols.get(each.symbol)
-                behind = unit.machine == X86_64 and each.kind in _BEHIND_THE_PLACE
-                offset = target.address + each.addend + (4 if behind else 0) if target else 0
+            for relocation in unit.relocations(unit.sections[number]):
+                target = symbols.get(relocation.symbol)
+                behind = unit.machine == X86_64 and relocation.kind in _BEHIND_THE_PLACE
+                offset = target.address + relocation.addend + (4 if behind else 0) if target else 0
                 if target and target.section in emptied and offset:
                     del emptied[target.section]
                     waiting.append(target.section)

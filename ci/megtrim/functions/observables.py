@@ -83,7 +83,7 @@ class Observables(Value):
     def ran(self, names: Iterable[str]) -> tuple[str, ...]:
         seen = {*names}
         return tuple(
-            sorted(name for each in self.groups if not seen.isdisjoint(each) for name in each)
+            sorted(name for group in self.groups if not seen.isdisjoint(group) for name in group)
         )
 
 
@@ -105,14 +105,14 @@ def observables(program_sha256: str, table: FunctionTable, hidden: Collection[st
 
 def _find_unsized(table: FunctionTable) -> frozenset[str]:
     return frozenset(
-        each.name
-        for each in table.functions
-        if not each.size_bytes and any(other.size_bytes for other in table.at(each.address))
+        function.name
+        for function in table.functions
+        if not function.size_bytes and any(other.size_bytes for other in table.at(function.address))
     )
 
 
 def _sharing_code(table: FunctionTable) -> Iterable[tuple[str, ...]]:
-    above: dict[str, str] = {each.name: each.name for each in table.functions}
+    above: dict[str, str] = {function.name: function.name for function in table.functions}
 
     def first(name: str) -> str:
         while above[name] != name:
@@ -120,14 +120,14 @@ def _sharing_code(table: FunctionTable) -> Iterable[tuple[str, ...]]:
         return name
 
     end, last = 0, ""
-    for each in table.functions:
-        if each.size_bytes and each.address < end:
-            above[first(each.name)] = first(last)
-        if each.address + each.size_bytes > end:
-            end, last = each.address + each.size_bytes, each.name
-        part = COLD.fullmatch(each.name)
+    for function in table.functions:
+        if function.size_bytes and function.address < end:
+            above[first(function.name)] = first(last)
+        if function.address + function.size_bytes > end:
+            end, last = function.address + function.size_bytes, function.name
+        part = COLD.fullmatch(function.name)
         if part and part[1] in above:
-            above[first(each.name)] = first(part[1])
+            above[first(function.name)] = first(part[1])
     found = defaultdict(list)
     for name in sorted(above):
         found[first(name)].append(name)

@@ -73,7 +73,7 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
     Raises InputError for a file without the runtime's table, without one of the functions
     ``observed``, or with too many for the table.
     """
-    missing = {*observed} - {each.name for each in table.functions}
+    missing = {*observed} - {function.name for function in table.functions}
     if missing:
         msg = f"the probed link misses {count(len(missing), 'function')}, such as {min(missing)}"
         raise InputError(msg, hint="record the functions on an emulator: use one of its classes")
@@ -155,11 +155,11 @@ def _marks(data: bytes, table: FunctionTable, source: str) -> bytes:
 
 
 def _addresses(table: FunctionTable) -> tuple[int, ...]:
-    return tuple(sorted({each.address for each in table.functions}))
+    return tuple(sorted({function.address for function in table.functions}))
 
 
 def _head(table: FunctionTable) -> bytes:
-    names = "".join(f"{each.address:x} {each.name}\n" for each in table.functions)
+    names = "".join(f"{function.address:x} {function.name}\n" for function in table.functions)
     digest = hashlib.sha256(f"{table.machine}\n{names}".encode()).digest()
     return _HEAD.pack(_RECORD_MAGIC, len(_addresses(table)), digest)
 
@@ -179,9 +179,9 @@ def _table_at(data: bytes, addresses: tuple[int, ...]) -> int:
 
 def _segments(data: bytes) -> tuple[Segment, ...]:
     return tuple(
-        each
-        for each in segments(data, source="a probed program")
-        if each.kind == LOADED and each.offset + each.size_bytes <= len(data)
+        segment
+        for segment in segments(data, source="a probed program")
+        if segment.kind == LOADED and segment.offset + segment.size_bytes <= len(data)
     )
 
 

@@ -50,8 +50,8 @@ def _base(blocks: Iterable[tuple[str, int]], table: FunctionTable) -> int | None
     fewer.
     """
     starts = defaultdict(set)
-    for each in table.functions:
-        starts[each.name].add(each.address)
+    for function in table.functions:
+        starts[function.name].add(function.address)
     votes = Counter(
         address - start
         for name, address in blocks

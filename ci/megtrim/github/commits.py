@@ -51,11 +51,11 @@ def list_rewrites(api: Api, repository: str, branch: str) -> tuple[str, ...]:
     for kind, what in (("force_push", "pushed by force"), ("branch_deletion", "deleted")):
         try:
             path, wanted = f"/repos/{repository}/activity", {**asked, "activity_type": kind}
-            for each in api.pages(path, params=wanted, most=_MOST_REWRITES):
-                known = each.get("actor")  # null if the account was deleted
-                who = text_at(each, "actor", "login") if known else "someone"
+            for page in api.pages(path, params=wanted, most=_MOST_REWRITES):
+                known = page.get("actor")  # null if the account was deleted
+                who = text_at(page, "actor", "login") if known else "someone"
                 found.append(
-                    one_line(f"{text_at(each, 'timestamp')[:19]} {what} by {who}", most=120)
+                    one_line(f"{text_at(page, 'timestamp')[:19]} {what} by {who}", most=120)
                 )
         except InfrastructureFailure:
             continue

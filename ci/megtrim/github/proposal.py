@@ -167,7 +167,7 @@ class PullRequestProposer:
     def _is_it(self, head: str, change: FolderChange, base_commit: str) -> bool:
         answer = self._api.get(f"{self._root}/git/commits/{head}")
         parents = find_at(answer, "parents")
-        if parents is None or [find_at(each, "sha") for each in parents] != [base_commit]:
+        if parents is None or [find_at(parent, "sha") for parent in parents] != [base_commit]:
             return False
         wanted = {name: _blob_sha(text) for name, text in change.texts.items()}
         return self._list(change.path, head) == wanted

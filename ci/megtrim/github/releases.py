@@ -79,11 +79,11 @@ class ReleasePublisher:
 
         One without the files that it is to be ``holding`` is someone else's, and passed over.
         """
-        for each in self._api.pages(f"{self._path}/releases", most=_MOST_RELEASES):
-            other = text_at(each, "tag_name")
-            if each.get("draft") is True or other == tag or _series_of(other) != _series_of(tag):
+        for page in self._api.pages(f"{self._path}/releases", most=_MOST_RELEASES):
+            other = text_at(page, "tag_name")
+            if page.get("draft") is True or other == tag or _series_of(other) != _series_of(tag):
                 continue
-            assets = {text_at(file, "name"): number_at(file, "id") for file in _list_assets(each)}
+            assets = {text_at(file, "name"): number_at(file, "id") for file in _list_assets(page)}
             if assets.keys() >= {*holding}:
                 return FoundRelease(tag=other, assets=assets)
         return None
@@ -139,7 +139,7 @@ def _is_ours(draft: Mapping[str, Any]) -> bool:
 
 def _expect_same(found: Mapping[str, Any], wanted: WantedRelease) -> None:
     """Refuse a release that is published with other files: whoever has it must be able to rely."""
-    stored = {text_at(each, "name"): each for each in _list_assets(found)}
+    stored = {text_at(asset, "name"): asset for asset in _list_assets(found)}
     same = stored.keys() == wanted.assets.keys() and all(
         _is_stored(stored[name], name, data) for name, data in wanted.assets.items()
     )

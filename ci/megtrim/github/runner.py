@@ -106,7 +106,7 @@ def parse_build_runner(text: str) -> tuple[str, ...]:
             labels = json.loads(text)
         except (ValueError, RecursionError):
             labels = []
-    plain = all(isinstance(each, str) and _LABEL.fullmatch(each) for each in labels)
+    plain = all(isinstance(label, str) and _LABEL.fullmatch(label) for label in labels)
     if not plain or not 0 < len(labels) <= _MOST_LABELS:
         found, expected = repr(text[:80]), "a label or a JSON list of labels"
         msg = f"the input build-runner: found {found}, expected {expected}"

@@ -128,11 +128,11 @@ class DataBranch:
             env = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
             self._ask("read-tree", *([tip] if tip else ["--empty"]), env=env)
             before = self._ask("write-tree", env=env).strip()
-            for each in entries:
+            for entry in entries:
                 content = Path(scratch, "entry.json")
-                content.write_text(dump(each), encoding="utf-8")
+                content.write_text(dump(entry), encoding="utf-8")
                 blob = self._ask("hash-object", "-w", "--no-filters", "--", str(content)).strip()
-                info = f"{_FILE_MODE},{blob},{each.path}"
+                info = f"{_FILE_MODE},{blob},{entry.path}"
                 self._ask("update-index", "--add", "--cacheinfo", info, env=env)
             tree = self._ask("write-tree", env=env).strip()
         if tip and tree == before:

@@ -67,14 +67,14 @@ class History(Value, Generic[Entry]):
         return History(entries=self.entries, unreadable=tuple(every))
 
     def until(self, now: datetime) -> History[Entry]:
-        kept = tuple(each for each in self.entries if not is_future(each, now))
+        kept = tuple(entry for entry in self.entries if not is_future(entry, now))
         expected = f"expected one up to {now:%Y-%m-%d}"
         return History(entries=kept, unreadable=self.unreadable).add(
             UnreadableFile(
-                path=each.path, message=f"{each.path}:1: found a time in the future, {expected}"
+                path=entry.path, message=f"{entry.path}:1: found a time in the future, {expected}"
             )
-            for each in self.entries
-            if is_future(each, now)
+            for entry in self.entries
+            if is_future(entry, now)
         )
 
 

@@ -131,8 +131,8 @@ def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
     if bundle.purpose is not JobPurpose.VERIFY:
         msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to verify"
         raise InputError(msg, hint=_HINT)
-    known = {each.id: each.binding for each in verdict.scenarios}
-    asked = {each.id: each.binding for each in bundle.scenarios}
+    known = {scenario.id: scenario.binding for scenario in verdict.scenarios}
+    asked = {scenario.id: scenario.binding for scenario in bundle.scenarios}
     for id_, binding in (asked | {each.id: each.binding for each in bundle.proven}).items():
         if id_ not in known:
             msg = f"the bundle asks for {id_}, which the verdict does not hold"
@@ -336,7 +336,7 @@ def _by_scenario(
 
 
 def _expect_same_outputs(scenario: ScenarioResult, found: DeviceResult) -> None:
-    here, there = ({each.name for each in of.outputs} for of in (scenario, found.result))
+    here, there = ({output.name for output in of.outputs} for of in (scenario, found.result))
     if scenario.outputs and here != there:
         name = min(here ^ there)
         who = f"{found.device.name}: {scenario.id} passed"
@@ -389,7 +389,7 @@ def join_times(
     start = Place(file=verdict.config, line=1)
     added = performance_checks(performance, start=start, places=places)
     joined = _replace_checks(verdict, (*verdict.checks, *added), found=summarize(performance))
-    measured = (each.result.device for each in outcomes if each.result)
+    measured = (outcome.result.device for outcome in outcomes if outcome.result)
     return replace(
         joined,
         performance=performance,

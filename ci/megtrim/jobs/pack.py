@@ -106,7 +106,7 @@ def list_required_tasks(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
 
 
 def runner_classes(request: TrimRequest) -> frozenset[str]:
-    return frozenset(each.class_ for each in request.config.devices if each.runner)
+    return frozenset(device.class_ for device in request.config.devices if device.runner)
 
 
 def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Selection:
@@ -206,11 +206,11 @@ def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
 
 def expect_packable(session: Session) -> None:
     runners = runner_classes(session.request)
-    for each in all_scenarios(session.request.config):
-        if each.cpu_class.name not in runners:
+    for scenario in all_scenarios(session.request.config):
+        if scenario.cpu_class.name not in runners:
             continue
         # As for traces: nothing has been searched for yet.
-        _scenario(each, _ANY_DIGEST, session, JobPurpose.TRACE, lambda _path: _ANY_DIGEST)
+        _scenario(scenario, _ANY_DIGEST, session, JobPurpose.TRACE, lambda _path: _ANY_DIGEST)
 
 
 def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -> Bundle:
@@ -297,7 +297,7 @@ def _forms(
 def _applications(
     session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[BundleApplication]:
-    used = {each.settings.application for each in all_scenarios(session.request.config)}
+    used = {scenario.settings.application for scenario in all_scenarios(session.request.config)}
     if purpose is JobPurpose.RECORD:
         used &= {*programs.linked_again(session.request)}
     for name in sorted(name for name in used if name is not None):
@@ -315,18 +315,18 @@ def _applications(
 
 def list_devices(request: TrimRequest, purpose: JobPurpose) -> tuple[BundleDevice, ...]:
     config = request.config
-    cpus = {each.name: each.qemu_cpu or "max" for each in config.classes}
+    cpus = {cpu_class.name: cpu_class.qemu_cpu or "max" for cpu_class in config.classes}
     on_runners = [
         BundleDevice(
-            name=each.name,
-            kind=each.kind,
-            cpu_class=each.class_,
-            qemu_cpu=cpus[each.class_],
+            name=device.name,
+            kind=device.kind,
+            cpu_class=device.class_,
+            qemu_cpu=cpus[device.class_],
             runner=True,
-            settings=each.settings,
+            settings=device.settings,
         )
-        for each in config.devices
-        if each.runner
+        for device in config.devices
+        if device.runner
     ]
     automatic = [
         BundleDevice(

@@ -353,8 +353,8 @@ def _make_verify_result(scenario: _Asked, outcome: VerificationOutcome) -> Evide
     clean = {
         "text": limits.clean_line(outcome.text),
         "outputs": tuple(
-            replace(each, name=limits.clean_line(each.name))
-            for each in outcome.outputs[: limits.MOST_ITEMS]
+            replace(output, name=limits.clean_line(output.name))
+            for output in outcome.outputs[: limits.MOST_ITEMS]
         ),
         "missing_regions": outcome.missing_regions[: limits.MOST_ITEMS],
         "log_tail": limits.clean_log(outcome.log_tail),

@@ -125,6 +125,6 @@ def _decode_text(data: bytes) -> str | None:
 
 def _read_numbers(words: list[str]) -> list[float]:
     try:
-        return [float(each) for each in words]
+        return [float(word) for word in words]
     except ValueError:
         return []

@@ -133,13 +133,13 @@ def unite_needs(every: Iterable[OperatorNeeds]) -> OperatorNeeds:
     parts = [vars(needs) for needs in every]
     return OperatorNeeds(
         **{
-            each.name: _collect_users(
+            field.name: _collect_users(
                 (model, (item,))
                 for part in parts
-                for item, users in part[each.name]
+                for item, users in part[field.name]
                 for model in users
             )
-            for each in fields(OperatorNeeds)
+            for field in fields(OperatorNeeds)
         }
     )
 

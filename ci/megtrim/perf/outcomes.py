@@ -88,13 +88,13 @@ def make_performance(
 ) -> Performance:
     adjusted = adjust_p_values(
         {
-            _key(each): find_p_value(*each.held)
-            for each in outcomes
-            if each.held is not None and each.held[0].rival is not None
+            _key(outcome): find_p_value(*outcome.held)
+            for outcome in outcomes
+            if outcome.held is not None and outcome.held[0].rival is not None
         }
     )
     since = {_key(each): each for each in outcomes if each.subject.startswith(SINCE_PREFIX)}
-    own = [each for each in outcomes if not each.trims and _key(each) not in since]
+    own = [outcome for outcome in outcomes if not outcome.trims and _key(outcome) not in since]
     return Performance(
         threshold=criterion.threshold,
         floor_ms=criterion.floor_ms,
@@ -172,7 +172,7 @@ def _row(
         return row
     compared = read_outcome(since, adjusted, Reference.BASE)
     if compared.ratios:
-        ratios = (*row.ratios, *(replace(each, name=since.base) for each in compared.ratios))
+        ratios = (*row.ratios, *(replace(ratio, name=since.base) for ratio in compared.ratios))
         status = status_of(ratios)
         reason = row.reason or compared.reason
         open_ = status is PerformanceStatus.INCONCLUSIVE
@@ -193,17 +193,17 @@ def _trimming_rows(
         results = [each.result for each in mine if each.result]
         read = [read_outcome(each, adjusted, Reference.PLAIN) for each in mine]
         worst = min(read, key=lambda each: _WORST_FIRST.index(each.status))
-        measured = [each.measured for each in results if each.measured]
+        measured = [result.measured for result in results if result.measured]
         yield TrimmingRow(
             scenario=id_,
             cpu_class=mine[0].cpu_class,
             artifact=mine[0].artifact,
             device=next((each.device for each in mine if each.result), ""),
-            emulated=any(each.emulated for each in results),
+            emulated=any(result.emulated for result in results),
             status=worst.status,
             reason=worst.reason,
             variants=tuple(_variants(mine, read)),
-            left_out=count_left_out(each for one in measured for each in one.samples),
+            left_out=count_left_out(sample for one in measured for sample in one.samples),
             conditions=tuple(dict.fromkeys(line for one in measured for line in one.conditions)),
             time_s=sum(each.time_s for each in measured),
             reproduce=mine[0].reproduce,
@@ -234,18 +234,18 @@ def _variants(
 def summarize_performance(wants: Iterable[str], session: Session) -> Performance | None:
     config, wanted = session.request.config, set(wants)
     tasks = [
-        each
-        for each in perf_tasks(
+        task
+        for task in perf_tasks(
             config,
             committed=session.request.options.committed,
             since_base=bool(session.request.base),
         )
-        if each.stage is Stage.PERF and each.id in wanted
+        if task.stage is Stage.PERF and task.id in wanted
     ]
     if not tasks:
         return None
     return make_performance(
-        [_find_outcome(each, session) for each in tasks],
+        [_find_outcome(task, session) for task in tasks],
         criterion=config.perf.criterion,
         inconclusive=config.perf.inconclusive,
     )
@@ -273,7 +273,7 @@ def list_program_sizes(artifact: str, session: Session) -> dict[str, int]:
 def _find_outcome(task: Task, session: Session) -> ContestOutcome:
     scenario, subject, request = scenario_of(task), subject_of(task), session.request
     done, failed = session.results.done.get(task.id), session.results.failed
-    cause = next((each for each in (task.id, *task.needs) if each in failed), "")
+    cause = next((need for need in (task.id, *task.needs) if need in failed), "")
     artifact = programs.name_of(scenario, request)
     return ContestOutcome(
         scenario=scenario.id,

@@ -78,12 +78,12 @@ def trimmed_variant(task: Task) -> str:
 
 def select_measured(config: Config) -> Iterator[Scenario]:
     perf = config.perf
-    for each in all_scenarios(config):
-        named = {*each.names} & {*perf.scenarios}
-        if (named or not perf.scenarios) and each.cpu_class.name in (
-            perf.classes or (each.cpu_class.name,)
+    for scenario in all_scenarios(config):
+        named = {*scenario.names} & {*perf.scenarios}
+        if (named or not perf.scenarios) and scenario.cpu_class.name in (
+            perf.classes or (scenario.cpu_class.name,)
         ):
-            yield each
+            yield scenario
 
 
 def list_trimmed(config: Config) -> tuple[tuple[str, str], ...]:

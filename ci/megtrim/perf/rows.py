@@ -102,11 +102,11 @@ class PerformanceRow(_MeasuredRow):
 
     @property
     def named_times(self) -> tuple[tuple[str, StageTime], ...]:
-        return tuple((str(each.stage), each) for each in self.times)
+        return tuple((str(time_s.stage), time_s) for time_s in self.times)
 
     @property
     def named_ratios(self) -> tuple[tuple[str, RatioResult], ...]:
-        return tuple((each.name or str(each.against), each) for each in self.ratios)
+        return tuple((ratio.name or str(ratio.against), ratio) for ratio in self.ratios)
 
 
 class TrimmingRow(_MeasuredRow):
@@ -115,7 +115,7 @@ class TrimmingRow(_MeasuredRow):
 
     def __post_init__(self) -> None:
         _expect_status(self)
-        _expect_once(self.subject, (each.variant for each in self.variants))
+        _expect_once(self.subject, (variant.variant for variant in self.variants))
 
     @property
     def subject(self) -> str:
@@ -123,7 +123,7 @@ class TrimmingRow(_MeasuredRow):
 
     @property
     def named_times(self) -> tuple[tuple[str, StageTime], ...]:
-        return tuple((each.variant, each.time) for each in self.variants if each.time)
+        return tuple((variant.variant, variant.time) for variant in self.variants if variant.time)
 
     @property
     def named_ratios(self) -> tuple[tuple[str, RatioResult], ...]:
@@ -185,7 +185,7 @@ class Performance(Value):
 
     def __post_init__(self) -> None:
         """A row twice would be two checks and two test cases of one name."""
-        _expect_once("performance", (each.subject for each in self.all_rows))
+        _expect_once("performance", (row.subject for row in self.all_rows))
 
     @property
     def all_rows(self) -> tuple[Row, ...]:
@@ -294,7 +294,7 @@ def _text(row: Row) -> str:
 def _numbers(row: Row) -> str:
     times = row.named_times
     if isinstance(row, PerformanceRow):
-        shown = [each for each in times if each[1].stage is TimeStage.INFERENCE] or times[-1:]
+        shown = [time_s for time_s in times if time_s[1].stage is TimeStage.INFERENCE] or times[-1:]
         # What counts comes first: a check is about the earlier program, where there is one.
         ordered = sorted(row.named_ratios, key=lambda each: each[1].against is Reference.BASELINE)
     else:

@@ -48,7 +48,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if timed is None:
         # Outputs are the same on every host, so only times depend on it.
         facts = session.services.device(scenario_of(task)).facts()
-        host = {f"device {each}": facts[each] for each in MACHINE_FACTS if each in facts}
+        host = {f"device {fact}": facts[fact] for fact in MACHINE_FACTS if fact in facts}
         bound = scenario_inputs(scenario_of(task), session) | host
         return _name_inputs(task, session, bound, plan_contest(task, session))
     named, contest = named_inputs(task, session), plan_for_runner(task, session)
@@ -128,7 +128,7 @@ def _describe_place(task: Task, session: Session) -> str:
     )
     ids = [each.id for each in every if each.stage is Stage.PERF]
     before = ids.index(task.id)
-    done = [session.results.done[each] for each in ids[:before] if each in session.results.done]
+    done = [session.results.done[id_] for id_ in ids[:before] if id_ in session.results.done]
     took_s = [
         0.0 if found.measured is None else found.measured.time_s
         for found in (each.result_as(PerfResult) for each in done)

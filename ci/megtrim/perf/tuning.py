@@ -120,7 +120,7 @@ def tune(scenario: Scenario, session: Session, *, budget_s: float) -> tuple[Sear
         say(f"    tune  {name}: {seen}")
         return heat
 
-    names = [each.name for each in list_candidates(look_at(scenario, session))]
+    names = [candidate.name for candidate in list_candidates(look_at(scenario, session))]
     search = find_fastest(names, hold, goes_on=lambda: time.monotonic() < ends_s)
     return search, made
 
@@ -134,7 +134,7 @@ def find_fastest(
     for rounds in LOOKS[:-1]:
         for name in left:
             if not goes_on():
-                skipped = {*names} - {each.experiment for each in heats}
+                skipped = {*names} - {heat.experiment for heat in heats}
                 break
             heats.append(hold(name, rounds))
             ratios.pop(name, None)

@@ -38,8 +38,8 @@ def scenario_results(
     """``proofs``: the last one of each scenario without a result."""
     traced = traced_regions(session)
     return tuple(
-        scenario_result(each, session, traced.get(each.id, 0), proofs.get(each.id))
-        for each in all_scenarios(session.request.config)
+        scenario_result(scenario, session, traced.get(scenario.id, 0), proofs.get(scenario.id))
+        for scenario in all_scenarios(session.request.config)
     )
 
 
@@ -155,9 +155,9 @@ def last_proofs(session: Session) -> dict[str, LastProof | None]:
     a device again.
     """
     return {
-        each.id: _last(session, each)
-        for each in all_scenarios(session.request.config)
-        if verify_task(each) not in session.results.done
+        scenario.id: _last(session, scenario)
+        for scenario in all_scenarios(session.request.config)
+        if verify_task(scenario) not in session.results.done
     }
 
 
@@ -172,7 +172,7 @@ def ahead(session: Session) -> Iterator[str]:
 
     Where the machine is, it may be tomorrow; a clock that was set back lets lapsed waivers count.
     """
-    tasks = (verify_task(each) for each in all_scenarios(session.request.config))
+    tasks = (verify_task(scenario) for scenario in all_scenarios(session.request.config))
     done = [session.results.done[task] for task in tasks if task in session.results.done]
     latest = max((each.result_as(VerifyResult).day for each in done), default=session.request.today)
     if latest > session.request.today + timedelta(days=1):

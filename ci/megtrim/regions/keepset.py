@@ -222,16 +222,16 @@ def model_of(scenario_id: str) -> str:
 
 
 def list_models(keep: KeepSet) -> tuple[str, ...]:
-    return tuple(sorted({model_of(each.id) for each in keep.scenarios}))
+    return tuple(sorted({model_of(scenario.id) for scenario in keep.scenarios}))
 
 
 def select_scenarios(keep: KeepSet, ids: Collection[str]) -> KeepSet:
     """Operators and data types are a model's: they go with its last scenario."""
-    scenarios = tuple(each for each in keep.scenarios if each.id in ids)
+    scenarios = tuple(scenario for scenario in keep.scenarios if scenario.id in ids)
     if not scenarios:
         msg = "a keep set without a scenario would keep everything"
         raise InputError(msg, hint="a price at the margin needs another model or scenario")
-    models = sorted({model_of(each.id) for each in scenarios})
+    models = sorted({model_of(scenario.id) for scenario in scenarios})
     needs = keep.operators and unite_needs(select_needs(keep.operators, model) for model in models)
     return replace(keep, scenarios=scenarios, operators=needs)
 
@@ -357,7 +357,7 @@ def _scenarios(before: KeepSet, now: KeepSet) -> Iterator[str]:
 def _functions(before: KeepSet, record: ScenarioRecord, old: ScenarioRecord) -> list[str]:
     if old.link_sha256 not in (None, record.link_sha256):
         return []  # inlining differs in another link, so names cannot be compared
-    same = (each for each in before.scenarios if each.link_sha256 == record.link_sha256)
+    same = (scenario for scenario in before.scenarios if scenario.link_sha256 == record.link_sha256)
     listed = {name for each in same for name in each.functions}
     return [brief(name) for name in sorted({*record.functions} - listed)]
 

@@ -351,7 +351,7 @@ def parse_folder(texts: Mapping[str, str], *, source: str) -> KeepSet:
             msg = f"{source}/{name}: no region is needed by {part.scenarios[0].id}"
             raise InputError(msg, hint=HINT, command=ACCEPT)
     needs = [part.operators for part in parts.values()]
-    listed = [each for each in needs if each is not None]
+    listed = [need for need in needs if need is not None]
     operators = unite_needs(listed) if len(listed) == len(needs) else None
     return build_keep_set(parts[first].generation, records, operators)
 

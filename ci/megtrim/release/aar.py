@@ -142,10 +142,10 @@ def make_aar(parts: Sequence[AarPart]) -> bytes:
     """Raises InputError for parts that do not go together."""
     _expect_joinable(parts)
     files: dict[str, bytes] = {_CLASSES: _zip({"META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\n"})}
-    for each in parts:
-        files |= each.others
-        files |= dict.fromkeys(list_library_paths(each.library), each.data)
-    texts = render_descriptions([each.library for each in parts])
+    for part in parts:
+        files |= part.others
+        files |= dict.fromkeys(list_library_paths(part.library), part.data)
+    texts = render_descriptions([part.library for part in parts])
     return _zip(files | {path: text.encode() for path, text in texts.items()})
 
 
@@ -154,13 +154,13 @@ def _find_library(
 ) -> tuple[AndroidTarget, ReleaseFile] | None:
     target = parse_target(contents.toolchain)
     paths = [each.path for each in contents.artifacts if each.kind is ArtifactKind.SHARED]
-    found = [each for each in files if each.path in paths]
+    found = [file for file in files if file.path in paths]
     return (target, found[0]) if target is not None and len(found) == len(paths) == 1 else None
 
 
 def _expect_joinable(parts: Sequence[AarPart]) -> None:
     first = parts[0]
-    abis = [each.library.target.abi for each in parts]
+    abis = [part.library.target.abi for part in parts]
     for each, abi in zip(parts, abis, strict=True):
         if abis.count(abi) > 1:
             msg = f"{abi} is there twice, and an AAR holds one library of each ABI"
@@ -222,7 +222,7 @@ def list_library_paths(library: AndroidLibrary) -> tuple[str, str]:
 
 
 def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:
-    api = max(each.target.api for each in libraries)
+    api = max(library.target.api for library in libraries)
     name = libraries[0].file.removesuffix(_SUFFIX)
     return {
         "AndroidManifest.xml": _MANIFEST.format(namespace=_NAMESPACE, api=api),
@@ -231,16 +231,16 @@ def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:
         f"{_TOP}/prefab.json": dump({"schema_version": 2, "name": PACKAGE, "dependencies": []}),
         f"{_MODULE}/module.json": dump({"export_libraries": [], "library_name": name}),
         **{
-            f"{_folder_of(each)}/abi.json": dump(
+            f"{_folder_of(library)}/abi.json": dump(
                 {
-                    "abi": each.target.abi,
-                    "api": each.target.api,
-                    "ndk": each.target.ndk,
-                    "stl": each.stl,
+                    "abi": library.target.abi,
+                    "api": library.target.api,
+                    "ndk": library.target.ndk,
+                    "stl": library.stl,
                     "static": False,
                 }
             )
-            for each in libraries
+            for library in libraries
         },
     }
 

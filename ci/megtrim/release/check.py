@@ -113,7 +113,7 @@ def check_release(
 def expect_whole(found: ReleaseCheck, shown: Path) -> ReleaseContents:
     """Raises ProductFailure with all that is wrong with a release."""
     if found.contents is None or found.problems:
-        listed = "\n".join(f"  {each}" for each in found.problems)
+        listed = "\n".join(f"  {problem}" for problem in found.problems)
         msg = f"{shown} is not what was released:\n{listed}"
         raise ProductFailure(msg, hint=FETCH_AGAIN)
     return found.contents
@@ -185,11 +185,11 @@ def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]
     for text in list_unshown((found.megtrim, found.stages)):
         yield f"{STATEMENT_FILE}: {text!a:.100} is not one line that can be seen"
     yield from _compare_documents(found, contents)
-    for each in contents.artifacts:
-        if named.get(each.path) != each.sha256:
-            yield f"{each.path} is another build than {RELEASE_FILE} describes"
-        elif (folder / each.path).stat().st_size != each.size_bytes:
-            yield f"{each.path} has another size than {RELEASE_FILE} says"
+    for artifact in contents.artifacts:
+        if named.get(artifact.path) != artifact.sha256:
+            yield f"{artifact.path} is another build than {RELEASE_FILE} describes"
+        elif (folder / artifact.path).stat().st_size != artifact.size_bytes:
+            yield f"{artifact.path} has another size than {RELEASE_FILE} says"
     if named.get(KEEP_SET_PATH) != contents.keep_set_sha256:
         yield f"{KEEP_SET_PATH} is another keep set than {RELEASE_FILE} names"
     keep = parse_keep_set(_text(folder, KEEP_SET_PATH), source=KEEP_SET_PATH)
@@ -205,13 +205,13 @@ def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]
 
 def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[str]:
     named = found.files
-    names = [each.name for each in contents.artifacts]
+    names = [artifact.name for artifact in contents.artifacts]
     places = {
         *(*DOCUMENTS, KEEP_SET_PATH, PROOFS_PATH, SIZES_PATH, CONFIG_PATH, AAR_PATH),
-        *(each.path for each in contents.artifacts),
+        *(artifact.path for artifact in contents.artifacts),
         *(f"{SYMBOLS}/{name}" for name in names),
         *map(locate_left_out, names),
-        *(locate_cache(each.id) for each in contents.scenarios),
+        *(locate_cache(scenario.id) for scenario in contents.scenarios),
     }
     for path in named:
         if path not in places and not path.startswith(_FOLDERS):
@@ -235,7 +235,7 @@ def _compare_derived(
         again = collect_aar(contents, list_released(folder, named))
         if again is None or again.sha256 != named[AAR_PATH]:
             yield f"{AAR_PATH} is not made of this release's library, headers and licences"
-    counts = {each.artifact: each.held - each.kept for each in contents.functions}
+    counts = {function.artifact: function.held - function.kept for function in contents.functions}
     for each in contents.artifacts:
         name, path, count = each.name, locate_left_out(each.name), counts.get(each.name, 0)
         if path not in named:
@@ -251,10 +251,10 @@ def _compare_derived(
 
 def _compare_proofs(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[str]:
     own = clean_proofs(contents, found.proofs)
-    proven = {row.scenario for each in own.entries for row in each.results}
-    for each in contents.scenarios:
-        if each.on_devices is CheckStatus.PASS and each.id not in proven:
-            yield f"{PROOFS_PATH} has no proof of {each.id} by these programs"
+    proven = {row.scenario for entry in own.entries for row in entry.results}
+    for scenario in contents.scenarios:
+        if scenario.on_devices is CheckStatus.PASS and scenario.id not in proven:
+            yield f"{PROOFS_PATH} has no proof of {scenario.id} by these programs"
     if add_proofs(contents, own).devices != contents.devices:
         yield f"{RELEASE_FILE} lists other devices than {PROOFS_PATH}"
     if found.files.get(PROOFS_PATH) != (digest(dump(own)) if own.entries else None):
@@ -273,11 +273,11 @@ def _show(path: str) -> str:
 def add_proofs(contents: ReleaseContents, proofs: EvidenceSet) -> ReleaseContents:
     entries = proofs.entries
     proven = {(row.scenario, row.binding): each.device for each in entries for row in each.results}
-    asked = (each for each in contents.scenarios if each.on_devices is not None)
+    asked = (scenario for scenario in contents.scenarios if scenario.on_devices is not None)
     ran = {each.id: proven.get((each.id, each.binding)) for each in asked}
     scenarios = tuple(
-        replace(each, on_devices=CheckStatus.PASS) if ran.get(each.id) else each
-        for each in contents.scenarios
+        replace(scenario, on_devices=CheckStatus.PASS) if ran.get(scenario.id) else scenario
+        for scenario in contents.scenarios
     )
     devices = {each.name: each for each in (*filter(None, ran.values()), *contents.devices)}
     return replace(
@@ -295,11 +295,11 @@ def clean_proofs(contents: ReleaseContents, proofs: EvidenceSet | None) -> Evide
             evidence,
             device=hide_machine(evidence.device),
             results=tuple(
-                replace(each, time_s=0.0, conditions=None, log_tail="", crash="")
-                for each in evidence.results
-                if (each.scenario, each.binding) in asked
+                replace(result, time_s=0.0, conditions=None, log_tail="", crash="")
+                for result in evidence.results
+                if (result.scenario, result.binding) in asked
             ),
         )
         for evidence in (proofs.entries if proofs else ())
     )
-    return EvidenceSet(entries=tuple(each for each in entries if each.results))
+    return EvidenceSet(entries=tuple(entry for entry in entries if entry.results))

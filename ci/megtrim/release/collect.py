@@ -103,12 +103,12 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
     source = session.results.done[VERDICT].file(VERDICT_FILE)
     verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
     loaded, reduced = session.request.loaded, session.results.done[REDUCED]
-    files = {each.name: loaded.resolve(each.file) for each in loaded.config.models}
+    files = {model.name: loaded.resolve(model.file) for model in loaded.config.models}
     models = {name: sha256_file(file) for name, file in files.items()}
     plain = {
-        each.name: size.size_bytes
-        for each in verdict.artifacts
-        for size in each.sizes
+        artifact.name: size.size_bytes
+        for artifact in verdict.artifacts
+        for size in artifact.sizes
         if size.variant == Variant.PLAIN
     }
     artifacts = (
@@ -139,15 +139,15 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
         third_parties=third_parties,
         keep_set_sha256=session.results.done[keep_task(loaded.config)].files[KEEP_SET_FILE],
         configuration_sha256=loaded.sha256,
-        elsewhere=[each.class_ for each in loaded.config.devices if draft and each.runner],
+        elsewhere=[device.class_ for device in loaded.config.devices if draft and device.runner],
         draft=draft,
     )
 
 
 def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
     reduced = session.results.done[REDUCED]
-    for each in contents.artifacts:
-        yield _from_stage(each.path, reduced, f"{_BUILT}{each.name}")
+    for artifact in contents.artifacts:
+        yield _from_stage(artifact.path, reduced, f"{_BUILT}{artifact.name}")
     library = _find_library(session, contents)
     if library is not None:
         yield from _collect_headers(session, library)
@@ -235,20 +235,20 @@ def _from_checkout(path: str, checkout: Checkout, name: str) -> Iterator[Release
 def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
     done = session.results.done
     builds = [done[REDUCED], done.get(base_task(session.request.config), done[REDUCED])]
-    for each in contents.artifacts:
-        found = ((build, locate_named(build, each.name)) for build in builds)
-        named = ((build, at) for build, at in found if at and build.files[at] != each.sha256)
+    for artifact in contents.artifacts:
+        found = ((build, locate_named(build, artifact.name)) for build in builds)
+        named = ((build, at) for build, at in found if at and build.files[at] != artifact.sha256)
         for build, at in itertools.islice(named, 1):
-            yield _from_stage(f"{SYMBOLS}/{each.name}", build, at)
+            yield _from_stage(f"{SYMBOLS}/{artifact.name}", build, at)
 
 
 def _collect_left_out(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
     done = session.results.done
     keep = references.read_keep(session)
     builds = [done[each] for each in (REDUCED, REGION) if each in done]
-    sha256 = {each.name: each.sha256 for each in contents.artifacts}
-    for each in contents.functions:
-        program = read_program(each.artifact, builds, keep)
+    sha256 = {artifact.name: artifact.sha256 for artifact in contents.artifacts}
+    for function in contents.functions:
+        program = read_program(function.artifact, builds, keep)
         if program is not None:
-            text = dump_left_out(program.left_out, program_sha256=sha256[each.artifact])
-            yield from_text(locate_left_out(each.artifact), text)
+            text = dump_left_out(program.left_out, program_sha256=sha256[function.artifact])
+            yield from_text(locate_left_out(function.artifact), text)

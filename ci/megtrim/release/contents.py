@@ -131,7 +131,7 @@ class ReleaseContents(Value):
 
     @property
     def unproven(self) -> tuple[str, ...]:
-        return tuple(each.id for each in self.scenarios if not each.is_proven)
+        return tuple(scenario.id for scenario in self.scenarios if not scenario.is_proven)
 
     def list_objections(self) -> Iterator[str]:
         if unshown := list(list_unshown(self)):
@@ -140,7 +140,7 @@ class ReleaseContents(Value):
         lists = {
             "artifact": [each.name.casefold() for each in self.artifacts],
             "scenario": [each.id for each in self.scenarios],
-            "device": [each.name for each in self.devices],
+            "device": [device.name for device in self.devices],
         }
         for what, names in lists.items():
             if not names and what != "device":
@@ -165,11 +165,11 @@ class ReleaseContents(Value):
 
     @property
     def bindings(self) -> Mapping[str, str]:
-        return {each.id: each.binding for each in self.scenarios}
+        return {scenario.id: scenario.binding for scenario in self.scenarios}
 
     @property
     def models(self) -> Mapping[str, str]:
-        return {each.model: each.model_sha256 for each in self.scenarios}
+        return {scenario.model: scenario.model_sha256 for scenario in self.scenarios}
 
 
 def make_contents(
@@ -189,9 +189,9 @@ def make_contents(
     ``elsewhere``: classes whose devices have still to prove the draft; its verdict says nothing of
     what is left to them.
     """
-    left = {each.id for each in verdict.scenarios if each.cpu_class in elsewhere}
+    left = {scenario.id for scenario in verdict.scenarios if scenario.cpu_class in elsewhere}
     built = (
-        each for each in verdict.checks if each.subject not in left or each.status not in _OPEN
+        check for check in verdict.checks if check.subject not in left or check.status not in _OPEN
     )
     return ReleaseContents(
         draft=draft,
@@ -209,18 +209,18 @@ def make_contents(
         artifacts=tuple(sorted(artifacts, key=lambda each: each.path)),
         scenarios=tuple(
             ReleaseScenario(
-                id=each.id,
-                model=each.model,
-                model_sha256=models[each.model],
-                graph_sha256=graphs[each.model],
-                arguments=each.arguments,
-                status=each.status,
-                on_devices=CheckStatus.UNVERIFIED if each.cpu_class in elsewhere else None,
-                device=each.device,
-                binding=each.binding,
-                outputs=each.outputs,
+                id=scenario.id,
+                model=scenario.model,
+                model_sha256=models[scenario.model],
+                graph_sha256=graphs[scenario.model],
+                arguments=scenario.arguments,
+                status=scenario.status,
+                on_devices=CheckStatus.UNVERIFIED if scenario.cpu_class in elsewhere else None,
+                device=scenario.device,
+                binding=scenario.binding,
+                outputs=scenario.outputs,
             )
-            for each in verdict.scenarios
+            for scenario in verdict.scenarios
         ),
     )
 

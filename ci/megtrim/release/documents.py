@@ -215,7 +215,7 @@ def _find_origin(statement: Any) -> tuple[dict[str, str], str]:
         megtrim = predicate["runDetails"]["builder"]["version"][_MEGTRIM]
     except (KeyError, TypeError, ValueError):
         facts, megtrim = {}, None
-    if not all(isinstance(each, str) for each in (megtrim, *facts.values())):
+    if not all(isinstance(fact, str) for fact in (megtrim, *facts.values())):
         msg = "found no statement of a build by megtrim, expected one"
         raise ValueError(msg)
     stages = {
@@ -232,13 +232,13 @@ def render_bill(contents: ReleaseContents, payload: Iterable[str], *, megtrim: s
     paths = sorted(payload)
     artifacts = [
         _make(
-            "application" if each.kind is ArtifactKind.PROGRAM else "library",
-            f"artifact:{each.path}",
-            each.name,
-            facts={"path": each.path},
-            hashes=[{"alg": "SHA-256", "content": each.sha256}],
+            "application" if artifact.kind is ArtifactKind.PROGRAM else "library",
+            f"artifact:{artifact.path}",
+            artifact.name,
+            facts={"path": artifact.path},
+            hashes=[{"alg": "SHA-256", "content": artifact.sha256}],
         )
-        for each in contents.artifacts
+        for artifact in contents.artifacts
     ]
     third_parties = [
         _make(
@@ -264,8 +264,8 @@ def render_bill(contents: ReleaseContents, payload: Iterable[str], *, megtrim: s
     if engine.dirty:
         tree["files that differ from the commit"] = str(len(engine.dirty))
     version = engine.commit or engine.digest
-    used = [each["bom-ref"] for each in third_parties if each["scope"] == "required"]
-    made = [each["bom-ref"] for each in artifacts]
+    used = [party["bom-ref"] for party in third_parties if party["scope"] == "required"]
+    made = [artifact["bom-ref"] for artifact in artifacts]
     links = {_RELEASE: made, **{each: [_ENGINE] for each in made}, _ENGINE: used}
     bill = {
         "bomFormat": "CycloneDX",
@@ -298,8 +298,8 @@ def _describe_release(contents: ReleaseContents) -> dict[str, Any]:
     facts = {"level": trim.level}
     if contents.regions_held:
         facts["regions kept"] = f"{contents.regions_kept} of {contents.regions_held}"
-    for each in contents.functions:
-        facts[f"functions kept in {each.artifact}"] = f"{each.kept} of {each.held}"
+    for function in contents.functions:
+        facts[f"functions kept in {function.artifact}"] = f"{function.kept} of {function.held}"
     if trim.switched_off:
         facts["switched off"] = " ".join(trim.switched_off)
     version = engine.commit or engine.digest
@@ -337,7 +337,7 @@ def render_readme(contents: ReleaseContents, *, has_licences: bool, has_aar: boo
         f"{'not measured' if each.plain_bytes is None else format_bytes(each.plain_bytes)} |\n"
         for each in contents.artifacts
     )
-    is_library = any(each.kind is ArtifactKind.SHARED for each in contents.artifacts)
+    is_library = any(artifact.kind is ArtifactKind.SHARED for artifact in contents.artifacts)
     licences = f"Those of the engine and of what it is made from are in `{LICENCES}`."
     return f"""\
 # The trimmed engine
@@ -417,26 +417,26 @@ def _show_sizes(now: DescribedRelease, before: DescribedRelease | None) -> str:
     old = {each.path: each.size_bytes for each in before.contents.artifacts} if before else {}
     head = ["file", "size", f"in {before.tag}" if before else "last release", "before trimming"]
     rows = []
-    for each in now.contents.artifacts:
-        was = old.get(each.path)
-        change = each.size_bytes - (was or 0)
+    for artifact in now.contents.artifacts:
+        was = old.get(artifact.path)
+        change = artifact.size_bytes - (was or 0)
         compared = "the same"
         if was is None:
             compared = "new"
         elif change:
             compared = f"{format_bytes(was)}, {'+' if change > 0 else ''}{format_bytes(change)}"
-        plain = "" if each.plain_bytes is None else format_bytes(each.plain_bytes)
-        rows.append((code(each.path), format_bytes(each.size_bytes), compared, plain))
+        plain = "" if artifact.plain_bytes is None else format_bytes(artifact.plain_bytes)
+        rows.append((code(artifact.path), format_bytes(artifact.size_bytes), compared, plain))
     return table(head, rows)
 
 
 def _show_models(now: ReleaseContents, before: ReleaseContents | None) -> Iterator[str]:
     old = before.models if before else {}
-    for each in now.scenarios:
-        known, note = old.get(each.model), ""
-        if before is not None and known != each.model_sha256:
+    for scenario in now.scenarios:
+        known, note = old.get(scenario.model), ""
+        if before is not None and known != scenario.model_sha256:
             note = ", a new model" if known is None else ", with a model that changed"
-        yield f"- {code(each.id)}: {code(' '.join(each.arguments))}{note}\n"
+        yield f"- {code(scenario.id)}: {code(' '.join(scenario.arguments))}{note}\n"
     lost = sorted({each.id for each in before.scenarios} - now.bindings.keys()) if before else []
     yield from (f"- no longer: {id_}\n" for id_ in _shorten(lost))
 
@@ -452,6 +452,6 @@ def _show_keep_set(keep: KeepSet, before: DescribedRelease) -> str:
 
 
 def _shorten(names: Iterable[str]) -> list[str]:
-    listed = [code(each) for each in names]
+    listed = [code(name) for name in names]
     more = len(listed) - _MOST_SHOWN
     return listed if more <= 0 else [*listed[:_MOST_SHOWN], f"and {more} more"]

@@ -96,7 +96,7 @@ def _expect_equal(found: ReleaseCheck, draft: Path, again: Path) -> None:
 
 def _expect_settled(contents: ReleaseContents, joined: Verdict, shown: str) -> None:
     built = (contents.engine, contents.toolchain, contents.trim, contents.bindings)
-    bindings = {each.id: each.binding for each in joined.scenarios}
+    bindings = {scenario.id: scenario.binding for scenario in joined.scenarios}
     if built != (joined.engine, joined.toolchain, joined.trim, bindings):
         msg = f"{shown} is of another build than the draft of this release"
         raise InputError(msg, hint="join what devices brought with the results of its own build")
@@ -148,21 +148,21 @@ def _compare_files(
 ) -> Iterator[str]:
     released = found.contents
     assert released is not None
-    left = any(each.on_devices is not None for each in released.scenarios)
+    left = any(scenario.on_devices is not None for scenario in released.scenarios)
     here, payload = collect_parts(session, draft=left)
     if by_other_device:
         # What the release says of the devices that ran it there stays.
-        theirs = {each.id: each for each in released.scenarios}
+        theirs = {scenario.id: scenario for scenario in released.scenarios}
         scenarios = tuple(
-            replace(each, device=ran.device, outputs=ran.outputs)
-            if (ran := theirs.get(each.id))
-            else each
-            for each in here.scenarios
+            replace(scenario, device=ran.device, outputs=ran.outputs)
+            if (ran := theirs.get(scenario.id))
+            else scenario
+            for scenario in here.scenarios
         )
         here = replace(here, devices=released.devices, scenarios=scenarios)
     proofs = clean_proofs(here, found.proofs)
     files = prove(here, payload, proofs, stages=list_stage_keys(session), megtrim=megtrim)
-    built = {each.path: each.sha256 for each in files}
+    built = {file.path: file.sha256 for file in files}
     stated = {**found.files, CHECKSUMS_FILE: found.sha256}
     for path in sorted(built.keys() | stated.keys()):
         if path not in built:

@@ -407,17 +407,17 @@ def render_joint(project: str, config: str, reports: Sequence[ToolchainReport]) 
 
 
 def _rows(reports: Sequence[ToolchainReport]) -> Iterator[tuple[str, ...]]:
-    for each in reports:
-        sizes = list_trimmed(each.verdict) if each.verdict is not None else ()
-        seen = _first_to_look_at(each.verdict)
+    for report in reports:
+        sizes = list_trimmed(report.verdict) if report.verdict is not None else ()
+        seen = _first_to_look_at(report.verdict)
         for number, (artifact, size) in enumerate(sizes):
             yield (
-                *((code(each.name), each.sign) if number == 0 else ("", "")),
+                *((code(report.name), report.sign) if number == 0 else ("", "")),
                 *(code(artifact), format_bytes(size.size_bytes), percent(size.share)),
-                *(_name_change(size, each.verdict), seen if number == 0 else ""),
+                *(_name_change(size, report.verdict), seen if number == 0 else ""),
             )
         if not sizes:
-            yield (code(each.name), each.sign, "", "", "", "", seen)
+            yield (code(report.name), report.sign, "", "", "", "", seen)
 
 
 def _name_change(size: VariantSize, verdict: Verdict | None) -> str:

@@ -236,7 +236,7 @@ class _Walk:
         # The twin's sections have the same names and addresses, and other numbers.
         numbers = {(each.name, each.address): at for at, each in enumerate(layout.sections)}
         self._symbols: dict[int, list[tuple[int, int, str]]] = {}
-        places = [numbers.get((each.name, each.address), 0) for each in naming.sections]
+        places = [numbers.get((section.name, section.address), 0) for section in naming.sections]
         for name, number, start, size_bytes in naming.symbols():
             place = number if naming is layout else places[number]
             self._symbols.setdefault(place, []).append((start, -size_bytes, name))

@@ -70,7 +70,7 @@ class SizesDocument(BaseModel):
 
     @property
     def origin(self) -> Origin:
-        return Origin(**{each.name: getattr(self, each.name) for each in fields(Origin)})
+        return Origin(**{field.name: getattr(self, field.name) for field in fields(Origin)})
 
 
 def dump_sizes(found: Baseline) -> str:

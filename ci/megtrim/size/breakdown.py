@@ -162,7 +162,7 @@ def _compare(
         ByteChange(component=key[0], label=key[1], before_bytes=first[key], after_bytes=second[key])
         for key in first.keys() | second.keys()
     )
-    found = _join_renamed(each for each in changes if each.growth_bytes)
+    found = _join_renamed(change for change in changes if change.growth_bytes)
     return tuple(
         sorted(found, key=lambda each: (-abs(each.growth_bytes), each.component, each.label))
     )
@@ -171,14 +171,14 @@ def _compare(
 def _join_renamed(changes: Iterable[ByteChange]) -> Iterator[ByteChange]:
     gone: dict[tuple[str, int], list[ByteChange]] = defaultdict(list)
     came: dict[tuple[str, int], list[ByteChange]] = defaultdict(list)
-    for each in changes:
-        stayed = each.before_bytes and each.after_bytes
-        if stayed or abs(each.growth_bytes) < _LEAST_RENAMED_BYTES:
-            yield each
-        elif each.before_bytes:
-            gone[each.component, each.before_bytes].append(each)
+    for change in changes:
+        stayed = change.before_bytes and change.after_bytes
+        if stayed or abs(change.growth_bytes) < _LEAST_RENAMED_BYTES:
+            yield change
+        elif change.before_bytes:
+            gone[change.component, change.before_bytes].append(change)
         else:
-            came[each.component, each.after_bytes].append(each)
+            came[change.component, change.after_bytes].append(change)
     for key in gone.keys() | came.keys():
         old, new = gone[key], came[key]
         if len(old) == len(new) == 1:
@@ -256,6 +256,6 @@ def expect_part(budget: Budget, known: AbstractSet[str], more: AbstractSet[str])
 def list_parts(measures: Measures | None, table: ByteTable | None) -> frozenset[str]:
     sections = {each for each in measures or () if each.startswith(f"{Measure.SECTION} ")}
     components = table.components if table and not are_unnamed(table.components) else ()
-    paths = (PurePosixPath(each) for each in components)
+    paths = (PurePosixPath(component) for component in components)
     above = {str(part) for path in paths for part in (path, *path.parents[:-1])}
     return frozenset(sections | {f"{Measure.COMPONENT} {each}" for each in above})

@@ -93,14 +93,14 @@ class ByteChange(Value):
 
 
 def list_largest(changes: Sequence[ByteChange], most: int) -> tuple[ByteChange, ...]:
-    changed = [each for each in changes if each.growth_bytes]
+    changed = [change for change in changes if change.growth_bytes]
     if not (others := changed[most:]):
         return tuple(changed)
     rest = ByteChange(
         component="",
         label=f"[{len(others):,} others]",
-        before_bytes=sum(each.before_bytes for each in others),
-        after_bytes=sum(each.after_bytes for each in others),
+        before_bytes=sum(other.before_bytes for other in others),
+        after_bytes=sum(other.after_bytes for other in others),
     )
     return (*changed[:most], rest)
 
@@ -143,7 +143,7 @@ class ByteMap(Value):
 
     @property
     def kept_bytes(self) -> int:
-        return sum(each.kept_bytes for each in self.components)
+        return sum(component.kept_bytes for component in self.components)
 
     @property
     def plain_bytes(self) -> int | None:

@@ -231,7 +231,7 @@ class SizeTrend(Value):
         return self.points[-1].size_bytes - self.points[0].size_bytes
 
     def find_steps(self, most: int = 3) -> tuple[SizePoint, ...]:
-        steps = [each for each in self.points if each.growth_bytes]
+        steps = [point for point in self.points if point.growth_bytes]
         steps.sort(key=lambda each: (-abs(each.growth_bytes or 0), each.committed_at, each.commit))
         return tuple(steps[:most])
 

@@ -43,7 +43,7 @@ class PriceList(Value):
     """Whether the code in regions counts: only a profile build shows where they are."""
 
     def of_kind(self, kind: PriceKind) -> tuple[Price, ...]:
-        return tuple(each for each in self.prices if each.kind is kind)
+        return tuple(price for price in self.prices if price.kind is kind)
 
 
 def sort_prices(prices: Iterable[Price]) -> tuple[Price, ...]:
@@ -60,11 +60,11 @@ def sort_prices(prices: Iterable[Price]) -> tuple[Price, ...]:
 def shorten(prices: PriceList, most: int) -> PriceList:
     counts = dict.fromkeys(PriceKind, 0)
     found = []
-    for each in sort_prices(prices.prices):
-        counts[each.kind] += 1
-        if each.kind in _ALWAYS_STORED or counts[each.kind] <= most:
-            name = fold(each.name) if each.kind is PriceKind.FUNCTION else each.name
-            found.append(replace(each, name=tidy(name)))
+    for price in sort_prices(prices.prices):
+        counts[price.kind] += 1
+        if price.kind in _ALWAYS_STORED or counts[price.kind] <= most:
+            name = fold(price.name) if price.kind is PriceKind.FUNCTION else price.name
+            found.append(replace(price, name=tidy(name)))
     return replace(prices, prices=tuple(found))
 
 
@@ -86,5 +86,5 @@ def compare_prices(before: Mapping[str, int], prices: PriceList) -> tuple[PriceC
         for each in prices.of_kind(PriceKind.MODEL)
         if (name := f"{Measure.MODEL} {each.name}") in before
     )
-    found = [each for each in changes if each.growth_bytes]
+    found = [change for change in changes if change.growth_bytes]
     return tuple(sorted(found, key=lambda each: (-abs(each.growth_bytes), each.model)))

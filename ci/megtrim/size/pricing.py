@@ -69,7 +69,7 @@ class PricedArtifact(Value):
         return NeededParts(regions=gone.regions, functions=functions, operators=gone.operators)
 
     def price_margin(self, ids: frozenset[str]) -> int:
-        others = {each.id for each in self.keep.scenarios} - ids
+        others = {scenario.id for scenario in self.keep.scenarios} - ids
         keep = select_scenarios(self.keep, others) if others else None
         return self.program.price(self.find_gone(keep))
 
@@ -182,16 +182,16 @@ class RegionExtents(Value):
 
     def goes_with(self, name: str, gone: frozenset[Region], kept: frozenset[Region]) -> bool:
         regions = self.references.get(name, frozenset())
-        there = {each for each in regions if each is None or each in kept}
+        there = {region for region in regions if region is None or region in kept}
         return bool(there) and there <= gone
 
 
 def find_extents(linked: LinkedFile, references: References) -> dict[str, RegionExtents]:
     """``linked`` is the profile build's program, ``references`` are all of its by address."""
     marks = _find_marks(linked)
-    starts = np.array([each.start for each in linked.stretches], dtype=np.int64)
-    ends = np.array([each.end for each in linked.stretches], dtype=np.int64)
-    origins, targets = (locate(each, starts, ends) for each in references)
+    starts = np.array([stretch.start for stretch in linked.stretches], dtype=np.int64)
+    ends = np.array([stretch.end for stretch in linked.stretches], dtype=np.int64)
+    origins, targets = (locate(reference, starts, ends) for reference in references)
     marked = np.isin(targets, np.array(sorted(marks), dtype=np.int64))
     functions = [
         number
@@ -277,7 +277,7 @@ class PricedProgram(Value):
     def price(self, gone: NeededParts) -> int:
         emptied = self._find_emptied(gone.functions)
         cut, shares = self._find_cut(gone)
-        starts = [each for each in self.graph.roots if not emptied[each]]
+        starts = [root for root in self.graph.roots if not emptied[root]]
         left = self.graph.reach(starts, emptied=emptied, cut=cut)
         left &= ~emptied
         shrunk = sum(

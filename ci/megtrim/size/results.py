@@ -22,7 +22,7 @@ class SizeResult(StageResult):
 
     @property
     def exit_code(self) -> int:
-        exceeded = any(each.status is BudgetStatus.FAIL for each in self.budgets)
+        exceeded = any(budget.status is BudgetStatus.FAIL for budget in self.budgets)
         return ProductFailure.exit_code if exceeded else EXIT_PASS
 
 

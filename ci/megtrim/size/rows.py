@@ -149,7 +149,7 @@ class VariantSize(Value):
 
     def __post_init__(self) -> None:
         for changes in (self.components, self.symbols):
-            if changes and sum(each.growth_bytes for each in changes) != self.growth_bytes:
+            if changes and sum(change.growth_bytes for change in changes) != self.growth_bytes:
                 msg = f"{self.variant}: found changes that do not add up to its growth"
                 raise ValueError(msg)
 

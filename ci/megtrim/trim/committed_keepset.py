@@ -192,8 +192,8 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
     What a search for algorithms found is timing and another each time: its scenarios are left out.
     """
     config = request.config
-    searched = {each.id for each in all_scenarios(config) if each.searches}
-    others = tuple(each for each in now.scenarios if each.id not in searched)
+    searched = {scenario.id for scenario in all_scenarios(config) if scenario.searches}
+    others = tuple(scenario for scenario in now.scenarios if scenario.id not in searched)
     now = replace(now, scenarios=others)
     lines = find_gaps(before, now)
     links = of_another_link(before, now)

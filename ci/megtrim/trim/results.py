@@ -77,11 +77,11 @@ class TrimChoice(Value):
     @property
     def used(self) -> tuple[str, ...]:
         """Such as ``small_code Oz``."""
-        return tuple(f"{each.name} {each.value}" for each in self.means if not each.why_not)
+        return tuple(f"{mean.name} {mean.value}" for mean in self.means if not mean.why_not)
 
     @property
     def unused(self) -> tuple[str, ...]:
-        return tuple(f"{each.name}: {each.why_not}" for each in self.means if each.why_not)
+        return tuple(f"{mean.name}: {mean.why_not}" for mean in self.means if mean.why_not)
 
 
 class FunctionsUse(Value):

@@ -27,7 +27,7 @@ class VerdictInputs(VerdictFacts):
 
 def join(facts: VerdictInputs) -> Verdict:
     checks = _list_checks(facts)
-    shown = {each.name: getattr(facts, each.name) for each in fields(VerdictFacts)} | {
+    shown = {field.name: getattr(facts, field.name) for field in fields(VerdictFacts)} | {
         "devices": tuple(sorted(facts.devices, key=lambda device: device.name)),
         "scenarios": tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id)),
     }

@@ -177,9 +177,9 @@ def _devices(task: Task, session: Session) -> tuple[DeviceIdentity, ...]:
     found = {each.name: each for each in list_measuring_devices(task.wants, session)}
     if found:
         return tuple(found[name] for name in sorted(found))
-    for each in all_scenarios(session.request.config):
-        device = session.services.devices.get(each.cpu_class.name)
-        done = session.results.done.get(verify_task(each))
+    for scenario in all_scenarios(session.request.config):
+        device = session.services.devices.get(scenario.cpu_class.name)
+        done = session.results.done.get(verify_task(scenario))
         if done is not None:
             machine = done.result_as(VerifyResult).device
         elif device is not None:

@@ -128,7 +128,7 @@ class _Git:
         if not self.works:
             return {}
         entries = self._names("ls-files", "-z", "--stage")
-        links = (each.partition("\t") for each in entries if each.startswith(_SUBMODULE_MODE))
+        links = (entry.partition("\t") for entry in entries if entry.startswith(_SUBMODULE_MODE))
         return {name: about.split()[1] for about, _, name in links}
 
     def commit(self) -> str:

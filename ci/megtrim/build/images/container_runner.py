@@ -141,11 +141,11 @@ class ContainerRunner(ProcessRunner):
         folders = list(dict.fromkeys(str(Path(each)) for each in path if each.startswith("/")))
         if not folders:
             return {}
-        found = [Path(each) for each in self._executables(tuple(folders), depth=1)]
+        found = [Path(executable) for executable in self._executables(tuple(folders), depth=1)]
         # Drop what follows a newline in a name: it is in none of the folders.
         programs = [each for each in found if str(each.parent) in folders]
         programs.sort(key=lambda each: folders.index(str(each.parent)), reverse=True)
-        return {each.name: str(each) for each in programs}
+        return {program.name: str(program) for program in programs}
 
     def build_tool(self, name: str) -> str:
         found = self.which(name)
@@ -185,7 +185,7 @@ class ContainerRunner(ProcessRunner):
         pairs = (each if each in own else f"{each}={variables[each]}" for each in sorted(variables))
         argv = (
             *(self._docker.program(), "run", *self._options(name, command)),
-            *(word for each in pairs for word in ("--env", each)),
+            *(word for pair in pairs for word in ("--env", pair)),
             *(self.image.id, *command.argv),
         )
         ended = False

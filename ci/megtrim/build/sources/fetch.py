@@ -81,7 +81,7 @@ class SourceFetch:
 
     def holder(self, path: PurePosixPath) -> tuple[PurePosixPath, Tree]:
         self._top()
-        around = [each for each in self._levels if path.is_relative_to(each)]
+        around = [level for level in self._levels if path.is_relative_to(level)]
         place = max(around, key=lambda each: len(each.parts))
         return place, self._levels[place].tree
 

@@ -74,7 +74,7 @@ class Trust(Value):
     """Named by the workflow, wherever they are asked for."""
 
     def allows(self, url: RepositoryUrl) -> bool:
-        return url in self.repositories or any(each.fits(url) for each in self.patterns)
+        return url in self.repositories or any(pattern.fits(url) for pattern in self.patterns)
 
 
 @dataclass(slots=True)
@@ -87,11 +87,11 @@ class _Section:
 def parse_gitmodules(text: str, *, shown: str) -> tuple[Submodule, ...]:
     """Sorted by path. Raises InputError; ``shown`` is the file in messages."""
     sections = _sections(text, shown)
-    names = [each.name for each in sections]
+    names = [section.name for section in sections]
     if len(names) > MOST_SUBMODULES:
         msg = f"{shown}: found {len(names)} submodules, expected at most {MOST_SUBMODULES}"
         raise InputError(msg)
-    found = [_submodule(each, shown) for each in sections]
+    found = [_submodule(section, shown) for section in sections]
     by_path = sorted(found, key=lambda each: each.path.parts)
     for first, second in pairwise(by_path):
         if second.path.is_relative_to(first.path):

@@ -139,7 +139,7 @@ def _list_needed(work: SourceFetch, kind: str, engine: PurePosixPath) -> list[Pu
 
     def below(names: tuple[str, ...]) -> list[str]:
         paths = [PurePosixPath(name) for name in names]
-        return [str(each.relative_to(inside)) for each in paths if each.is_relative_to(inside)]
+        return [str(path.relative_to(inside)) for path in paths if path.is_relative_to(inside)]
 
     links = below(tuple(tree.links))
     if needed is None or not links:
@@ -175,7 +175,7 @@ def _key_repository(request: FetchRequest, config: str) -> RepositoryUrl | None:
         found = trusted_url(request, tree, engine)
         if found is not None:
             return found
-    exact = [each.url for each in request.patterns if not each.below]
+    exact = [pattern.url for pattern in request.patterns if not pattern.below]
     return exact[0] if len(exact) == 1 else None
 
 

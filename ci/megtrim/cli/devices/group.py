@@ -391,15 +391,15 @@ class CheckReport:
 
 def _print(reports: Sequence[CheckReport], as_json: bool) -> int:
     if as_json:
-        show_json({"devices": [encode(each) | {"text": each.text} for each in reports]})
+        show_json({"devices": [encode(report) | {"text": report.text} for report in reports]})
     else:
-        for each in reports:
-            show(each.text)
-            for label, value in sorted(each.facts.items()):
+        for report in reports:
+            show(report.text)
+            for label, value in sorted(report.facts.items()):
                 show(f"    {label}: {value}")
         if not reports:
             show("nothing to do: every device is free or running a job")
-    failed = any(not each.passed and not each.skipped for each in reports)
+    failed = any(not report.passed and not report.skipped for report in reports)
     return InfrastructureFailure.exit_code if failed else EXIT_PASS
 
 

@@ -138,7 +138,7 @@ def take_stock(
     )
     entries = [] if config is None else _load_entries(config, around, console)
     entries = [replace(each, spec=replace(each.spec, now=read_now)) for each in entries]
-    listed = [each for entry in entries for each in _machines(entry)]
+    listed = [machine for entry in entries for machine in _machines(entry)]
     serials, note = _list_serials(processes)
     bare = DeviceSpec(
         name="",
@@ -167,7 +167,7 @@ def _load_entries(config: Path, around: DeviceDefaults, console: Console) -> lis
     for warning in loaded.warnings:
         console.warn(warning)
     entries = loaded.config.devices
-    if any(each.kind in _EMULATED_OR_HERE for each in entries):
+    if any(entry.kind in _EMULATED_OR_HERE for entry in entries):
         around = _with_toolchain(around, loaded)
     return [
         InventoryEntry(

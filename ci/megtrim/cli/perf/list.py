@@ -69,11 +69,11 @@ def list_experiments(
         config = DEFAULT_CONFIG
     found = look_around(config, engine)
     if as_json:
-        show_json({"experiments": [_row(each, found) for each in experiments]})
+        show_json({"experiments": [_row(experiment, found) for experiment in experiments]})
         return
-    width = max(len(each.name) for each in experiments)
-    for each in experiments:
-        show("\n".join(_lines(each, found, width)))
+    width = max(len(experiment.name) for experiment in experiments)
+    for experiment in experiments:
+        show("\n".join(_lines(experiment, found, width)))
     for note in found.notes:
         complain(note)
 

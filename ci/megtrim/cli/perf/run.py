@@ -43,7 +43,7 @@ emulated_option = click.option(
 
 
 def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emulated: bool) -> None:
-    devices = {each.cpu_class.name: session.services.device(each) for each in scenarios}
+    devices = {scenario.cpu_class.name: session.services.device(scenario) for scenario in scenarios}
     for name, device in sorted(devices.items()):
         if device.kind in EMULATED:
             msg = f"class {name}: {device.name} is emulated ({device.kind}): its times say nothing"

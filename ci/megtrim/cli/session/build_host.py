@@ -95,7 +95,7 @@ def open_compiler_cache(
     given = read_cache_variables()
     name = next((each for each in _NAMES if each in given), "")
     storages = compiler_cache.parse_storages(given.get(name, ""), source=_NAMES.get(name, ""))
-    if name == CACHE_INPUT and any(each.secret for each in storages):
+    if name == CACHE_INPUT and any(storage.secret for storage in storages):
         msg = f"{_NAMES[name]}: found a password, which a runner prints into every log"
         hint = "change that password, and give the URL as the secret cache-remote"
         raise InputError(msg, hint=hint)

@@ -74,7 +74,7 @@ def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[Dev
 def make_device_specs(
     loaded: LoadedConfig, around: DeviceDefaults, entries: Iterable[DeviceConfig]
 ) -> list[tuple[DeviceConfig, DeviceSpec]]:
-    cpus = {each.name: each.qemu_cpu or "max" for each in loaded.config.classes}
+    cpus = {cpu_class.name: cpu_class.qemu_cpu or "max" for cpu_class in loaded.config.classes}
     specs = []
     for entry in entries:
         settings = entry.settings.resolve_paths(lambda path: loaded.resolve(_from_home(path)))
@@ -121,10 +121,10 @@ def make(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
 
 def _by_class(entries: Iterable[DeviceConfig]) -> dict[str, tuple[DeviceConfig, ...]]:
     found: dict[str, tuple[DeviceConfig, ...]] = {}
-    for each in entries:
-        before = found.get(each.class_, ())
-        if not before or (each.kind == before[0].kind and each.kind in POOLED):
-            found[each.class_] = (*before, each)
+    for entry in entries:
+        before = found.get(entry.class_, ())
+        if not before or (entry.kind == before[0].kind and entry.kind in POOLED):
+            found[entry.class_] = (*before, entry)
     return found
 
 
@@ -139,14 +139,14 @@ def _fill_missing_classes(
 ) -> dict[str, tuple[DeviceConfig, ...]]:
     classes = loaded.config.classes
     complete = dict(found)
-    for each in classes:
-        if each.name in complete:
+    for cpu_class in classes:
+        if cpu_class.name in complete:
             continue
-        if kind in EMULATED and each.qemu_cpu is None:
-            msg = f"--device {kind}: class {each.name} names no CPU to emulate"
+        if kind in EMULATED and cpu_class.qemu_cpu is None:
+            msg = f"--device {kind}: class {cpu_class.name} names no CPU to emulate"
             raise InputError(msg, hint="add its qemu_cpu, such as cortex-a76")
         name = kind if len(classes) == 1 else None
-        complete[each.name] = (_made_up(kind, each.name, name),)
+        complete[cpu_class.name] = (_made_up(kind, cpu_class.name, name),)
     return complete
 
 

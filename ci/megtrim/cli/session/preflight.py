@@ -44,10 +44,10 @@ def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
     if problems:
         raise ConfigError(problems, hint="take it out of engine.cmake")
     dialect = engine.dialect()
-    for each in all_scenarios(loaded.config):
-        if each.settings.application is None:
-            source = f"{loaded.where(*each.path)}: {each.id}"
-            check_arguments(each.settings.args, dialect=dialect, source=source)
+    for scenario in all_scenarios(loaded.config):
+        if scenario.settings.application is None:
+            source = f"{loaded.where(*scenario.path)}: {scenario.id}"
+            check_arguments(scenario.settings.args, dialect=dialect, source=source)
 
 
 def expect_usable_files(loaded: LoadedConfig) -> None:
@@ -64,10 +64,10 @@ def expect_usable_files(loaded: LoadedConfig) -> None:
 
 def expect_repeatable(loaded: LoadedConfig) -> None:
     """A search is timing, so a keep set of another search proves nothing."""
-    for each in all_scenarios(loaded.config):
-        if each.searches:
-            where = loaded.where(*each.path, "fast_run")
-            msg = f"{where}: {each.id} searches for algorithms, which --committed cannot repeat"
+    for scenario in all_scenarios(loaded.config):
+        if scenario.searches:
+            where = loaded.where(*scenario.path, "fast_run")
+            msg = f"{where}: {scenario.id} searches for algorithms, which --committed cannot repeat"
             raise InputError(
                 msg,
                 hint="commit the algo.cache that a trim leaves in its profile folder, and name it "
@@ -172,7 +172,7 @@ def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, .
                 continue
             own = (*keys, "scenarios", number)
             problems += _input_problems(loaded, own, model, scenario, facts)
-            absent = (each for each in facts.inputs if each.name not in scenario.inputs)
+            absent = (input_ for input_ in facts.inputs if input_.name not in scenario.inputs)
             missing = ", ".join(map(describe_variable, absent))
             if missing and engine.dialect().literal:
                 expected = f"{missing}: this engine runs the model only with its inputs"
@@ -201,7 +201,7 @@ def _input_problems(
     scenario: ScenarioConfig,
     facts: ModelFacts,
 ) -> Iterator[Problem]:
-    taken: Mapping[str, Variable] = {each.name: each for each in facts.inputs}
+    taken: Mapping[str, Variable] = {input_.name: input_ for input_ in facts.inputs}
     for name, file in scenario.inputs.items():
         own = (*keys, "inputs", name)
         if name not in taken:

@@ -198,9 +198,9 @@ def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
 
 def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[str, Checkout]:
     return {
-        each.name: checkout.take(loaded.resolve(each.source), processes)
-        for each in loaded.config.applications
-        if each.source is not None
+        application.name: checkout.take(loaded.resolve(application.source), processes)
+        for application in loaded.config.applications
+        if application.source is not None
     }
 
 
@@ -242,7 +242,7 @@ def _devices(
 ) -> dict[str, Device]:
     processes, place = places
     standing = standing_for(loaded, options.device)
-    far = any(each.kind in POOLED for entries in standing.values() for each in entries)
+    far = any(entry.kind in POOLED for entries in standing.values() for entry in entries)
     around = DeviceDefaults(
         processes=processes,
         scratch=options.results / "runs",
@@ -281,14 +281,14 @@ def read_trends(options: Options, origin: Origin, console: Console) -> tuple[Siz
     for each in found.unreadable:
         console.warn(f"left out: {each.message}")
     config = origin.config if origin.commit else ""
-    known = {each.config for each in found.entries}
+    known = {entry.config for entry in found.entries}
     wanted = config or (next(iter(known)) if len(known) == 1 else "")
-    entries = [each for each in found.entries if (each.config, each.quick) == (wanted, quick)]
+    entries = [entry for entry in found.entries if (entry.config, entry.quick) == (wanted, quick)]
     if not entries:
         of = f"quick trims of {config}" if quick else config or "this configuration"
         console.warn(f"{folder}: found no sizes of {of}, so reports show no trend")
     return tuple(
-        replace(each, points=each.points[-MOST_POINTS:])
-        for each in make_trends(entries)
-        if each.variant in _SHOWN
+        replace(trend, points=trend.points[-MOST_POINTS:])
+        for trend in make_trends(entries)
+        if trend.variant in _SHOWN
     )

@@ -99,7 +99,7 @@ def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
     described = model_files(
         [_describe_model(path, base / DEFAULT_CONFIG, inputs[path]) for path in models],
         folder=place,
-        taken=[each.name for each in loaded.config.models],
+        taken=[model.name for model in loaded.config.models],
     )
     texts = {base / name: text for name, text in described.items()}
     missing = find_missing(texts, hint="rename the model's file, or remove what is there")
@@ -185,7 +185,7 @@ def _describe_model(path: Path, config: Path, inputs: Sequence[_Input]) -> Start
     return StarterModel(
         file=_relative(path, config),
         strip_info=_relative(strip_info, config) if strip_info.is_file() else None,
-        inputs=tuple((each.variable.name, _relative(each.file, config)) for each in inputs),
+        inputs=tuple((input_.variable.name, _relative(input_.file, config)) for input_ in inputs),
     )
 
 

@@ -72,14 +72,14 @@ def history(
     own. Budgets are those of the configurations in the checkout, if it has them.
     """
     stored = selector.read(SIZE_FILES, since)
-    configs = {each.config for each in stored.entries}
-    budgets = {each: _read_budgets(selector.repository, each) for each in sorted(configs)}
+    configs = {entry.config for entry in stored.entries}
+    budgets = {config: _read_budgets(selector.repository, config) for config in sorted(configs)}
     trends = make_trends(stored.entries, variant=variant, measure=measure, budgets=budgets)
     if as_json:
         show_json(SizeHistory(trends=trends, unreadable=stored.unreadable))
         return
     what = f"{variant} {measure}".strip()
-    shown = ("\n".join(_draw(each, last)) for each in trends)
+    shown = ("\n".join(_draw(trend, last)) for trend in trends)
     show("\n\n".join(shown) or f"found no size of {what} in {count(len(stored.entries), 'commit')}")
 
 
@@ -124,10 +124,10 @@ def _sum_up(trend: SizeTrend) -> Iterator[str]:
         share = f" ({trend.growth_bytes / first.size_bytes:+.1%})" if first.size_bytes else ""
         commits = f"{count(len(trend.points), 'commit')} since {first.committed_at[:10]}"
         yield f"{commits}: {format_growth(trend.growth_bytes)}{share}"
-        yield f"trend: {_draw_bars([each.size_bytes for each in trend.points])}"
-    for each in trend.find_steps():
-        place = f"{each.commit[:_COMMIT_DIGITS]} on {each.committed_at[:10]}"
-        yield f"changed most: {format_growth(each.growth_bytes or 0)} at {place}"
+        yield f"trend: {_draw_bars([point.size_bytes for point in trend.points])}"
+    for step in trend.find_steps():
+        place = f"{step.commit[:_COMMIT_DIGITS]} on {step.committed_at[:10]}"
+        yield f"changed most: {format_growth(step.growth_bytes or 0)} at {place}"
     if trend.max_bytes is not None and trend.left_bytes is not None:
         left, most = trend.left_bytes, format_bytes(trend.max_bytes)
         state = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} over it"

@@ -235,8 +235,8 @@ def _draw_changes(before: Breakdown, after: Breakdown, top: int) -> str:
 
 def _draw_changes_by(changes: Sequence[ByteChange], labels: tuple[str, ...], top: int) -> str:
     def cells(rows: Sequence[ByteChange]) -> tuple[str, ...]:
-        old = sum(each.before_bytes for each in rows)
-        return _numbers(old, sum(each.after_bytes for each in rows))
+        old = sum(row.before_bytes for row in rows)
+        return _numbers(old, sum(row.after_bytes for row in rows))
 
     return draw_table(
         (*labels, *_COLUMNS),

@@ -72,10 +72,10 @@ class TrimResults(Value):
         if PROFILE in results.done:
             results.obtain(PROFILE_REFERENCES)
         names: list[str] = []
-        for each in open_artifacts(self.session):  # each is a graph of its own
-            if not program or each.name == program:
-                return each
-            names.append(each.name)
+        for artifact in open_artifacts(self.session):  # each is a graph of its own
+            if not program or artifact.name == program:
+                return artifact
+            names.append(artifact.name)
         raise _explain_unknown(program or "", names)
 
 
@@ -203,7 +203,7 @@ def _explain(
         "chain": [search.describe(graph.parts[each]) for each in why_there.chain],
         "chain_to": search.describe(graph.parts[largest]),
         "root": why_there.root,
-        "referrers": [_describe(each, graph) for each in why_there.referrers],
+        "referrers": [_describe(referrer, graph) for referrer in why_there.referrers],
         "retained_bytes": why_there.retained_bytes,
         "retained": [_describe(each, graph) for each in why_there.retained],
         "exact": found.exact,
@@ -283,7 +283,7 @@ def _draw_chain(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _table(rows: Sequence[dict[str, Any]], top: int) -> Iterator[str]:
-    shown = [(group_digits(each["size_bytes"]), _shorten(each["name"])) for each in rows[:top]]
+    shown = [(group_digits(row["size_bytes"]), _shorten(row["name"])) for row in rows[:top]]
     if rest := rows[top:]:
         total = sum(each["size_bytes"] for each in rest)
         shown.append((group_digits(total), f"[{group_digits(len(rest))} others]"))

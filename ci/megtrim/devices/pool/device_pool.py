@@ -283,7 +283,7 @@ class Pool:
             yield machine
 
     def candidates(self, unfit: Collection[str] = ()) -> dict[str, MachineStatus]:
-        seen = [self._quarantine_unauthorized(each) for each in self.read_statuses()]
+        seen = [self._quarantine_unauthorized(status) for status in self.read_statuses()]
         eligible = [each for each in seen if each.key not in unfit]
         usable = {each.key: each for each in eligible if each.state in _USABLE}
         fresh = {key: each for key, each in usable.items() if key not in self._failed}

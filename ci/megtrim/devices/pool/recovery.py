@@ -57,7 +57,7 @@ class Record(StateFile):
 
     def _recent(self, now: datetime) -> tuple[datetime, ...]:
         # A time in the future counts, too: if the clock was set back, one reboot too few is safer.
-        return tuple(each for each in self.reboots if now - each < REBOOT_WINDOW)
+        return tuple(reboot for reboot in self.reboots if now - reboot < REBOOT_WINDOW)
 
 
 class Records:

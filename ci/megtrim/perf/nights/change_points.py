@@ -352,10 +352,10 @@ def make_series(runs: Sequence[HistoryRun], *, scenario: str = "") -> tuple[Seri
 def _predecessor(key: SeriesKey, points: dict[SeriesKey, list[Point]]) -> str:
     row = (key.scenario, key.contestant, key.stage)
     older = [
-        each
-        for each in points
-        if (each.scenario, each.contestant, each.stage) == row
-        and points[each][0].run < points[key][0].run
+        point
+        for point in points
+        if (point.scenario, point.contestant, point.stage) == row
+        and points[point][0].run < points[key][0].run
     ]
     if not older:
         return ""

@@ -53,7 +53,7 @@ class HistoryRow(Value):
         expect_line("conditions", self.conditions, may_be_empty=True)
         for each in self.left_out:
             expect_line("left_out", each.reason)
-        stages = {each.stage for each in self.times}
+        stages = {time_s.stage for time_s in self.times}
         if bool(self.times) is not self.status.has_times or len(stages) != len(self.times):
             found = f"{self.status} with {len(self.times)} times"
             msg = f"{self.scenario}: found {found}, expected one of each stage if it was measured"
@@ -65,7 +65,7 @@ class HistoryRow(Value):
 
     @property
     def bounded_times(self) -> tuple[StageTime, ...]:
-        return tuple(each for each in self.times if each.upper_ms and each.lower_ms > 0)
+        return tuple(time_s for time_s in self.times if time_s.upper_ms and time_s.lower_ms > 0)
 
 
 class MeasuredCommit(Value):

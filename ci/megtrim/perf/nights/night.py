@@ -33,7 +33,7 @@ class NightFacts(Value):
 
 def make_runs(verdict: Verdict, facts: NightFacts) -> tuple[HistoryRun, ...]:
     rows = verdict.performance.all_rows if verdict.performance else ()
-    machines = {each.name: each for each in verdict.devices}
+    machines = {device.name: device for device in verdict.devices}
     by_device: dict[tuple[str, str], list[HistoryRow]] = {}
     for row in rows:
         if row.device:
@@ -115,7 +115,7 @@ def _show(series: Series, cpu_class: str) -> HistorySeries:
 
 def _identify(name: str, machine: DeviceIdentity | None) -> str:
     facts = machine.facts if machine else {}
-    parts = [name, *(facts.get(each, "") for each in MACHINE_FACTS)]
+    parts = [name, *(facts.get(fact, "") for fact in MACHINE_FACTS)]
     return _sha256("\0".join(parts))[:16]
 
 

@@ -76,12 +76,12 @@ def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction
         (each for each in known if each.record.config == night.config), key=lambda each: each.number
     )
     scenarios = {row.scenario for row in night.performance.all_rows}
-    scenarios |= {each.record.scenario for each in ours if each.is_open}
+    scenarios |= {our.record.scenario for our in ours if our.is_open}
     return tuple(
         action
         for scenario in sorted(scenarios)
         for action in _plan_one(
-            night, scenario, [each for each in ours if each.record.scenario == scenario]
+            night, scenario, [our for our in ours if our.record.scenario == scenario]
         )
     )
 
@@ -97,9 +97,9 @@ def _plan_one(night: Night, scenario: str, known: Sequence[KnownIssue]) -> Itera
     if current:
         oldest, *doubles = current
         yield from _follow_up(night, oldest, rows, slower)
-        for each in doubles:
-            record = replace(each.record, run=night.run, state=IssueState.DUPLICATE)
-            yield IssueAction(number=each.number, record=record, rows=())
+        for double in doubles:
+            record = replace(double.record, run=night.run, state=IssueState.DUPLICATE)
+            yield IssueAction(number=double.number, record=record, rows=())
     elif slower and not any(_is_accepted(each, night, slower) for each in known):
         yield IssueAction(number=0, record=_make_record(night, scenario, slower), rows=slower)
 
@@ -153,7 +153,7 @@ def _is_repaired(row: Row, record: RegressionRecord, night: Night) -> bool:
         return False
     if isinstance(row, TrimmingRow):
         return bool(row.named_ratios)
-    compared = {each.against for each in row.ratios}
+    compared = {ratio.against for ratio in row.ratios}
     if not record.base:
         return Reference.PLAIN in compared
     return record.base == night.base and Reference.BASE in compared
@@ -188,7 +188,7 @@ def _make_record(night: Night, scenario: str, slower: tuple[Row, ...]) -> Regres
 
 def _suspect(night: Night, row: PerformanceRow) -> tuple[str, str]:
     """Nights between the base and this one are fast or slow by what they are nearer to."""
-    now = next((each for each in row.times if each.stage is TimeStage.INFERENCE), None)
+    now = next((time_s for time_s in row.times if time_s.stage is TimeStage.INFERENCE), None)
     ratio = next((each for each in list_slower(row) if each.stage is TimeStage.INFERENCE), None)
     last_good, first_bad = night.base, night.head
     if now is None or ratio is None:
@@ -226,7 +226,7 @@ def list_bases(
     out.
     """
     ours = [each for each in known if each.record.config == config]
-    slow = [each for each in ours if each.record.state is IssueState.REGRESSED]
+    slow = [our for our in ours if our.record.state is IssueState.REGRESSED]
     unrepaired = [each for each in slow if each.is_open and each.record.base]
     oldest = min(unrepaired, key=lambda each: each.number, default=None)
     if oldest is None:
@@ -236,7 +236,7 @@ def list_bases(
     else:
         record = oldest.record
         written = max((e.measured_at for e in runs if e.job == str(record.run)), default="")
-        nights = {each.measured_at for each in runs if each.measured_at > written}
+        nights = {run.measured_at for run in runs if run.measured_at > written}
         has_its_turn = len(nights) <= _NIGHTS_WITHOUT_NEWS or len(nights) % 2 == 0
         best = record.base if has_its_turn else ""
     newest_first = sorted(runs, key=lambda each: each.id, reverse=True)
@@ -248,8 +248,8 @@ def _find_before_rise(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -
     """A rise that a person accepted, by closing its issue, is none."""
     closed = (each.record for each in known if not each.is_open)
     accepted = {each.first_bad for each in closed if each.state is IssueState.REGRESSED}
-    since = max((each.id for each in runs if each.commit.sha in accepted), default="")
-    newest = max((each.time for each in runs), default=datetime.min)
+    since = max((run.id for run in runs if run.commit.sha in accepted), default="")
+    newest = max((run.time for run in runs), default=datetime.min)
     found: list[Point] = []
     for series in make_series(runs):
         ended = parse_time("measured_at", series.points[-1].measured_at)
@@ -260,9 +260,9 @@ def _find_before_rise(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -
         if series.findings.drift is Direction.SLOWER:
             found.append(series.points[lately])
         found += [
-            each.last_good
-            for each in series.changes[-1:]
-            if each.change.direction is Direction.SLOWER and each.change.first >= lately
+            change.last_good
+            for change in series.changes[-1:]
+            if change.change.direction is Direction.SLOWER and change.change.first >= lately
         ]
     counting = [point for point in found if point.run >= since]
     first = min(counting, key=lambda point: point.run, default=None)

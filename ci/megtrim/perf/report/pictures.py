@@ -184,7 +184,7 @@ def _draw_history(series: HistorySeries) -> HistoryPicture:
     nights = Scale(low=first - _EDGE, high=last + _EDGE)
     lowest = min(point.time.lower_ms for point in points)
     times = around(lowest, max(_find_upper(point.time) for point in points))
-    changes = [each for each in series.changes if first <= _day(each.date) <= last]
+    changes = [change for change in series.changes if first <= _day(change.date) <= last]
     missing = last - first + 1 - len(points)
     medians = [point.time.median_ms for point in points]
     return HistoryPicture(
@@ -283,7 +283,7 @@ def size_speed_pictures(performance: Performance) -> tuple[SizeSpeedPicture, ...
 
 
 def _draw_size_speed(row: TrimmingRow) -> SizeSpeedPicture | None:
-    timed = [(each, each.time) for each in row.variants if each.time][:_MOST_POINTS]
+    timed = [(variant, variant.time) for variant in row.variants if variant.time][:_MOST_POINTS]
     if not timed:
         return None
     sizes = from_zero(max(each.size_bytes for each, _ in timed))

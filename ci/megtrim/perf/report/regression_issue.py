@@ -109,7 +109,7 @@ def _parts(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:
         yield f"*{len(action.rows) - most:,} more rows in the report.*"
     said = [f"left out: {each.count} samples, {each.reason}" for r in rows for each in r.left_out]
     said += [condition for row in rows for condition in row.conditions]
-    remarks = [code(each) for each in dict.fromkeys(said)][:_MOST_REMARKS]
+    remarks = [code(fromkey) for fromkey in dict.fromkeys(said)][:_MOST_REMARKS]
     yield "\n".join(f"- {text}" for text in remarks)
     yield _suspects(record, where)
     yield from _reproduce(rows, record)
@@ -130,11 +130,11 @@ def _cells(row: Row) -> Iterator[tuple[str, ...]]:
 
 def _comparisons(row: Row) -> Iterator[tuple[str, RatioResult, StageTime | None]]:
     if isinstance(row, TrimmingRow):
-        for each in row.variants:
-            if each.ratio:
-                yield code(f"{row.artifact} {each.variant}"), each.ratio, each.time
+        for variant in row.variants:
+            if variant.ratio:
+                yield code(f"{row.artifact} {variant.variant}"), variant.ratio, variant.time
         return
-    times = {each.stage: each for each in row.times}
+    times = {time_s.stage: time_s for time_s in row.times}
     for ratio in row.ratios:
         if ratio.against is not Reference.BASELINE:
             stage = "" if ratio.stage is TimeStage.INFERENCE else f" {ratio.stage}"

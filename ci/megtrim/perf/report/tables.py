@@ -166,11 +166,11 @@ def _line(row: PerformanceRow, performance: Performance) -> TimeCells:
 
 
 def _variants(row: TrimmingRow, performance: Performance) -> Iterator[TimeCells]:
-    for each in row.variants:
-        numbers = (format_bytes(each.size_bytes), _show(each.time), _show(each.ratio))
-        names = (one_line(row.scenario), one_line(each.variant))
-        times = (each.time,) if each.time else ()
-        ratios = (each.ratio,) if each.ratio else ()
+    for variant in row.variants:
+        numbers = (format_bytes(variant.size_bytes), _show(variant.time), _show(variant.ratio))
+        names = (one_line(row.scenario), one_line(variant.variant))
+        times = (variant.time,) if variant.time else ()
+        ratios = (variant.ratio,) if variant.ratio else ()
         yield _cells(row, names, numbers, times, ratios, performance)
 
 
@@ -187,15 +187,15 @@ def _cells(
         names=names,
         numbers=numbers,
         answers=tuple(
-            f"{each.stage} against {one_line(each.name) or each.against}: "
-            f"different: {each.different}, over the threshold: {each.exceeds}"
-            for each in ratios
+            f"{ratio.stage} against {one_line(ratio.name) or ratio.against}: "
+            f"different: {ratio.different}, over the threshold: {ratio.exceeds}"
+            for ratio in ratios
         ),
         processes=f"{last.processes} processes, spread {last.spread:.1%}" if last else "",
         word=STATUS_WORDS[row.status],
         chip=str(check_status(row.status, performance.inconclusive)),
         sign=_SIGNS[row.status],
-        remarks=tuple(one_line(each) for each in remarks(row)),
+        remarks=tuple(one_line(remark) for remark in remarks(row)),
     )
 
 
@@ -243,11 +243,11 @@ def direction(ratio: RatioResult) -> str:
 
 
 def find_time(row: PerformanceRow, stage: TimeStage) -> StageTime | None:
-    return next((each for each in row.times if each.stage is stage), None)
+    return next((time_s for time_s in row.times if time_s.stage is stage), None)
 
 
 def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
-    found = [each for each in row.ratios if each.against is against]
+    found = [ratio for ratio in row.ratios if ratio.against is against]
     return next(
         (each for each in found if each.stage is TimeStage.INFERENCE), next(iter(found), None)
     )

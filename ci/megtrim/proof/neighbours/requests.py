@@ -89,10 +89,10 @@ def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
         inputs = read_model(model).inputs
     except InputError:
         return  # of a format that is not known: it runs, with what else is not known
-    for each in inputs:
-        made = npy.generate_input(each.dtype, each.shape) if each.shape else None
+    for input_ in inputs:
+        made = npy.generate_input(input_.dtype, input_.shape) if input_.shape else None
         if made is not None:
-            yield each.name, made
+            yield input_.name, made
 
 
 class NeighbourKind(StrEnum):
@@ -219,9 +219,9 @@ def _of_engine(scenario: Scenario, own: Neighbour, dialect: Dialect) -> Iterator
     given = flags(own.arguments, dialect=dialect, source=scenario.id)
     yield from _of_numbers(own, given, dialect)
     alone = render_flags(without(given, *_THREAD_FLAGS), dialect)
-    for each in _of_threads(own):
-        if each.threads != own.threads:
-            yield replace(each, arguments=alone)
+    for thread in _of_threads(own):
+        if thread.threads != own.threads:
+            yield replace(thread, arguments=alone)
     for switch in _switches(scenario, dialect):
         yield _toggle_switch(own, given, switch, dialect)
     if _has_cache(scenario):

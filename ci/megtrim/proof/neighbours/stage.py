@@ -110,7 +110,7 @@ def _evaluate_neighbour(
             text=seen.text,
             levels=seen.levels,
         )
-        levels = ", ".join(f"{each.level} {each.outcome}" for each in row.levels)
+        levels = ", ".join(f"{level.level} {level.outcome}" for level in row.levels)
         ended = levels or f"does not apply, on plain: {row.text}"
         session.services.console.say(f"    near  {neighbour.name}: {ended}")
         return NeighbourRunResult(neighbour=row)
@@ -124,7 +124,7 @@ def _evaluate_neighbour(
 
     row, made = ensure(rests_on)
     profile = _profile_inputs(scenario, session)
-    trapped = [each for each in row.levels if each.outcome is NeighbourOutcome.TRAPPED]
+    trapped = [level for level in row.levels if level.outcome is NeighbourOutcome.TRAPPED]
     if made or not profile or all(each.needs for each in trapped):
         return row
     # It was tried where no profile build was at hand to show what was missing.

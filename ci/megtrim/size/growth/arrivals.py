@@ -69,7 +69,7 @@ def find_arrivals(
 ) -> Arrivals:
     """Take all changes by symbol and all prices of the build, as far as they are known."""
     models = {*changes.new_models}
-    scenarios = (each for each in changes.new_scenarios if model_of(each) not in models)
+    scenarios = (scenario for scenario in changes.new_scenarios if model_of(scenario) not in models)
     new = [(PriceKind.MODEL, name) for name in sorted(models)]
     new += [(PriceKind.SCENARIO, name) for name in sorted(scenarios)]
     exact = growth_bytes if _differs_by_scenarios_alone(changes) else None
@@ -105,7 +105,7 @@ def _price_use(
     if price is None or prices is None:
         return NewUse(kind=kind, name=name)
     needs_regions = any(
-        kind_of(part) == "region" and any(name in (each, model_of(each)) for each in users)
+        kind_of(part) == "region" and any(name in (user, model_of(user)) for user in users)
         for part, users in changes.came.items()
     )
     least = needs_regions and not prices.counts_regions
@@ -147,7 +147,7 @@ def _list_parts(
             name=name,
             count=len(groups),
             size_bytes=sizes[kind, name],
-            models=tuple(sorted({model_of(each) for users in groups for each in users})),
+            models=tuple(sorted({model_of(user) for users in groups for user in users})),
         )
         for (kind, name), groups in rows.items()
     )

@@ -149,7 +149,7 @@ def make_print(inputs: BuildInputs) -> InputPrint:
     at = {name: str(index) for index, name in enumerate(sorted(inputs.scenarios))}
     groups: dict[str, list[str]] = defaultdict(list)
     for name, users in inputs.kept.items():
-        indices = ",".join(at[each] for each in users if each in at)
+        indices = ",".join(at[user] for user in users if user in at)
         groups[f"{kind_of(name)} {indices}"].append(_print(name))
     return InputPrint(
         made_from=inputs.digests(),
@@ -190,7 +190,7 @@ def compare_inputs(before: InputPrint, after: BuildInputs, *, traced: bool = Fal
     values = _shorten_values(after.values)
     return InputChanges(
         causes=tuple(cause for cause in Cause if cause in found),
-        files=tuple(sorted(prints[each] for each in new_files)),
+        files=tuple(sorted(prints[file] for file in new_files)),
         removed_files=max(0, len(known - prints.keys()) - len(new_files)),
         values=tuple(
             ValueChange(
@@ -293,11 +293,11 @@ class CauseNote(Value):
 def describe_causes(changes: InputChanges) -> tuple[CauseNote, ...]:
     return tuple(
         CauseNote(
-            cause=each,
-            seen="; ".join(_describe(each, changes)) or f"the {each} differs",
-            advice=_ADVICE[each],
+            cause=cause,
+            seen="; ".join(_describe(cause, changes)) or f"the {cause} differs",
+            advice=_ADVICE[cause],
         )
-        for each in changes.causes
+        for cause in changes.causes
     )
 
 
@@ -344,17 +344,17 @@ def _describe_kept(cause: Cause, changes: InputChanges) -> Iterator[str]:
 
 
 def _describe_values(cause: Cause, changes: InputChanges) -> Iterator[str]:
-    for each in changes.values:
-        if find_cause(each.label) is not cause:
+    for value in changes.values:
+        if find_cause(value.label) is not cause:
             continue
-        label = each.label.removeprefix("setting ").removeprefix("dependency ")
+        label = value.label.removeprefix("setting ").removeprefix("dependency ")
         if cause is Cause.DEPENDENCIES:
-            came = "is new" if not each.before else "is gone" if not each.after else "differs"
+            came = "is new" if not value.before else "is gone" if not value.after else "differs"
             yield f"{label} {came}"
-        elif cause is Cause.FLAGS and each.label == "build files":
+        elif cause is Cause.FLAGS and value.label == "build files":
             yield "the engine's build files differ"
         else:
-            yield f"{label}: {each.before or 'not set'} → {each.after or 'not set'}"
+            yield f"{label}: {value.before or 'not set'} → {value.after or 'not set'}"
 
 
 def _name_first(names: Sequence[str]) -> str:

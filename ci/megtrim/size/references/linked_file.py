@@ -110,13 +110,13 @@ def _read(layout: ElfLayout, origins: LinkMap | None) -> LinkedFile:
     found = emitted or elf_references.read_guessed(layout)
     symbols = _sort_symbols(layout)
     stretches = _cut(layout, origins, symbols, found)
-    starts = np.array([each.start for each in stretches], dtype=np.int64)
-    ends = np.array([each.end for each in stretches], dtype=np.int64)
+    starts = np.array([stretch.start for stretch in stretches], dtype=np.int64)
+    ends = np.array([stretch.end for stretch in stretches], dtype=np.int64)
     places, targets = (locate(each, starts, ends) for each in found)
     unwinding = [
         number for number, each in enumerate(layout.sections) if each.name.startswith(".eh_frame")
     ]
-    sections = np.array([each.section for each in stretches], dtype=np.int64)
+    sections = np.array([stretch.section for stretch in stretches], dtype=np.int64)
     usable = (places >= 0) & (targets >= 0)
     usable &= ~np.isin(sections[places], unwinding)
     sizes = _Sizes(layout, stretches)
@@ -246,8 +246,8 @@ class _Sizes:
     def __init__(self, layout: ElfLayout, stretches: tuple[Stretch, ...]) -> None:
         self._left = defaultdict[int, int](int)
         self.bytes = [
-            0 if layout.sections[each.section].kind == NO_BITS else each.end - each.start
-            for each in stretches
+            0 if layout.sections[stretch.section].kind == NO_BITS else stretch.end - stretch.start
+            for stretch in stretches
         ]
         self._of_section = defaultdict[int, list[int]](list)
         for number, each in enumerate(stretches):
@@ -280,7 +280,7 @@ def _attach(
         if header is not None:
             sizes.move(number, _HEADER_ENTRY_BYTES, header)
         others = (_locate_one(each, starts, ends) for each in entry.refers_to)
-        pairs += [(number, each) for each in others if each >= 0]
+        pairs += [(number, other) for other in others if other >= 0]
     indices = {id(each): number for number, each in enumerate(layout.sections)}
     for section, entry_bytes, places in elf_references.iter_dynamic_places(layout):
         for number in locate(places, starts, ends).tolist():
@@ -293,7 +293,7 @@ def _make_parts(
     layout: ElfLayout, stretches: tuple[Stretch, ...], symbols: _Symbols, sizes: _Sizes
 ) -> tuple[Part, ...]:
     names: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    starts = [each.start for each in stretches]
+    starts = [stretch.start for stretch in stretches]
     for number, own in symbols.items():
         section = layout.sections[number]
         if not section.in_memory or find_purpose(section, layout) not in NAMED:

@@ -42,7 +42,7 @@ def find_matches(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
     if named:
         return (named,)
     for kind, label_of in _LABELS:
-        labels = (label_of(each) for each in graph.parts)
+        labels = (label_of(part) for part in graph.parts)
         parts = [number for number, each in enumerate(labels) if _is_within(text, each, kind)]
         if parts:
             return (Match(kind=kind, label=text, parts=tuple(parts)),)

@@ -55,13 +55,13 @@ def work(task: Task, session: Session, folder: Path) -> ReferencesResult:
     spec, links = _specify(task, session)
     wanted = tuple(
         replace(
-            each,
+            link,
             label=Link.REFERENCED,
-            flags=(*each.flags, *_WITH_RELOCATIONS),
+            flags=(*link.flags, *_WITH_RELOCATIONS),
             strip=False,
             map=True,
         )
-        for each in links
+        for link in links
     )
     variants.link(session, spec, wanted, folder)
     return ReferencesResult(programs=tuple(each.target for each in wanted))

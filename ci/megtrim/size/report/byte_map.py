@@ -157,7 +157,7 @@ def _top(component: MappedComponent) -> str:
 def _iter_symbols(
     component: MappedComponent, frame: Tile, screen: Screen, colour: int
 ) -> Iterator[ByteCell]:
-    sizes = [(each.label, each.kept_bytes) for each in component.symbols]
+    sizes = [(symbol.label, symbol.kept_bytes) for symbol in component.symbols]
     rest_bytes = component.kept_bytes - sum(size_bytes for _, size_bytes in sizes)
     if max((size_bytes for _, size_bytes in sizes), default=0) in (0, component.kept_bytes):
         return

@@ -196,18 +196,18 @@ def list_prices(verdict: Verdict) -> Iterator[str]:
 
 def _describe_uses(arrivals: Arrivals, where: str) -> Iterator[str]:
     if arrivals.together_bytes is not None:
-        names = ", ".join(code(each.name) for each in arrivals.uses[:_MOST_USES])
+        names = ", ".join(code(use.name) for use in arrivals.uses[:_MOST_USES])
         more = len(arrivals.uses) - _MOST_USES
         others = f" and {group_digits(more)} more" if more > 0 else ""
         yield (
             f"{names}{others}: **{format_growth(arrivals.together_bytes)}** together{where}, "
             "exactly: nothing else differs from the baseline."
         )
-    for each in arrivals.uses[:_MOST_USES]:
-        if each.basis is not PriceBasis.UNKNOWN or arrivals.together_bytes is None:
-            yield f"{each.kind} {code(each.name)}: {_describe_price(each, where)}"
+    for use in arrivals.uses[:_MOST_USES]:
+        if use.basis is not PriceBasis.UNKNOWN or arrivals.together_bytes is None:
+            yield f"{use.kind} {code(use.name)}: {_describe_price(use, where)}"
     if arrivals.together_bytes is not None and all(
-        each.basis is PriceBasis.UNKNOWN for each in arrivals.uses
+        use.basis is PriceBasis.UNKNOWN for use in arrivals.uses
     ):
         yield f"The price of each: {_ASK}."
 
@@ -239,7 +239,7 @@ def _fold_parts(artifact: str, arrivals: Arrivals) -> str:
     named = count_kinds(counts)
     if arrivals.other_parts:
         named += f" and {group_digits(arrivals.other_parts)} more rows"
-    known = any(each.size_bytes is not None for each in arrivals.parts)
+    known = any(part.size_bytes is not None for part in arrivals.parts)
     head = ("what", "which", "for", "bytes>")[: 4 if known else 3]
     rows = bounded_table(head, arrivals.parts, lambda each: _draw_part(each)[: len(head)])
     return fold(f"New in {code_in_title(artifact)}: {named}", rows)

@@ -77,7 +77,7 @@ def _draw(trend: SizeTrend, budget: BudgetRow | None) -> TrendPicture:
     points = trend.points[-MOST_COMMITS:]
     every = [each.size_bytes for each in points]
     limits = tuple(_iter_limits(budget))
-    near = [each for each in limits if each[1] <= max(every) * _NEAR]
+    near = [limit for limit in limits if limit[1] <= max(every) * _NEAR]
     drawn = [*every, *(size_bytes for _, size_bytes in near)]
     sizes = around(min(drawn), max(drawn))
     places = Scale(low=-_EDGE, high=len(points) - 1 + _EDGE)
@@ -100,7 +100,7 @@ def _draw(trend: SizeTrend, budget: BudgetRow | None) -> TrendPicture:
             )
             for tone, size_bytes in near
         ),
-        far=tuple(_describe_limit(*each) for each in limits if each not in near),
+        far=tuple(_describe_limit(*limit) for limit in limits if limit not in near),
         ticks=tuple(_iter_ticks(sizes)),
         first=points[0].committed_at[:10],
         last=points[-1].committed_at[:10],
@@ -158,7 +158,7 @@ def _row(point: SizePoint) -> tuple[str, str, str, str, str]:
     commit = one_line(point.commit)[:_COMMIT_DIGITS]
     day, size = one_line(point.committed_at)[:10], group_digits(point.size_bytes)
     largest = (
-        f"{one_line(each.component)} {format_growth(each.growth_bytes)}"
-        for each in point.components
+        f"{one_line(component.component)} {format_growth(component.growth_bytes)}"
+        for component in point.components
     )
     return day, commit, size, change, ", ".join(largest)

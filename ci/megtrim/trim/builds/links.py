@@ -52,7 +52,7 @@ class UntrimmedProgram(Value):
 
     def trim(self, keep: KeepSet) -> RelinkedProgram:
         """Raises InputError if the keep set needs nothing of it."""
-        records = [each for each in keep.scenarios if each.link_sha256 == self.identity]
+        records = [scenario for scenario in keep.scenarios if scenario.link_sha256 == self.identity]
         ran = frozenset(name for record in records for name in record.functions)
         if not ran:
             msg = (
@@ -139,7 +139,7 @@ def locate_stripped(label: Link, target: str) -> str:
 def locate_named(folder: StageFolder, name: str) -> str:
     """As it was linked again, or as it was built; empty if the folder has neither."""
     places = (locate_unstripped(Link.SHIPPED, name), f"{UNSTRIPPED}/{name}")
-    return next((each for each in places if each in folder.files), "")
+    return next((place for place in places if place in folder.files), "")
 
 
 def read_unfolded(target: str, results: TaskResults) -> UnfoldedLink:

@@ -31,7 +31,7 @@ def program(scenario: Scenario, request: TrimRequest, build: StageFolder) -> Pat
 def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict[str, str]:
     build, name = session.results.done[task], name_of(scenario, session.request)
     files = {
-        f"{label} {each}": binary_digest(build, each) for each in companion_files(name, session)
+        f"{label} {file}": binary_digest(build, file) for file in companion_files(name, session)
     }
     return {label: binary_digest(build, name), **files}
 
@@ -42,7 +42,7 @@ def targets(session: Session) -> tuple[str, ...]:
     wanted = (
         *_engines_own(session.request),
         *config.artifacts,
-        *(each.name for each in config.applications),
+        *(application.name for application in config.applications),
     )
     libraries = (
         session.services.engine.library(each.library, session.services.toolchain).file
@@ -53,7 +53,7 @@ def targets(session: Session) -> tuple[str, ...]:
 
 def holders(session: Session) -> tuple[str, ...]:
     applications = session.request.config.applications
-    static = (each.name for each in applications if not each.is_shared)
+    static = (application.name for application in applications if not application.is_shared)
     shared = (file for each in applications for file in companion_files(each.name, session))
     return tuple(dict.fromkeys((*_engines_own(session.request), *static, *shared)))
 
@@ -61,7 +61,7 @@ def holders(session: Session) -> tuple[str, ...]:
 def linked_again(request: TrimRequest) -> tuple[str, ...]:
     """Which functions a program needs that no scenario runs is not known: it stays as it is."""
     config = request.config
-    run = {each.settings.application for each in all_scenarios(config)}
+    run = {scenario.settings.application for scenario in all_scenarios(config)}
     own = (each.name for each in config.applications if not each.is_shared and each.name in run)
     return (*_engines_own(request), *own)
 
@@ -89,7 +89,7 @@ def lto_flags(request: TrimRequest, variant: Variant) -> tuple[str, ...]:
 
     A trace says what ran, however it was linked: the profile build is spared the memory.
     """
-    wanted = any(each.lto == "full" for each in request.config.applications)
+    wanted = any(application.lto == "full" for application in request.config.applications)
     return FULL_LTO if wanted and variant is not Variant.PROFILE else ()
 
 
@@ -106,17 +106,17 @@ def expect_trimmable(request: TrimRequest) -> None:
     if not trims_plain_build(loaded.config):
         return
     known = linked_again(request)
-    for each in all_scenarios(loaded.config):
-        if name_of(each, request) not in known:
-            where = loaded.where(*each.path)
-            msg = f"{where}: {each.id} runs a program with the engine in a shared object"
+    for scenario in all_scenarios(loaded.config):
+        if name_of(scenario, request) not in known:
+            where = loaded.where(*scenario.path)
+            msg = f"{where}: {scenario.id} runs a program with the engine in a shared object"
             hint = "trim.base: plain trims programs that hold the engine: use base: reduced"
             raise InputError(msg, hint=hint)
 
 
 def warn_unweighed(session: Session) -> Iterator[str]:
     config = session.request.config
-    for name in (each.name for each in config.applications):
+    for name in (application.name for application in config.applications):
         for library in companion_files(name, session):
             if library not in config.artifacts:
                 yield f"{name} needs {library}, whose size is not measured: name it in `artifacts`"

@@ -116,14 +116,14 @@ def relink_flags(session: Session) -> tuple[str, ...]:
 
 
 def unfolded_flags(session: Session) -> tuple[str, ...]:
-    used = {each.means for each in choices(session) if not each.why_not}
+    used = {choice.means for choice in choices(session) if not choice.why_not}
     return EVERY_CALL if SizeFlag.VIRTUAL_FUNCTIONS in used else ()
 
 
 def keeps_unwind_tables(target: str, session: Session) -> bool:
     """An application with a source of its own is the team's, and may throw."""
     application = session.request.config.application(target)
-    used = {each.means for each in choices(session) if not each.why_not}
+    used = {choice.means for choice in choices(session) if not choice.why_not}
     theirs = application is not None and application.source is not None
     return theirs or SizeFlag.UNWIND_TABLES not in used
 
@@ -131,23 +131,23 @@ def keeps_unwind_tables(target: str, session: Session) -> bool:
 def inlines_at_link(session: Session) -> bool:
     if trims_plain_build(session.request.config):
         return bool(programs.lto_flags(session.request, Variant.PLAIN))
-    used = {each.means for each in choices(session) if not each.why_not}
+    used = {choice.means for choice in choices(session) if not choice.why_not}
     return SizeFlag.LTO in used or bool(programs.lto_flags(session.request, Variant.REDUCED))
 
 
 def expect_usable(session: Session) -> None:
     loaded = session.request.loaded
-    for each in _choices(session, switched_off(loaded.config.trim)):
-        if each.requested and each.why_not:
-            where = f"{loaded.path}:{loaded.line('trim', 'means', each.means)}"
-            msg = f"{where}: trim.means.{each.means}: found {each.value}, but {each.why_not}"
+    for choice in _choices(session, switched_off(loaded.config.trim)):
+        if choice.requested and choice.why_not:
+            where = f"{loaded.path}:{loaded.line('trim', 'means', choice.means)}"
+            msg = f"{where}: trim.means.{choice.means}: found {choice.value}, but {choice.why_not}"
             raise InputError(msg, hint="leave the key out: optimize: size takes what can be used")
 
 
 def list_results(session: Session) -> tuple[SizeFlagResult, ...]:
     return tuple(
-        SizeFlagResult(name=each.means, value=each.value, why_not=each.why_not)
-        for each in choices(session)
+        SizeFlagResult(name=choice.means, value=choice.value, why_not=choice.why_not)
+        for choice in choices(session)
     )
 
 
@@ -163,7 +163,7 @@ def lines(session: Session) -> Iterator[str]:
 
 def _choices(session: Session, off: Sequence[Switch]) -> tuple[SizeFlagChoice, ...]:
     config = session.request.config
-    theirs = any(each.source is not None for each in config.applications)
+    theirs = any(application.source is not None for application in config.applications)
     loaded = any(name.endswith(".so") for name in config.artifacts)
     alone = not theirs and not loaded
     return choose(config.trim, session.services.toolchain, off=off, alone=alone)
@@ -192,7 +192,7 @@ def choose(
             (value, _explain_refusal(means, value, toolchain, off, alone=alone, whole=whole))
             for value in candidates
         ]
-        value, why_not = next((each for each in refusals if not each[1]), refusals[-1])
+        value, why_not = next((refusal for refusal in refusals if not refusal[1]), refusals[-1])
         chosen.append(
             SizeFlagChoice(means=means, value=value, requested=requested, why_not=why_not)
         )

@@ -79,13 +79,13 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
         "engine link flags": " ".join(wanted.link_flags),
         **{f"toolchain {label}": value for label, value in toolchain.items()},
         **{
-            f"application {each.name}": shlex.join(
+            f"application {spec.name}": shlex.join(
                 (
-                    *(each.checkout.digest, each.library.file, "lto" if each.lto else ""),
-                    *(f"{name}={value}" for name, value in each.options),
+                    *(spec.checkout.digest, spec.library.file, "lto" if spec.lto else ""),
+                    *(f"{name}={value}" for name, value in spec.options),
                 )
             )
-            for each in programs.list_specs(session, wanted.variant)
+            for spec in programs.list_specs(session, wanted.variant)
         },
         # Only what means beyond the recipe bring: other keys stay what they were.
         **{label: value for label, value in beyond.items() if value},

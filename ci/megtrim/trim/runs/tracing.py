@@ -84,7 +84,7 @@ def ran(
     if speaks and not spec.application:  # an application's words are those of its own scenarios
         unknown = replace(wanted, arguments=(*spec.arguments, _UNKNOWN_FLAG))
         complaints = (replace(wanted, without_model=True), unknown)
-        found += [_run(scenario, each, lease, note) for each in complaints]
+        found += [_run(scenario, complaint, lease, note) for complaint in complaints]
     names: set[str] = set()
     for each in found:
         if not each.recorded:

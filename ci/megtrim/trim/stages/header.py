@@ -89,8 +89,8 @@ def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
         models += [(model.name, info) for info in infos]
         warnings += odd
     traces = [
-        (each, read_trace(session.results.done[trace_task(each)].file(TRACE_FILE)))
-        for each in all_scenarios(session.request.config)
+        (scenario, read_trace(session.results.done[trace_task(scenario)].file(TRACE_FILE)))
+        for scenario in all_scenarios(session.request.config)
     ]
     keep = build_keep_set(
         generation=session.services.engine.identity().generation,

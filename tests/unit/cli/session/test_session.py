@@ -41,7 +41,7 @@ def forge(tmp_path: Path) -> SourceForge:
     return SourceForge(tmp_path)
 
 
-def read(config: Path, named: tuple[Path, ...] = (), /, *, name: str = "", **env: str) -> Origin:
+def read(config: Path, /, *named: Path, name: str = "", **env: str) -> Origin:
     processes = ProcessRunner({"PATH": os.environ["PATH"], **env})
     return read_origin(config, processes, name=name, named=named)
 
@@ -144,9 +144,9 @@ def test_changes_of_shared_files_are_seen(forge: SourceForge, name: str) -> None
     named = (folder / name, forge.root / "outside.mge")
 
     (folder / "other.mge").write_text("another", encoding="utf-8")
-    assert not read(config, named).changed
+    assert not read(config, *named).changed
     (folder / name).write_text("another", encoding="utf-8")
-    assert read(config, named).changed
+    assert read(config, *named).changed
 
 
 def test_a_job_knows_its_pull_request(forge: SourceForge, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class Storage(Value):
         return replace(self, attributes=(*kept, f"{READ_ONLY}=true"))
 
     def _names(self) -> set[str]:
-        return {each.partition("=")[0] for each in self.attributes}
+        return {attribute.partition("=")[0] for attribute in self.attributes}
 
 
 def parse_storages(text: str, *, source: str) -> tuple[Storage, ...]:
@@ -92,23 +92,23 @@ def parse_storages(text: str, *, source: str) -> tuple[Storage, ...]:
 
 
 def render_storages(storages: Sequence[Storage]) -> str:
-    return " ".join("|".join((each.url, *each.attributes)) for each in storages)
+    return " ".join("|".join((storage.url, *storage.attributes)) for storage in storages)
 
 
 def _storage(text: str, source: str) -> Storage:
     url, *attributes = text.split("|")
     parts = _split(url, source)
     known = _ATTRIBUTES[parts.scheme]
-    for each in attributes:
-        name = each.partition("=")[0]
-        if not _ATTRIBUTE.fullmatch(each) or name not in known:
+    for attribute in attributes:
+        name = attribute.partition("=")[0]
+        if not _ATTRIBUTE.fullmatch(attribute) or name not in known:
             # Do not print what was found: a misplaced | may have made it part of a password.
             msg = f"{source}: found an attribute that ccache does not know for {parts.scheme}://"
             raise InputError(msg, hint=f"expected one of {', '.join(sorted(known))}")
-        if name in _TIMEOUTS and not re.fullmatch(r"[a-z-]+=[1-9][0-9]{0,5}", each):
+        if name in _TIMEOUTS and not re.fullmatch(r"[a-z-]+=[1-9][0-9]{0,5}", attribute):
             msg = f"{source}: {name}: found something other than milliseconds"
             raise InputError(msg, hint=f"such as {name}=500")
-        if name == READ_ONLY and each.partition("=")[2] not in ("", "true", "false"):
+        if name == READ_ONLY and attribute.partition("=")[2] not in ("", "true", "false"):
             msg = f"{source}: {name}: found something other than true or false"
             raise InputError(msg)
     return Storage(url=url, attributes=tuple(attributes))
@@ -172,14 +172,14 @@ class CompilerCache:
             return {}
         storages = tuple(each.add_timeouts() for each in self._remote)
         if not self._writes:
-            storages = tuple(each.read_only() for each in storages)
+            storages = tuple(storage.read_only() for storage in storages)
         counted = _ask(processes, (ccache, *compiler), render_storages(storages), folder)
         if counted & _FAILED and not counted & _READ:
             self._warn(f"the remote compiler cache {shown} does not answer: built without it")
             return {VARIABLE: ""}
         if counted & _FAILED:
             self._warn(f"the remote compiler cache {shown} cannot be written: it is only read")
-            storages = tuple(each.read_only() for each in storages)
+            storages = tuple(storage.read_only() for storage in storages)
         return {VARIABLE: render_storages(storages)}
 
 

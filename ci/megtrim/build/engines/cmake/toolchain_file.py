@@ -191,7 +191,7 @@ def render_sources(options: SourceOptions) -> str:
 
 
 def _quote(options: Iterable[str]) -> str:
-    return " ".join(f'"{each}"' for each in options)
+    return " ".join(f'"{option}"' for option in options)
 
 
 def _plain(folder: str) -> str:

@@ -58,7 +58,7 @@ def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -
     stripped = linked.parent / STRIPPED / spec.target
     _clear(link_env.scratch, stripped.parent if spec.strip else linked.parent)
     command = _command(built, link_env)
-    objects = tuple(_compile_source(each, command, link_env) for each in spec.sources)
+    objects = tuple(_compile_source(source, command, link_env) for source in spec.sources)
     # Before every other object, so that our start-up code runs first.
     command = replace(command, words=(*objects, *command.words))
     call = invocation.find(command, spec.target, link_env)
@@ -90,11 +90,11 @@ def _expect_code(
 
 def _clear(scratch: Path, *folders: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
-    for each in (scratch, *folders):
+    for folder in (scratch, *folders):
         try:
-            each.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise cannot_write(each, error) from None
+            raise cannot_write(folder, error) from None
 
 
 def _copy(linked: Path, copy: Path) -> None:
@@ -116,7 +116,7 @@ def _command(built: Path, link_env: LinkEnvironment) -> LinkCommand:
     if _RESPONSE_FILE.search(text):
         # Ninja deletes the response file after the command, but knows its content.
         listed = link_env.processes.capture(*ninja, "compdb", "-x", timeout_s=ASK_TIMEOUT_S)
-        own = (each["command"] for each in json.loads(listed) if each["output"] == name)
+        own = (load["command"] for load in json.loads(listed) if load["output"] == name)
         text = next(own, text)
     return invocation.parse(text, target=name)
 

@@ -265,7 +265,7 @@ class MegEngine:
                 yield name, self.checkout.text(name)
 
     def formats(self) -> tuple[str, ...]:
-        texts = (self.checkout.text(each) for each in _SCHEMAS if each in self.checkout.files)
+        texts = (self.checkout.text(schema) for schema in _SCHEMAS if schema in self.checkout.files)
         found = [each for text in texts for each in _IDENTIFIER.findall(text)]
         known = [_FORMATS[each] for each in found if each in _FORMATS]
         return tuple(known) if len(known) == len(found) else ()

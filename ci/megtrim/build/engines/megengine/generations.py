@@ -145,7 +145,7 @@ def generation_of(files: Collection[str], *, traces_modes: bool, root: str) -> G
     present = {each.signs for each in GENERATIONS if all(sign in files for sign in each.signs)}
     if len(present) == 1:
         signs = present.pop()
-        fitting = [each for each in GENERATIONS if each.signs == signs]
+        fitting = [generation for generation in GENERATIONS if generation.signs == signs]
         return next((each for each in fitting if each.traces_modes == traces_modes), fitting[0])
     if present:
         both = " and ".join(sorted(signs[0] for signs in present))
@@ -163,8 +163,8 @@ def needed_submodules(files: Collection[str], listed: Collection[str]) -> tuple[
 
 def _missing(files: Collection[str]) -> str:
     reasons = []
-    for signs in dict.fromkeys(each.signs for each in GENERATIONS):
-        releases = [each.releases for each in GENERATIONS if each.signs == signs]
+    for signs in dict.fromkeys(generation.signs for generation in GENERATIONS):
+        releases = [generation.releases for generation in GENERATIONS if generation.signs == signs]
         missing = " and ".join(sign for sign in signs if sign not in files)
         reasons.append(f"for {' or '.join(releases)} it has no {missing}")
     return "; ".join(reasons)
@@ -177,11 +177,11 @@ def is_checkout(folder: Path) -> bool:
 def find_checkouts(folder: Path) -> tuple[Path, ...]:
     """The one that ``folder`` is in, else those in or next to it that are equally near."""
     upwards = (folder, *folder.parents)
-    around = next((each for each in upwards if is_checkout(each)), None)
+    around = next((upward for upward in upwards if is_checkout(upward)), None)
     if around is not None:
         return (around,)
-    for each in upwards[:_LEVELS]:
-        found = tuple(sorted(inner for inner in _list_subfolders(each) if is_checkout(inner)))
+    for upward in upwards[:_LEVELS]:
+        found = tuple(sorted(inner for inner in _list_subfolders(upward) if is_checkout(inner)))
         if found:
             return found
     return ()

@@ -147,7 +147,7 @@ def _list_standing(bundle: Bundle, cpu_class: str, *, emulated: bool) -> list[Bu
     first = on_runners[0]
     if first.kind not in POOLED:
         return [first]
-    return [each for each in on_runners if each.kind == first.kind]
+    return [runner for runner in on_runners if runner.kind == first.kind]
 
 
 def _open(

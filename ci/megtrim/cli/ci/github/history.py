@@ -220,8 +220,8 @@ def _append(
     remote, header = f"{event.server_url}/{event.repository}", f"Authorization: basic {encoded}"
     opened = DataBranch(processes, repository, branch, remote=remote, header=header)
     commit = opened.append(entries)
-    for each in list_rewrites(open_api(processes.env, event), event.repository, branch):
-        text = f"{each}: compare it with the entries that you expect"
+    for rewrite in list_rewrites(open_api(processes.env, event), event.repository, branch):
+        text = f"{rewrite}: compare it with the entries that you expect"
         title = f"The history {branch} was rewritten"
         show_command(annotation("warning", text, title=title))
     return commit
