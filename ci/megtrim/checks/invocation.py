@@ -90,10 +90,7 @@ class Invocation(Value):
         return (*self.place, *mode, *device)
 
     def again(self, verb: str, *words: str) -> str:
-        """Return the command that runs ``verb``, such as ``stage build``, in the same way.
-
-        Traces from other machines need the whole chain, so with them it is ``trim``.
-        """
+        """Traces from other machines need the whole chain, so with them it is ``trim``."""
         verb, words = ("trim", self._brought) if self.traces else (verb, words)
         weighs = bool(self.baseline) and verb in _WEIGH
         baseline = ("--baseline", self.baseline) if weighs else ()
@@ -180,10 +177,7 @@ def suggest_for_other_link(invocation: Invocation) -> str:
 
 
 def suggest_for_budget(*, lapsed: bool, owner: str = "") -> str:
-    """Say what to do about a budget that is exceeded; ``lapsed``: its waiver expired.
-
-    ``owner`` decides about it.
-    """
+    """``lapsed``: its waiver expired; ``owner`` decides about it."""
     leave = "have the owner of the waiver renew it" if lapsed else "add a waiver with a reason"
     asked = f"; {owner} owns this budget" if owner else ""
     return f"make it smaller, raise the budget, or {leave}{asked}"

@@ -84,10 +84,7 @@ def decide(statuses: Iterable[CheckStatus]) -> VerdictKind:
 
 
 def exit_code(verdict: VerdictKind, unverified: UnverifiedPolicy = UnverifiedPolicy.WARN) -> int:
-    """Return the exit status: 1 for a failure (an expired proof is one), else 0.
-
-    3 if nothing is known of the product on a device, and the team wants to know.
-    """
+    """Return 1 for a failure, 3 for an unverified one that the team wants to know of, else 0."""
     if verdict is VerdictKind.UNVERIFIED and unverified is UnverifiedPolicy.FAIL:
         return InfrastructureFailure.exit_code
     return ProductFailure.exit_code if verdict is VerdictKind.FAIL else EXIT_PASS
@@ -133,10 +130,7 @@ class Contradiction(InputError):
 
 
 def expect_consistent(subject: str, outcome: Outcome, *, compared: bool = True) -> None:
-    """Raise Contradiction for a result whose status is better than the rest of it.
-
-    ``compared``: a pass must hold outputs, because it says that they are equal.
-    """
+    """``compared``: a pass must hold outputs, because it says that they are equal."""
     objections = list(_signs_of_failure(outcome))
     if outcome.status == ScenarioStatus.PASS and compared:
         objections += _signs_of_nothing(outcome.outputs)

@@ -1,4 +1,1 @@
-"""The command line: parses, constructs the services, calls the stages, exits.
-
-Only this room reads the environment and the clock, and only ``main`` exits.
-"""
+"""The command line: parses, constructs the services, calls the stages, exits."""

@@ -1,7 +1,6 @@
 """The one place that reads the environment and the clock.
 
-Part of the command line; an image that has little more than Python imports it, too, so it may
-not import what needs the rest of megtrim's packages.
+An image with little more than Python imports it: it may import nothing that needs more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``megtrim plan``, ``verify``, ``size``, ``report``, ``stage``: the stages up to one are run.
-
-The commands of stages are alike, but that two of them write the committed keep set.
-"""
+"""``megtrim plan``, ``verify``, ``size``, ``report``, ``stage``: the stages up to one are run."""
 
 import json
 import shutil

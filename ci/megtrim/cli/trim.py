@@ -1,8 +1,7 @@
 """``megtrim trim``: the whole chain, its exit status, and what it leaves for the steps after it.
 
-``OUT/final`` holds, under fixed names, the verdict, its report and the sizes; or, with --no-gate,
-``ending.json`` and ``junit.xml``, which say why the chain ended before it had them. It describes
-this run only: the next run removes it, and so does running a stage again.
+``OUT/final`` holds the verdict, its report and the sizes of this run only; with --no-gate,
+``ending.json`` and ``junit.xml`` say why the chain ended before it had them.
 """
 
 import sys

@@ -1,10 +1,4 @@
-"""The short id of a configuration, by which one repository keeps the results of several apart.
-
-Pure: the path of a ``megtrim.yaml`` from the top of its repository goes in, a word comes out that
-may be part of an artifact's name, a branch, a workflow's file and a suite of tests. The default
-configuration has none: its names need none. A file with several toolchains holds a configuration
-for each of them, which ``FILE#TOOLCHAIN`` names wherever a configuration is named.
-"""
+"""The short id of a configuration, by which one repository keeps the results of several apart."""
 
 import hashlib
 import re

@@ -1,8 +1,4 @@
-"""What megtrim.yaml says of a device, as frozen values, and which key fits which kind.
-
-Pure. :mod:`megtrim.config.references` refuses keys of other kinds, with their lines. Editors
-show the docstrings of the keys.
-"""
+"""What megtrim.yaml says of a device, as frozen values, and which key fits which kind."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """YAML as plain data with the line of every key: the only reader of the format.
 
-Pure: bytes in, a :class:`Document` out. What is not text, not YAML or not a mapping is one
-:class:`~megtrim.config.problems.ConfigError` with its line. No tags, bounded depth, bounded
-aliases, plain text as keys. Numbers are what they look like (decimal), only ``true`` and ``false``
-are booleans, and dates stay text.
+No tags, bounded depth, bounded aliases, plain text as keys. Numbers are what they look like
+(decimal), only ``true`` and ``false`` are booleans, and dates stay text.
 """
 
 from __future__ import annotations

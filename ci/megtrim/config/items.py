@@ -1,14 +1,7 @@
 """A document as it is checked: read in full, and as one of its toolchains sees it.
 
-``models`` and a model's ``scenarios`` may be a pattern such as ``megtrim/models/*.yaml``, relative
-to megtrim.yaml. Each file that it finds is one item, as it would be in the list, so two branches
-that each add one change no common line. Paths in these files are relative to megtrim.yaml, too; of
-a pattern that begins with ``../``, which several configurations share, to the folder that it climbs
-to.
-
-Of a file with several toolchains, the chosen entry stands in the place of ``toolchain``, and with
-it its own ``trim`` and ``baseline``; what is for other toolchains alone is left out; the keep set
-has a folder of the toolchain's name.
+Paths in an item's file are relative to megtrim.yaml; where its pattern begins with ``../``, which
+several configurations share, to the folder that it climbs to.
 """
 
 import hashlib

@@ -1,8 +1,4 @@
-"""The JSON Schema of megtrim.yaml, made from the model, with what the parser checks across keys.
-
-What no schema can say is checked when the file is loaded: names that must exist, files that must be
-there, a size that is too large when its unit is counted. Pure.
-"""
+"""The JSON Schema of megtrim.yaml, made from the model, with what the parser checks across keys."""
 
 import json
 import re

@@ -1,8 +1,6 @@
 """The entry point of this room: takes the path of a megtrim.yaml, returns a checked value.
 
-Reads that file, those of its items, and what the owner of a machine says of its devices: how jobs
-log in to them, whose power they switch. A job's bundle comes from a pull request, which must not
-choose any of this.
+A bundle comes from a pull request, which must not choose what a machine's owner says of devices.
 """
 
 from __future__ import annotations
@@ -148,11 +146,7 @@ class LoadedConfig(Value):
 def load_config(
     path: Path, *, engine_source: Path | None = None, quick: bool = False
 ) -> LoadedConfig:
-    """Read and check a megtrim.yaml, or ``FILE#TOOLCHAIN``. Raises ConfigError.
-
-    First each key is read by itself; what keys say of each other is checked once all are right.
-    ``engine_source`` is relative to the current folder. ``quick``: as with ``base: plain``.
-    """
+    """Read ``FILE`` or ``FILE#TOOLCHAIN``; ``quick``: as by ``base: plain``. Raises ConfigError."""
     file, toolchain = split(str(path))
     path = Path(file)
     folder = path.absolute().parent

@@ -1,8 +1,6 @@
 """What megtrim.yaml says, as frozen values; editors show the docstrings of the keys.
 
-Pure: nothing here looks at files. Paths are as written;
-:class:`megtrim.config.load.LoadedConfig` knows the folder that they are relative to. A key is
-added here only when the product obeys it.
+Paths are as written. A key is added here only when the product obeys it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""One mistake in megtrim.yaml, and the error that carries all of them.
-
-Pure: values and their text. All that the user reads about a mistake is composed here.
-"""
+"""One mistake in megtrim.yaml, and the error that carries all of them."""
 
 import difflib
 from collections.abc import Iterable

@@ -1,8 +1,4 @@
-"""What the keys of megtrim.yaml say of each other: names that exist, keys that fit, true limits.
-
-Pure. It sees typed values, once every key is right by itself; what a person wrote, and whether it
-is there at all, is asked of the document.
-"""
+"""What the keys of megtrim.yaml say of each other: names that exist, keys that fit, true limits."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

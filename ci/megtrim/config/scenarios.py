@@ -1,7 +1,4 @@
-"""Every scenario of a configuration, once for each CPU class, in the file's order.
-
-Pure. Reports, keep sets and the command line use its id: ``MODEL/SCENARIO@CLASS``.
-"""
+"""Every scenario of a configuration, once for each CPU class, in the file's order."""
 
 from collections.abc import Iterator
 

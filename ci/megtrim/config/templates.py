@@ -1,7 +1,6 @@
 """The commented megtrim.yaml that ``megtrim init`` writes, with the files of its models.
 
-Pure: names in, text out. The texts load as they are (once the files that they name are there), and
-so does every line that is commented out when the ``#`` goes, which no space follows there.
+The texts load as they are, and so does each commented line when the ``#`` goes.
 """
 
 import re

@@ -1,11 +1,7 @@
 """Sizes and durations as people write and read them, and the names of what budgets measure.
 
-Pure. Sizes are whole bytes, durations are seconds, percentages are fractions. What cannot be read
-is an :class:`~megtrim.util.errors.InputError` that says what was expected.
-
-A measure is one text: ``deflated``, ``section .text``, ``component kernels/x86``; the empty one is
-the stripped file. The first word says which kind it is, so a component that is called like a
-section is still another one.
+Sizes are whole bytes, durations are seconds, percentages are fractions. A measure is one text:
+``deflated``, ``section .text``, ``component kernels/x86``; the empty one is the stripped file.
 """
 
 import re
@@ -106,10 +102,7 @@ def _unreadable(value: object, expected: str) -> InputError:
 
 
 def parse_bytes(value: object) -> int:
-    """Read a size: a whole number of bytes, or a number and a unit, 1000- or 1024-based.
-
-    A fraction of a byte is dropped (``0.3 KiB`` is 307), but refused if the unit is bytes.
-    """
+    """A fraction of a byte is dropped (``0.3 KiB`` is 307), but refused if the unit is bytes."""
     number, unit = _quantity(value, BYTES_EXPECTED)
     factor = _BYTE_UNITS.get(unit)
     if factor is None or number * factor > LARGEST_BYTES:

@@ -1,8 +1,4 @@
-"""The kinds of value that a key of megtrim.yaml can hold: names, paths, days, sizes, durations.
-
-Pure: each kind converts what YAML holds, or refuses it with what was expected, in the user's words.
-Numbers may be written as people write them: 1_000, 1e-5, 2.5 MiB, 5%.
-"""
+"""The kinds of value that a key of megtrim.yaml can hold: names, paths, days, sizes, durations."""
 
 import re
 from collections.abc import Callable

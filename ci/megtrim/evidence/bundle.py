@@ -1,8 +1,7 @@
 """The bundle: what a hosted build gives to device jobs, so that they need nothing else.
 
-``bundle.json`` next to ``files/<sha256>``: programs, models, inputs, algorithm caches and the keep
-set; if functions are trimmed, also the *named* link of each program. Nothing in it is executed on
-the machine that reads it, and command lines name only files of the run directory. Pure.
+``bundle.json`` is next to ``files/<sha256>``. Nothing in it is executed on the machine that reads
+it, and command lines name only files of the run directory.
 """
 
 from __future__ import annotations
@@ -96,10 +95,7 @@ class JobPurpose(StrEnum):
 
 
 class BundleDevice(Value):
-    """A device of the configuration that stands for a CPU class: how a runner reaches it.
-
-    The settings end up on command lines, so the model of megtrim.yaml validates them again.
-    """
+    """The settings end up on command lines, so the model of megtrim.yaml validates them again."""
 
     name: Name
     kind: Name
@@ -126,10 +122,7 @@ class BundleDevice(Value):
             require("host" in given, where, "no host", "one")
 
     def is_machine(self, cpu_class: str, machine: DeviceIdentity) -> bool:
-        """Tell whether a machine of that class is this device, or one that its entry fits.
-
-        An emulator is one as well, with the CPU that is asked for.
-        """
+        """An emulator is one as well, with the CPU that is asked for."""
         named = machine.name == self.name or machine.name.startswith(f"{self.name}.")
         kinds = ("local", "qemu") if self.kind == "auto" else (self.kind,)
         cpu = machine.facts.get("cpu", self.qemu_cpu) if machine.kind == "qemu" else self.qemu_cpu
@@ -327,11 +320,7 @@ _NEEDED: Mapping[JobPurpose, set[str]] = {
 
 
 def binding(inputs: Mapping[str, str]) -> str:
-    """Return the sha256 over a task's inputs without those that say which device ran it.
-
-    Two runs with the same binding have the same programs, model, arguments, inputs, keep set and
-    tolerance.
-    """
+    """Return the sha256 over a task's inputs but those that say which device ran it."""
     return hashlib.sha256(json.dumps(sorted(deviceless(inputs).items())).encode()).hexdigest()
 
 

@@ -1,9 +1,7 @@
 """Evidence: what a device job brings back, and the set of proofs that a report hands on.
 
-``evidence.json`` has an entry for each machine that ran something; next to it are traces, algorithm
-caches, lists of functions and records of contests, ``files/<sha256>``. It comes from another
-machine, where a pull request's program ran, so every text in it is checked for form and size.
-A proof is a verification that passed, and counts for exactly what it is bound to. Pure.
+``evidence.json`` is next to ``files/<sha256>``. A proof is a verification that passed, and counts
+for exactly what it is bound to.
 """
 
 from __future__ import annotations
@@ -158,11 +156,7 @@ def parse_proofs(text: str, *, source: str) -> EvidenceSet:
 
 
 def expect_configuration(what: str, found: str, expected: str) -> None:
-    """Raise InputError for a document of another configuration; ``what`` names it.
-
-    Two configurations of one repository may have scenarios, devices and even programs of the same
-    names, so each document has the path of its own, as it was given.
-    """
+    """Configurations of one repository may have equal names, even programs. Raises InputError."""
     if found != expected:
         msg = f"{what} is of the configuration {found}, expected one of {expected}"
         raise InputError(msg, hint="give what the jobs of one configuration left")
@@ -180,11 +174,7 @@ def read_evidence(folder: Path) -> tuple[Evidence, ...]:
 
 
 def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the folders of evidence among ``folders`` and those directly in them, sorted.
-
-    Artifacts are downloaded either into one folder, or each into a folder of its own below it. A
-    folder that does not exist holds none.
-    """
+    """Return those with evidence, and those directly in them, sorted; a missing one holds none."""
     found = []
     for folder in folders:
         try:
@@ -303,11 +293,7 @@ def _rank(proof: DeviceResult) -> tuple[str, str, str]:
 def read_brought(
     folders: Sequence[Path], *, config: str
 ) -> dict[JobPurpose, Mapping[str, DeviceResult]]:
-    """Return what device jobs brought, by what they were for and by scenario id, sorted.
-
-    A scenario that was brought twice is refused unless both are equal: chance would decide which
-    one counts. So is what was brought for another configuration than ``config``.
-    """
+    """What was brought twice must be equal: chance would decide which one counts."""
     found: dict[JobPurpose, dict[str, DeviceResult]] = {purpose: {} for purpose in _WHAT}
     places = read_folders(folders)
     if not places:

@@ -1,8 +1,4 @@
-"""The types of values in bundles and evidence: names, digests, texts and counts.
-
-Both documents come from other machines, so their readers hold every value to one of these types.
-What several values must be to each other is a ValueError of :func:`require`, which says where.
-"""
+"""The types of values in bundles and evidence: names, digests, texts and counts."""
 
 from __future__ import annotations
 

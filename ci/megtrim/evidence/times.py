@@ -1,7 +1,6 @@
 """Times that devices took: the record of each contest, and which of all results counts.
 
-The judge gets samples, never a judgement, and samples that contradict their contest prove nothing.
-A contest for which nothing counts is an InfrastructureFailure, never a pass. Pure.
+Samples that contradict their contest prove nothing; without any it is never a pass.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -194,10 +193,7 @@ class TimesJudge(Value):
 def read_times(
     folders: Sequence[Path], *, config: str
 ) -> tuple[Mapping[str, Sequence[DeviceResult]], tuple[str, ...]]:
-    """Return the results in folders of evidence, by contest, and a line for what cannot be used.
-
-    Raises InputError for evidence of another configuration than ``config``.
-    """
+    """Raises InputError for evidence of another configuration than ``config``."""
     found: dict[str, list[DeviceResult]] = {}
     problems = []
     for folder in read_folders(folders):

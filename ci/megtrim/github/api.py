@@ -1,7 +1,6 @@
 """GitHub's REST API, as far as megtrim needs it: JSON, pages, downloads.
 
-Every call has a deadline, a bounded response and bounded retries. The token goes to the API's own
-host alone, and never into a message; what a server wrote is reduced to one printable line.
+The token goes to the API's own host alone, and never into a message.
 """
 
 import contextlib
@@ -151,10 +150,7 @@ class Api:
         params: Mapping[str, str | int] | None = None,
         most: int = 1000,
     ) -> Iterator[dict[str, Any]]:
-        """Yield at most ``most`` objects of a list, page by page.
-
-        ``key`` names the list inside each page's object; None if the page itself is the list.
-        """
+        """``key`` names the list inside each page's object; None if the page itself is the list."""
         url = self._url(path, {"per_page": 100, **(params or {})})
         left = most
         for _ in range(MOST_PAGES):
@@ -191,11 +187,7 @@ class Api:
         return _parse_json(self._call(call), path)
 
     def download(self, path: str, *, limit_bytes: int, accept: str = "") -> bytes:
-        """Return the bytes at ``path``, which GitHub redirects to another host.
-
-        ``accept``: the form that is asked for, where the path has several. Raises
-        InfrastructureFailure for more than ``limit_bytes``, which are not read.
-        """
+        """Raises InfrastructureFailure for more than ``limit_bytes``, which are not read."""
         headers = {"Accept": accept} if accept else {}
         call = _Call("GET", path, self._url(path), None, headers, limit_bytes, _LONGEST_TRANSFER_S)
         return self._call(replace(call, may_leave=True)).body
@@ -352,10 +344,7 @@ def _origin(url: str) -> _Origin | None:
 
 
 def _describe(error: Exception) -> tuple[str, Collection[str]]:
-    """Return what broke, and the methods that may be repeated.
-
-    The library's own messages contain whole URLs, even signed ones.
-    """
+    """The library's own messages contain whole URLs, even signed ones."""
     reason = getattr(error.args[0], "reason", None) if error.args else None
     match error:
         case _BrokenExchangeError():
@@ -385,10 +374,7 @@ def _parse_json(answer: _Answer, asked: str) -> Any:
 
 
 def _pause_s(answer: _Answer, method: str, *, backoff_s: float, now_s: float) -> float | None:
-    """Return how many seconds to wait before a retry, or None if a retry is pointless.
-
-    A POST is retried only if the server certainly did nothing: limits, and 503 with a Retry-After.
-    """
+    """None: no retry. A POST gets one only if the server certainly did nothing."""
     after = _number(answer.headers.get("retry-after"))
     if answer.status in (403, 429):
         if after is not None:

@@ -1,8 +1,6 @@
 """Finds the baseline of a change: the sizes and proofs that a run on the base branch stored.
 
-A baseline is an artifact of a run on the base branch of this repository. A run of a pull request,
-or of a fork, could store anything under its name, so the run of each artifact is checked before it
-is opened. If GitHub does not answer, there is no baseline, but never a failure.
+A run of a fork could store anything under that name, so the run of each artifact is checked first.
 """
 
 import hashlib
@@ -110,12 +108,7 @@ _STORED: TypeAdapter[StoredBaseline] = TypeAdapter(StoredBaseline)
 def find(
     api: Api, event: Event, *, config: str, artifact: str, now_s: float, quick: bool = False
 ) -> FoundBaseline:
-    """Return the baseline of the commit that ``event`` is compared with, else the last known one.
-
-    ``artifact`` is the name under which runs store theirs, ``now_s`` the time in seconds since
-    1970; ``quick`` selects the sizes of quick trims instead of full ones. Never raises, whatever
-    GitHub answers.
-    """
+    """``now_s`` is in seconds since 1970. Never raises, whatever GitHub answers."""
     base: Base | None = None
     search = _Search(api, event, config=config, quick=quick)
     try:
@@ -280,10 +273,7 @@ class _Search:
 
 
 def read_archive(data: bytes) -> dict[str, bytes]:
-    """Return the files of a baseline that a zip holds; all others are left in it.
-
-    Raises InputError for a zip that is damaged, or holds one of them twice or too large.
-    """
+    """Raises InputError for a zip that is damaged, or holds one of them twice or too large."""
     try:
         if data.count(b"PK\x01\x02") > _MOST_ENTRIES:  # opening it takes memory for each
             msg = f"more than {_MOST_ENTRIES} entries"

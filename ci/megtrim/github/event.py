@@ -1,6 +1,5 @@
 """The event that a workflow runs for, read from a runner's environment and event file.
 
-Only what is needed is read, and each value must match an exact pattern.
 Titles, descriptions and branch names of a pull request are untrusted and not read at all.
 """
 
@@ -154,10 +153,7 @@ _PULL_REQUEST: TypeAdapter[PullRequest] = TypeAdapter(PullRequest)
 
 
 def read_event(env: Mapping[str, str]) -> Event:
-    """Read the event from a runner's variables and the file that GITHUB_EVENT_PATH names.
-
-    Raises InputError, which names the variable or value that is missing or invalid.
-    """
+    """Raises InputError, which names the variable or value that is missing or invalid."""
     variables = {name: value for name, value in env.items() if value}
     if "GITHUB_EVENT_PATH" not in variables:
         msg = "GITHUB_EVENT_PATH is not set"
@@ -180,10 +176,7 @@ def read_event(env: Mapping[str, str]) -> Event:
 
 
 def pull_request_of(answer: Any) -> PullRequest:
-    """Read a pull request from the API, which has the same fields as an event's.
-
-    Raises InfrastructureFailure if it is invalid, because that is the server's fault.
-    """
+    """Raises InfrastructureFailure if it is invalid, because that is the server's fault."""
     try:
         return _validate(_PULL_REQUEST, answer, "pull request")
     except InputError as error:

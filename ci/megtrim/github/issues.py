@@ -1,7 +1,6 @@
 """Issues, and the one comment on a pull request: found again, and brought up to date.
 
-Only what ``AUTHOR`` wrote is megtrim's, with the label or with the marker as its last line: anyone
-can write a marker, and what others wrote is neither changed nor removed.
+Only what ``AUTHOR`` wrote is megtrim's: anyone can write a marker.
 """
 
 import hashlib
@@ -84,10 +83,7 @@ class CommentResult(StrEnum):
 
 
 def key_of(config: str) -> str:
-    """Return the key of a configuration's comment: its path, escaped for an HTML comment.
-
-    Different paths have different keys.
-    """
+    """Escaped for an HTML comment, so that different paths have different keys."""
     key = quote(config, safe="/", errors="surrogatepass").replace("--", "-%2D")
     return key if len(key) <= _LONGEST_KEY else hashlib.sha256(key.encode()).hexdigest()
 
@@ -97,10 +93,7 @@ def marker(key: str) -> str:
 
 
 def upsert(api: Api, repository: str, number: int, key: str, body: str) -> CommentResult:
-    """Make ``body`` the only comment with ``key`` on pull request ``number``.
-
-    If two runs wrote one each at the same time, the oldest is kept and the others are deleted.
-    """
+    """If two runs wrote one each at the same time, the oldest is kept and the other deleted."""
     text = _fit_body(body, marker(key))
     issues = f"/repos/{repository}/issues"
     comments = f"{issues}/{number}/comments"

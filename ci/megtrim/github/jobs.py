@@ -1,8 +1,4 @@
-"""Asks GitHub for the device jobs of a run until waiting for them is over, or pointless.
-
-An offline phone must not delay a verdict forever: jobs that no runner picks up are given up early,
-and those that run too long later. The caller provides the clock.
-"""
+"""Asks GitHub for the device jobs of a run until waiting for them is over, or pointless."""
 
 from collections.abc import Callable, Mapping
 
@@ -57,10 +53,7 @@ def wait(
     clock: Callable[[], float],
     say: Callable[[str], None],
 ) -> WaitResult:
-    """Wait until all jobs have ended, or waiting for the others is pointless.
-
-    ``clock`` counts seconds. Never raises, whatever GitHub answers.
-    """
+    """``clock`` counts seconds. Never raises, whatever GitHub answers."""
     if not limits.jobs:
         return WaitResult(pending=None, text="there are no device jobs")
     began = clock()
@@ -93,10 +86,7 @@ class _Watch:
     def judge(
         self, statuses: Mapping[str, str], after_s: float
     ) -> tuple[str, bool, PendingReason | None]:
-        """Return how it stands in one line, whether to wait on, and what is pending.
-
-        Jobs of other configurations only keep runners busy.
-        """
+        """Return how it stands in one line, whether to wait on, and what is pending."""
         limits = self._limits
         for name, status in statuses.items():
             if status == _RUNNING or (status == _COMPLETED and name not in self._ended):
@@ -128,10 +118,7 @@ class _Watch:
 
 
 def _fetch_statuses(api: Api, event: Event) -> dict[str, str]:
-    """Return the status of each device job by its name.
-
-    If one run calls the workflow several times, the jobs of all calls are included.
-    """
+    """If one run calls the workflow several times, the jobs of all calls are included."""
     run = f"/repos/{event.repository}/actions/runs/{event.run_id}/attempts/{event.run_attempt}"
     jobs = api.pages(f"{run}/jobs", key="jobs", most=_MOST_JOBS)
     statuses = {str(job.get("name")): str(job.get("status")) for job in jobs}

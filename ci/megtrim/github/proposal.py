@@ -1,6 +1,5 @@
 """Proposes a new keep set: one commit on a branch of its own, a pull request, and its checks.
 
-Repeating it changes nothing; a run that was interrupted or overtaken is completed by the next one.
 The branch moves in one step: if it were reset to its base, GitHub would close its pull request.
 """
 
@@ -75,10 +74,7 @@ class PullRequestProposer:
             return None
 
     def fetch_texts(self, change: FolderChange, commit: str) -> dict[str, str] | None:
-        """Return the text of each file of the folder at a commit; None if one is not text.
-
-        Only those that differ from the proposed ones are downloaded.
-        """
+        """None: not text. Only files that differ from the proposed ones are downloaded."""
         known = {_blob_sha(text): text for text in change.texts.values()}
         texts = {}
         for name, sha in self._list(change.path, commit).items():
@@ -134,10 +130,7 @@ class PullRequestProposer:
         return PullRequestState(outcome=outcome, number=number, commit=commit)
 
     def start_checks(self, proposed: PullRequestState, workflow: str, branch: str) -> bool:
-        """Start a workflow on the branch, with the pull request's number as its input.
-
-        Return False if it was started on this commit before.
-        """
+        """Return False if it was started on this commit before."""
         root = f"{self._root}/actions/workflows/{quote(workflow, safe='')}"
         asked = {"head_sha": proposed.commit, "event": "workflow_dispatch"}
         if list(self._api.pages(f"{root}/runs", key="workflow_runs", params=asked, most=1)):

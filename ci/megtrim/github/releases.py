@@ -1,7 +1,6 @@
 """Publishes a release with all of its files, or nothing that anyone sees.
 
-Everything is uploaded to a draft, which becomes the release in one step once GitHub has every byte.
-What an earlier attempt left is removed, and a release that is there already is never touched.
+Everything is uploaded to a draft, which becomes the release once GitHub has every byte.
 """
 
 import hashlib
@@ -42,10 +41,7 @@ class ReleasePublisher:
         self._path = f"/repos/{repository}"
 
     def publish(self, wanted: WantedRelease) -> str:
-        """Publish the release; return its page. One that is there with equal files is left alone.
-
-        Raises ProductFailure where the tag is at another commit or the release has other files.
-        """
+        """Return its page. Raises ProductFailure for a release of another commit or other files."""
         self._expect_tag(wanted)
         published, drafts = self._list(wanted.tag)
         for each in published:
@@ -75,10 +71,7 @@ class ReleasePublisher:
         return text_at(shown, "html_url")
 
     def find_last(self, tag: str, *, holding: Collection[str]) -> FoundRelease | None:
-        """Return the newest other release that is published, of the same series of tags.
-
-        One without the files that it is to be ``holding`` is someone else's, and passed over.
-        """
+        """One without the files that it is to be ``holding`` is someone else's, and passed over."""
         for page in self._api.pages(f"{self._path}/releases", most=_MOST_RELEASES):
             other = text_at(page, "tag_name")
             if page.get("draft") is True or other == tag or _series_of(other) != _series_of(tag):

@@ -1,7 +1,6 @@
 """What a step passes to its runner: outputs, the job summary, annotations, text in its log.
 
-A runner reads outputs and summaries from files, and annotations from the
-step's output, so no value may contain what a runner would take for its end or for a command.
+No value may contain what a runner would take for its end or for a command.
 """
 
 import hashlib

@@ -1,8 +1,6 @@
 """A history on a branch of its own, which many jobs may append to at once.
 
-Git is asked for objects alone: no file of the branch is checked out, no hook runs, and no branch
-or index of the repository is touched. A push that another one overtook is repeated on top of it:
-entries never share a file, so there is nothing to merge.
+Git is asked for objects alone: no file of the branch is checked out, and no hook runs.
 """
 
 from __future__ import annotations

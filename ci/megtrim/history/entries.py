@@ -1,9 +1,6 @@
 """The files of a history: each is written once, and named by its time, commit and content.
 
-Pure. A history has entries of several kinds, each in a folder of its own, and each entry is one
-small JSON file of a versioned schema. A file's name holds when, what and a digest of its own
-content, so two writers never write one file with different content, and a file that was changed
-later is found out. Days and times of day are in UTC.
+A name has a digest of the content: no two writers share a file. Days and times are in UTC.
 
     runs/2026/11/20261123T020000Z-1a2b3c4d5e6f-0123456789abcdef.json
 """

@@ -1,8 +1,6 @@
 """Joins a build's verdict with what devices brought back: one check for each scenario of theirs.
 
-A scenario without a result is unverified, with the reason and the age of its last proof; it fails
-only if that proof is too old. A pass counts until it is too old, a failure counts whenever and
-wherever it was seen. Pure.
+A pass counts until it is too old, a failure counts whenever and wherever it was seen.
 """
 
 import re
@@ -80,10 +78,7 @@ class DeviceFindings(Value):
 
 
 def join(verdict: Verdict, seen: DeviceFindings) -> tuple[Verdict, EvidenceSet]:
-    """Return the verdict on the build and its devices, and the proofs for the next baseline.
-
-    Raises InputError for what is not of one build, or was joined before.
-    """
+    """Raises InputError for what is not of one build, or was joined before."""
     config = verdict.invocation.config
     expect_evidence_of(config, "the evidence", seen.evidence)
     expect_evidence_of(config, "the earlier proof", seen.proofs.entries)
@@ -320,10 +315,7 @@ class _Devices:
 def _by_scenario(
     bundle: Bundle, evidence: tuple[Evidence, ...], *, passes: bool
 ) -> dict[str, list[DeviceResult]]:
-    """Return the results of the bundle's devices on runners; emulated runs are left out.
-
-    A failure counts on any machine; ``passes``: whether anything else counts.
-    """
+    """Emulated runs are left out; ``passes``: whether anything but a failure counts."""
     found: dict[str, list[DeviceResult]] = defaultdict(list)
     for each in evidence:
         if each.purpose is not JobPurpose.VERIFY:
@@ -358,11 +350,7 @@ def _severity(found: DeviceResult) -> int:
 def join_times(
     verdict: Verdict, bundle: Bundle, judge: TimesJudge, problems: Iterable[str] = ()
 ) -> Verdict:
-    """Return the verdict with the times that devices brought; ``problems`` are warnings.
-
-    Raises InputError for a verdict of another build or configuration, and for one that has times
-    already.
-    """
+    """Raises InputError for a verdict of another build or configuration, and for one with times."""
     times = bundle.times
     if times is None:
         msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to time"

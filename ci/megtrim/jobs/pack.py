@@ -1,8 +1,4 @@
-"""From a context whose programs are built to the bundle that device jobs get.
-
-What is asked of devices, and what is left out for a proof, is decided here alone: the matrix of
-jobs and the bundle agree by construction.
-"""
+"""From a context whose programs are built to the bundle that device jobs get."""
 
 import shutil
 from collections import Counter
@@ -187,10 +183,7 @@ def _describe_contest(task: Task, session: Session) -> BundleContest:
 
 
 def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
-    """Yield each scenario of a program that is linked again.
-
-    Raises InputError for one that runs with an algorithm cache that does not exist yet.
-    """
+    """Raises InputError for one that runs with an algorithm cache that does not exist yet."""
     links = linking.identities(session.results)
     for each in all_scenarios(session.request.config):
         if programs.name_of(each, session.request) not in links:

@@ -1,8 +1,4 @@
-"""A device job: runs what a bundle asks for on one device, and returns what was seen.
-
-It has no engine, no compiler and no project: everything comes from the bundle, and every file
-is held to its digest on the way. How a program ends is evidence; so is a device that fails.
-"""
+"""A device job: runs what a bundle asks for on one device, and returns what was seen."""
 
 import hashlib
 from collections.abc import Callable, Mapping

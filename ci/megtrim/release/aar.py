@@ -1,7 +1,6 @@
 """The AAR of a release: the Android library that an app's Gradle build takes the engine from.
 
-Everything in it follows from the other files of the release, and nothing in it is compressed, so
-its bytes are the same whoever makes it. A check makes it again and never reads the one that came.
+Nothing in it is compressed, so its bytes are the same whoever makes it.
 """
 
 import hashlib

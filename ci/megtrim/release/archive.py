@@ -1,8 +1,6 @@
 """The files of a release, written as a folder or as one compressed tar: all of them or none.
 
-Modes, order and bytes are the same whoever writes them, and wherever. Only what is written here is
-read: anything else in an archive, which may come from anyone, is refused before it is written, and
-so is one that would fill the disk.
+Anything in an archive that is not written here is refused: it may come from anyone.
 """
 
 import gzip
@@ -179,10 +177,7 @@ def _add(file: ReleaseFile, name: str, archive: tarfile.TarFile) -> None:
 
 @contextmanager
 def open_release(path: Path) -> Iterator[Path]:
-    """Yield a release's folder, or an archive's content while it is needed.
-
-    Raises ProductFailure for an archive that is damaged, or that holds anything but plain files.
-    """
+    """Raises ProductFailure for an archive that is damaged, or holds anything but plain files."""
     if not (is_archive(path) and path.is_file()):
         yield path
         return

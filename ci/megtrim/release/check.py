@@ -1,9 +1,6 @@
 """Checks a release offline: that all of it is there, that it is what was released, and no more.
 
-Everything that is wrong is named at once. What a release says of itself must agree: its files with
-SHA256SUMS, these with its provenance, and both with release.json, the bill of materials, the keep
-set and the proofs. Someone who writes all of it again is found only by a digest that came another
-way: ``expected``.
+Someone who writes all of it again is found only by a digest that came another way: ``expected``.
 """
 
 import os

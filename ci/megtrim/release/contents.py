@@ -1,7 +1,6 @@
 """What a release holds and what it can run, as release.json says it. Pure.
 
-It says nothing that differs where the same is done again: no time, no day, no folder. So equal
-inputs give equal bytes.
+It holds no time, no day and no folder: equal inputs give equal bytes.
 """
 
 import re

@@ -1,13 +1,7 @@
 """The documents of a release that follow from what it holds, and the sums of all its files. Pure.
 
-A trim makes them; they are made again when devices have proven it, and when it is checked.
-
-SHA256SUMS has the sha256 and path of every other file, as sha256sum reads them. The paths are
-relative, sorted, each once, and never lead out of the release.
-
-The provenance names every file by its sha256, and what they were made from: the engine, the
-toolchain, the models, the keep set, the configuration, and the key of each stage's result, which
-is the digest of all of that stage's inputs. The bill of materials has the form of CycloneDX 1.6,
+SHA256SUMS has the sha256 and path of every other file, as sha256sum reads them: relative, sorted,
+each once, never leading out of the release. The bill of materials has the form of CycloneDX 1.6,
 https://cyclonedx.org/docs/1.6/json/ says what its fields mean; the form's own library would bring
 five more to each machine, a second to each check, and a time and a random number.
 """
@@ -136,11 +130,7 @@ def seal(
     stages: Mapping[str, str],
     megtrim: str,
 ) -> dict[str, str]:
-    """Return the documents of a release, by path.
-
-    ``payload`` has the sha256 of every other file, ``stages`` the key of each result that programs
-    are made from, by the id of its task; ``megtrim`` is its version.
-    """
+    """``payload``: the sha256 of other files; ``stages``: the key of each result, by task."""
     texts = {
         **describe(contents, payload),
         BILL_FILE: render_bill(contents, payload, megtrim=megtrim),
@@ -201,10 +191,7 @@ def render_statement(
 
 
 def read_statement(text: str, *, source: str) -> tuple[dict[str, str], str]:
-    """Return the key of each stage's result, by task, and megtrim's version.
-
-    All else that a statement says follows from these and the other documents. Raises InputError.
-    """
+    """Return the key of each stage's result, by task, and megtrim's version. Raises InputError."""
     return read(text, _find_origin, source, 1, HINT)
 
 

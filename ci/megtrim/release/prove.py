@@ -1,9 +1,4 @@
-"""What a release must be: its draft with what devices proved, and what is built again for it.
-
-Every file that a rebuild would release is compared, and there may be no other. What devices
-elsewhere proved is no result of a build: what follows from it is made again from the draft that was
-built here and the proofs of the release.
-"""
+"""What a release must be: its draft with what devices proved, and what is built again for it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

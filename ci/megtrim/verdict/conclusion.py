@@ -1,8 +1,4 @@
-"""What a verdict adds up to, read without a schema of all the rest: every job has a gate.
-
-Pure. A verdict may contradict itself no more than for :func:`~.model.parse_verdict`; a key that
-the gate does not need may be anything.
-"""
+"""What a verdict adds up to, read without a schema of all the rest: every job has a gate."""
 
 from collections import Counter
 from collections.abc import Mapping

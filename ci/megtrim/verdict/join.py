@@ -1,8 +1,4 @@
-"""Joins the results of the stages into one verdict, with a reason for each check.
-
-Pure: facts in, verdict out; nothing is measured or run here. :func:`~.statuses.decide` derives
-the verdict from the checks; the exit status follows from the verdict alone.
-"""
+"""Joins the results of the stages into one verdict, with a reason for each check."""
 
 from collections.abc import Mapping
 from dataclasses import fields

@@ -1,8 +1,6 @@
 """What verdict.json holds, as frozen values: the single source of every report and exit status.
 
-Pure values: :mod:`megtrim.verdict.join` decides, :mod:`megtrim.util.strict_json` knows JSON.
-Sizes are bytes, times are seconds, shares are fractions of plain. A value's fields are the
-keys of its JSON object, in this order.
+Sizes are bytes, times are seconds, shares are fractions of plain. Fields are the keys, in order.
 """
 
 from megtrim.build_spec import EngineIdentity, Origin

@@ -1,8 +1,4 @@
-"""Stage `verdict`: what all stages saw, joined into ``verdict.json``.
-
-Failures enter as well as results: a scenario that a dead device could not run is there, with
-the reason.
-"""
+"""Stage `verdict`: what all stages saw, joined into ``verdict.json``."""
 
 import hashlib
 import json

@@ -1,7 +1,4 @@
-"""The texts, icons and number formats that all forms of the report share.
-
-Pure; part of the report room.
-"""
+"""The texts, icons and number formats that all forms of the report share."""
 
 from __future__ import annotations
 

@@ -66,10 +66,7 @@ def gate(report: Path) -> int:
 
 
 def read_report(report: Path, read: Callable[..., T]) -> T | EarlyExit:
-    """Return what ``read`` makes of a run's verdict, or how the run ended before one.
-
-    Raises InfrastructureFailure where it left neither.
-    """
+    """Raises InfrastructureFailure where it left neither a verdict nor how it ended."""
     path, left = report / VERDICT_FILE, report / limits.ENDING_FILE
     if path.is_file():
         if left.exists():  # one of them is older

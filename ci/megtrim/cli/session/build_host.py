@@ -1,7 +1,6 @@
 """Where the programs of a trim run: on this machine, or in the configured image.
 
-Compilers and programs under qemu run in the image; what talks to a phone or a board runs
-outside.
+What talks to a phone or a board runs outside of it.
 """
 
 import os

@@ -1,8 +1,4 @@
-"""Which devices run a CPU class, and the spec that a kind makes each from.
-
-They come from the configuration, or from a bundle if there is no configuration; several
-entries of one class and kind are one pool.
-"""
+"""Which devices run a CPU class, and the spec that a kind makes each from."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,8 +1,4 @@
-"""A command for each toolchain of a file, one after another.
-
-Without a choice, ``megtrim trim`` and its like do for every toolchain what they do for one, each
-with a folder of its own in the folder of results.
-"""
+"""A command for each toolchain of a file, one after another."""
 
 import sys
 from collections.abc import Callable, Mapping

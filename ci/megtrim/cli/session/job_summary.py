@@ -1,7 +1,6 @@
 """What people see of a report folder: one page of Markdown, and annotations of changed files.
 
-An incomplete folder gives a page, too: people have to read about a job that ended early, or left
-nothing.
+An incomplete folder gives a page, too: people have to read about a job that ended early.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,4 @@
-"""What git and the CI job know of the project that a run is about; reports only show it.
-
-A commit that does not hold the configuration says nothing about it, such as that of a repository
-around a folder of someone's own.
-"""
+"""What git and the CI job know of the project that a run is about; reports only show it."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -28,11 +24,7 @@ _SETTINGS = (
 def read_origin(
     file: Path, processes: ProcessRunner, *, name: str = "", named: Iterable[Path] = ()
 ) -> Origin:
-    """Return what is known about the project of a configuration in a file.
-
-    ``name`` is what the configuration is called in its folder, if that is not the file's name;
-    ``named`` are the files that it names: some may be in other folders of the repository.
-    """
+    """``name``: what it is called, if not as its file; ``named``: the files that it names."""
     folder, name = file.parent.resolve(), name or file.name
     alone = Origin(project=folder.name, config=name, megtrim=version("megtrim"))
     if processes.which("git") is None:

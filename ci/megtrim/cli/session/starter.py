@@ -1,7 +1,4 @@
-"""From model files to a configuration that can be trimmed as it is, and the inputs for it.
-
-Plans alone: nothing is written before all that a command adds is known to be right.
-"""
+"""From model files to a configuration that can be trimmed as it is, and the inputs for it."""
 
 from __future__ import annotations
 

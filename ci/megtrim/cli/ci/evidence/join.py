@@ -1,8 +1,4 @@
-"""``megtrim ci evidence join``: the final report of a run, from what its jobs left.
-
-If the build ended before a verdict, the report says so. Evidence that cannot be used is a
-warning of the verdict: its scenarios stay unverified.
-"""
+"""``megtrim ci evidence join``: the final report of a run, from what its jobs left."""
 
 import shutil
 from collections.abc import Mapping, Sequence

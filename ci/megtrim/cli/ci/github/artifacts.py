@@ -1,7 +1,4 @@
-"""``megtrim ci github names`` and ``logs``: what artifacts are called, and the logs in one.
-
-Logs are those of builds that failed, bounded and without passwords.
-"""
+"""``megtrim ci github names`` and ``logs``: what artifacts are called, and the logs in one."""
 
 import re
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """``megtrim ci github baseline``: the sizes and proofs that a change is compared with.
 
-Both verbs write to ``OUT/baseline``: sizes.json, evidence.json, and wanted.json, the commit whose
-sizes would be the right ones. A missing baseline never blocks a change.
+``OUT/baseline`` holds sizes.json, evidence.json, and wanted.json: the commit with the right sizes.
 """
 
 import time

@@ -1,7 +1,4 @@
-"""``megtrim ci github history``, ``base`` and ``regression-issues``: what is kept of nights.
-
-Nothing that is read here is executed: runs are JSON, and git is asked for objects alone.
-"""
+"""``megtrim ci github history``, ``base`` and ``regression-issues``: what is kept of nights."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence

@@ -80,10 +80,7 @@ def image(config: Path, image: str, recipe: str, folder: Path) -> int:
 
 
 def _read_reference(config: Path) -> str:
-    """Return the configured image; empty, with a warning, if it cannot be used.
-
-    The trim reports that again where people look: in the report.
-    """
+    """Empty if it cannot be used: a warning, which the trim repeats in its report."""
     warn = open_console().warn
     try:
         reference = load_config(config).config.toolchain.image or ""

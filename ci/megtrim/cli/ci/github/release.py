@@ -1,8 +1,4 @@
-"""``megtrim ci github release`` and ``release-files``: published under the tag of this run.
-
-The first publishes what is made of a trim, and is proven; by the other one the kit publishes its
-own wheel, and files are taken as they are.
-"""
+"""``megtrim ci github release`` and ``release-files``: published under the tag of this run."""
 
 import hashlib
 from collections.abc import Mapping
