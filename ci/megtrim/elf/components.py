@@ -1,8 +1,6 @@
 """Which component of MegEngine bytes are of, by the file that they are from and by their symbol.
 
-A row of a table is a component and a pattern; the first row that matches counts, and files go
-before symbols: a template of the C++ library is instantiated in the engine. ``{0}`` and ``{1}`` of
-a component are the pattern's groups. Pure.
+The first row that matches counts; files go before symbols. ``{0}`` is a group of the pattern. Pure.
 """
 
 import re
@@ -73,11 +71,7 @@ _SPACE = re.compile(
     r"(?<![0-9])(?:6megdnn|3mgb|4lite|3lar|6midout|5megcv|7megcore|3npy|3lcg|11flatbuffers"
     r"|10half_float|6sample|3fL[SBIUD]|4dnnl|5Xbyak|3itt|7cpuinfo|6gflags|6google|8nlohmann|4llvm|3zmq)"
 )
-"""A namespace that no other program has, as linkage names have it.
-
-The first one shows what a symbol is of, also where it is an argument: who made an instance of a
-template of the C++ library.
-"""
+"""A namespace that no other program has; the first shows what a symbol is of, also an instance."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _IMPLEMENTATION = re.compile(r"_(?:opr_)?impl$")
 _MOST_NAMES = 3

@@ -1,8 +1,6 @@
 """Where everything in an ELF file is: its headers, segments, sections and symbols.
 
-Of programs, shared libraries and objects, for 32 and for 64 bits. A program has some hundred
-thousand symbols, so plain unpacking reads them. Pure: bytes in, values out. Whatever is outside of
-the bytes, or could grow without bounds, raises one of :data:`DAMAGE`.
+Plain unpacking reads some hundred thousand symbols. What is damaged raises :data:`DAMAGE`. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Objects and archives as compilers write them: their members, the offsets of their parts, edits.
 
-Archives are of GNU's form or BSD's; a thin one has no members of its own. Of objects only what
-in-place edits need: sections, symbols and relocations of 64-bit objects. Pure: bytes in, offsets
-out. What is damaged raises ValueError or struct.error.
+Archives are GNU's or BSD's; objects have 64 bits. Damage raises ValueError or struct.error. Pure.
 """
 
 import struct

@@ -1,12 +1,8 @@
 """Which place of a linked file refers to which address: by its relocations, or by its machine code.
 
-A linker that is called with ``--emit-relocs`` leaves every relocation that it applied in the file.
-Without it, only those are there that the loader applies, and instructions are read: on aarch64
-branches, and an address that is made from a page and what follows within a few instructions; on
-x86-64, where instructions have no fixed size, every byte that could begin a call, a jump, or an
-operand relative to the instruction, of which some are none. There are millions, so arrays hold
-them. Pure: bytes in, addresses out. Whatever is outside of the bytes raises ValueError or
-IndexError.
+A linker called with ``--emit-relocs`` leaves every relocation. Without it, only the loader's are
+there, and instructions are read: on x86-64 every byte could begin one, so some references are none.
+There are millions, so arrays hold them. What is damaged raises ValueError or IndexError. Pure.
 """
 
 import struct
@@ -147,11 +143,7 @@ def _find_values(layout: ElfLayout, symbols: NDArray[np.void]) -> Addresses:
 def _find_addends(
     layout: ElfLayout, table: PlacedSection, entries: NDArray[np.void], kinds: NDArray[np.int64]
 ) -> tuple[Addresses, NDArray[np.bool_]]:
-    """Return the addends, and which of them are known.
-
-    Without a field of its own, an addend is where the relocation fills something in. That is what
-    the linker filled in by now: an address as a whole, in data, is known.
-    """
+    """Return the addends, and which are known: without a field, whole addresses in data."""
     if table.kind == RELOCATIONS_WITH_ADDENDS:
         return entries["addend"].astype(np.int64), np.ones(len(entries), dtype=bool)
     words = np.zeros(len(entries), dtype=np.int64)

@@ -1,7 +1,6 @@
 """What the bytes of a program or shared library are for, section by section.
 
-The groups add up to the exact size of the file: what belongs to no section (headers, gaps) is
-``other``, like symbol tables and debug information. Pure: bytes in, values out.
+The groups add up to the file; headers, gaps, symbol tables, debug information are ``other``. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Linkage names of functions: which may be in a linker script, and which are surely local.
 
-Names come from untrusted files and go into a linker script, so they are restricted to characters
-without a meaning there. Pure.
+Names are untrusted and go into a linker script, so no character has a meaning there. Pure.
 """
 
 import re
@@ -96,9 +95,8 @@ def _is_static_member(name: str) -> bool:
 def readable(name: str) -> str:
     """Return the name as in the source, or ``name`` itself if it cannot be demangled.
 
-    The demangler is C code that expands back references, each of which can double the text: a name
-    that could grow without bounds is returned unchanged. Raises InputError if this machine has no
-    C++ library.
+    A name that back references could make grow without bounds stays. Raises InputError if this
+    machine has no C++ library.
     """
     if not name.startswith("_Z") or not is_linkable(name) or not _is_bounded(name):
         return name
@@ -112,10 +110,7 @@ def readable(name: str) -> str:
 
 
 def without_arguments(text: str) -> Iterator[str]:
-    """Yield a readable name up to each list of arguments in it, the function's own last.
-
-    The lists before it are those of enclosing functions: ``f(int)::{lambda()#1}::operator()()``.
-    """
+    """Yield a readable name up to each list of arguments: enclosing functions', then its own."""
     depth = 0
     for found in _BRACKET.finditer(text):
         bracket = found[0]

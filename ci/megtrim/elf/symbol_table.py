@@ -1,7 +1,4 @@
-"""The functions of a linked file: names and addresses, from its symbol table.
-
-Every symbol of a function counts, also aliases and local functions. Pure: bytes in, values out.
-"""
+"""The functions of a linked file: names and addresses, from its symbol table."""
 
 import hashlib
 import re
@@ -112,10 +109,8 @@ def holding(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
 def link_identity(program_sha256: str, table: FunctionTable, groups: Iterable[str]) -> str:
     """Return the identity of an unfolded link and of the function lists made with it.
 
-    It is the sha256 of the digest of its stripped bytes, its names, and the ``groups`` that lists
-    are made of. Lists are by name, and stripped bytes contain no names, so a renamed function, or a
-    new one with the same code, must change the identity. So must a function that older lists did
-    not observe: in those, it would count as one that did not run.
+    Stripped bytes have no names and lists are by name, so names count, and ``groups``: a function
+    that older lists did not observe would be one that did not run.
     """
     places = (f"{function.address:x} {function.name}" for function in table.functions)
     lines = (program_sha256, *places, "", *groups)

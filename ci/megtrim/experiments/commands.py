@@ -55,10 +55,8 @@ def make_commands(
     iterations: int = ITERATIONS,
     extra: tuple[str, ...] = (),
 ) -> tuple[StepCommand, ...]:
-    """A step that is not measured makes one iteration: what it is for happens before. ``extra``
-    are arguments of the scenario, in front of the experiment's; they name no device.
-    ``architecture`` is that of ``uname -m``. Raises InputError for a flag that the program does
-    not know.
+    """A step that is not measured makes one iteration. ``extra``: the scenario's, in front.
+    ``architecture``: of ``uname -m``. Raises InputError for a flag that the program does not know.
     """
     made = []
     for step in experiment.steps:
@@ -90,8 +88,7 @@ def make_commands(
 def make_dumping(command: StepCommand, folder: str) -> StepCommand:
     """Return the command that makes one iteration and dumps its outputs into an existing folder.
 
-    Without fake-first: from 1.7 on the program dumps after warm-ups, too, and crashes after one
-    that computed nothing.
+    Without fake-first: from 1.7 on, a dump after a warm-up that computed nothing crashes.
     """
     argv = (word for word in command.argv if word.lstrip("-").replace("_", "-") != _FAKE_FIRST)
     more = ("--iter", "1", "--bin-out-dump", folder)
@@ -205,10 +202,7 @@ def choose_backend(experiment: Experiment, situation: Situation) -> Backend:
 
 
 def find_data_type(names: Iterable[str]) -> DataType | None:
-    """By the engine's names; None: none that experiments tell apart.
-
-    A quantised model has float32, too: at its ends.
-    """
+    """By the engine's names; None: none that experiments tell apart. Quantised ends are float32."""
     found = set(names)
     if found & _INT4:
         return DataType.INT4

@@ -1,7 +1,6 @@
 """A contest: two contestants of one scenario on one machine, in interleaved pairs of processes.
 
-The values that go in and come out, wherever it is carried out. Files have names that are equally
-long on both sides, because the length of a command line moves a program's stack. Pure.
+Names of files are equally long on both sides: a command line's length moves the stack. Pure.
 """
 
 import hashlib
@@ -27,10 +26,7 @@ LOOKS = (12, 16, 24, 40)
 FEWEST_ROUNDS = LOOKS[0]
 MOST_ROUNDS = 400
 SEARCH_ROUNDS = 8
-"""Where each process searches, on a ResNet-50 for 20 or for 190 seconds.
-
-Seven pairs are clear only if all of them agree, with eight one may disagree a little.
-"""
+"""Where each process searches: seven pairs must all agree, of eight one may disagree a little."""
 _ALPHA = 0.02
 """Error rate of all looks together."""
 
@@ -193,8 +189,7 @@ class Contest(Value):
     def width(self) -> int:
         """Return how many CPUs each measured process needs.
 
-        The engine's main thread spins while it waits for the worker, so both need a CPU: on one, a
-        warm-up took fifteen times as long. In place there is no worker.
+        The main thread spins while it waits for the worker: on one CPU, 15 times as long.
         """
         in_place = all(
             any(part.replace("_", "-") in _IN_PLACE for part in contestant.commands[-1].argv)

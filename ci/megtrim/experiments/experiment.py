@@ -1,7 +1,6 @@
 """What an experiment is: steps of ``load_and_run`` whose last one is measured.
 
-Flags are written as one release spells them, with ``_`` for ``-``;
-:mod:`megtrim.experiments.commands` spells them for the engine at hand. Pure.
+Flags have ``_`` for ``-``; :mod:`megtrim.experiments.commands` spells them for an engine. Pure.
 """
 
 import re
@@ -14,10 +13,8 @@ from megtrim.util.value import Value
 REORDERED = Tolerance(absolute=1e-4, relative=1e-3)
 """For experiments that choose other algorithms, layouts or fused operators.
 
-They add up the same products in another order, which moves a float32 result by about 1e-5 of itself
-in each layer; Winograd's transforms, and tens of layers, bring that to some 1e-4. A wrong kernel is
-off by far more. What int8 rounds to the output's own scale may be one step away, which a scenario's
-own tolerance has to allow.
+Other orders of sums move a float32 result by about 1e-5 of itself in each layer, tens of layers by
+some 1e-4; a wrong kernel is off by far more. A step of int8 is for a scenario's own tolerance.
 """
 FAKE_WARMUPS = 2
 """With fake-first the first warm-up computes nothing, so the second is the real one."""

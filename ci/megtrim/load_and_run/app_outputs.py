@@ -1,7 +1,6 @@
 """Outputs of a team's own application, and their comparison.
 
-A ``.npy`` file of numbers is a tensor, in any byte order. Everything else is compared byte by byte:
-other ``.npy`` files (records, text, dates, ``f16``), raw files, text, printed output.
+A ``.npy`` file of numbers is a tensor, in any byte order; all else is compared byte by byte.
 """
 
 import math
@@ -78,9 +77,7 @@ def refusal(output: OutputFile, tolerance: Tolerance) -> str | None:
 
 
 def _refuse_bytes(name: str, data: bytes) -> str | None:
-    """Rejected are: only blanks; numbers that are constant, or mostly not finite; the same word
-    or the same line throughout; raw bytes that repeat a number of 1 to 16 bytes.
-    """
+    """Not blanks, a constant, hardly finite numbers, one word or line, or one number repeated."""
     import numpy as np
 
     if not data.strip():

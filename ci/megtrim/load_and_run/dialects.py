@@ -1,8 +1,6 @@
 """The two command-line dialects of ``load_and_run``, as data: syntax and list of flags.
 
-``SDK`` is the program up to 1.6, which compares each argument with the names of flags. ``LITE`` is
-the program from 1.7 on, which uses gflags. Each list has the flags of all its releases, read at the
-tags v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4.
+``SDK``: up to 1.6; ``LITE``: from 1.7 on, by gflags. Read at v1.0.0 to v1.6.0, v1.7.0 to v1.13.4.
 """
 
 from __future__ import annotations
@@ -41,9 +39,7 @@ class Dialect(Value):
         return flag in self.switches or turned in self.switches
 
     def of_tree(self, switches: frozenset[str], values: frozenset[str]) -> Dialect:
-        """Whether a flag takes a value is looked up in these lists first: the sources show it
-        less clearly than the name.
-        """
+        """These lists go first: sources show less clearly whether a flag takes a value."""
         found = switches | values
         plain = (found & self.switches) | (switches - self.values)
         # The program's sources do not name the flags of the parser.

@@ -180,5 +180,4 @@ OF_NUMPY: dict[str, DType] = {
     for element in BY_NAME.values()
     if element.name in _IN_FILES or element in _OF_FILES_ALONE
 } | {"b1": BY_NAME["Bool"]}
-"""By kind and bytes, as in a ``.npy`` file, without the byte order. Other types have no fixed
-layout on every machine (``f16``), or are not numbers: records, text, dates."""
+"""By kind and bytes, without the byte order; others (``f16``, records, text, dates) are none."""

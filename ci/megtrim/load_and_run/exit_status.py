@@ -1,7 +1,6 @@
 """How a run of a program ended, by its exit status and its output.
 
-An exit status is not enough: if an Android C library cannot start its crash dumper, it turns a
-signal into exit status 1, and reports the signal only on standard error. Pure.
+An Android C library that cannot start its crash dumper turns a signal into exit status 1. Pure.
 """
 
 import re
@@ -91,9 +90,7 @@ _LONGEST_MESSAGE = 2000
 
 
 def error_message(stderr: str) -> str:
-    """The text of an exception, else an error line, else the last line that is neither a log
-    line nor the report of a signal.
-    """
+    """An exception's text, else an error line, else the last line of no log and no signal."""
     thrown = _THROWN.search(stderr)
     if thrown:
         return f"{thrown[1]}: {_one_line(thrown[2])}"[:_LONGEST_MESSAGE]

@@ -1,7 +1,6 @@
 """Tensors in ``.npy`` files: headers, whole arrays, and inputs that are generated or changed.
 
-The data is read only where it is as long as the header says, because NumPy trusts the header and
-allocates memory for it first.
+Data is read only where it is as long as the header says: NumPy allocates memory for it first.
 """
 
 from __future__ import annotations
@@ -53,9 +52,7 @@ class NpyHeader(Value):
         return OF_NUMPY.get(f"{self.element.kind}{self.element.itemsize}")
 
     def fits(self, dtype: str, shape: tuple[int, ...] | None, *, resized: bool = False) -> bool:
-        """What is not known fits: an empty ``dtype``, one of less than a byte, a ``shape`` of
-        None. ``resized``: only the number of dimensions must be equal.
-        """
+        """What is not known fits. ``resized``: only the number of dimensions must be equal."""
         known = BY_NAME.get(dtype)
         if known is not None and known.bits >= _BYTE and not self._holds(known.numpy):
             return False

@@ -1,8 +1,6 @@
 """Whether numbers of two builds are the same, and whether plain's numbers can prove that.
 
-A number of the reduced build is the same if |reduced - plain| ≤ absolute + relative * |plain|, as
-in ``numpy.isclose``. An output proves something only if no constant would be within the tolerance
-of all its numbers.
+The same: |reduced - plain| ≤ absolute + relative * |plain|. Where a constant passes, no proof.
 """
 
 from __future__ import annotations
@@ -49,9 +47,7 @@ EXACT = Tolerance()
 
 
 def differences(plain: Numbers, reduced: Numbers) -> Numbers:
-    """Infinite if only one side is a number; equal infinities, and NaN on both sides, are 0
-    apart.
-    """
+    """Infinite if only one side is a number; equal infinities, and two NaN, are 0 apart."""
     import numpy as np
 
     if plain.dtype.kind in "iu":

@@ -1,7 +1,6 @@
 """The conditions of a run: heat, clock rates and battery, measured before and after it.
 
-Devices measure; this decides whether the time of a run is valid. A time from a throttled machine is
-marked, never averaged. Temperatures are in °C, rates in kHz.
+A time from a throttled machine is marked, never averaged. Temperatures in °C, rates in kHz.
 """
 
 import re

@@ -1,8 +1,6 @@
 """The times in the log of one process of ``load_and_run``, in the dialects of all releases.
 
-Read at the tags v1.0.0 to v1.6.0 (``sdk/load-and-run``) and v1.7.0 to v1.13.4
-(``lite/load_and_run``). From 1.11 on, lines begin with a prefix of day, time and source line. Times
-are milliseconds with three decimals. Lines of other kinds are passed over.
+Read at v1.0.0 to v1.6.0, v1.7.0 to v1.13.4; from 1.11 on lines have a prefix. Times are ms.
 """
 
 import math
@@ -66,9 +64,7 @@ _WITH_TIMES = re.compile(
     rf"{_PREFIX}(?:load model|=== |warm ?up\b|iter \d|avg time|config model time|run iter \d)",
     re.ASCII,
 )
-"""Also those of ``--fitting``, which times many settings: what begins so and is none of the
-lines above is damage.
-"""
+"""Also those of ``--fitting``; what begins so and is none of the lines above is damage."""
 _OF_PROGRAM = re.compile(r"^(?:\[\d+ \d+:\d+:\d+ |(?:mgb load-and-run: )?using MegBrain)", re.M)
 
 _RUNS = (_Line.SDK, _Line.EXEC, _Line.E2E, _Line.BARE_RUN)

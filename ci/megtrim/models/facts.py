@@ -1,7 +1,4 @@
-"""The content of a model file in any format, which every reader returns.
-
-Pure values; each format is read by a module of its own.
-"""
+"""The content of a model file in any format, which every reader returns."""
 
 import hashlib
 from bisect import bisect_left
@@ -59,8 +56,7 @@ class ModelFacts(Value):
 def digest_graph(data: bytes, weights: Iterable[tuple[int, int]], graph: Iterable[int]) -> str:
     """Return the digest of a file without its ``weights``, given by offset and size.
 
-    Their sizes count. Empty where one lies over another, or over a part of the ``graph``: no dump
-    writes that, and what is left would not be the graph.
+    Their sizes count. Empty where one lies over another or the ``graph``, which no dump writes.
     """
     digest, view, end = hashlib.sha256(), memoryview(data), 0
     parts, cuts = sorted(graph), sorted(weights)

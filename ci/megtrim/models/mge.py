@@ -1,12 +1,8 @@
 """Read MegEngine's model files (``.mge``), both formats, into :class:`ModelFacts`.
 
-The layouts are those of the engine's ``schema.fbs`` and ``schema_v2.fbs``. In the first format, the
-tensors' bytes come first, followed by the graph as a FlatBuffers object; in the second, everything
-is one FlatBuffers object. Pure: bytes in, values out.
-
-FlatBuffers' own Python runtime has no verifier. The reader at the end knows tables, strings and
-vectors, checks every offset before following it, fails with an InputError that names the byte, and
-does a bounded amount of work for any bytes.
+Layouts: the engine's ``schema.fbs`` (tensors' bytes, then the graph as a FlatBuffers object) and
+``schema_v2.fbs`` (one object). FlatBuffers' own runtime has no verifier: the reader at the end
+checks every offset, names the byte in an InputError, and bounds its work for any bytes. Pure.
 """
 
 from __future__ import annotations
@@ -47,10 +43,7 @@ _OTHERS = (
 )
 _WEIGHTS = re.compile(r"(?:(?:Volatile)?SharedDeviceTensor|MultipleDeviceTensor).*")
 _VALUES = re.compile(r"B?Float.*|Quantized.*")
-"""Operators and data types whose numbers select no kernel.
-
-Those of constants do: the engine folds some, and others are shapes, axes or indices.
-"""
+"""Their numbers select no kernel. Those of constants do: some are folded, others are shapes."""
 _TEXT = re.compile(rb"[\t\n\r\f -~\x80-\xff]+")
 _LONGEST_HEAD = 4096
 _MAX_RANK = 64
@@ -96,10 +89,7 @@ def is_mge(data: bytes) -> bool:
 
 
 def least_bytes(head: bytes, number_at: Callable[[int], int]) -> int:
-    """Return the least size of a file by its first 64 bytes; 0: an unknown format.
-
-    ``number_at`` reads the u32 at an offset, 0 after the end.
-    """
+    """Return the least size by the first 64 bytes (``number_at``: a u32, or 0); 0: unknown."""
     start = _graph_start(head)
     graph_at = start
     if tensors_at := _V1_MAGICS.get(head[start : start + 4]):

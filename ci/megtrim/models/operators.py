@@ -1,7 +1,6 @@
 """Operator JSON: which operators, data types and elementwise modes a model needs.
 
-The engine's dump writes it next to a model (``strip_info_file``). Its names go into the header that
-is compiled into every file, so each must be a C++ identifier. Pure: bytes in, values out.
+The engine's dump writes it (``strip_info_file``). Names go into a header: C++ identifiers. Pure.
 """
 
 import json
@@ -75,11 +74,7 @@ def strip_version(name: str) -> str:
 
 
 def parse_operator_json(data: bytes, *, source: str) -> tuple[OperatorInfo, ...]:
-    """Parse one operator JSON: an object, a list of objects, or several objects in a row.
-
-    Raises InputError naming ``source:line`` for anything else, unknown keys, names that are not
-    identifiers, and unknown data types.
-    """
+    """Parse an object, a list, or several objects in a row. InputError names ``source:line``."""
     if len(data) > MAX_JSON_BYTES:
         msg = f"{source}: {len(data)} bytes are too many for an operator JSON"
         raise InputError(msg, hint=_HINT)
@@ -100,11 +95,7 @@ def parse_operator_json(data: bytes, *, source: str) -> tuple[OperatorInfo, ...]
 
 
 def merge(models: Sequence[tuple[str, OperatorInfo]]) -> OperatorNeeds:
-    """Merge the needs of all models, given as pairs of model name and needs.
-
-    The rules are those of the engine's header generator: operator names lose their version suffix,
-    and a model has a graph hash only if each of its dumps has one.
-    """
+    """Merge pairs of model name and needs, by the rules of the engine's header generator."""
     unhashed = {model for model, info in models if info.hash is None}
     return OperatorNeeds(
         hashes=_collect_users(

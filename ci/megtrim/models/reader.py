@@ -210,8 +210,7 @@ def load_needs(
 ) -> tuple[tuple[OperatorInfo, ...], tuple[str, ...]]:
     """Return the needs of one model, and warnings; paths are relative to ``folder``.
 
-    Raises InputError for an invalid model or JSON, and for a JSON that does not cover its model. A
-    model that only the engine can read (encrypted, packed) needs a JSON.
+    A model that only the engine can read (encrypted, packed) needs a JSON. Raises InputError.
     """
     if not strip_info:
         facts = read_model(folder / model, shown=str(model))

@@ -1,9 +1,7 @@
 """Operator types of the engine: their names in model files, and the names of their classes.
 
-A dump stores the name under which an operator was registered (``PoolingV1``), or a hash of it; the
-operator JSON and the header use the class (``PoolingForward``). The names below are facts read from
-MegEngine, commit 47952c075d868665e1116214bea760d786144081. Data only: no file of the engine is
-needed to read a model.
+A dump stores the name of registration (``PoolingV1``), or a hash of it; operator JSON and header
+use the class (``PoolingForward``). Read from MegEngine 47952c075d868665e1116214bea760d786144081.
 """
 
 import re

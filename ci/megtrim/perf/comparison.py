@@ -1,10 +1,7 @@
 """Compares two contestants by interleaved pairs of processes.
 
-The ratio's interval inverts the exact signed-rank test, so that "the interval excludes 1" and "the
-test rejects" are the same statement. It assumes log ratios that are symmetric around their median.
-
-"More than the threshold" is decided by two tests of one side each, as in tests of equivalence. What
-exceeds must also be different: an equal program exceeds no more often than it is called different.
+The ratio's interval inverts the exact signed-rank test, for log ratios symmetric around their
+median: "it excludes 1" is "the test rejects". What exceeds must also be different.
 """
 
 from __future__ import annotations
@@ -33,10 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 MARGIN = 3.0
-"""Thresholds that a change surely stays below where the answer to "more than one?" is no.
-
-An answer of no that promised to be within one threshold would need intervals far shorter than it.
-"""
+"""Thresholds that a change surely stays below where the answer to "more than one?" is no."""
 
 Pair: TypeAlias = tuple[float, float]
 """The medians of two processes of one round, in milliseconds."""
@@ -78,10 +72,8 @@ def compare(
     level: float,
     against: Reference = Reference.BASELINE,
 ) -> RatioResult:
-    """``level``: two-sided, of the interval, and of each of the one-sided answers of `exceeds`.
-
-    Yes is more than threshold and floor, in either direction; no is surely less than
-    :data:`MARGIN` thresholds, and not proven to be more than one.
+    """``level``: two-sided, of the interval, and of each one-sided answer of `exceeds`: yes is more
+    than threshold and floor, no is surely less than :data:`MARGIN` thresholds.
     """
     import numpy as np
 
@@ -117,10 +109,7 @@ def compare(
 
 
 def judge_difference(exceeds: Answer, *, found: bool) -> Answer:
-    """``found``: the interval excludes 1 and reaches the floor.
-
-    A difference that would not count either way is none; else more runs might show one.
-    """
+    """``found``: the interval excludes 1 and reaches the floor. What cannot count is none."""
     if found:
         return Answer.YES
     return Answer.NO if exceeds is Answer.NO else Answer.INCONCLUSIVE
@@ -133,10 +122,7 @@ def compare_at_looks(
     *,
     against: Reference = Reference.BASELINE,
 ) -> RatioResult | None:
-    """Return the comparison at the first look that is clear, or at the last that was reached.
-
-    None: there are fewer pairs than the first look takes.
-    """
+    """Return that of the first clear look, or of the last; None: too few pairs for the first."""
     result = None
     for look, wanted in enumerate(plan.looks):
         if wanted > len(pairs):
@@ -161,8 +147,7 @@ def sequential_p_value(pairs: Sequence[Pair], plan: SamplingPlan) -> float:
 def adjust_p_values(p_values: Mapping[str, float]) -> dict[str, float]:
     """Return p-values adjusted by Benjamini and Yekutieli, by name, sorted.
 
-    Of all comparisons called at an adjusted value of at most q, on average at most the share q is
-    false, however they depend on each other, as scenarios that share a device and a baseline do.
+    It holds however comparisons depend on each other, as those of one device and baseline do.
     """
     import scipy
 
@@ -240,10 +225,7 @@ def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime,
 def compare_sides(
     contest: Contest, result: ContestResult, against: Reference, *, adjusted_p: float
 ) -> RatioResult | None:
-    """Of the rival's iterations to the reference's; None without any pair.
-
-    ``adjusted_p``: that of :func:`find_p_value`, adjusted for all rows of the verdict.
-    """
+    """Of the rival's iterations to the reference's; None without any pair."""
     pairs = _pairs_of(contest, result)
     if not pairs:
         return None

@@ -1,7 +1,4 @@
-"""The tasks that measure times, one for each contest, and what each leaves. Pure.
-
-They are not part of a trim: a trim proves that a program works, in minutes, and times take longer.
-"""
+"""The tasks that measure times, one for each contest, and what each leaves. Pure."""
 
 from collections.abc import Iterator
 
@@ -42,10 +39,7 @@ _SEPARATOR = "#"
 def perf_tasks(
     config: Config, *, committed: bool = False, since_base: bool = False
 ) -> tuple[Task, ...]:
-    """In an order in which they can run.
-
-    ``since_base``: each experiment is also compared with the same one of an earlier program.
-    """
+    """In an order that can run. ``since_base``: also each experiment with an earlier program's."""
     measured = tuple(_measure(config, since_base=since_base))
     builds = tasks(config, committed=committed)
     needs = {need for task in measured for need in task.needs} - {BASE}

@@ -1,8 +1,6 @@
 """What a verdict holds about times, and the latency check of each row.
 
-Whoever measured decides ``different`` and ``exceeds``; this module only refuses rows that
-contradict themselves. A time is never a pass by default: what was not decided is *unproven*, and a
-fast run with wrong outputs is a failure.
+Whoever measured decides. No time passes by default: undecided is *unproven*, wrong outputs fail.
 """
 
 from collections import Counter
@@ -232,10 +230,7 @@ def _expect_once(what: str, names: Iterable[str]) -> None:
 
 
 def expect_latency_checks(performance: Performance, statuses: Mapping[str, CheckStatus]) -> None:
-    """Raise Contradiction if a row has no latency check, or one of another status.
-
-    ``statuses``: of the latency checks, by subject.
-    """
+    """Raise Contradiction if a row's latency check is not that of ``statuses``, by subject."""
     for row in performance.all_rows:
         expected = check_status(row.status, performance.inconclusive)
         found = statuses.get(row.subject)

@@ -118,10 +118,7 @@ def _skip(task: Task, session: Session, reason: str) -> PerfResult:
 
 
 def _describe_place(task: Task, session: Session) -> str:
-    """Which of all comparisons this is, and how long the rest takes if it is like the others.
-
-    Those that were skipped took no time; of those that failed it is not known.
-    """
+    """Which of all comparisons this is, and how long the rest takes if it is like the others."""
     request = session.request
     every = perf_tasks(
         request.config, committed=request.options.committed, since_base=bool(request.base)

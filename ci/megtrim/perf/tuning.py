@@ -187,11 +187,7 @@ def make_tuned(
     *,
     toolchain: str = "",
 ) -> TunedScenario:
-    """``own``: the scenario's flags.
-
-    It is for the ``toolchain`` of the file, if there are several: what another one compiles has
-    other fastest flags.
-    """
+    """``own``: the scenario's flags. Another ``toolchain``'s program has other fastest flags."""
     before = _find(loaded, scenario.path)
     stem = f"{scenario.model.name}-{name}"
     measured = winner.measured
@@ -228,9 +224,7 @@ def make_tuned(
 
 
 def add(loaded: LoadedConfig, tuned: TunedScenario) -> tuple[Path, bytes]:
-    """Return the file that gets the entry, and its content then. Raises InputError where it
-    cannot be added.
-    """
+    """Return the file that gets the entry, and its content then. Raises InputError."""
     file, within = loaded.source(*tuned.sibling)
     if loaded.is_shared(*tuned.sibling):
         msg = f"{file}: other configurations may use this file, too, so nothing is added next to it"

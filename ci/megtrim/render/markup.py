@@ -1,7 +1,6 @@
 """Escapes untrusted text for Markdown: it becomes no mention, link, image, HTML or table. Pure.
 
-This is for GitHub's dialect, which links names after ``@``, numbers after ``#`` and addresses in
-plain text, but never inside code.
+GitHub's dialect links ``@``, ``#`` and addresses in plain text, but never inside code.
 """
 
 import posixpath
@@ -21,10 +20,7 @@ REPLACEMENT = "\ufffd"
 
 
 def clean(text: str, *, limit: int) -> str:
-    """Remove escape sequences and invalid characters; bound the length.
-
-    If it is too long, its first quarter and its end are kept: the cause is usually at a log's end.
-    """
+    """Remove escape sequences and invalid characters; keep a long text's first quarter and end."""
     shortened = _shorten(text, limit)
     plain = _ESCAPES.sub("", shortened).replace("\r\n", "\n").replace("\r", "\n")
     return replace_invisible(plain, REPLACEMENT)

@@ -1,7 +1,6 @@
 """A linear scale with round ticks. Pure.
 
-Positions along the width are percentages, as text, so that a picture fills any screen and its
-text is not stretched; heights are pixels.
+Positions along the width are percentages, as text, and heights are pixels.
 """
 
 import math

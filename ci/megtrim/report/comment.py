@@ -1,8 +1,6 @@
 """The verdict as the one comment on a pull request; ``report.md`` and the job summary are the same.
 
-The first line holds the worst that was seen, the second what to do about it. Parts are ordered by
-importance; one that does not fit is omitted as a whole, with a note. Names, texts and logs are
-untrusted: :mod:`megtrim.render.markup` escapes every one of them. Pure.
+A part that does not fit is omitted whole; :mod:`megtrim.render.markup` escapes every text. Pure.
 """
 
 from collections import Counter

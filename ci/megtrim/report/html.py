@@ -1,8 +1,6 @@
 """The verdict as one self-contained HTML page that loads nothing.
 
-Pure: templates of this package in, text out. Everything that a template prints is cleaned and
-escaped. The page's content security policy allows no requests, and only the one style and the one
-script whose digests it names.
+All that a template prints is escaped; the page's policy allows one style, one script, no request.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The verdict as JUnit XML: flat suites, one for each stage, one case for each check. Pure.
 
 A product failure is a ``failure``, whatever kept a check from being made an ``error``. Publishers
-trust the totals in the attributes, need a name for each suite and a time for each case, and take
-cases of the same name for retries of one test. The library that writes the XML turns a case green,
-or raises, for a failure without message and output, a time of 0, or a lone surrogate: this module
-never passes any of these.
+need totals, names and times, and take equal names for retries. The library turns a case green, or
+raises, for a failure without text, a time of 0, or a lone surrogate: none is passed to it.
 """
 
 from collections import Counter

@@ -12,8 +12,7 @@ from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict
 
 _ROOM = {"rows": 16_000, "operators": 4_000, "names": 26_000}
-"""Characters for each part, so that all parts together stay below the limit. If there are both
-regions and functions, each gets half."""
+"""Characters of each part: all are below the limit. Regions and functions get half each."""
 _MOST_ROWS = 100
 _MOST_NAMES = 40
 

@@ -1,7 +1,6 @@
 """What each byte of a file is: its section, its purpose, its symbol and its source. Pure.
 
-The pieces add up to the file: a byte that two parts claim counts for the first, and one that none
-claims is padding or unexplained.
+A byte that two parts claim counts for the first; one that none claims is padding or unexplained.
 """
 
 from __future__ import annotations

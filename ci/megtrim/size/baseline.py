@@ -121,10 +121,7 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
 
 
 def expect_same_kind(baseline: Baseline, *, quick: bool, shown: str, config: str = "") -> Baseline:
-    """Refuse sizes of the other kind, as a quick trim starts from another build. Raises InputError.
-
-    ``config`` is the configuration's path in the repository, empty if it is not known.
-    """
+    """Raise InputError for sizes of the other kind. ``config``: its path; empty if not known."""
     # Outside of a repository, configurations of other projects have the same name.
     other = baseline.origin.config if baseline.origin.commit else ""
     if "" not in (config, other) and config != other:

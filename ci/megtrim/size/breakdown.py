@@ -212,10 +212,7 @@ def list_measures(found: Breakdown, prices: PriceList | None = None) -> dict[str
 def find_measure(
     measure: str, size_bytes: int, measures: Measures | None, table: ByteTable | None
 ) -> int | None:
-    """Return None if it is not known; a part that the file does not have is 0 bytes.
-
-    ``measures`` and ``table``: None if the file was not broken down, or its names are not known.
-    """
+    """Return None for what is not known; a part that the file does not have is 0 bytes."""
     if measure == WHOLE_FILE:
         return size_bytes
     kind, _, name = measure.partition(" ")
@@ -236,10 +233,7 @@ _BUDGET_HINT = (
 
 
 def expect_part(budget: Budget, known: AbstractSet[str], more: AbstractSet[str]) -> None:
-    """Raise InputError for a section or component that neither ``known`` nor ``more`` have.
-
-    What is ``known`` is of what was trimmed: if it has none of a kind, nothing can be said.
-    """
+    """Raise InputError for a part that neither has; if ``known`` has none, nothing can be said."""
     kind, _, name = budget.measure.partition(" ")
     prefix = f"{kind} "
     if not any(each.startswith(prefix) for each in known) or budget.measure in known | more:

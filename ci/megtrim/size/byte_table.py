@@ -1,7 +1,6 @@
 """What a baseline keeps of a file's bytes, how they change, and a map of what was kept. Pure.
 
-A table is small enough to travel with sizes, and adds up to the file: symbols that are too small
-for it are one row of their component.
+It adds up to the file: symbols that are too small for it are one row of their component.
 """
 
 import json

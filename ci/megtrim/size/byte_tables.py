@@ -1,7 +1,4 @@
-"""What the bytes of built files are: by symbols of the copy that was not stripped.
-
-The plain build is broken down when it is made, which takes longer than all else here.
-"""
+"""What the bytes of built files are: by symbols of the copy that was not stripped."""
 
 import shutil
 from collections.abc import Iterable, Mapping
@@ -38,10 +35,7 @@ def break_down_file(path: Path, named: Path | None, *, deflate: bool = False) ->
 def leave_tables(
     folder: Path, wanted: BuildSpec, artifacts: Iterable[str], session: Session
 ) -> None:
-    """Write the tables of the plain build in ``folder``, and remove its copies with symbols.
-
-    A file that cannot be broken down costs its own table alone: the build stands.
-    """
+    """Write the plain build's tables, remove its copies with symbols; a failure costs one table."""
     sizes: dict[tuple[str, str], int] = {}
     tables: dict[tuple[str, str], ByteTable] = {}
     console = session.services.console
@@ -67,10 +61,7 @@ def leave_tables(
 def leave_symbols(
     folder: Path, wanted: BuildSpec, artifacts: Iterable[str], session: Session
 ) -> None:
-    """A link that cannot be made costs its own copy; one that a full disk ended ends the stage.
-
-    Its result would otherwise stay without the copy.
-    """
+    """A link that cannot be made costs its own copy; one that a full disk ended ends the stage."""
     if session.services.toolchain.strip is not None:
         return  # the build stripped copies
     for name in sorted(artifacts):

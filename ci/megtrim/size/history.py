@@ -251,10 +251,7 @@ def make_trends(
     measure: str = STRIPPED,
     budgets: Mapping[str, Sequence[Budget]] | None = None,
 ) -> tuple[SizeTrend, ...]:
-    """Quick trims start from another build, so they have trends of their own.
-
-    A commit counts once in each, however often it was measured.
-    """
+    """Quick trims have trends of their own; a commit counts once in each."""
     measured: dict[tuple[str, str, bool], tuple[CommitSizes, _Files]] = {}
     for entry in entries:
         _, files = measured.setdefault(entry.subject, (entry, {}))

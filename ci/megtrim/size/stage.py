@@ -160,10 +160,7 @@ def _find_existing(
     now: Baseline,
     plain: Mapping[str, ByteTable],
 ) -> dict[str, frozenset[str]]:
-    """Return what the builds have of each artifact that is without a part that a budget is of.
-
-    What is left out of a file may still be in the one that it was trimmed from.
-    """
+    """Return what the builds have of each artifact that is without a part that a budget is of."""
     existing: dict[str, frozenset[str]] = {}
     for budget in session.request.config.budgets:
         artifact = budget.artifact
@@ -291,9 +288,7 @@ def _baseline(session: Session) -> Baseline | None:
 
 
 def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:
-    """The command line's wins. The configuration's is that of the full trim: a quick trim is not
-    compared with it.
-    """
+    """The command line's wins. The configuration's is that of the full trim alone."""
     if request.options.baseline is not None:
         return request.options.baseline, str(request.options.baseline)
     configured = None if request.options.quick else request.config.baseline

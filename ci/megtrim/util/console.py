@@ -1,10 +1,7 @@
 """What a person sees while megtrim works: lines on stderr, and the progress of long work.
 
-On a terminal, progress rewrites one line; in a log, it is an occasional plain line. While a program
-or a device is silent, a heartbeat shows what is being done, and for how long.
-
-Some CI services give their jobs a terminal, and keep the lines of what is written to it: nothing is
-seen of a line before it ends. So a job writes as into a log.
+A terminal's line is rewritten, a log gets plain lines, also where a CI job has a terminal: services
+keep lines, and show none before it ends. Heartbeats say what is done while all is silent.
 """
 
 from __future__ import annotations
@@ -31,11 +28,7 @@ _LONGEST_ACTIVITY = 70
 
 
 class Console:
-    """Writes messages.
-
-    ``in_job``: a CI service keeps what is written. ``clock`` counts seconds and never enters a
-    result.
-    """
+    """Writes messages. ``in_job``: a CI service keeps them. ``clock``: seconds, in no result."""
 
     def __init__(
         self,

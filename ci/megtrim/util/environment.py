@@ -1,8 +1,6 @@
 """Variables that builds and programs see: which of the shell's, and which a scenario may set.
 
-No key of a result contains the shell's, so only those pass that change no result: a build on this
-machine sees what one in an image sees. The launcher of a program, such as an emulator or a loader,
-has the same environment as the program, and it is megtrim's. Pure.
+Of the shell's only those pass that change no result: no key of one contains them. Pure.
 """
 
 import re

@@ -32,9 +32,8 @@ NO_NAMES = frozenset(
 class MegtrimError(Exception):
     """An expected failure: ``message`` says what was found, ``hint`` what to do about it.
 
-    ``command``: arguments of the megtrim command that does what the hint says, verb first, such as
-    ``trim`` or ``stage build``. The code that raises the error rarely knows the configuration and
-    results folder in use; the code that shows it does, and adds them (:meth:`complete`).
+    ``command``: arguments that do what the hint says, verb first, such as ``stage build``; whoever
+    shows the error adds configuration and results folder (:meth:`complete`).
     """
 
     exit_code: ClassVar[int]

@@ -1,8 +1,6 @@
 """Files that are written whole or not at all, and checks whether they still hold what was written.
 
-Reading every result again would take longer than the rest of an up-to-date run. So a digest is
-stored with the file's size, inode, and the times of its last write and of its last change of any
-kind. A program can reset the first of these times, but not the second.
+A digest is stored with size, inode, and times of write and change: the last cannot be reset.
 """
 
 import hashlib
@@ -76,10 +74,7 @@ def read_known(path: Path, sha256: str) -> KnownDigests | None:
 
 
 def read_damage(folder: Path, files: Mapping[str, str]) -> tuple[str, dict[str, KnownDigests]]:
-    """Return the first file that changed, or an empty text, and the digests that are known now.
-
-    ``files``: relative path to sha256. Digests of files that were read are stored in the folder.
-    """
+    """Return the first file that changed, or an empty text, and all digests (sha256) known now."""
     settled_ns = time.time_ns() - _SETTLED_NS
     before, now = _load(folder), {}
     for name, sha256 in files.items():

@@ -1,8 +1,6 @@
 """Reads files from people and other machines; they may be hostile.
 
-A path may lead to a pipe that no one writes to, to an endless device, or round in a circle; a file
-may be larger than the memory, be a Git LFS pointer, or contain a merge conflict. Each case is one
-InputError that names the path as the user wrote it (``shown``).
+Pipes, devices, circles, huge files, LFS pointers, merge conflicts: an InputError names ``shown``.
 """
 
 import os

@@ -17,11 +17,7 @@ T = TypeVar("T")
 
 
 def read(text: str, convert: Callable[[Any], T], source: str, version: int, hint: str) -> T:
-    """Return what ``convert`` makes of a document whose key ``version`` is ``version``.
-
-    No JSON, a key twice, and whatever InputError or ValueError ``convert`` raises, is an
-    InputError naming ``source``.
-    """
+    """Return what ``convert`` makes of a document of ``version``. InputError names ``source``."""
     try:
         return convert(_parse(text, version))
     except json.JSONDecodeError as error:

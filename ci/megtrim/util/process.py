@@ -126,11 +126,7 @@ class ProcessRunner:
         return data
 
     def spent_cpu_s(self) -> float | None:
-        """Return the CPU seconds of all programs that have ended, including their children.
-
-        The difference of two calls is the time of what ended between them. None: the programs
-        run elsewhere, and their time is not known.
-        """
+        """Return the CPU seconds of all that ended, with children; None: they run elsewhere."""
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
 
@@ -173,10 +169,7 @@ class ProcessRunner:
 
     @contextmanager
     def background(self, command: Command, *, grace_s: float | None = None) -> Iterator[Background]:
-        """Run a program in the background until the block ends; ``timeout_s`` is not used.
-
-        Its output goes to ``command.log``, or is dropped. ``grace_s``: to end after each signal.
-        """
+        """Run until the block ends, whatever ``timeout_s``. ``grace_s``: after each signal."""
         child: subprocess.Popen[bytes] | None = None
         try:
             with _open_stream(command.log, "ab") as log, _interrupts_held():

@@ -1,12 +1,8 @@
 """JSON documents of frozen dataclasses: equal bytes for equal values, read strictly by pydantic.
 
-Pure. A reader takes what a writer leaves and nothing else: every key, no other, each once; finite
-numbers within bounds. What does not fit is an :class:`~megtrim.util.errors.InputError` that
-names the path to it (``scenarios[2].status``), what was found, and what was expected.
-
-The JSON key of a field is its name or its pydantic alias. A number may be 0 to 2^62, unless its
-field is annotated with other bounds. A pydantic model inside a document keeps rules of its own:
-keys that hold their defaults are left out.
+A reader takes what a writer leaves and nothing else; InputErrors name the path
+(``scenarios[2].status``). A key is its field's name or alias, a number 0 to 2^62 or as annotated; a
+pydantic model inside leaves out keys that hold their defaults. Pure.
 """
 
 import dataclasses
@@ -65,11 +61,7 @@ def dump(value: object) -> str:
 
 
 def load(kind: type[T], text: str, *, source: str, version: int, hint: str) -> T:
-    """Read a ``kind`` whose key ``version`` is ``version``.
-
-    Anything but exactly its shape is an InputError naming ``source`` and the path to the value;
-    a ValueError of the value's own checks is one too.
-    """
+    """Read a ``kind`` of ``version``. InputError names ``source`` and the path to the value."""
     value: T = read(text, lambda value: decode(kind, value, ""), source, version, hint)
     return value
 
@@ -148,8 +140,7 @@ def _make_strict_core(kind: Any) -> Any:
 def _strict(schema: Any) -> Any:
     """Return pydantic's schema of dataclasses with the rules of this module.
 
-    pydantic itself fills in defaults for keys that are missing, ignores keys that it does not
-    know, and in its strict mode takes no list for a tuple and no text for an enum.
+    pydantic itself fills in defaults, ignores unknown keys, and strictly takes no list for a tuple.
     """
     if isinstance(schema, list):
         return [_strict(each) for each in schema]

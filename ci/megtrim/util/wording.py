@@ -1,9 +1,7 @@
 """Words and characters of messages and reports. Pure.
 
-Text that anyone may have written is made safe to print where it leaves megtrim, on a terminal or in
-a log that CI keeps. A character that would not be seen, or that would turn the text around it, is
-shown as its escape; a line that a CI service would take for a command is not one any more. Every
-escape is one of JSON's, so a document stays the same document.
+Untrusted text is made safe where it leaves megtrim: what is not seen becomes an escape of JSON, so
+a document stays the same one, and no line is a command of a CI service.
 """
 
 import re

@@ -1,7 +1,6 @@
 """The processes of contestants: files put once, steps prepared once, then one process at a time.
 
-Both sides share one run directory, because a machine has one at a time. Each run that reads an
-algorithm cache gets a copy of its own: the engine writes the file back at the end.
+Both sides share a run directory. The engine writes algorithm caches back: each run has a copy.
 """
 
 from __future__ import annotations
@@ -115,10 +114,7 @@ class ContestRuns:
         return self._run(side, contestant, command, ("--iter", str(iterations)), env=env, cpus=cpus)
 
     def run_for_outputs(self, side: str, contestant: Contestant) -> tuple[bytes, ...]:
-        """Return the outputs in their order.
-
-        Their names are those of variables, which other layouts and fusions number differently.
-        """
+        """Return the outputs in order: layouts and fusions number their names differently."""
         self._dumps += 1
         folder = f"outputs{self._dumps}"
         self._directory.make(folder)
@@ -252,10 +248,8 @@ def plan_turns(
 ) -> list[Turn]:
     """Equal arguments give equal turns.
 
-    Each process gets the next ``width`` of ``cpus`` in each round; where there are no more, it is
-    not bound. Each round has its own order, drawn by chance: whatever a place does to a time (the
-    first process after a change of CPU is slower, the machine drifts), it does to either side with
-    equal chance, as the signed-rank test assumes. A design that alternates cannot promise that.
+    Each process gets the next ``width`` of ``cpus``, or is not bound. Each round's order is drawn
+    by chance, as the signed-rank test assumes: a place must not favour a side.
     """
     import numpy as np
 

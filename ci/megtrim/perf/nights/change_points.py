@@ -306,10 +306,7 @@ class Series(Value):
 
 
 def make_series(runs: Sequence[HistoryRun], *, scenario: str = "") -> tuple[Series, ...]:
-    """Sorted; ``scenario``: of that id alone.
-
-    Rows that were skipped or failed are no points. ``runs`` may come in any order.
-    """
+    """Sorted; ``scenario``: of that id alone. Rows that were skipped or failed are no points."""
     points: dict[SeriesKey, list[Point]] = {}
     names: dict[str, str] = {}
     for run in sorted(runs, key=lambda each: each.id):

@@ -151,9 +151,7 @@ def compare_runs(
 ) -> tuple[PerformanceRow, ...]:
     """Return a row for each time, with both medians; where a side has several, its newest counts.
 
-    The ratio of two medians has an interval from both: on the logarithmic scale by the method of
-    variance estimates recovery (MOVER; Donner and Zou 2012), as the history has no samples. It
-    assumes that the two runs are independent of each other. What cannot be compared is skipped.
+    A ratio's interval is that of MOVER (Donner and Zou 2012), on logarithms, for independent runs.
     """
     first, second = _find_newest(before), _find_newest(after)
     return tuple(

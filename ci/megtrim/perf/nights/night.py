@@ -1,7 +1,4 @@
-"""A night of performance: from a verdict to runs of the history, and from the history to it.
-
-A row whose device was not reached is in no run, so a series has a gap there.
-"""
+"""A night of performance: from a verdict to runs of the history, and from the history to it."""
 
 import hashlib
 import re

@@ -1,9 +1,7 @@
 """Which scenarios got slower, and what becomes of their issues: opened, updated, closed.
 
-Only a comparison with a *base* commit that was made and decided opens or closes anything: what is
-missing, lost, failed or unproven leaves an issue as it is. The base stays while an issue is open,
-so that a regression that no one repairs is found every night. A rise in the history chooses the
-base, and opens nothing by itself: machines get slower, too.
+Only a decided comparison with a *base* commit opens or closes anything. It stays while an issue is
+open. A rise in the history chooses the base, and opens nothing: machines get slower, too.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -220,10 +218,8 @@ def list_bases(
 ) -> tuple[str, ...]:
     """Return the commits to compare ``head`` with, the best first.
 
-    This is the base of the oldest open issue, so that its regression is seen until it is repaired,
-    then the commit before a rise that the history shows, then the others, the last one first. A
-    base that brought no news for some nights may not build any more: every second night leaves it
-    out.
+    First the base of the oldest open issue, then the commit before a rise, then the last ones. One
+    that brought no news for some nights may not build any more: every second night leaves it out.
     """
     ours = [each for each in known if each.record.config == config]
     slow = [our for our in ours if our.record.state is IssueState.REGRESSED]

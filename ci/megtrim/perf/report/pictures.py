@@ -1,8 +1,6 @@
 """The pictures of times.
 
-Names stand over the bars as text of the page, so that none is clipped. A line joins two nights only
-if they follow each other, so that a missing night is a gap. Sizes and speeds start at zero, so that
-distances are shares.
+A missing night is a gap. Sizes and speeds start at zero, so that distances are shares.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,6 @@
 """The issue about one scenario that got slower, and the record that the next night reads in it.
 
-Texts come from anywhere: :mod:`megtrim.render.markup` escapes every one of them, so that none
-becomes a mention, a link, HTML, or a word that closes another issue.
+Texts come from anywhere: :mod:`megtrim.render.markup` escapes every one of them.
 """
 
 import re

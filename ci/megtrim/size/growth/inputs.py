@@ -1,7 +1,6 @@
 """What a program was built from, so finely that reports can name what differs. Pure.
 
-A baseline keeps a print of it. The build that is compared with it knows its own inputs by name, so
-what came and what differs has a name, and what went is counted.
+A baseline keeps a print: what came and what differs has a name, and what went is counted.
 """
 
 import base64
@@ -59,10 +58,7 @@ def digest_causes(inputs: Mapping[str, str]) -> dict[str, str]:
 
 
 def list_causes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Cause, ...]:
-    """Nothing where the baseline does not say what it was made from, or names fewer causes.
-
-    Other orders that follow from no cause are flags.
-    """
+    """Nothing where the baseline does not say what it was made from, or names fewer causes."""
     if Cause.MEGTRIM not in before:
         return ()
     found = tuple(each for each in Cause if before.get(each) != after.get(each))

@@ -70,11 +70,7 @@ class ReferenceGraph(Value):
     def reach(
         self, starts: Iterable[int], *, emptied: Mask | None = None, cut: Mask | None = None
     ) -> Mask:
-        """Return what ``starts`` reach by any number of references, and themselves.
-
-        What is ``emptied`` is reached, and refers to nothing: its code is replaced by a trap.
-        References that are ``cut``, by their numbers, do not count.
-        """
+        """Return what ``starts`` reach, and them. ``emptied`` refers to nothing, nor do ``cut``."""
         return self._search(starts, emptied, cut)[0]
 
     def count_bytes(self, mask: Mask) -> int:
@@ -134,9 +130,7 @@ def join(
 def count_retained(graph: ReferenceGraph, starts: Iterable[int]) -> Numbers:
     """Return what would go with each part: its own bytes, and those of all that it dominates.
 
-    What ``starts`` do not reach has none. The algorithm for dominators is that of Cooper, Harvey
-    and Kennedy (2001): in reverse post-order, each part's dominator is the closest common one of
-    those that refer to it, until nothing changes.
+    By Cooper, Harvey and Kennedy (2001). What ``starts`` do not reach has none.
     """
     bounds = np.searchsorted(graph.origins, np.arange(len(graph.parts) + 1)).tolist()
     targets = graph.targets.tolist()
@@ -204,9 +198,7 @@ class Explanation(Value):
 
 
 def explain(parts: Iterable[int], graph: ReferenceGraph) -> Explanation:
-    """What a linker keeps without any reference to it, such as all sections of an object where it
-    collects no garbage, has no chain; its own bytes are all that would go.
-    """
+    """What a linker keeps without any reference has no chain; its own bytes are all that go."""
     asked = graph.sort({*parts})
     own = graph.select(asked)
     chain = graph.chain(graph.roots, asked[0])

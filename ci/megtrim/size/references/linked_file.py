@@ -88,8 +88,7 @@ class Stretch(NamedTuple):
 class LinkedFile(Value):
     graph: ReferenceGraph
     exact: bool
-    """The linker left its relocations. Otherwise references are read from code and pointers, and
-    some are missed or imagined."""
+    """By the linker's relocations; else by code and pointers, some missed or imagined."""
     stretches: tuple[Stretch, ...]
 
 

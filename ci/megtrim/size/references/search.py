@@ -1,7 +1,6 @@
 """Finds what a person asks about in a graph of references: by name, component, source or section.
 
-A name is a linkage name, or a readable one with arguments or without; all overloads, and all
-instances of a template, are one answer. Pure.
+A name is a linkage name, or a readable one; all overloads and instances are one answer. Pure.
 """
 
 from collections import defaultdict

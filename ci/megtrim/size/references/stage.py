@@ -1,7 +1,6 @@
 """Stage `references`: links whose relocations show what refers to what.
 
-They are made when something asks for them. ``shipped`` is the program that ships, linked once more
-by the same command; ``profile`` is that build.
+``shipped``: what ships, linked once more by the same command; ``profile``: that build.
 """
 
 from __future__ import annotations

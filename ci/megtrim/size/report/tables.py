@@ -133,11 +133,7 @@ def _list_cells(
 
 
 def explain_growth(size: VariantSize, causes: Sequence[Cause], *, committed: bool) -> str:
-    """Return the line that names the causes; empty if there is nothing to say.
-
-    A keep set that was traced follows from the other causes, and models change it: then it is not
-    said to be unchanged.
-    """
+    """Return the line that names the causes; empty if there is nothing to say."""
     names = name_causes(size, causes)
     if not names:
         return ""
