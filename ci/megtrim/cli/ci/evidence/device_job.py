@@ -29,8 +29,6 @@ from megtrim.util.strict_json import dump
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
 
 _PATH = click.Path(path_type=Path)
-_RUNS_HERE = (*NEAR, "virtual-phone")
-"""Kinds whose programs are processes of this machine, walled off or not."""
 _FOR_THE_WAY = (
     *("XDG_STATE_HOME", "SSH_AUTH_SOCK", "ANDROID_ADB_SERVER_PORT", "MEGTRIM_ADB"),
     *("MEGTRIM_STATE", "RUNNER_ENVIRONMENT"),
@@ -90,7 +88,8 @@ def run_bundle(
     )
     asked = standing[0]
     allowed = emulated or processes.env.get(HOST_VARIABLE) == "yes"
-    if asked.kind in _RUNS_HERE and not allowed:
+    # Of other kinds, programs are processes of this machine, walled off or not.
+    if asked.kind not in POOLED and not allowed:
         msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
         hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
         raise InputError(msg, hint=hint)
