@@ -1,7 +1,4 @@
-"""An adb server of our own: on its own port, with its own keys, gone when we leave.
-
-The user's server is never used and never ended.
-"""
+"""An adb server of our own: on its own port, with its own keys, gone when we leave."""
 
 import os
 import shutil

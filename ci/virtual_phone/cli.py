@@ -1,7 +1,6 @@
 """``virtual-phone``: phones to rehearse with, and what may go wrong with them.
 
-It also runs in an image that has little more than Python: nothing here may import more than
-click, filelock and the standard library, and of megtrim only ``process`` and ``errors``.
+It also runs in an image with little more than Python, click, filelock, ``process`` and ``errors``.
 """
 
 import json

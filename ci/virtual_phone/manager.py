@@ -161,10 +161,7 @@ def _state(processes: ProcessRunner) -> Path:
 
 
 def emulator(processes: ProcessRunner, *, native: str | None = None) -> str:
-    """Return what runs arm64 programs here; empty where the machine itself does.
-
-    ``native`` is this machine's architecture unless a test sets it.
-    """
+    """Return what runs arm64 programs here; empty where the machine itself does."""
     if (native or platform.machine()) == MACHINE:
         return ""
     path = processes.env.get("PATH")

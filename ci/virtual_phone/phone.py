@@ -1,8 +1,4 @@
-"""The phone itself, inside its namespaces: its power, its link, its storage, its state.
-
-Every method is a plain change that has happened when it returns; what goes wrong when is up
-to ``faults.scheduler``.
-"""
+"""The phone itself, inside its namespaces: its power, its link, its storage, its state."""
 
 import asyncio
 import os

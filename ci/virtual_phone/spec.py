@@ -1,7 +1,4 @@
-"""Which phone its supervisor is to be, and the files by which it reports. Pure.
-
-Whoever starts a phone imports this, and not the phone: that takes a moment.
-"""
+"""Which phone its supervisor is to be, and the files by which it reports. Pure."""
 
 import json
 import sys
@@ -19,10 +16,7 @@ _START = (
 
 
 def own_program(module: str, *arguments: str) -> tuple[str, ...]:
-    """Return the argv that runs a module's ``main``, wherever it was imported from.
-
-    Such a module needs the standard library alone: that starts much faster.
-    """
+    """Return the argv that runs ``main`` of a module that needs the standard library alone."""
     return (sys.executable, "-I", "-S", "-c", _START, _SOURCES, module, *arguments)
 
 

@@ -1,8 +1,4 @@
-"""A program: one virtual phone. It makes the namespaces, boots, relays, and serves its socket.
-
-A phone lives as long as this process: however it ends, the kernel ends the phone's processes
-and removes its mounts, network and memory.
-"""
+"""A program: one virtual phone. It makes the namespaces, boots, relays, and serves its socket."""
 
 import asyncio
 import json

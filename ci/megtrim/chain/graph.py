@@ -1,8 +1,4 @@
-"""The tasks of a trim and what each depends on. Pure: it follows from the configuration alone.
-
-A stage is one verb of the command line and one kind of result folder; most stages have one
-task, some one for each variant or scenario.
-"""
+"""The tasks of a trim and what each depends on. Pure: it follows from the configuration alone."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

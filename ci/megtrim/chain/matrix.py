@@ -1,7 +1,6 @@
 """The jobs of a matrix: the scenarios of each CPU class, split into shards. Pure.
 
-GitHub accepts at most 256 jobs in one matrix. If more would be needed, all jobs grow evenly;
-which scenarios a job runs follows from its shard ``I/N`` alone.
+GitHub accepts at most 256 jobs in one matrix. If more would be needed, all jobs grow evenly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What of a result other stages depend on: what was found, and not how long it took or where.
 
-A stage that joins others names this of each, so that a result that is made again and says
-something else replaces whatever was reported before it.
+So a result that is made again and says something else replaces whatever was reported before it.
 """
 
 import hashlib

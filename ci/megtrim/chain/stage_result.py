@@ -1,8 +1,4 @@
-"""What a stage found, as a value and as the data that its manifest holds. Pure.
-
-Each stage has a type of its own for what it finds: a frozen dataclass below :class:`StageResult`.
-Whoever reads a result gets that type or an error, never a value of another form.
-"""
+"""What a stage found, as a value and as the data that its manifest holds. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar

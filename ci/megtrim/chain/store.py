@@ -2,9 +2,7 @@
 
 The key is the digest of the inputs and of megtrim's own code, so the same inputs are never built
 or run twice, and two versions of megtrim never take each other's results. A folder without a
-manifest is torn (a run was cut off) and is redone, and so is one whose files are not what its
-manifest states. Two processes never work in one folder: the second waits for the first and then
-finds its result.
+manifest, or whose files are not what it states, is redone.
 """
 
 import errno
@@ -230,9 +228,7 @@ class Store:
     ) -> tuple[StageFolder, bool]:
         """Return the folder for these inputs, and whether it had to be produced now.
 
-        ``produce`` gets the empty folder and returns the result that goes into the manifest.
-        When it raises, the folder stays without a manifest: its logs can be read, and the next
-        run starts it again.
+        When ``produce`` raises, the folder stays without a manifest: its logs can be read.
         """
         key = key_of(stage, name, inputs)
         with self.lock(f"{stage}-{key}"):
@@ -274,8 +270,7 @@ class Store:
     def discard(self, stage: str, name: str = "") -> None:
         """Set every result of a stage aside, so it is made again; ``name``: of that name alone.
 
-        It is still the previous one, until its successor is there: a proof outlives an attempt
-        that a dead device brings to nothing.
+        It is still the previous one, until its successor is there.
         """
         for manifest in sorted((self.root / stage).glob(f"*/{MANIFEST}")):
             path = manifest.parent

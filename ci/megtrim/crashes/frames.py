@@ -1,7 +1,6 @@
 """The shapes in which reporters write a frame, a build id and a mapping: one table of each.
 
-A line is understood whole, or it says so: what stands behind a path is one of `_GROUPS`, or else
-the frame is not ``whole``, and nothing that follows from it is certain. Pure.
+What stands behind a path is one of `_GROUPS`, or the frame is not ``whole`` and nothing is certain.
 """
 
 import re

@@ -3,10 +3,7 @@
 A name is certain only if the report is of exactly this program, by its build id, its address
 belongs to one function or region that was left out, and the line that says so was understood whole.
 In all other cases the answer is a set that holds the truth, that trimming is not at fault, or that
-it cannot be known from this.
-
-A report names an address of the file, or one of the process, with or without the mappings. Where it
-cannot be known which one is meant, all of them are looked up. Pure.
+it cannot be known. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A trimmed program as crashes are looked up in it: what ships, its symbols, what was left out.
-
-A release has the list of what was left out of each program. Pure.
-"""
+"""A trimmed program as crashes are looked up in it: what ships, its symbols, what was left out."""
 
 import re
 import struct

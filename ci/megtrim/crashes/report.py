@@ -1,8 +1,7 @@
 """Reads the report of a crash: a tombstone, what a crash reporter shows, a debugger, an address.
 
-The text is from someone else's machine and may be damaged or hostile, so lines and values are
-bounded. What is not understood is passed over, and what that leaves open is a doubt. Of several
-threads the one that crashed counts; of several crashes each is one. Pure.
+The text may be damaged or hostile, so lines and values are bounded. What is not understood is
+passed over, and what that leaves open is a doubt. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A device's CPUs: the features that experiments need, and how much of their time others took.
 
-The first line of ``/proc/stat`` counts the time of all CPUs, in ticks. What was neither idle nor
-ours is what others took; time that a hypervisor gave to other machines is among it.
+The first line of ``/proc/stat`` counts the time of all CPUs, in ticks.
 """
 
 import platform
@@ -28,8 +27,7 @@ _CHILDREN = slice(13, 15)
 def share_of_others(before: str, after: str, own_s: float) -> float | None:
     """Return the share of all CPUs' time, from 0 to 1; None if it is not known.
 
-    ``before`` and ``after``: the first lines of ``/proc/stat``. ``own_s``: our own CPU seconds
-    between them.
+    ``before``, ``after``: first lines of ``/proc/stat``; ``own_s``: our CPU seconds between them.
     """
     began, ended = _parse_times(before), _parse_times(after)
     if began is None or ended is None:
@@ -71,8 +69,7 @@ def read_device_features(
 ) -> frozenset[str] | None:
     """Return None if they are not known.
 
-    ``machine``: what its programs are built for, as ``uname -m`` prints it. ``facts``: what the
-    device reports of itself, once it was reached.
+    ``machine``: as ``uname -m`` prints it. ``facts``: what the device reports, once reached.
     """
     if kind == "local" and machine == platform.machine():
         return read_cpu_features()

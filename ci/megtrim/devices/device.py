@@ -1,8 +1,6 @@
 """What a device is: the protocols that every kind implements, and the spec it is made from.
 
-A device, which may be a pool of machines of one kind, gives out leases: exclusive use of one
-machine. A lease gives out run directories, which belong to their holder and are removed when the
-holder leaves them, whatever happened. A failure of the machine itself is raised as
+A lease is exclusive use of one machine. A failure of the machine itself is raised as
 :class:`~megtrim.util.errors.InfrastructureFailure`; how a program ended is returned as a value.
 """
 
@@ -88,8 +86,7 @@ class RunDirectory(Protocol):
     ) -> ProgramRun:
         """Run a program that was put here, by its name, in this folder.
 
-        ``on_line`` is called with each line that it prints, as soon as it is printed. ``cpus``:
-        those of :meth:`cpus` that it may use; empty: all.
+        ``on_line`` gets each line as soon as it is printed. ``cpus``: what it may use; empty: all.
         """
 
     def cpus(self) -> tuple[int, ...]:
@@ -102,10 +99,7 @@ class RunDirectory(Protocol):
         """
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Return the sorted names of the files that a program left in a folder.
-
-        Raises ProductFailure for a name that is not text.
-        """
+        """Return a folder's sorted file names. Raises ProductFailure for one that is not text."""
 
 
 class Lease(Protocol):

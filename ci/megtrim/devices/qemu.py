@@ -1,7 +1,6 @@
 """``qemu``: programs of another architecture under qemu-user, with the CPU of the class.
 
-qemu needs two things: the CPU, because otherwise a trace would choose the kernels of a CPU that
-no one ships, and, unless programs are static, the sysroot that holds the target's loader.
+Without that CPU, a trace would choose the kernels of one that no one ships.
 """
 
 import hashlib

@@ -1,8 +1,4 @@
-"""Whether a device's C library loads packed relocations: glibc does from 2.36 on.
-
-Devices on this machine are checked before anything is built; a board only shows it at its first
-run. For Android the API level decides.
-"""
+"""Whether a device's C library loads packed relocations: glibc does from 2.36 on."""
 
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """``virtual-phone``: a phone that is started for each lease, and then used like any adb phone.
 
-The program ``virtual-phone`` plays it, with an adb server of its own on a port of its own: the
-user's server is never used. No one else can lease that phone, so there is no queue; it ends
-with its lease, so nothing is recovered.
+It has an adb server of its own on a port of its own: the user's server is never used.
 """
 
 from __future__ import annotations

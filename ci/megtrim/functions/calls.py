@@ -1,8 +1,6 @@
 """Finds the functions that a function calls directly, from its machine code.
 
-Calls through pointers and virtual calls are not found. On x86_64, where instructions have no fixed
-size, every byte that could begin a call counts: megtrim keeps too much rather than too little.
-Pure: bytes in, names out.
+Calls through pointers are not found. On x86_64, every byte that could begin a call counts. Pure.
 """
 
 import re

@@ -1,8 +1,7 @@
 """What always stays: functions that a team names, functions that report errors, and their calls.
 
-A pattern is a shell pattern for function names, as linkage names or as in the source
-(``my::log::*``, with or without arguments), or a folder (``src/log/``), which stands for the
-functions of objects and archives in it. Pure.
+A pattern is a shell pattern for linkage names or names in the source (``my::log::*``), or a folder
+(``src/log/``), which stands for the functions of objects and archives in it. Pure.
 """
 
 import re
@@ -100,8 +99,7 @@ def without_chance(
 ) -> tuple[str, ...]:
     """Return the functions that ran, without those that depend on values and always stay.
 
-    Whether such a helper runs may differ from run to run. If another function that ran calls it,
-    :func:`keep_always` keeps it, so that two lists need not differ.
+    If another function that ran calls such a helper, :func:`keep_always` keeps it.
     """
     by_values = {
         name for group in observables.groups if any(map(BY_VALUES.search, group)) for name in group

@@ -1,7 +1,6 @@
 """Which input file each function is from, by the linker's map: lld's or GNU ld's.
 
-Maps contain readable names or none, not linkage names, so functions are looked up by address.
-Pure.
+Maps contain readable names or none, so functions are looked up by address. Pure.
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 As an input of the link, ``"_ZN3mgb3fooEv" = megtrim_stub;`` overrides the function of that name,
 even if it is in an archive or in bitcode. Nothing refers to its body then, and ``--gc-sections``
-drops it. The shipped build has one stub for all functions, or with crash ids one for each, so that
-an address shows which function was called. In the build for diagnosis, each function has a stub of
-its own, which prints its number. Pure.
+drops it. Pure.
 """
 
 import re

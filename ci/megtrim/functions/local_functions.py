@@ -1,10 +1,8 @@
 """Empties local functions, which no linker script reaches, in a copy of an object or archive.
 
-A linker script can replace a name that other files may use. A local function (static, or in an
-unnamed namespace) has no such name, and the unwind tables of the others would stay. So the
-function's own section is emptied in place: its code becomes a trap, and its relocations and its
-unwind entry are removed, with everything that only they referred to. Nothing moves, so an archive's
-index stays valid. Pure: bytes in, edits out.
+Such a function has no name that a script could replace, and the unwind tables of the others would
+stay. So its own section is emptied in place: its code becomes a trap, its relocations and its
+unwind entry are removed. Nothing moves, so an archive's index stays valid. Pure.
 """
 
 import struct

@@ -70,8 +70,7 @@ def unprobeable(data: bytes, table: FunctionTable) -> frozenset[str]:
 def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes:
     """Return the program with its probes. ``data`` must be linked with SOURCES and FLAGS.
 
-    Raises InputError for a file without the runtime's table, without one of the functions
-    ``observed``, or with too many for the table.
+    Raises InputError if the table or one of ``observed`` is missing, or the table is too small.
     """
     missing = {*observed} - {function.name for function in table.functions}
     if missing:
@@ -116,8 +115,7 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
 def parse_record(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
     """Return the functions that ran, sorted. ``table`` is the probed link's.
 
-    Raises InputError for a record that is damaged, truncated or of another program, ProductFailure
-    if nothing ran.
+    Raises InputError for a damaged record or another program's, ProductFailure if nothing ran.
     """
     marks = _marks(data, table, source)
     marked = [address for address, mark in zip(_addresses(table), marks, strict=True) if mark]

@@ -46,8 +46,7 @@ def ran_in_log(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, 
 def _base(blocks: Iterable[tuple[str, int]], table: FunctionTable) -> int | None:
     """Return the difference between addresses of the log and of the file.
 
-    Every block that begins a function is a vote; a loader may have functions of the same names, but
-    fewer.
+    Every block that begins a function is a vote; a loader may have a few of the same names.
     """
     starts = defaultdict(set)
     for function in table.functions:

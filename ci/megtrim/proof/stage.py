@@ -1,9 +1,7 @@
 """Stage `verify`: each scenario runs on the plain and on the reduced build.
 
-Outputs are compared; a run that ends badly is explained by difference: the *profile* build
-runs the same scenario, the keep set is subtracted, and what is missing is named. Where nothing
-is missing it is no trimming fault but an engine error, reported in the profile build's own words
-(a minimum-size build traps on any error and prints nothing).
+A run that ends badly is explained by the *profile* build: a minimum-size build traps on any error
+and prints nothing.
 """
 
 import shutil

@@ -1,7 +1,4 @@
-"""Explains a bad end of a trimmed build, without a device: whoever asks makes the runs.
-
-The named link shows which function is not kept; else the profile build does, by difference.
-"""
+"""Explains a bad end of a trimmed build, without a device: whoever asks makes the runs."""
 
 from collections.abc import Callable
 from pathlib import Path

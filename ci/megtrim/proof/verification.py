@@ -1,7 +1,6 @@
 """Proving a reduced program on a device: run plain and reduced, compare, explain a bad end.
 
-It needs programs, a device and a keep set, and no configuration: the stage ``verify`` and a
-device job, which has nothing but a bundle, share it.
+It needs no configuration: the stage ``verify`` and a device job, which has a bundle, share it.
 """
 
 import math

@@ -2,10 +2,8 @@
 
 ``upstream``: everything in one force-included file, as the engine's own generator writes it.
 ``scoped``: the force-included file contains macros only, and a ``midout.h`` that replaces the
-engine's defines a tag's regions where that tag is declared. Then the preprocessed text, and with it
-the key of a compiler cache, changes only in files that declare a changed tag. Facts for which
-:mod:`megtrim.regions.header` found a place are in files of their own, so that no other file
-depends on them.
+engine's defines a tag's regions where that tag is declared. So the key of a compiler cache changes
+only for files that declare a changed tag.
 """
 
 import re

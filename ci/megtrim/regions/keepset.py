@@ -115,8 +115,7 @@ def build_keep_set(
 ) -> KeepSet:
     """Combine scenarios and operators; equal sets give equal values in any order.
 
-    Raises TraceFailure for a scenario for which nothing would be kept, InputError for records that
-    contradict each other.
+    Raises TraceFailure if nothing would be kept for a scenario, InputError for contradictions.
     """
     if generation not in GENERATIONS:
         known = " and ".join(map(str, GENERATIONS))
@@ -248,8 +247,7 @@ def list_needs(keep: KeepSet) -> NeededParts:
 def find_kept(text: str, keep: KeepSet, held: Collection[Region]) -> KeptThing | None:
     """Return the region, else the tag, else the operator with this whole name.
 
-    ``held`` are the regions of the profile build. A region's name may have any spacing, an
-    operator's may have its version: ``MatrixMulV2``.
+    ``held``: the profile build's regions. Spacing is free; an operator may have its version.
     """
     users = keep.regions()
     every = {*users, *held}

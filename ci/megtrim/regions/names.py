@@ -2,8 +2,7 @@
 
 Many numbers are hashes of names: the low 32 bits of XXH64 (seed 20160701), as a signed int, of the
 name itself in ``dnn/`` (``"NAME"_hash``), and of the name with its terminating NUL in ``src/``
-(``MGB_HASH_STR("NAME")``). A macro may contain the hash, so every string in a file with regions is
-a candidate. Names that macros assemble from parts are not decoded.
+(``MGB_HASH_STR("NAME")``). Names that macros assemble from parts are not decoded.
 """
 
 import re

@@ -4,8 +4,7 @@
     N6midout6RegionINS_4tags13megbrain_miscEJSt17integral_constantIiLi1425917426EEEEE
     ...
 
-One mangled type name a line, written when the program exits. A trace is untrusted: every line must
-match a grammar. Pure: bytes in, values out.
+One mangled type name a line, written when the program exits, and not trusted. Pure.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
 """adb's packets, as far as telling what the link is being used for goes. Pure.
 
 A packet is a head of six little-endian words (command, two arguments, length, checksum, magic)
-and its bytes. A stream of service ``sync:`` carries transfers: a request of four letters, then
-data, then a status.
+and its bytes. Transfers of ``sync:`` are a request of four letters, data, a status.
 """
 
 import re

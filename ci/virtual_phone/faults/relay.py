@@ -1,8 +1,4 @@
-"""Passes adb's packets between the host and the phone's adbd, and reports moments for faults.
-
-The host's side listens outside the phone's network, the other side is inside it: what slows or
-cuts the phone's network acts on every byte.
-"""
+"""Passes adb's packets between the host and the phone's adbd, and reports moments for faults."""
 
 import asyncio
 import socket

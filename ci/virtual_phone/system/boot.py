@@ -1,9 +1,6 @@
 """A program: one boot of a phone. It and its adbd end together.
 
 Arguments: the phone's files, which become its /; its CPU; not empty for a root shell.
-
-Started by the supervisor, inside the phone's namespaces. Its child is the first process of a
-process namespace of its own: when that ends, so does everything that was started on the phone.
 """
 
 import os

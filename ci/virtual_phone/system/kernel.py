@@ -1,7 +1,4 @@
-"""The few system calls that Python does not know: namespaces, mounts, the parent's death.
-
-Each raises OSError as the kernel says it; nothing here decides anything.
-"""
+"""The few system calls that Python does not know: namespaces, mounts, the parent's death."""
 
 import ctypes
 import fcntl

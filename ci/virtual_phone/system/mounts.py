@@ -1,7 +1,4 @@
-"""The files of one phone: memory of its own over the shared root, seen by its processes alone.
-
-Made inside the phone's mount namespace, so the kernel removes it with the last process.
-"""
+"""The files of one phone: memory of its own over the shared root, seen by its processes alone."""
 
 import os
 from collections.abc import Mapping, Sequence

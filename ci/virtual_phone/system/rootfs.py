@@ -1,8 +1,4 @@
-"""The files that all virtual phones of a machine share, unpacked from Debian's own packages.
-
-apt gets them, in folders of its own and held to Debian's signatures: nothing is installed. The
-folder is made once, and renamed into place when it is whole.
-"""
+"""The files that all virtual phones of a machine share, unpacked from Debian's own packages."""
 
 import shutil
 import tempfile
@@ -56,8 +52,7 @@ def cache_folder(processes: ProcessRunner) -> Path:
 def provide(processes: ProcessRunner, *, mirror: str | None = None) -> Path:
     """Return the root, made now if there is none.
 
-    Raises InputError for a machine that cannot make one, InfrastructureFailure for a mirror
-    that does not deliver.
+    Raises InputError where none can be made, InfrastructureFailure if a mirror does not deliver.
     """
     folder = cache_folder(processes)
     root = _path(processes)

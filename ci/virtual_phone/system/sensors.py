@@ -1,7 +1,4 @@
-"""What a virtual phone says of itself: properties, temperatures, clocks, battery. Pure.
-
-The texts have the form that Android's own programs and files have; the values are of our making.
-"""
+"""What a virtual phone says of itself: properties, temperatures, clocks, battery. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

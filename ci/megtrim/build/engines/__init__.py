@@ -41,10 +41,7 @@ class Engine(Protocol):
         minimum_size: bool,
         header: Mapping[str, str],
     ) -> BuildSpec:
-        """Return what to build; ``header`` maps the names of generated files to their texts.
-
-        It is empty for every variant but the reduced one.
-        """
+        """Return what to build; ``header``: generated files' texts by name, for reduced alone."""
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
         """Raises InputError if this engine has no such library."""
@@ -59,10 +56,7 @@ class Engine(Protocol):
         """Relative path and text of the sources that may mark regions."""
 
     def formats(self) -> tuple[str, ...]:
-        """Return the formats of models that its program reads: those of ``ModelFacts``.
-
-        Empty if the tree does not say, or names one that we do not know: a fork may have its own.
-        """
+        """Return the formats that its program reads; empty if none or an unknown one is named."""
 
     def dialect(self) -> Dialect: ...
 

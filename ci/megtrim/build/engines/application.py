@@ -1,7 +1,4 @@
-"""Builds a team's own application, by its own CMakeLists.txt, against the engine's library.
-
-It gets the engine's paths and options as cache entries that begin with ``MEGTRIM_ENGINE_``.
-"""
+"""Builds a team's own application, by its own CMakeLists.txt, against the engine's library."""
 
 import os
 from collections.abc import Callable, Mapping

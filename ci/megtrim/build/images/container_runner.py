@@ -1,7 +1,6 @@
 """Runs programs inside an image: each command gets a container, which is removed when it ends.
 
-A container sees only the mounted folders, under the same paths as outside, and no network. It runs
-as the calling user, without further rights, and gets only the variables that a command passes.
+A container sees only the mounted folders, under the same paths as outside, and no network.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A thin client of the ``docker`` command.
 
-A missing docker is an input error; a daemon that does not respond is an infrastructure failure. An
-image is only pulled by :meth:`DockerClient.pull`, never by running it. A recipe of ``docker/`` is
-built from what its ``ARG`` lines say.
+An image is only pulled by :meth:`DockerClient.pull`, never by running it. A recipe of ``docker/``
+is built from what its ``ARG`` lines say.
 """
 
 import json

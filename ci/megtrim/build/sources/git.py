@@ -103,8 +103,7 @@ class SourceRepository:
     def fetch(self, url: RepositoryUrl, commit: str, *, key: str = "", host_keys: str = "") -> None:
         """Fetch one commit, without those before it; with a deploy key by ssh.
 
-        Raises InputError if the server has no such repository or commit for us, else
-        InfrastructureFailure.
+        Raises InputError if the server has no such commit for us, else InfrastructureFailure.
         """
         if is_deploy_key(key):
             with hold(key, host_keys, self._processes) as env:
@@ -221,10 +220,7 @@ def find_default_branch(top: Path, processes: ProcessRunner) -> str:
 
 
 def list_versions(url: str, processes: ProcessRunner) -> dict[str, str]:
-    """By tag ``vX.Y.Z``, the newest first.
-
-    Raises InputError if there is no such repository for this person, else InfrastructureFailure.
-    """
+    """By tag ``vX.Y.Z``, the newest first. Raises InputError if there is no such repository."""
     argv = ("git", "ls-remote", "--tags", "--", url, "refs/tags/v*")
     answer = processes.run(Command(argv=argv, timeout_s=_KIT_TIMEOUT_S, env=_KIT_ENV))
     if not answer.ok:

@@ -1,9 +1,7 @@
 """Reads .gitmodules and URLs of repositories, or shows the line of what is odd.
 
-The file is part of a proposed change. Only the form that git itself writes is read: no escapes, no
-continued lines, no other sections. What could lead out of the tree, or start a program, is refused
-here, whether or not it is needed. git takes many forms of URLs, and some start programs or carry
-options. Only https is read, and what else the project's own server is reached by, on that server.
+The file is part of a proposed change. Only the form that git itself writes is read. What could lead
+out of the tree, or start a program, is refused, whether or not it is needed.
 """
 
 import re

@@ -1,8 +1,4 @@
-"""Finds compilers on the host where programs run: one file per kind, one line each in ``KINDS``.
-
-A kind's ``find`` returns a :class:`~megtrim.build_spec.Toolchain` or raises an
-:class:`~megtrim.util.errors.InputError` that says how to get what is missing.
-"""
+"""Finds compilers on the host where programs run: one file per kind, one line each in ``KINDS``."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -40,8 +36,7 @@ def find(
 ) -> Toolchain:
     """Return the toolchain of the requested kind; ``auto`` takes the best that is installed.
 
-    ``emulated``: arm64 programs can run here. If not, ``auto`` builds for this machine's own
-    architecture.
+    ``emulated``: arm64 programs can run here. If not, ``auto`` builds for this machine.
     """
     if wanted.kind != "auto":
         return KINDS[wanted.kind](wanted, processes, relocations)

@@ -1,7 +1,6 @@
 """``clang-linux-arm64``: Debian's clang and lld with Debian's cross libraries, dynamic glibc.
 
-Clang 14 is tried first: it was seen to build the whole engine, while newer ones reject the
-flatbuffers that the engine bundles (seen with clang 19).
+Clang 14 is tried first: newer ones reject the flatbuffers that the engine bundles (seen with 19).
 """
 
 import re

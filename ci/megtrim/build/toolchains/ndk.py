@@ -1,7 +1,6 @@
 """``ndk``: the Android NDK that ``ANDROID_NDK_ROOT`` names, for arm64-v8a and armeabi-v7a.
 
-Its own toolchain file does the work. This module reads what must be known before a build: its
-release, and the API levels that it has. Names and formats of its files are those of r22.
+Names and formats of its files are those of r22.
 """
 
 import hashlib

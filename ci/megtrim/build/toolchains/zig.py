@@ -1,7 +1,4 @@
-"""``zig``: a compiler that is installed from a wheel, without root, and makes static programs.
-
-Its programs for ``aarch64-linux-musl`` run under qemu and on phones.
-"""
+"""``zig``: a compiler that is installed from a wheel, without root, and makes static programs."""
 
 import importlib.util
 import platform

@@ -1,7 +1,6 @@
 """A pool of machines as one device: a job waits for one that is free, and gets one that works.
 
-Whoever holds a machine that fails recovers it before the machine is released, or puts it in
-quarantine with the reason. Machines are searched for each time, so phones may come and go.
+Machines are searched for each time, so phones may come and go.
 """
 
 from __future__ import annotations
@@ -270,10 +269,7 @@ class Pool:
 
     @contextmanager
     def hold(self, status: MachineStatus, *, wait: bool = True) -> Iterator[Machine]:
-        """Hold this very machine, even in quarantine, to check or recover it.
-
-        Without ``wait``, raises MachineBusy if another process holds the machine.
-        """
+        """Hold this very machine, even in quarantine; without ``wait``, raises MachineBusy."""
         machine = status.machine
         if machine is None:
             msg = f"{status.name}: {status.text(self.shared.now())}"

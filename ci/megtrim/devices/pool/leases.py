@@ -1,8 +1,7 @@
 """Who holds which machine: one locked file for each.
 
-The kernel frees a lock (``flock``) when its holder dies, however it dies. The file's text says who
-holds it, and what the machine is: one machine may have several addresses, and two of them may have
-one serial. Jobs that wait look again every so often, in no order.
+The kernel frees a lock (``flock``) when its holder dies, however it dies. One machine may have
+several addresses, and two of them may have one serial.
 """
 
 import errno
@@ -238,8 +237,7 @@ class Leases:
     def _take(self, machine: Machine) -> tuple[int, Holder | None]:
         """Return the locked file of a machine, or -1 and who holds the machine, if that is known.
 
-        Its addresses are locked first, because a machine that others hold is not disturbed by a
-        question; what it is, it is asked then.
+        Its addresses are locked first: a machine that others hold is not disturbed by a question.
         """
         known = self._identities.get(machine.key, machine.identity)
         with ExitStack() as undo:

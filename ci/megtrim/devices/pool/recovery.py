@@ -1,8 +1,6 @@
 """Recovering a machine: a few escalating steps, each bounded and reported.
 
-Reconnect, wait, switch its power off and on (if that is configured), reboot it once (and a few
-times a day at most). No step is tried while a machine waits for a person to confirm on its
-screen.
+No step is tried while a machine waits for a person to confirm on its screen.
 """
 
 from __future__ import annotations
@@ -76,10 +74,7 @@ class Records:
         return tuple(sorted((each for each in found if each), key=lambda record: record.key))
 
     def quarantine(self, key: str, name: str, reason: str, by: Author) -> Quarantine:
-        """A person's reason replaces megtrim's, never vice versa.
-
-        A second quarantine by the same author keeps the first one's start time.
-        """
+        """A person's reason replaces megtrim's, never vice versa; one author's keeps its start."""
         with self._changing(key) as record:
             old = record.quarantine
             if old is not None and old.by is Author.PERSON and by is Author.MACHINE:
@@ -176,8 +171,7 @@ class RecoveryPolicy(Value):
     def recover(self, machine: Machine) -> RecoveryResult:
         """Take one step after another until the machine answers. The machine must be held.
 
-        Raises InfrastructureFailure if no machine can be checked at all (no adb server), which
-        is not this machine's fault.
+        Raises InfrastructureFailure if no machine can be checked at all (no adb server).
         """
         steps: list[str] = []
         presence = machine.presence()

@@ -1,9 +1,7 @@
 """What a machine knows about a program that a signal ended, or the command that shows more.
 
 Android writes a backtrace into its crash log, and a tombstone that only root may read. Elsewhere
-the kernel logs at most a line, so the report shows the command that finds the place; it needs no
-core file. Nothing here may fail a run. What comes from the machine is bounded, and its control
-characters are replaced.
+the kernel logs at most a line. Nothing here may fail a run.
 """
 
 import math
@@ -76,10 +74,7 @@ def evidence(
     pid: int | None = None,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> str:
-    """Return what is known about a run that a signal ended, as lines; empty for other runs.
-
-    ``pid`` is the program's. If the connection is lost now, only the command is returned.
-    """
+    """Return what is known about a run that a signal ended, as lines; empty for other runs."""
     number = ending_signal(run)
     if number is None or run.timed_out:
         return ""

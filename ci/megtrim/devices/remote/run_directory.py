@@ -1,9 +1,7 @@
 """A run directory on a remote machine, the same for phones, boards and virtual phones.
 
 A file is pushed once per digest and kept on the machine. Each run gets a copy, whose digest the
-machine computes, because an earlier program may have changed the kept file. The directory is
-removed when its holder leaves it, or at the latest when the next job starts. A failure here says
-nothing about the program: it is a ConnectionLost, a NoSpace, or another InfrastructureFailure.
+machine computes, because an earlier program may have changed the kept file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The shell scripts that run on a machine before and after a program.
 
-They are POSIX sh and use only programs that Android 7 has. Each starts with a comment that names
-its step, takes all that varies as arguments, and does as much as possible in one call, because
-on a phone each call is slow. A line that starts with ``megtrim`` is a reply.
+They are POSIX sh and use only programs that Android 7 has. Each does as much as possible in one
+call, because on a phone each call is slow. A line that starts with ``megtrim`` is a reply.
 
     ROOT/files/DIGEST       files that were brought, kept for the next job
     ROOT/runs/RUN/place     where the program runs; next to it: pid, put (names), late (too slow)

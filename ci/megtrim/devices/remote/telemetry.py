@@ -1,9 +1,7 @@
 """What a machine is, and its temperature and load: two shell scripts, and parsers of their output.
 
-Both scripts are POSIX sh and need only what Android 7 has. They run in a subshell of their own,
-without special rights or arguments, so they can be part of a longer script. They print lines
-``KEY=VALUE`` between two markers, and omit what a machine does not have. The machine is not
-trusted: whatever it prints, parsing ends quickly with values within bounds.
+Both scripts are POSIX sh and need only what Android 7 has. They can be part of a longer script.
+The machine is not trusted: whatever it prints, parsing ends quickly with values within bounds.
 """
 
 import re

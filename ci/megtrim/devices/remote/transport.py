@@ -1,9 +1,8 @@
 """Transports to machines that have a POSIX shell: run a script there, push a file, pull a file.
 
 A remote script prints a last line that only its own end can print. So output that was cut off is
-never taken for complete, and the status of adb or ssh never for the script's. Scripts are
-constants; what varies is passed as arguments. A heartbeat watches long work: if the machine is dead
-or frozen, it aborts the work long before its own timeout.
+never taken for complete, and the status of adb or ssh never for the script's. A heartbeat aborts
+long work if the machine is dead or frozen.
 """
 
 import re

@@ -1,9 +1,7 @@
 """Making runs comparable: governor, pinned CPUs, cool-down; restored afterwards.
 
-What a machine does not allow is reported once and the run continues: its readings show the
-conditions it ran under. A temperature that was not reached in time does not stop a verification
-either, but marks its time as not valid. Before anything is changed, the current governors are
-written to ``ROOT/tuned`` on the machine, so that the next job restores what a killed one left.
+What a machine does not allow is reported once and the run continues. The governors found are in
+``ROOT/tuned`` on the machine, so that the next job restores what a killed one left.
 """
 
 import re
@@ -141,10 +139,7 @@ def tune_machine(
     timeouts: Timeouts,
     say: Callable[[str], None],
 ) -> Iterator[Tuning]:
-    """``before`` is the reading from when the machine was set up.
-
-    If nothing is requested, no call is made. Raises InputError for impossible settings.
-    """
+    """``before``: the reading at set-up. Raises InputError for impossible settings."""
     governor, mask = settings.governor, cpu_mask(settings.cpus)
     answers: dict[str, str] = {}
     try:

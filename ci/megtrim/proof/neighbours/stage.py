@@ -1,8 +1,7 @@
 """Stage `neighbours`: runs near each scenario, on plain and on every trimmed build.
 
-It measures what trimming costs: what the plain build can do with a neighbour is what is expected of
-the others. Each neighbour is a result of its own, keyed by what it depends on: a run that was cut
-off goes on where it was, and a new neighbour runs alone. Nothing fails here.
+What the plain build can do with a neighbour is what is expected of the others. Each neighbour is a
+result of its own, so a run that was cut off goes on where it was. Nothing fails here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Stage `functions`: which functions of the base build run, and the keep set with them.
 
-The base build is linked once more so that each function has bytes of its own. Each scenario runs
-on that link: an emulator reports what it translated; elsewhere the probed twin records it. A list
-that a device job brought is used as it is, if it is of this very link.
+The base build is linked once more so that each function has bytes of its own. An emulator reports
+what it translated; elsewhere the probed twin records it.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""Stage `header`: traces and operator JSON become the keep set and the header.
-
-In committed mode, the keep set is the team's file, and nothing is traced.
-"""
+"""Stage `header`: traces and operator JSON become the keep set and the header."""
 
 import hashlib
 from pathlib import Path

@@ -1,10 +1,7 @@
 """Stage `profile`: each scenario runs on the profile build and leaves its trace.
 
 A scenario with ``fast_run`` first lets the *plain* build search for algorithms (its timings are
-true), then is traced with the cache that the search left. The search is timing and cannot be
-repeated: its cache is a recorded input, and everything after it is a function of it.
-
-A trace that a device job brought is used as it is, if it is bound to what is built here.
+true), then is traced with the cache that the search left, which is a recorded input.
 """
 
 from pathlib import Path

@@ -1,7 +1,6 @@
 """Stage `reduce`: the engine built again with only what the keep set names.
 
-Regions are compiled out. Where functions are trimmed as well, what ships is the base build linked
-again, so that a change of the functions alone compiles nothing.
+Where functions are trimmed as well, what ships is the base build linked again.
 """
 
 import shutil

@@ -1,7 +1,6 @@
 """Reads CMake's compile commands, Ninja's log and its dependencies.
 
-Paths are made absolute by their text alone, links are not followed: a compiler cache
-records paths relative to the build.
+Paths are made absolute by their text alone: a compiler cache records them relative to the build.
 """
 
 import itertools

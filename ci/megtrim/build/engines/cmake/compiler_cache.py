@@ -1,7 +1,6 @@
 """ccache's settings for a build.
 
-A remote storage only saves time: one that does not respond to a test compilation is not used, one
-that fails later costs each compilation its timeout. ccache checks the checksum of every entry.
+A remote storage that does not respond to a test compilation is not used. ccache checks its entries.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ from megtrim.util.value import Value
 
 CONNECT_TIMEOUT_MS = 250
 OPERATION_TIMEOUT_MS = 1000
-"""Time that a hanging storage costs each compilation, unless the URL has its own limits.
-
-ccache's own default is ten seconds, for each of an engine's hundreds of compilations.
-"""
+"""Time that a hanging storage costs each compilation, unless the URL has its own limits."""
 
 READ_ONLY = "read-only"
 _LONGEST = 2000

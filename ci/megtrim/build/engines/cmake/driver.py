@@ -277,8 +277,7 @@ def is_up_to_date(
 def expect_plain(path: Path, what: str, *, script: bool = False, hint: str) -> None:
     """Raise InputError for a path that a build would split or change.
 
-    ``what`` names it, such as ``--out``. ``script``: the engine's own shell script gets the path,
-    too, and takes only ASCII letters.
+    ``script``: the engine's own shell script gets the path, too, and takes only ASCII letters.
     """
     text = str(path)
     plain = _SCRIPT if script else _BUILD

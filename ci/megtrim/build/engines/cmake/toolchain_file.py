@@ -1,8 +1,7 @@
 """The CMake files that megtrim writes: the toolchain, and options for sources by their folder.
 
 CMake reads the latter at the end of the engine's own ``project()`` call, and it acts once every
-target is defined. So none of the engine's files is changed, however it is built, and the targets'
-own options come first.
+target is defined: none of the engine's files is changed, and the targets' own options come first.
 """
 
 import re

@@ -1,9 +1,7 @@
 """From the command that links a target to a call that repeats the link with another output.
 
-clang prints how it calls its linker, and megtrim calls the linker like that: the call then names
-every input, including the toolchain's. zig rejects most linker flags, so it allows nothing else.
-Other compilers are called themselves. A command that does more than call one linker is rejected:
-the rest of it would be lost.
+clang prints how it calls its linker, and megtrim calls the linker like that. zig rejects most
+linker flags, so it allows nothing else. Other compilers are called themselves.
 """
 
 import re
@@ -72,10 +70,7 @@ UNFOLDED = {
     Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1", NO_BUILD_ID),
     Linker.GNU: (NO_BUILD_ID,),
 }
-"""Every function keeps its own bytes; later options override earlier ones.
-
-Without a build id, which the program that ships has alone.
-"""
+"""Every function keeps its own bytes. No build id, which the program that ships has alone."""
 
 
 class LinkEnvironment(Value):

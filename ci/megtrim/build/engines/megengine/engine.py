@@ -1,8 +1,6 @@
 """MegEngine: what its generations share, and its own script for Android.
 
-The script chooses options that a direct CMake call would have to repeat, so it is used unchanged.
-It pastes paths and options into shell commands: options are quoted, and paths that it would split
-are rejected.
+The script pastes paths and options into shell commands: paths that it would split are rejected.
 """
 
 import re

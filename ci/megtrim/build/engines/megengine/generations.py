@@ -1,7 +1,6 @@
 """MegEngine's generations and quirks, as data: how to recognise them, and what builds need.
 
-A generation is recognised by files of the tree, never by a version string: forks keep the files and
-change the number. The releases named here are those in which each layout was seen.
+A generation is recognised by files of the tree: forks keep the files and change the version.
 """
 
 from collections.abc import Collection, Iterator
