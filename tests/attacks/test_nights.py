@@ -11,7 +11,7 @@ import pytest
 
 from megtrim.build_spec import Origin
 from megtrim.history.folder import append_to_folder
-from megtrim.perf.nights import regressions
+from megtrim.perf.nights import issue_actions
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.process import ProcessRunner
@@ -66,12 +66,12 @@ def forge_entry(team: Team, commit: str, at: int = 2, **more: Any) -> None:
     append_to_folder(team.shell.folder / "history", [run])
 
 
-def open_issue(base: str, run: int = 5) -> regressions.KnownIssue:
-    record = regressions.RegressionRecord(
+def open_issue(base: str, run: int = 5) -> issue_actions.KnownIssue:
+    record = issue_actions.RegressionRecord(
         config="megtrim.yaml", scenario=SLOW.scenario, subjects=(SLOW.subject,), base=base,
-        last_good=base, first_bad=UNMERGED, run=run, state=regressions.IssueState.REGRESSED,
+        last_good=base, first_bad=UNMERGED, run=run, state=issue_actions.IssueState.REGRESSED,
     )  # fmt: skip
-    return regressions.KnownIssue(number=7, is_open=True, record=record)
+    return issue_actions.KnownIssue(number=7, is_open=True, record=record)
 
 
 def push(team: Team, what: str = "push") -> Answer:
@@ -256,8 +256,8 @@ def test_the_sizes_of_a_commit_are_measured_again(team: Team) -> None:
 def test_a_run_number_of_2_to_the_53(team: Team) -> None:
     first = known(the_one(night(SLOW, run=2**53)))
 
-    (action,) = regressions.plan_actions(night(FAST, run=9), (first,))
-    assert action.record.state is regressions.IssueState.FIXED
+    (action,) = issue_actions.plan_actions(night(FAST, run=9), (first,))
+    assert action.record.state is issue_actions.IssueState.FIXED
 
 
 def test_run_numbers_begin_again(team: Team) -> None:
@@ -287,7 +287,7 @@ def test_a_base_that_cannot_be_built(team: Team) -> None:
     runs = [make_run(number, job=str(number)) for number in range(5, 25)]
     issue = open_issue(GOOD, run=5)
     chosen = [
-        regressions.list_bases([issue], runs[: 1 + later], config="megtrim.yaml", head=NOWHERE)[0]
+        issue_actions.list_bases([issue], runs[: 1 + later], config="megtrim.yaml", head=NOWHERE)[0]
         for later in range(20)
     ]
 

@@ -43,7 +43,7 @@ from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.breakdown import break_down
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
-from megtrim.size.growth.inputs import InputPrint
+from megtrim.size.growth.causes import InputPrint
 from megtrim.size.history import parse_commit_sizes
 from megtrim.size.references.graph import count_retained
 from megtrim.size.references.linked_file import read_graph

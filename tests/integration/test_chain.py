@@ -15,7 +15,7 @@ from megtrim.github.baselines import Base
 from megtrim.regions.keepset_files import find_files
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
-from megtrim.size.growth.inputs import ORDERS, Cause
+from megtrim.size.growth.causes import ORDERS, Cause
 from megtrim.util.process import CompletedCommand
 from megtrim.util.strict_json import dump
 from support.megtrim_cli import SAMPLE, KeepFolder, Project, read_verdict

@@ -12,6 +12,7 @@ import pytest
 from integration import sample_builds
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.devices.local import Local
+from megtrim.experiments.catalog import BASELINE, find_experiments
 from megtrim.experiments.commands import make_commands
 from megtrim.experiments.contest import (
     FEWEST_ROUNDS,
@@ -27,7 +28,6 @@ from megtrim.experiments.contest import (
     Side,
 )
 from megtrim.experiments.experiment import Backend, TimeStage
-from megtrim.experiments.table import BASELINE, find_experiments
 from megtrim.perf.comparison import compare_at_looks, match_pairs
 from megtrim.perf.measuring.timing import measure
 from megtrim.perf.measuring.timing_runs import ContestFiles

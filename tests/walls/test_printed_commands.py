@@ -10,8 +10,8 @@ import pytest
 
 from conftest import LANES
 from megtrim.chain.graph import Stage
-from megtrim.cli.error_codes import describe_code, find_code, list_codes
 from megtrim.cli.main import main
+from megtrim.cli.message_codes import describe_code, find_code, list_codes
 from megtrim.perf.outcomes import show_again
 from megtrim.util.errors import ACCEPT, InputError, MegtrimError
 from support.pages import BLOCKS, ROOT, Block, blocks_of, find_refusal

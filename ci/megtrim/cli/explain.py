@@ -15,7 +15,7 @@ from megtrim.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_
 from megtrim.checks.statuses import CheckStatus, ScenarioStatus
 from megtrim.cli.echo import show, show_json
 from megtrim.cli.environment import open_processes, read_invocation
-from megtrim.cli.error_codes import CODE, describe_code
+from megtrim.cli.message_codes import CODE, describe_code
 from megtrim.cli.options import PATH, common, json_option
 from megtrim.cli.session.setup import open_engine
 from megtrim.config.load import LoadedConfig, load_config

@@ -8,8 +8,8 @@ import click
 
 from megtrim.cli.echo import complain
 from megtrim.cli.environment import describe_clock
-from megtrim.cli.error_codes import find_code
 from megtrim.cli.lazy_group import LazyGroup
+from megtrim.cli.message_codes import find_code
 from megtrim.util.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
 from megtrim.util.wording import make_printable
 

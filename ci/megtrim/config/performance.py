@@ -16,8 +16,8 @@ from megtrim.config.value_types import (
     TimeoutS,
     Whole,
 )
+from megtrim.experiments.catalog import BASELINE, EXPERIMENTS
 from megtrim.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget, Criterion
-from megtrim.experiments.table import BASELINE, EXPERIMENTS
 
 _RECIPE = "recipe-"
 

@@ -17,7 +17,7 @@ from megtrim.config.model import (
 )
 from megtrim.config.problems import KeyPath, Problem, closest, listing, show
 from megtrim.elf.components import is_component, list_components
-from megtrim.experiments.table import EXPERIMENTS
+from megtrim.experiments.catalog import EXPERIMENTS
 from megtrim.load_and_run import application as command
 from megtrim.util.errors import InputError
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from megtrim.experiments.catalog import EXPERIMENTS
 from megtrim.experiments.experiment import Backend, CacheUse, DataType, Experiment, ModelFile, Step
-from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, render_flags, without
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.util.errors import InputError

@@ -1,8 +1,8 @@
 """Experiments as text, for lists and for the page of the reference. Pure."""
 
+from megtrim.experiments.catalog import EXPERIMENTS
 from megtrim.experiments.commands import StepFiles, describe_needs, find_missing, make_commands
 from megtrim.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step, TimeStage
-from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 
 FILES = StepFiles(

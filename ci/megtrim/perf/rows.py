@@ -14,9 +14,9 @@ from megtrim.checks.check import Check
 from megtrim.checks.invocation import LOOK_AT_DEVICE
 from megtrim.checks.statuses import CheckKind, CheckStatus, Contradiction
 from megtrim.config.problems import Place
+from megtrim.experiments.catalog import EXPERIMENTS
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
-from megtrim.experiments.table import EXPERIMENTS
 from megtrim.history.entries import parse_time
 from megtrim.perf.times import (
     RatioResult,

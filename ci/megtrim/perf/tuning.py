@@ -16,6 +16,7 @@ from megtrim.config.document import LARGEST_FILE_BYTES, append_item, parse_docum
 from megtrim.config.load import LoadedConfig
 from megtrim.config.problems import KeyPath
 from megtrim.config.scenarios import Scenario
+from megtrim.experiments.catalog import EXPERIMENTS
 from megtrim.experiments.commands import (
     Situation,
     choose_backend,
@@ -25,7 +26,6 @@ from megtrim.experiments.commands import (
 )
 from megtrim.experiments.contest import LOOKS, PerformanceStatus, Side
 from megtrim.experiments.experiment import CacheUse, Experiment, ModelFile, Step
-from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.arguments import Flag, render_flags, without
 from megtrim.perf.measuring.contest_plan import look_at, measure_task, plan_contest
 from megtrim.perf.measuring.timing_runs import ContestRuns

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 from megtrim.build_spec import Origin
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import Bytes, ByteTable
-from megtrim.size.growth.inputs import InputPrint, Name
+from megtrim.size.growth.causes import InputPrint, Name
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import expect_merged, read_text
 from megtrim.util.strict_json import dump, load

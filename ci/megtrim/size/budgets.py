@@ -12,7 +12,7 @@ from megtrim.build_spec import Origin, Variant
 from megtrim.config.units import GrowthLimit, format_bytes
 from megtrim.size.breakdown import Measures, expect_part, find_measure, list_parts
 from megtrim.size.byte_table import ByteTable
-from megtrim.size.growth.inputs import InputPrint
+from megtrim.size.growth.causes import InputPrint
 from megtrim.size.rows import BudgetRow, BudgetStatus, LimitKind
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value

@@ -7,7 +7,7 @@ from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import Check
 from megtrim.config.problems import Place
-from megtrim.size.growth.inputs import Cause, CauseNote
+from megtrim.size.growth.causes import Cause, CauseNote
 from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, budget_checks, name_subject
 from megtrim.util.errors import EXIT_PASS, ProductFailure
 

@@ -18,7 +18,7 @@ from megtrim.size.budgets import Baseline, check
 from megtrim.size.byte_table import ByteChange, ByteTable, list_largest, make_map, make_table
 from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
 from megtrim.size.growth.build_inputs import name_build_inputs, read_build_inputs
-from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_causes, make_print
+from megtrim.size.growth.causes import InputChanges, compare_inputs, describe_causes, make_print
 from megtrim.size.prices import PriceList, compare_prices, shorten
 from megtrim.size.results import SizeResult
 from megtrim.size.rows import ArtifactSizes, VariantSize

@@ -17,7 +17,7 @@ from megtrim.checks.statuses import (
 from megtrim.perf.rows import Performance, expect_latency_checks
 from megtrim.proof.neighbours.model import NeighbourResult
 from megtrim.proof.results import ScenarioResult
-from megtrim.size.growth.inputs import Cause, CauseNote
+from megtrim.size.growth.causes import Cause, CauseNote
 from megtrim.size.history import SizeTrend
 from megtrim.size.rows import ArtifactSizes, BudgetRow
 from megtrim.trim.results import FunctionsUse, OperatorsUse, Rebuild, RegionsUse, TrimChoice

@@ -14,9 +14,9 @@ from megtrim.cli.perf.list import look_around
 from megtrim.cli.perf.run import ask
 from megtrim.cli.perf.tune import describe_search, keep_winner, tune_flags
 from megtrim.config.performance import PerfConfig
+from megtrim.experiments.catalog import EXPERIMENTS
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import DataType
-from megtrim.experiments.table import EXPERIMENTS
 from megtrim.history.folder import append_to_folder
 from megtrim.load_and_run.dialects import LITE
 from megtrim.perf.tuning import TunedScenario

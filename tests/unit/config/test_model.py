@@ -9,8 +9,8 @@ from megtrim.config.model import Budget, Config, switched_off
 from megtrim.config.performance import PerfConfig
 from megtrim.config.problems import ConfigError
 from megtrim.config.units import GrowthLimit
+from megtrim.experiments.catalog import EXPERIMENTS
 from megtrim.experiments.contest import ContestBudget, Criterion
-from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.parity import Tolerance
 from unit.config.support import ENGINE, MODEL, SMALL, load
 

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.experiments.catalog import BASELINE, EXPERIMENTS, find_experiments
 from megtrim.experiments.commands import (
     NO_GPU,
     Situation,
@@ -31,7 +32,6 @@ from megtrim.experiments.listing import (
     render_reference,
     show_commands,
 )
-from megtrim.experiments.table import BASELINE, EXPERIMENTS, find_experiments
 from megtrim.load_and_run.arguments import Flag, flags
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.util.errors import InputError

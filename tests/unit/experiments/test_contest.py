@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from megtrim.experiments.catalog import find_experiments
 from megtrim.experiments.commands import make_commands
 from megtrim.experiments.contest import (
     Contest,
@@ -23,7 +24,6 @@ from megtrim.experiments.contest import (
     name_files,
 )
 from megtrim.experiments.experiment import Backend, TimeStage
-from megtrim.experiments.table import find_experiments
 from megtrim.load_and_run.dialects import LITE
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import decode, encode

@@ -13,7 +13,7 @@ from megtrim.evidence.times import LARGEST_RECORD, ContestRecord
 from megtrim.experiments.contest import FEWEST_ROUNDS, PerformanceStatus
 from megtrim.history.branch import DataBranch
 from megtrim.perf.nights.history import LARGEST_RUN_BYTES, HistoryRun
-from megtrim.perf.nights.regressions import plan_actions
+from megtrim.perf.nights.issue_actions import plan_actions
 from megtrim.perf.report.regression_issue import LABEL, render_issue
 from megtrim.util.process import ProcessRunner
 from megtrim.util.strict_json import dump

@@ -8,10 +8,10 @@ import yaml
 
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.experiments.catalog import find_experiments
 from megtrim.experiments.commands import Situation
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
-from megtrim.experiments.table import find_experiments
 from megtrim.load_and_run.arguments import Flag
 from megtrim.load_and_run.dialects import LITE, SDK
 from megtrim.perf.times import Answer, StageTime

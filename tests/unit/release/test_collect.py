@@ -16,7 +16,7 @@ from megtrim.release.contents import AAR_PATH, parse_contents
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
-from megtrim.size.growth.inputs import InputPrint
+from megtrim.size.growth.causes import InputPrint
 from megtrim.util.console import Console
 from megtrim.util.errors import InputError
 from megtrim.verdict.join import join

@@ -12,7 +12,7 @@ from megtrim.checks.check import Check, DeviceIdentity
 from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.report.comment import Links, render
 from megtrim.size.byte_table import ByteChange
-from megtrim.size.growth.inputs import Cause, InputChanges, describe_causes
+from megtrim.size.growth.causes import Cause, InputChanges, describe_causes
 from megtrim.size.rows import ArtifactSizes, BudgetStatus
 from megtrim.trim.results import RegionsUse
 from megtrim.verdict.join import VerdictInputs, join

@@ -15,7 +15,7 @@ from megtrim.proof.results import ScenarioResult
 from megtrim.render.markup import MOST_ROWS
 from megtrim.report import comment
 from megtrim.report.comment import Links, describe_next_step, render
-from megtrim.size.growth.inputs import Cause
+from megtrim.size.growth.causes import Cause
 from megtrim.size.rows import BudgetStatus
 from megtrim.trim.results import OperatorUse, Rebuild, RegionsUse, SizeFlagResult, TagUse
 from megtrim.verdict.join import join

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from megtrim.render.markup import block, code, prose
 from megtrim.report import comment
-from megtrim.size.growth.inputs import Cause
+from megtrim.size.growth.causes import Cause
 from megtrim.verdict.model import Verdict
 from unit.report.golden import COMMENTS, LINKS
 from unit.report.test_comment import verdicts

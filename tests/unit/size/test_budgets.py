@@ -11,7 +11,7 @@ from megtrim.config.model import Budget, Waiver
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, parse_sizes
 from megtrim.size.budgets import Baseline, Measured, check, ending, warn_early
 from megtrim.size.byte_table import ByteTable
-from megtrim.size.growth.inputs import InputPrint
+from megtrim.size.growth.causes import InputPrint
 from megtrim.size.rows import BudgetRow, BudgetStatus, LimitKind
 from megtrim.util.errors import InputError
 

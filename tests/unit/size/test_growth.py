@@ -16,7 +16,7 @@ from megtrim.size.growth.build_inputs import (
     read_build_inputs,
     strip_sources,
 )
-from megtrim.size.growth.inputs import (
+from megtrim.size.growth.causes import (
     ORDERS,
     PRINT_LENGTH,
     BuildInputs,

@@ -21,7 +21,7 @@ from megtrim.size import stage as size
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import make_table
-from megtrim.size.growth.inputs import ORDERS, Cause
+from megtrim.size.growth.causes import ORDERS, Cause
 from megtrim.size.results import SizeResult, budget_checks_of, size_result
 from megtrim.size.rows import BudgetStatus
 from megtrim.trim.results import BuildResult, ReduceResult

@@ -5,7 +5,7 @@ import pytest
 from megtrim.checks.invocation import Invocation
 from megtrim.report import comment
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
-from megtrim.size.growth.inputs import Cause, CauseNote
+from megtrim.size.growth.causes import Cause, CauseNote
 from megtrim.size.prices import PriceChange, PriceKind
 from megtrim.size.report import budgets
 from megtrim.size.report import tables as sizes

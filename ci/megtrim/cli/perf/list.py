@@ -16,6 +16,7 @@ from megtrim.cli.options import PATH, engine_option, json_option
 from megtrim.cli.session.setup import find_toolchain, open_engine
 from megtrim.config.load import load_config
 from megtrim.devices.cpu import read_cpu_features
+from megtrim.experiments.catalog import BASELINE, find_experiments
 from megtrim.experiments.commands import (
     Situation,
     choose_backend,
@@ -26,7 +27,6 @@ from megtrim.experiments.commands import (
 from megtrim.experiments.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
 from megtrim.experiments.experiment import Experiment
 from megtrim.experiments.listing import describe_effects, describe_step, show_commands
-from megtrim.experiments.table import BASELINE, find_experiments
 from megtrim.load_and_run.dialects import LITE
 from megtrim.models.reader import read_model
 from megtrim.util.errors import InfrastructureFailure, InputError

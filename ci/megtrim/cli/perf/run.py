@@ -28,8 +28,8 @@ from megtrim.config.problems import closest
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.times import TimesJudge, read_times
+from megtrim.experiments.catalog import find_experiments
 from megtrim.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS
-from megtrim.experiments.table import find_experiments
 from megtrim.jobs.pack import list_devices
 from megtrim.perf.plan import TRIMMING, perf_tasks
 from megtrim.trim.runs.scenario_runs import scenario_of

@@ -19,8 +19,8 @@ from megtrim.config.document import render_yaml
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario
 from megtrim.config.units import parse_duration
+from megtrim.experiments.catalog import find_experiments
 from megtrim.experiments.listing import describe_step
-from megtrim.experiments.table import find_experiments
 from megtrim.perf.measuring.contest_plan import look_at, own_flags
 from megtrim.perf.times import ratio_with_interval
 from megtrim.perf.tuning import (

@@ -11,6 +11,7 @@ from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
 from megtrim.devices.cpu import read_device_features
 from megtrim.devices.retry import run_with_retries
+from megtrim.experiments.catalog import BASELINE, find_experiments
 from megtrim.experiments.commands import (
     ITERATIONS,
     Situation,
@@ -36,7 +37,6 @@ from megtrim.experiments.contest import (
     name_files,
 )
 from megtrim.experiments.experiment import CacheUse, Experiment, Step
-from megtrim.experiments.table import BASELINE, find_experiments
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags, render_flags
 from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.models.reader import read_model

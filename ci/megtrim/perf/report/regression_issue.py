@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from megtrim.config.config_id import id_of
 from megtrim.experiments.experiment import TimeStage
-from megtrim.perf.nights.regressions import IssueAction, IssueState, RegressionRecord
+from megtrim.perf.nights.issue_actions import IssueAction, IssueState, RegressionRecord
 from megtrim.perf.report.tables import time_with_interval
 from megtrim.perf.rows import PerformanceRow, Row, TrimmingRow
 from megtrim.perf.times import RatioResult, Reference, StageTime, ratio_with_interval

@@ -11,7 +11,7 @@ from enum import StrEnum
 from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.regions.keepset import model_of
 from megtrim.size.byte_table import ByteChange
-from megtrim.size.growth.inputs import NAMELESS, Cause, InputChanges, kind_of
+from megtrim.size.growth.causes import NAMELESS, Cause, InputChanges, kind_of
 from megtrim.size.prices import PriceKind, PriceList
 from megtrim.util.strict_json import SignedInt
 from megtrim.util.value import Value

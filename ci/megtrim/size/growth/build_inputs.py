@@ -14,7 +14,7 @@ from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder, code_digest
 from megtrim.regions.keepset import KeepSet, model_of
 from megtrim.regions.keepset_files import read_keep_set
-from megtrim.size.growth.inputs import BuildInputs, digest
+from megtrim.size.growth.causes import BuildInputs, digest
 from megtrim.trim.builds.links import KEEP_SET
 
 

@@ -8,7 +8,7 @@ from megtrim.render.formatting import group_digits, percent
 from megtrim.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
 from megtrim.size.byte_table import list_largest
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
-from megtrim.size.growth.inputs import Cause, count_kinds, name_kind
+from megtrim.size.growth.causes import Cause, count_kinds, name_kind
 from megtrim.size.rows import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind, VariantSize
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import growth_of, list_trimmed

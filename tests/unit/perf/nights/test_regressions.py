@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.nights.history import HistoryRun
-from megtrim.perf.nights.regressions import (
+from megtrim.perf.nights.issue_actions import (
     IssueAction,
     IssueState,
     KnownIssue,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.experiments.contest import PerformanceStatus
-from megtrim.perf.nights.regressions import IssueAction, IssueState
+from megtrim.perf.nights.issue_actions import IssueAction, IssueState
 from megtrim.perf.report.regression_issue import NightPlace, read_record, render_issue
 from megtrim.perf.rows import Row
 from megtrim.perf.times import SamplesLeftOut

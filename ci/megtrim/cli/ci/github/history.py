@@ -26,8 +26,7 @@ from megtrim.github.issues import IssueTracker, TrackedIssue
 from megtrim.github.runner import annotation, one_line, write_output
 from megtrim.history.branch import DataBranch
 from megtrim.history.entries import HistoryEntry, is_future
-from megtrim.perf.nights.night import NightFacts, add_history, make_runs
-from megtrim.perf.nights.regressions import (
+from megtrim.perf.nights.issue_actions import (
     IssueAction,
     IssueState,
     KnownIssue,
@@ -35,6 +34,7 @@ from megtrim.perf.nights.regressions import (
     list_bases,
     plan_actions,
 )
+from megtrim.perf.nights.night import NightFacts, add_history, make_runs
 from megtrim.perf.report.regression_issue import LABEL, NightPlace, read_record, render_issue
 from megtrim.size.baseline import load_sizes
 from megtrim.size.history import expect_sizes_of, make_commit_sizes

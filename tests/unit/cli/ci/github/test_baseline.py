@@ -18,7 +18,7 @@ from megtrim.history.folder import append_to_folder
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
-from megtrim.size.growth.inputs import InputPrint
+from megtrim.size.growth.causes import InputPrint
 from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted, ProductFailure
 from megtrim.util.strict_json import dump
 from support.history_entries import make_run

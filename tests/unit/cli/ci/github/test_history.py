@@ -14,7 +14,7 @@ from megtrim.github.issues import IssueTracker
 from megtrim.history.branch import DataBranch
 from megtrim.history.folder import append_to_folder
 from megtrim.perf.nights.history import RUN_FILES
-from megtrim.perf.nights.regressions import KnownIssue, plan_actions
+from megtrim.perf.nights.issue_actions import KnownIssue, plan_actions
 from megtrim.perf.report.regression_issue import LABEL, read_record, render_issue
 from megtrim.perf.rows import HistorySeries
 from megtrim.size.baseline import dump_sizes
