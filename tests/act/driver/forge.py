@@ -28,7 +28,7 @@ HOSTILE_BRANCH = 'faster";touch${IFS}$HOME/pwned;#<img>`touch${IFS}$HOME/pwned`'
 HOSTILE_TITLE = (
     '$(touch $HOME/pwned) `touch $HOME/pwned` "; touch $HOME/pwned; # <img src=x> @all ]]>'
 )
-_NOT_IN_THE_KIT = ("tests/", "docs/", "benchmarks/", "tools/")
+_NOT_IN_THE_KIT = ("tests/", "benchmarks/", "tools/")
 
 
 class Forge:
