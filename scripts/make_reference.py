@@ -271,7 +271,7 @@ def _command_line() -> Iterator[str]:
     yield from _help(command_line.epilog or "")
     for text, shared in _iter_shared():
         yield text
-        yield from _options(shared, click.Context(command_line))
+        yield from _options(shared, click.Context(command_line, help_option_names=["-h", "--help"]))
     for program, group in (("megtrim", command_line), ("virtual-phone", phone_command_line)):
         for name, command in _inner(group):
             yield from _command(f"{program} {name}", command)

@@ -117,7 +117,7 @@ def find_refusal(line: str) -> str:
     said = re.split(r" {3}| [|>] ", line, maxsplit=1)[0].replace(" DIGEST", f" {'0' * 64}")
     program, *words = shlex.split(said, comments=True)
     command = PROGRAMS[program]
-    context = click.Context(command, info_name=program)
+    context = click.Context(command, info_name=program, help_option_names=["-h", "--help"])
     try:
         while isinstance(command, click.Group):
             named = words and not words[0].startswith("-")

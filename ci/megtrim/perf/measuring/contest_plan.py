@@ -107,7 +107,7 @@ def measure_task(
     *,
     keep: Callable[[ContestRuns], None] = lambda _: None,
 ) -> tuple[DeviceIdentity, ContestResult | str]:
-    """Return the machine and what it measured, or what its CPU lacks; ``keep`` gets the runs."""
+    """Return the machine and its times, or what its CPU does not have; ``keep`` gets the runs."""
     device, files = session.services.device(scenario_of(task)), find_files(task, session)
     say, machine = session.services.console.say, session.services.toolchain.machine
 
