@@ -9,7 +9,7 @@ import click
 from megtrim.cli.echo import complain
 from megtrim.cli.environment import describe_clock
 from megtrim.cli.lazy_group import LazyGroup
-from megtrim.cli.message_codes import find_code
+from megtrim.cli.message_codes import describe_error
 from megtrim.util.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
 from megtrim.util.wording import make_printable
 
@@ -231,8 +231,7 @@ def _status(arguments: list[str]) -> int:
         complain("interrupted; what is finished is kept")
         return Interrupted.exit_code
     except MegtrimError as error:
-        code = find_code(error.title)
-        complain(f"{error}\n  {code}: megtrim explain {code}" if code else str(error))
+        complain(describe_error(error))
         return error.exit_code
     except Exception as error:
         if found := _describe_file_name(error):

@@ -6,6 +6,8 @@ A row has words of messages (``…`` stands for a name or number) and what to do
 import re
 from pathlib import Path
 
+from megtrim.util.errors import MegtrimError
+
 CODE = re.compile(r"MT\d{4}", re.ASCII)
 _ROW = re.compile(r"^\| (MT\d{4}) \| (.+?) \| (.+) \|$", re.MULTILINE)
 _LINK = re.compile(r"\[([^]]*)\]\(([^)]*)\)")
@@ -18,7 +20,10 @@ def list_codes() -> dict[str, tuple[tuple[str, ...], str]]:
     page = package / _PAGE
     if not page.is_file():
         page = package.parents[1] / "docs/how-to" / _PAGE
-    rows = _ROW.findall(page.read_text(encoding="utf-8"))
+    try:
+        rows = _ROW.findall(page.read_text(encoding="utf-8"))
+    except OSError:  # an error is printed, and keeps its exit status, without the page as well
+        return {}
     return {code: (tuple(re.findall(r"`([^`]+)`", words)), text) for code, words, text in rows}
 
 
@@ -31,6 +36,12 @@ def find_code(message: str) -> str:
         if re.search(".*".join(map(re.escape, words.split(_GAP))), message)
     )
     return max(matches, default=(0, ""))[1]
+
+
+def describe_error(error: MegtrimError) -> str:
+    """Return an error in words, and below them its code."""
+    code = find_code(error.title)
+    return f"{error}\n  {code}: megtrim explain {code}" if code else str(error)
 
 
 def describe_code(code: str) -> str:

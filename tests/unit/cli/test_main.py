@@ -11,6 +11,7 @@ import click
 import pytest
 
 from megtrim.cli import main as entry
+from megtrim.cli import message_codes
 from megtrim.cli.echo import complain, open_console, show, show_command
 from megtrim.cli.environment import (
     describe_clock,
@@ -91,6 +92,13 @@ def test_an_error_has_a_code(shell: Shell) -> None:
     assert shell.capture.readouterr().err.endswith("\n  MT0101: megtrim explain MT0101\n")
     assert "what to do: Change the key" in shell("explain", "MT0101").out
     assert shell("explain", "MT0999").status == 2
+
+
+def test_an_error_keeps_its_status_without_the_page(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_codes, "_PAGE", "gone.md")
+    assert "megtrim.yaml: found no such file" in shell("plan").expect(2).err
 
 
 def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:

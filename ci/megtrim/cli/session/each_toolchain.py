@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import complain, show
+from megtrim.cli.message_codes import describe_error
 from megtrim.config.config_id import choose
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.problems import ConfigError, Problem
@@ -94,5 +95,5 @@ def _attempt(command: Callable[..., Any], values: dict[str, Any]) -> tuple[int, 
     except Interrupted:
         raise
     except MegtrimError as error:
-        complain(str(error))
+        complain(describe_error(error))
         return error.exit_code, False
