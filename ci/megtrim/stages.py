@@ -140,7 +140,7 @@ def describe_durations(tasks: Sequence[Task], session: Session) -> str:
     services = replace(session.services, store=Store(session.services.store.root))
     fresh = TaskResults(done=dict(session.results.done))
     quiet = replace(session, services=services, results=fresh)
-    steps = [_step(task, quiet) for task in tasks]
+    steps = [_step(task, quiet, explain=False) for task in tasks]
     return session.services.durations.describe(
         [each.task for each in steps if each.state is not TaskState.DONE]
     )
@@ -169,7 +169,7 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
     return folder, fresh
 
 
-def _step(task: Task, session: Session) -> PlanStep:
+def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
     def step(state: TaskState, why: str, folder: str = "") -> PlanStep:
         return PlanStep(
             task=task.id, stage=task.stage, name=task.name, state=state, why=why, folder=folder
@@ -188,6 +188,8 @@ def _step(task: Task, session: Session) -> PlanStep:
     if found is not None:
         session.results.done[task.id] = found
         return step(TaskState.DONE, "up to date", str(found.path.relative_to(store.root)))
+    if not explain:  # all earlier results of the stage would be read for it
+        return step(TaskState.RUN, "")
     previous = store.previous(task.stage, kind, task.name)
     if previous is None and store.holds_foreign(task.stage, task.name):
         return step(TaskState.RUN, OTHER_VERSION)

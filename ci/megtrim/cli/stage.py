@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from typing import Any, get_args, get_type_hints
 
 import click
@@ -24,7 +23,7 @@ from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult, dump_result
 from megtrim.chain.store import Store
 from megtrim.checks.invocation import Options
-from megtrim.cli.echo import show
+from megtrim.cli.echo import show, show_json
 from megtrim.cli.main import STAGES, VERBS
 from megtrim.cli.options import (
     Command,
@@ -287,12 +286,13 @@ def plan(options: Options, why: bool) -> int:
     wanted = tasks_up_to(Stage.REPORT, session.request.tasks)
     steps = stages.plan(wanted, session)
     if options.as_json:
-        show(json.dumps([asdict(step) for step in steps], indent=1))
+        show_json(steps)
         return EXIT_PASS
     for step in steps:
         show(f"{step.state.value:<6}{step.task}" + f"  {step.why}" * why)
-    if took := stages.describe_durations(wanted, session):
+    todo = [step.task for step in steps if step.state is not TaskState.DONE]
+    durations = session.services.durations
+    if durations is not None and (took := durations.describe(todo)):
         show(f"time: {took}")
-    count = sum(step.state is not TaskState.DONE for step in steps)
-    show(f"{count} of {len(steps)} tasks to do" if count else "everything is up to date")
+    show(f"{len(todo)} of {len(steps)} tasks to do" if todo else "everything is up to date")
     return EXIT_PASS
