@@ -17,7 +17,6 @@ from werkzeug import Request, Response
 
 BOT = "github-actions[bot]"
 FORK_ID = 999
-NO_COMMIT = "0" * 40
 
 
 class Refused(Exception):

@@ -82,10 +82,11 @@ def test_a_host_cleans_every_phone_it_has(bench: Bench) -> None:
     assert bench.phone.calls == ["clean"]
 
 
-def test_a_phone_that_a_job_holds_is_not_cleaned(bench: Bench) -> None:
+def test_a_phone_that_a_job_holds_is_neither_cleaned_nor_recovered(bench: Bench) -> None:
     leases = Leases(bench.shell.folder / "state", "another job", utc_now)
     with leases.acquire(lambda: (bench.phone,)):
         answer = bench("clean", "--attached", "--json")
+        bench("recover", "pixel").expect(3)
 
     assert answer.status == 0
     row = json.loads(answer.out)["devices"][0]

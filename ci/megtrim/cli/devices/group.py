@@ -306,6 +306,8 @@ def recover(asked: DeviceSelector, as_json: bool) -> int:
         for row, pool in machines
         if row.standing.state not in fine
     ]
+    for report in reports:
+        report.skipped = False  # what a job held for too long was not recovered
     return _print(reports, as_json)
 
 
