@@ -270,7 +270,7 @@ def _rebuild(
         options, out=options.out / _REBUILT, recompile=True, committed=not is_traced(found)
     )
     try:
-        if fresh.out.exists():  # results that are there would only be read
+        if fresh.out.is_symlink() or fresh.out.exists():  # results there would only be read
             shutil.rmtree(fresh.out)
     except OSError as error:
         raise cannot_write(fresh.out, error) from None
