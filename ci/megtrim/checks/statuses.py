@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.wording import count
 
-if TYPE_CHECKING:
-    pass
 Outcome: TypeAlias = Any
 """A :class:`~.check.ScenarioOutcome`, or its document with keys as attributes."""
 

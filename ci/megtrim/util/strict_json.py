@@ -125,7 +125,7 @@ def _keys(kind: type) -> tuple[tuple[str, str], ...]:
         for each in getattr(hints[name], "__metadata__", ())
         if getattr(each, "alias", None)
     }
-    return tuple((name, given.get(name) or name) for name in names)
+    return tuple((name, given.get(name, name)) for name in names)
 
 
 @cache
