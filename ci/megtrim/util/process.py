@@ -31,7 +31,8 @@ from types import FrameType
 from typing import IO, Literal
 
 from megtrim.util.environment import select_passed
-from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted, room_hint
+from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
+from megtrim.util.files import cannot_write
 from megtrim.util.value import Value
 
 CAPTURE_LIMIT_BYTES = 16 * 1024 * 1024
@@ -442,8 +443,7 @@ class Stream:
             self._log = self._log or self._log_path.open("ab", buffering=0)
             self._log.write(line)
         except OSError as error:
-            msg = f"{self._log_path} cannot be written: {error.strerror}"
-            raise InfrastructureFailure(msg, hint=room_hint(error)) from None
+            raise cannot_write(self._log_path, error) from None
 
     def _keep(self, line: bytes) -> None:
         half = CAPTURE_LIMIT_BYTES // 2

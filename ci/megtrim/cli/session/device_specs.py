@@ -74,11 +74,11 @@ def make_device_specs(
     specs = []
     for entry in entries:
         settings = entry.settings.resolve_paths(lambda path: loaded.resolve(_from_home(path)))
-        place = around
+        spec = _make_spec(around, (entry.name, entry.class_, cpus[entry.class_]), settings)
         if around.near is not None and entry.kind in NEAR:
-            place = replace(around, processes=around.near, sysroot=around.near_sysroot)
-        spec = _make_spec(place, (entry.name, entry.class_, cpus[entry.class_]), settings)
-        specs.append((entry, replace(spec, hosted=is_hosted(around.processes.env))))
+            sysroot = settings.sysroot or around.near_sysroot
+            spec = replace(spec, processes=around.near, sysroot=sysroot)
+        specs.append((entry, spec))
     return specs
 
 

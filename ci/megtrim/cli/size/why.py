@@ -158,10 +158,9 @@ def why(
     if not matches:
         raise _make_error(thing, name, trim)
     if len(matches) > 1:
-        sizes = (int(found.graph.sizes[list(match.parts)].sum()) for match in matches)
         rows = [
-            {"name": match.label, "size_bytes": size_bytes}
-            for match, size_bytes in zip(matches, sizes, strict=True)
+            {"name": match.label, "size_bytes": int(found.graph.sizes[list(match.parts)].sum())}
+            for match in matches
         ]
         facts = {"asked": thing, "matches": rows}
     else:
