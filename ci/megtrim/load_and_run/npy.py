@@ -147,7 +147,7 @@ def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | No
         made = array[..., : array.shape[-2] // 2, : array.shape[-1] // 2]
     elif change is NpyMutation.LARGER and image and 4 * array.nbytes <= LARGEST_BYTES:
         made = np.tile(array, (1, 1, 2, 2))
-    return None if np.array_equal(made, array) else encode_array(made)
+    return None if made is array or np.array_equal(made, array) else encode_array(made)
 
 
 def _refusal(source: str, reason: str) -> InputError:

@@ -332,7 +332,7 @@ def test_an_input_is_changed(change: NpyMutation, expected: NDArray[Any]) -> Non
     [
         *((np.zeros((2, 3), "<f4"), NpyMutation.VALUES), (np.arange(3.0), NpyMutation.BATCH)),
         (np.arange(6.0).reshape(1, 6), NpyMutation.SMALLER),
-        (np.arange(6.0).reshape(1, 6), NpyMutation.LARGER),
+        (np.full((1, 6), np.nan), NpyMutation.LARGER),
         (np.arange(6.0).reshape(1, 2, 1, 3), NpyMutation.SMALLER),
         *((np.zeros((0, 3)), NpyMutation.BATCH), (np.array(["a", "b"]), NpyMutation.VALUES)),
     ],
