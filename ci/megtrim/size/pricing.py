@@ -288,11 +288,10 @@ class PricedProgram(Value):
         return self.graph.count_bytes(self._reached & ~left) + round(shrunk)
 
     def _find_emptied(self, functions: Collection[str]) -> Mask:
-        numbers = {number for name in functions for number in self.graph.find([name])}
         without = self.dropped.union(functions)
         return self.graph.select(
             number
-            for number in numbers
+            for number in self.graph.find(functions)
             if all(
                 name in without or name.startswith("$") for name in self.graph.parts[number].names
             )

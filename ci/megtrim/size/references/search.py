@@ -48,9 +48,6 @@ def find_matches(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
     return _find_similar(text, graph)
 
 
-UNNAMED = "unnamed"
-
-
 def find_component_of(part: Part) -> str:
     """Empty if neither a name nor a source shows it."""
     source = "" if part.source == _LINKERS_OWN else part.source
