@@ -86,8 +86,10 @@ class PullRequestProposer:
 
     def _fetch_text(self, sha: str) -> str | None:
         answer = self._api.get(f"{self._root}/git/blobs/{quote(sha, safe='')}")
+        whole = find_at(answer, "encoding") == "base64"
+        content: Any = find_at(answer, "content") if whole else None
         try:
-            return base64.b64decode(find_at(answer, "content") or "").decode("utf-8")
+            return base64.b64decode(content).decode("utf-8")
         except (TypeError, ValueError):
             return None
 
