@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,9 @@ def write_output(env: Mapping[str, str], name: str, value: str) -> None:
 def add_summary(env: Mapping[str, str], text: str) -> None:
     if not env.get("GITHUB_STEP_SUMMARY"):
         return
-    path = Path(env["GITHUB_STEP_SUMMARY"])
-    room = LARGEST_SUMMARY_BYTES - (path.stat().st_size if path.exists() else 0)
+    room = LARGEST_SUMMARY_BYTES
+    with suppress(OSError):  # it does not exist yet; any other problem shows when it is written
+        room -= Path(env["GITHUB_STEP_SUMMARY"]).stat().st_size
     data = f"{text.rstrip()}\n".encode("utf-8", "backslashreplace")
     if len(data) > room:
         fits = data[: max(0, room - len(_CUT))]
