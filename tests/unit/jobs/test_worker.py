@@ -482,6 +482,7 @@ def test_a_file_of_another_digest_is_never_used(place: Place, which: str, damage
         "the bundle was changed or cut off on its way: run the build job again"
     )
     assert not any("reduced" in str(put) for put in place.device.put)
+    assert all(left.suffix == ".partial" for left in (place.work / digest).glob("*"))
 
 
 def test_ctrl_c_is_passed_on(place: Place) -> None:

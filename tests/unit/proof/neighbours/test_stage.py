@@ -298,15 +298,20 @@ def test_what_plain_cannot_do_says_nothing_of_trimming(
 
 
 @pytest.mark.parametrize(
-    ("plain", "complains"), [("exit 1\nstderr ERROR: words", True), ("output o 1 2", False)]
+    ("plain", "complains", "text"),
+    [
+        ("exit 1\nstderr ERROR: words", True, "it ended with 1: words"),
+        ("output o 1 2", False, "it runs: 1 output"),
+    ],
 )
 def test_a_complaint_in_other_words_works_all_the_same(
-    tmp_path: Path, plain: str, complains: bool
+    tmp_path: Path, plain: str, complains: bool, text: str
 ) -> None:
     """Whoever reads it knows what is wrong; one that computes must not refuse."""
     refuses = "exit 1\nstderr ERROR: other words"
     seen, _, _ = tried(tmp_path, plain, refuses, refuses, complains=complains)
 
+    assert seen.text == text
     assert [(e.outcome, e.works) for e in seen.levels] == [
         (NeighbourOutcome.REFUSED, complains)
     ] * 2
