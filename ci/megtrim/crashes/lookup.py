@@ -56,6 +56,7 @@ _NO_REGION = (
 )
 _SURE_DIGITS, _FEWEST_DIGITS = 32, 8
 """Of a build id that is cut short: reporters show 16 bytes of it, from either end."""
+_SPECIAL = re.compile(r"[*?[]")
 _REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
 
 
@@ -93,9 +94,6 @@ class CrashFinding(Value):
     stack: tuple[str, ...] = ()
     """Linkage names of remaining functions on the stack, innermost first."""
     hint: str = ""
-
-
-_SPECIAL = re.compile(r"[*?[]")
 
 
 def look_up(

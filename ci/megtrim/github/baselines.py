@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated
@@ -29,7 +29,7 @@ from megtrim.size.budgets import Baseline
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import decode
 from megtrim.util.value import Value
-from megtrim.util.wording import COMMIT_DIGEST
+from megtrim.util.wording import COMMIT_DIGEST, count
 
 SIZES_FILE = "sizes.json"
 _LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
@@ -39,7 +39,6 @@ _MOST_ARTIFACTS = 1000
 _MOST_TRIES = 5
 """Number of artifacts that are opened before the search is given up."""
 _LONGEST_REASON = 160
-_DAY_S = 86400
 _NO_SIZES = Baseline(source="", sizes={})
 _NO_PROOFS = EvidenceSet(entries=())
 _DAMAGED = (
@@ -79,7 +78,7 @@ class FoundBaseline(Value):
     stored: Baseline = _NO_SIZES
     commit: str = ""
     """Of what the sizes are; empty without sizes."""
-    evidence: EvidenceSet = field(default_factory=lambda: _NO_PROOFS)
+    evidence: EvidenceSet = _NO_PROOFS
     warnings: tuple[str, ...] = ()
 
     @property
@@ -98,8 +97,8 @@ class StoredBaseline(Value):
     """None from older servers."""
 
     def describe_age(self, now_s: float) -> str:
-        days = max(0, int((now_s - self.created.timestamp()) // _DAY_S))
-        return "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
+        days = max(0, timedelta(seconds=now_s - self.created.timestamp()).days)
+        return "today" if days == 0 else f"{count(days, 'day')} ago"
 
 
 _STORED: TypeAdapter[StoredBaseline] = TypeAdapter(StoredBaseline)

@@ -105,7 +105,7 @@ class ReleasePublisher:
 
     def _discard(self, draft: Mapping[str, Any]) -> None:
         if not _is_ours(draft):
-            where = one_line(str(draft.get("html_url")))
+            where = one_line(str(find_at(draft, "html_url")))
             msg = f"{where}: a draft of this tag that is not megtrim's"
             raise ProductFailure(msg, hint="publish or remove it, then run the job again")
         self._api.send("DELETE", self._at(draft))
@@ -127,7 +127,7 @@ def _series_of(tag: str) -> str:
 
 
 def _is_ours(draft: Mapping[str, Any]) -> bool:
-    return str(draft.get("body") or "").rstrip().endswith(_MARK)
+    return str(find_at(draft, "body") or "").rstrip().endswith(_MARK)
 
 
 def _expect_same(found: Mapping[str, Any], wanted: WantedRelease) -> None:

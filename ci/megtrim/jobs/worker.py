@@ -196,17 +196,15 @@ class _Worker:
     def _verify(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
         bundle = self.job.bundle
         explained = bundle.program(Variant.PROFILE, scenario.application) is not None
-        named = None
-        if listed := bundle.program(DROPPED, scenario.application):
-            program = self._program(Link.NAMED, scenario)
-            named = read_named(program, self._take(listed, "dropped.txt"))
+        listed = bundle.program(DROPPED, scenario.application)
+        dropped = self._take(listed, "dropped.txt") if listed else None
         trial = VerificationCase(
             spec=spec,
             reduced=self._program(Variant.REDUCED, scenario),
             profile=self._program(Variant.PROFILE, scenario) if explained else None,
             keep=read_keep_set(self._take(bundle.keep_set or "", "keepset.json")),
             tolerance=scenario.tolerance,
-            named=named,
+            named=read_named(self._program(Link.NAMED, scenario), dropped) if dropped else None,
         )
         outcome = prove(trial, lease, lambda _variant, _seen: None)
         return _make_verify_result(scenario, outcome)

@@ -154,10 +154,8 @@ def render_statement(
 ) -> str:
     """Write the provenance as in-toto and SLSA 1.0 have it.
 
-    https:
-    github.com/in-toto/attestation/blob/main/spec/v1/statement.md and
-    https:
-    slsa.dev/spec/v1.0/provenance say what the fields mean.
+    https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md and
+    https://slsa.dev/spec/v1.0/provenance say what the fields mean.
     """
     engine, toolchain = contents.engine, contents.toolchain
     commit = {"gitCommit": engine.commit} if engine.commit else {}

@@ -27,7 +27,6 @@ def texts(repository: Repository, number: int = 17) -> list[str]:
     return [each["body"] for each in repository.comments.values() if each["number"] == number]
 
 
-END = f"{END}"
 HOSTILE = f"@acme/all #1 <b>x</b> ```\n{marker('other')}\n\tü 😀 $x$ | \\ <!-- open\n\u2028end"
 CREATED, UPDATED, UNCHANGED = CommentResult.CREATED, CommentResult.UPDATED, CommentResult.UNCHANGED
 METHODS = {CREATED: ["POST"], UPDATED: ["PATCH"], UNCHANGED: []}
@@ -226,9 +225,6 @@ def test_a_post_that_acted_and_broke_is_found_by_the_next_run(
     assert len(texts(repository)) == 1
 
 
-# Keys
-
-
 @pytest.mark.parametrize(
     ("config", "key"),
     [
@@ -256,9 +252,6 @@ def test_keys_tell_paths_apart_and_stay_inside_the_marker(one: str, other: str) 
 def test_long_keys_are_digests() -> None:
     assert len(key_of("x" * 201)) == 64
     assert key_of("x" * 201) != key_of("x" * 202)
-
-
-# Issues
 
 
 @pytest.fixture
