@@ -107,7 +107,7 @@ def _twins(kind: str, root: Path) -> Twins:
     program, twin = links / "unfolded/program", links / "probed/program"
     found = _observed(program)
     table = read_table(twin)
-    twin.write_bytes(probes.patch(twin.read_bytes(), table, found.names()))
+    twin.write_bytes(probes.patch(twin.read_bytes(), table, found.names))
     return Twins(at, program, twin, table, found)
 
 

@@ -64,7 +64,7 @@ def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
     links = session.results.done[LINKED]
     observables = read_observables(links.file(linking.observables(TARGET)))
     table = read_table(links.file(linking.locate_unstripped(Link.UNFOLDED, TARGET)))
-    assert {*linker_script.droppable(table, (), observables)} <= observables.names()
+    assert {*linker_script.droppable(table, (), observables)} <= observables.names
     for each in logged:
         found = read_list(each)
         assert found.link_sha256 == observables.link_sha256

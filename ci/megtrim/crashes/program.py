@@ -4,10 +4,10 @@ import re
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
-from megtrim.elf.layout import EXECUTABLE, LOADED, Segment, parse_build_id, segments
+from megtrim.elf.layout import AARCH64, EXECUTABLE, LOADED, Segment, parse_build_id, segments
 from megtrim.elf.symbol_table import FunctionTable
 from megtrim.util.strict_json import dump, load
 from megtrim.util.value import Value
@@ -15,14 +15,13 @@ from megtrim.util.value import Value
 VERSION = 4
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
 _TYPE_AT, _FIXED = 16, 2
-_MACHINE_AT, _AARCH64 = 18, 183
+_MACHINE_AT = 18
 _BRK_MASK, _BRK = 0xFFE0001F, 0xD4200000
 _X86_TRAPS = re.compile(rb"\x0f[\x0b\xb9]")
 _PAGE_BYTES = 4096
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrimmedProgram:
+class TrimmedProgram(Value):
     name: str
     shipped: bytes = field(repr=False)
     table: FunctionTable = field(repr=False)
@@ -54,7 +53,7 @@ class TrimmedProgram:
 
     @property
     def is_aarch64(self) -> bool:
-        return bool(struct.unpack_from("<H", self.shipped, _MACHINE_AT)[0] == _AARCH64)
+        return bool(struct.unpack_from("<H", self.shipped, _MACHINE_AT)[0] == AARCH64)
 
     @cached_property
     def traps(self) -> tuple[int, ...]:

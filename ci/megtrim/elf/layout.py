@@ -16,8 +16,8 @@ from megtrim.util.errors import InputError
 
 ELF_MAGIC = b"\x7fELF"
 DAMAGE = (struct.error, ValueError, IndexError, OverflowError)
-ARM = 40
-MACHINES = {3: "i686", ARM: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+ARM, X86_64, AARCH64 = 40, 62, 183
+MACHINES = {3: "i686", ARM: "armv7l", X86_64: "x86_64", AARCH64: "aarch64", 243: "riscv64"}
 """As ``uname -m`` prints them."""
 ALLOCATED, EXECUTED, WRITTEN = 0x2, 0x4, 0x1
 PROGBITS, SYMBOL_TABLE, STRINGS, NO_BITS, DYNAMIC_SYMBOLS, INDICES = 1, 2, 3, 8, 11, 18

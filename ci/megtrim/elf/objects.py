@@ -8,7 +8,15 @@ from collections.abc import Container, Iterator, Mapping
 from enum import Enum, auto
 from typing import NamedTuple
 
-from megtrim.elf.layout import ELF_MAGIC, SYMBOL_TABLE, ElfLayout, PlacedSection, refuse
+from megtrim.elf.layout import (
+    AARCH64,
+    ELF_MAGIC,
+    SYMBOL_TABLE,
+    X86_64,
+    ElfLayout,
+    PlacedSection,
+    refuse,
+)
 
 ARCHIVE_MAGIC = b"!<arch>\n"
 THIN_MAGIC = b"!<thin>\n"
@@ -67,12 +75,14 @@ def _number(digits: bytes) -> int:
     return int(text)
 
 
-AARCH64, X86_64 = 183, 62
 _FOREIGN_RELOCATIONS = (9, 0x40000014)
 """REL, without addends, and LLVM's compact CREL: no 64-bit compiler writes them by default."""
 _KIND = struct.Struct("<4x2B10x2H")
 _ELF64, _LITTLE, _RELOCATABLE = 2, 1, 1
-_ADDENDS = 4
+RELOCATIONS_WITH_ADDENDS = 4
+BEHIND_THE_PLACE = (2, 4, 9, 41, 42)
+"""x86-64's relocations that are relative to the end of the 4 bytes that they fill in."""
+
 _ADDEND = struct.Struct("<QIIq")
 _SYMBOL_BYTES = 24
 
@@ -107,13 +117,14 @@ class Object(ElfLayout):
         self.relocated: dict[int, list[int]] = {}
         """By the number of a section, the numbers of those with its relocations."""
         for at, each in enumerate(self.sections):
-            if each.kind == _ADDENDS:
+            if each.kind == RELOCATIONS_WITH_ADDENDS:
                 self.relocated.setdefault(each.info, []).append(at)
 
     @property
     def is_usable(self) -> bool:
         """Whether its relocations are of one kind, and no hostile ones that overlap."""
-        claimed = sum(section.size_bytes for section in self.sections if section.kind == _ADDENDS)
+        tables = (self.sections[at] for filling in self.relocated.values() for at in filling)
+        claimed = sum(table.size_bytes for table in tables)
         foreign = any(section.kind in _FOREIGN_RELOCATIONS for section in self.sections)
         return not foreign and claimed <= self.size_bytes
 

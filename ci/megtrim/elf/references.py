@@ -13,18 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from megtrim.elf.layout import (
+    AARCH64,
+    ARM,
     DYNAMIC_SYMBOLS,
     EXECUTED,
     NO_BITS,
     SYMBOL_TABLE,
+    X86_64,
     ElfLayout,
     PlacedSection,
     refuse,
 )
+from megtrim.elf.objects import BEHIND_THE_PLACE, RELOCATIONS_WITH_ADDENDS
 
 Addresses = NDArray[np.int64]
 
-RELOCATIONS_WITH_ADDENDS, RELOCATIONS = 4, 9
+RELOCATIONS = 9
 THREAD_LOCAL = 0x400
 _ENTRIES_64 = np.dtype([("place", "<u8"), ("info", "<u8"), ("addend", "<i8")])
 _ENTRIES_32 = np.dtype([("place", "<u4"), ("info", "<u4"), ("addend", "<i4")])
@@ -44,9 +48,7 @@ _SYMBOLS_32 = np.dtype(
 )
 _SECTION, _THREAD_LOCAL_SYMBOL, _FUNCTION = 3, 6, 2
 _UNDEFINED, _FIRST_RESERVED, _EXTENDED = 0, 0xFF00, 0xFFFF
-_X86_64, _ARM = 62, 40
-_BEHIND_THE_PLACE = (2, 4, 9, 41, 42)
-_RELATIVE = {_X86_64: 8, 183: 1027, _ARM: 23, 3: 8}
+_RELATIVE = {X86_64: 8, AARCH64: 1027, ARM: 23, 3: 8}
 """By machine: the relocation that adds the address at which the file was loaded."""
 _WORDS = (2, 38)
 """Arm's relocations whose place holds the address itself."""
@@ -122,7 +124,7 @@ def _read_table(layout: ElfLayout, table: PlacedSection) -> References:
     form = chosen["info"] & 15
     near = chosen["section"].astype(np.int64)
     placed = (near != _UNDEFINED) & ((near < _FIRST_RESERVED) | (near == _EXTENDED))
-    behind = np.isin(kinds, _BEHIND_THE_PLACE) if layout.machine == _X86_64 else kinds < 0
+    behind = np.isin(kinds, BEHIND_THE_PLACE) if layout.machine == X86_64 else kinds < 0
     whole_section = form == _SECTION
     targets = values + np.where(whole_section, addends + np.where(behind, 4, 0), 0)
     targets = np.where(relative, addends, targets)
@@ -134,7 +136,7 @@ def _find_values(layout: ElfLayout, symbols: NDArray[np.void]) -> Addresses:
     """Return the address of each symbol; that of what each thread has is in its template."""
     values: Addresses = symbols["value"].astype(np.int64)
     form = symbols["info"] & 15
-    if layout.machine == _ARM:
+    if layout.machine == ARM:
         values = np.where(form == _FUNCTION, values & ~1, values)
     first = min((e.address for e in layout.sections if e.flags & THREAD_LOCAL), default=0)
     return np.where(form == _THREAD_LOCAL_SYMBOL, values + first, values)
@@ -153,7 +155,7 @@ def _find_addends(
         content = layout.at_address(int(entries["place"][at]), width)
         words[at] = int.from_bytes(content, "little")
         wanted[at] = len(content) == width
-    if layout.machine == _ARM and not table.in_memory:
+    if layout.machine == ARM and not table.in_memory:
         # The whole address is there, not a distance from the section's first byte.
         symbols = _read_symbols(layout, table)
         shift = 32 if layout.is_wide else 8
@@ -172,13 +174,12 @@ def _read_symbols(layout: ElfLayout, table: PlacedSection) -> NDArray[np.void]:
     return np.frombuffer(content[: len(content) // kind.itemsize * kind.itemsize], kind)
 
 
-_AARCH64 = 183
 _PAGE = 0xFFF
 _WITHIN = 6
 
 
 def read_code(layout: ElfLayout) -> References:
-    how = {_AARCH64: _read_aarch64, _X86_64: _read_x86_64}.get(layout.machine)
+    how = {AARCH64: _read_aarch64, X86_64: _read_x86_64}.get(layout.machine)
     return join_references(
         [
             how(layout.content(section), section)

@@ -5,6 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import accumulate
 from operator import attrgetter
@@ -69,6 +70,10 @@ class FunctionTable(Value):
         ends = (function.address + max(function.size_bytes, 1) for function in self.functions)
         object.__setattr__(self, "_starts", tuple(function.address for function in self.functions))
         object.__setattr__(self, "_reach", tuple(accumulate(ends, max)))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(function.name for function in self.functions)
 
     def at(self, address: int) -> tuple[Function, ...]:
         found = []

@@ -6,7 +6,6 @@ A pattern is a shell pattern for linkage names or names in the source (``my::log
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from fnmatch import translate
@@ -121,7 +120,7 @@ class _Search:
     def __init__(self, table: FunctionTable, origins: LinkMap) -> None:
         self._table = table
         self._origins = origins
-        self._lines = "\n".join(("", *{function.name for function in table.functions}, ""))
+        self._lines = "\n".join(("", *table.names, ""))
 
     def matches(self, text: str) -> frozenset[str]:
         if text.endswith("/"):
@@ -177,8 +176,7 @@ class KeepReason(Value):
     by: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeptFunctions:
+class KeptFunctions(Value):
     ran: Mapping[str, tuple[str, ...]]
     table: FunctionTable
     observables: Observables
@@ -188,20 +186,15 @@ class KeptFunctions:
     def find_reason(self, name: str) -> KeepReason | None:
         if scenarios := self.ran.get(name):
             return KeepReason(rule=KeepRule.RAN, by=scenarios)
-        if name not in self._names:
+        if name not in self.table.names:
             return None
-        patterns = (
-            (KeepRule.REQUESTED, [pattern.text for pattern in self.patterns if pattern.where]),
-            (KeepRule.ENGINE, [pattern.text for pattern in self.patterns if not pattern.where]),
-            (KeepRule.REPORTS, REPORTS),
-        )
-        for rule, texts in patterns:
-            if by := tuple(text for text in texts if name in self._matches[text]):
+        for rule, matches in self._matches:
+            if by := tuple(text for text, names in matches if name in names):
                 return KeepReason(rule=rule, by=by)
         rule = KeepRule.BY_VALUES if BY_VALUES.search(name) else KeepRule.CALLED
-        if name in self.table.imported | self.table.exported | self.table.data:
+        if name in self._shared:
             rule = KeepRule.SHARED
-        elif not is_linkable(name) or name not in self.observables.names():
+        elif not is_linkable(name) or name not in self.observables.names:
             rule = KeepRule.UNOBSERVABLE
         return KeepReason(rule=rule)
 
@@ -217,10 +210,15 @@ class KeptFunctions:
         return tuple(ranked)
 
     @cached_property
-    def _names(self) -> frozenset[str]:
-        return frozenset(function.name for function in self.table.functions)
+    def _shared(self) -> frozenset[str]:
+        return self.table.imported | self.table.exported | self.table.data
 
     @cached_property
-    def _matches(self) -> Mapping[str, frozenset[str]]:
-        texts = (*(pattern.text for pattern in self.patterns), *REPORTS)
-        return {text: matching((text,), self.table, self.origins) for text in texts}
+    def _matches(self) -> Sequence[tuple[KeepRule, Sequence[tuple[str, frozenset[str]]]]]:
+        search = _Search(self.table, self.origins)
+        asked = (
+            (KeepRule.REQUESTED, [pattern.text for pattern in self.patterns if pattern.where]),
+            (KeepRule.ENGINE, [pattern.text for pattern in self.patterns if not pattern.where]),
+            (KeepRule.REPORTS, REPORTS),
+        )
+        return [(rule, [(text, search.matches(text)) for text in texts]) for rule, texts in asked]

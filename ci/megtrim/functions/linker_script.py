@@ -153,9 +153,8 @@ def prove(
 
 
 def expect_known(unfolded: FunctionTable, listed: Iterable[str], *, source: str) -> None:
-    known = {function.name for function in unfolded.functions}
     problem = f"{source}: functions on the list are not in the link that it belongs to"
-    _none((name for name in listed if name not in known), problem, _UNKNOWN)
+    _none({*listed} - unfolded.names, problem, _UNKNOWN)
 
 
 def _is_gone(found: list[Function], ends: Collection[int], trap_bytes: int) -> bool:

@@ -10,10 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.build_spec import StubForm
-from megtrim.elf.layout import ALLOCATED, EXECUTED, PROGBITS, PlacedSection
+from megtrim.elf.layout import AARCH64, ALLOCATED, EXECUTED, PROGBITS, X86_64, PlacedSection
 from megtrim.elf.objects import (
-    AARCH64,
-    X86_64,
+    BEHIND_THE_PLACE,
     Object,
     Symbol,
     members,
@@ -111,8 +110,6 @@ _PLACE = struct.Struct("<QQ")
 _START_AT, _SIZE_AT, _ALIGNMENT_AT = 24, 32, 48
 _SYMBOL_SIZE_AT = 16
 _COLD = ".cold"
-_BEHIND_THE_PLACE = frozenset({2, 4, 9, 41, 42})
-"""x86-64's relocations that are relative to the end of the 4 bytes that they fill in."""
 
 
 def number_names(names: Iterable[str]) -> dict[str, int]:
@@ -229,7 +226,7 @@ def _spare_entered(
         for number in unit.relocated.get(waiting.pop(), ()):
             for relocation in unit.relocations(unit.sections[number]):
                 target = symbols.get(relocation.symbol)
-                behind = unit.machine == X86_64 and relocation.kind in _BEHIND_THE_PLACE
+                behind = unit.machine == X86_64 and relocation.kind in BEHIND_THE_PLACE
                 offset = target.address + relocation.addend + (4 if behind else 0) if target else 0
                 if target and target.section in emptied and offset:
                     del emptied[target.section]

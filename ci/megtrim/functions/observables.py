@@ -16,6 +16,7 @@ One group a line, sorted. Those that ran are listed alike, one name a line, unde
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -77,6 +78,7 @@ class Observables(Value):
     groups: tuple[tuple[str, ...], ...]
     """Names of functions that share code, sorted; each name in one group."""
 
+    @cached_property
     def names(self) -> frozenset[str]:
         return frozenset(name for group in self.groups for name in group)
 

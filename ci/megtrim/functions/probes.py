@@ -72,7 +72,7 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
 
     Raises InputError if the table or one of ``observed`` is missing, or the table is too small.
     """
-    missing = {*observed} - {function.name for function in table.functions}
+    missing = {*observed} - table.names
     if missing:
         msg = f"the probed link misses {count(len(missing), 'function')}, such as {min(missing)}"
         raise InputError(msg, hint="record the functions on an emulator: use one of its classes")

@@ -98,7 +98,7 @@ def twin(tmp_path: Path) -> tuple[Path, FunctionTable]:
     )
     table = read_table(made)
     platform = link_map.platform_names(link_map.read_map(Path(f"{made}.map")), table)
-    observed = observables("0" * 64, table, platform).names()
+    observed = observables("0" * 64, table, platform).names
     made.write_bytes(probes.patch(made.read_bytes(), table, observed))
     return made, table
 

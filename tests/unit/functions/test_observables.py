@@ -73,7 +73,7 @@ def test_a_run_is_shown_in_whole_groups() -> None:
     assert FOUND.ran(["_Z3fooC2v", "_Exit"]) == ("_Z3fooC1v", "_Z3fooC2v")
     assert FOUND.ran(["main", "_Z3barv"]) == ("_Z3barv", "main")
     assert FOUND.ran(["_Exit"]) == ()
-    assert FOUND.names() == {"_Z3barv", "_Z3fooC1v", "_Z3fooC2v", "main"}
+    assert FOUND.names == {"_Z3barv", "_Z3fooC1v", "_Z3fooC2v", "main"}
 
 
 SPAN = st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 40), st.integers(0, 12))

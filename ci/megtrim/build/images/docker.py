@@ -41,6 +41,7 @@ _FIXED = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._/:-]{0,400}@)?sha256:[0-9a-f]{64
 ARCHIVE = "image.tar"
 NAMES = ("android-arm64", "linux-arm64")
 _BUILD_TIMEOUT_S = 2 * 3600.0
+_ARCHIVE_TIMEOUT_S = 1800.0
 _LARGEST_RECIPE_BYTES = 1024 * 1024
 _WRONG_ARGUMENTS = 2
 _ARGUMENT = re.compile(r"^ARG (\w+)=?(\S*)$", re.MULTILINE)
@@ -63,9 +64,6 @@ class Image(Value):
     identity: str
     """The digest, if the reference names one; else the ID."""
     env: Mapping[str, str]
-
-
-_ARCHIVE_TIMEOUT_S = 1800.0
 
 
 def is_fixed(reference: str) -> bool:

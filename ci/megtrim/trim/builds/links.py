@@ -32,7 +32,7 @@ class UnfoldedLink(Value):
 
     @property
     def unseen(self) -> frozenset[str]:
-        return frozenset(each.name for each in self.table.functions) - self.observables.names()
+        return self.table.names - self.observables.names
 
 
 class RelinkedProgram(Value):

@@ -221,8 +221,9 @@ def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: B
     tests = values.get("MGE_WITH_TEST") in _TRUE
     release = values.get("CMAKE_BUILD_TYPE") == "RELEASE" and not tests
     affected = switch is Switch.RTTI and toolchain.machine != _KEEPS_RTTI and release
+    if not affected:
+        return ""
     conditions = _DROPS_RTTI.findall(checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES))
-    drops = any('"Release"' in each and f'"{_KEEPS_RTTI}"' in each for each in conditions)
-    if not affected or not drops:
+    if not any('"Release"' in each and f'"{_KEEPS_RTTI}"' in each for each in conditions):
         return ""
     return f"always off in this engine's Release build for {toolchain.machine}"

@@ -118,7 +118,7 @@ def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
         program = folder / linking.locate_unstripped(Link.PROBED, target)
         data = read_linked(program)
         table = parse_table(data, source=str(program))
-        program.write_bytes(probes.patch(data, table, found[target].names()))
+        program.write_bytes(probes.patch(data, table, found[target].names))
     return UnfoldedLinksResult(links={target: each.link_sha256 for target, each in found.items()})
 
 
