@@ -20,9 +20,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-if sys.version_info < (3, 11):  # noqa: UP036 - this script is run by whatever is there
-    sys.exit(f"fresh.py: Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
-
 import kit
 
 VENV = kit.ROOT / ".venv"

@@ -22,9 +22,15 @@ import shlex
 import shutil
 import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+
+if sys.version_info < (3, 11):  # noqa: UP036 - this script is run by whatever is there
+    found = sys.version.split()[0]
+    sys.stderr.write(f"{Path(sys.argv[0]).name}: found Python {found}, expected 3.11 or newer\n")
+    sys.exit(2)
+
+import tomllib  # new in Python 3.11
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = Path("requirements", "kit.txt")
@@ -68,9 +74,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--apt", default="", help="Debian packages, separated by spaces")
     packages = parser.parse_args(arguments).apt.split()
     try:
-        if sys.version_info < (3, 11):  # noqa: UP036 - this script is run by whatever is there
-            msg = f"found Python {sys.version.split()[0]}, expected 3.11 or newer"
-            raise Refusal(msg, rc=2)
         bring(packages, os.environ)
         python = libraries(ROOT / LOCK, cache_root(os.environ))
         place(ROOT, python)

@@ -51,8 +51,8 @@ class Host:
         paste = f"install -D -m 0600 /dev/null {TOKEN} && echo secret-of-the-host > {TOKEN}"
         self.text("sh", "-c", paste)
 
-    def wait_for(self, file: str, *, lines: int, within_s: float = 60) -> list[str]:
-        end = time.monotonic() + within_s
+    def wait_for(self, file: str, *, lines: int) -> list[str]:
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             found = self.run("cat", file).stdout.splitlines()
             if len(found) >= lines:

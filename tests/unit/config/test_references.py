@@ -8,7 +8,6 @@ from megtrim.config.problems import ConfigError
 from unit.config.support import ENGINE, SMALL, load
 
 BUDGET = "budgets: [{artifact: load_and_run, "
-PHONES = "devices: [{name: d, kind: adb, class: any, "
 CLASS = "classes: [{name: c, qemu_cpu: cortex-a53}]\ndevices: [{name: d, class: c, "
 
 

@@ -24,9 +24,9 @@ def type_id(registered: str) -> Any:
     return u64(xxhash.xxh64_intdigest(f"{registered}\0".encode(), seed=20160701))
 
 
-def tensor_v1(name: str = "", dtype: int = FLOAT32, size: int = 0) -> dict[int, Any]:
+def tensor_v1(name: str = "", size: int = 0) -> dict[int, Any]:
     shape = Numbers("<I", (1, 3))
-    return {0: name, 1: shape, 3: {0: u8(dtype)}, 4: u32(size)}
+    return {0: name, 1: shape, 3: {0: u8(FLOAT32)}, 4: u32(size)}
 
 
 def graph_v1(*operators: dict[int, Any], outputs: tuple[int, ...] = ()) -> dict[int, Any]:
@@ -104,10 +104,10 @@ VALUES = range(24, 24 + 736956)
 CONSTANT = range(VALUES.stop - 32508, VALUES.stop - 32500)
 
 
-def regraphed(data: bytes, at: int, change: int = 1) -> bool | None:
+def regraphed(data: bytes, at: int) -> bool | None:
     """Return whether a changed byte makes another graph; None: it makes no model."""
     damaged = bytearray(data)
-    damaged[at] ^= change
+    damaged[at] ^= 1
     try:
         return read(bytes(damaged)).graph_sha256 != read(data).graph_sha256
     except InputError:

@@ -373,12 +373,6 @@ def rows(fold: str) -> list[str]:
     return [line for line in fold.splitlines() if line.startswith("| ")][2:]
 
 
-def identity_of(**changes: object) -> dict[str, str]:
-    verdict = replace(passing(), **changes)  # type: ignore[arg-type]
-    found = (row.strip("| ").split(" | ") for row in rows(comment.identity(verdict)))
-    return dict(found)
-
-
 @pytest.mark.parametrize(
     ("held", "by_tag", "title", "expected"),
     [
