@@ -15,7 +15,7 @@ from megtrim.util.value import Value
 
 FULL_LTO = ("-flto=full",)
 ANDROID_RPATH = "-Wl,-rpath,$ORIGIN"
-_BESIDE = (("CMAKE_BUILD_WITH_INSTALL_RPATH", "ON"), ("CMAKE_INSTALL_RPATH", "$ORIGIN"))
+_INSTALL_RPATH = (("CMAKE_BUILD_WITH_INSTALL_RPATH", "ON"), ("CMAKE_INSTALL_RPATH", "$ORIGIN"))
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
 _FOLDER = "applications"
 
@@ -78,7 +78,7 @@ def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) 
         ("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)),
         ("CMAKE_BUILD_TYPE", "Release"),
         *build_env.launcher,
-        *(_BESIDE if shared else ()),
+        *(_INSTALL_RPATH if shared else ()),
         *entries(spec, engine),
         *spec.options,
     )
