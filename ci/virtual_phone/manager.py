@@ -30,7 +30,7 @@ _ANSWER_S = 20.0
 _DENIED = ("unshare", "uid_map", "Permission denied")
 _HINT_NAMESPACES = (
     "it needs user namespaces: a container needs more rights for them, and some "
-    "distributions allow them only to root (docs/how-to/rehearse-without-a-phone.md)"
+    "distributions allow them only to root (docs/how-to/use-devices.md)"
 )
 _HINT_QEMU = "on Debian: apt-get install qemu-user-static"
 

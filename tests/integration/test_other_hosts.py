@@ -1,6 +1,6 @@
 """Elsewhere than on GitHub: the commands of the templates, as they stand there, and the templates.
 
-The two pages have the same two commands, so they are run once, in a folder as a job finds it.
+All have the same two commands, so they are run once, in a folder as a job finds it.
 """
 
 import os
@@ -25,15 +25,14 @@ from support.source_forge import SourceForge
 
 pytestmark = pytest.mark.chain
 
-GITLAB = (ROOT / "docs/how-to/use-gitlab-ci.md").read_text(encoding="utf-8")
-ANY = (ROOT / "docs/how-to/use-any-ci.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/use-any-ci.md").read_text(encoding="utf-8")
 
 
 def read_blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
 
 
-JOB: dict[str, Any] = yaml.safe_load(read_blocks(GITLAB, "yaml")[0])["megtrim"]
+JOB: dict[str, Any] = yaml.safe_load(read_blocks(PAGE, "yaml")[0])["megtrim"]
 SCRIPT: list[str] = JOB["script"]
 *INSTALLS, FETCH, CLEAN, BASELINE = JOB["before_script"]
 
@@ -47,17 +46,17 @@ def run(command: str, folder: Path, **variables: str) -> CompletedCommand:
 def test_the_template_is_what_gitlab_reads(tmp_path: Path) -> None:
     file = tmp_path / ".gitlab-ci.yml"
     check = f"{sys.executable} -m check_jsonschema --builtin-schema vendor.gitlab-ci {file}"
-    file.write_text(read_blocks(GITLAB, "yaml")[0], encoding="utf-8")
+    file.write_text(read_blocks(PAGE, "yaml")[0], encoding="utf-8")
     right = run(check, tmp_path)
-    file.write_text(read_blocks(GITLAB, "yaml")[0].replace("retry:", "retries:"), encoding="utf-8")
+    file.write_text(read_blocks(PAGE, "yaml")[0].replace("retry:", "retries:"), encoding="utf-8")
 
     assert right.rc == 0, right.stdout
     assert run(check, tmp_path).rc == 1
 
 
 def test_all_templates_have_the_same_commands() -> None:
-    installs, commands = read_blocks(ANY, "sh")
-    [jenkins] = read_blocks(ANY, "groovy")
+    installs, commands = read_blocks(PAGE, "sh")
+    [jenkins] = read_blocks(PAGE, "groovy")
     shared = [command.removesuffix(" --baseline baseline.json") for command in SCRIPT]
 
     assert commands.splitlines() == shared

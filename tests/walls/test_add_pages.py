@@ -1,4 +1,4 @@
-"""The pages that show how to add a kind: what they print is added to a copy of the tree, and works.
+"""The page that shows how to add a kind: what it prints is added to a copy of the tree, and works.
 
 A comment before a block says what it is: ``<!-- new: FILE -->`` the whole of a new file,
 ``<!-- edit: FILE -->`` changes, as ``diff`` prints them, each between lines with ``@@``.
@@ -21,15 +21,17 @@ from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from walls.test_architecture import lint_imports
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "how-to").glob("add-*.md"))
+_PAGE = (ROOT / "docs/how-to/add-a-kind.md").read_text(encoding="utf-8")
+CHAPTERS = {part.partition("\n")[0]: part for part in _PAGE.split("\n## ")[1:]}
+OF_ALL = pytest.mark.parametrize("chapter", CHAPTERS.values(), ids=CHAPTERS)
 LONGEST = 60
 _BLOCK = re.compile(r"^<!-- (new|edit): (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
 _COPIED = ("ci", "examples/sample-engine", "tests/support", "tests/unit")
 
 
-def add(root: Path, page: Path) -> None:
-    for what, name, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
+def add(root: Path, chapter: str) -> None:
+    for what, name, text in _BLOCK.findall(chapter):
         path = root / name
         assert (what == "new") is not path.exists()
         new = text if what == "new" else edit(path.read_text(encoding="utf-8"), text)
@@ -57,8 +59,8 @@ def edit(text: str, diff: str) -> str:
     return text
 
 
-def new_files(page: Path, folder: str) -> list[str]:
-    found = _BLOCK.findall(page.read_text(encoding="utf-8"))
+def new_files(chapter: str, folder: str) -> list[str]:
+    found = _BLOCK.findall(chapter)
     return [name for what, name, _ in found if what == "new" and name.startswith(folder)]
 
 
@@ -69,28 +71,28 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "tests/conftest.py"):
         shutil.copy(ROOT / name, root / name)
-    for page in PAGES:
-        add(root, page)
+    for chapter in CHAPTERS.values():
+        add(root, chapter)
     return root
 
 
-def test_each_kind_has_a_page() -> None:
-    kinds = ("a-device", "an-engine", "a-toolchain", "a-stage", "a-report")
+def test_each_kind_has_a_chapter() -> None:
+    kinds = ("device", "engine", "toolchain", "stage", "report")
 
-    assert {page.stem for page in PAGES} == {f"add-{kind}" for kind in kinds}
+    assert [title.split()[-1] for title in CHAPTERS] == list(kinds)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_is_short(page: Path) -> None:
+@OF_ALL
+def test_a_chapter_is_short(chapter: str) -> None:
     """One screen, or it would be easier to look how another kind was added."""
-    shown = _COMMENT.sub("", page.read_text(encoding="utf-8"))
+    shown = _COMMENT.sub("", chapter)
 
     assert len(shown.splitlines()) <= LONGEST
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_a_page_adds_works(page: Path, tree: Path) -> None:
-    tests = new_files(page, "tests/")
+@OF_ALL
+def test_what_a_chapter_adds_works(chapter: str, tree: Path) -> None:
+    tests = new_files(chapter, "tests/")
     outcome = run(tree, "pytest", "-q", "-p", "no:cacheprovider", *tests)
 
     assert tests
@@ -98,14 +100,14 @@ def test_what_a_page_adds_works(page: Path, tree: Path) -> None:
 
 
 @pytest.mark.parametrize("checker", ["ruff check", "ruff format --check", "mypy"])
-def test_what_the_pages_add_is_clean(checker: str, tree: Path) -> None:
-    added = [name for page in PAGES for name in new_files(page, "ci/")]
+def test_what_the_page_adds_is_clean(checker: str, tree: Path) -> None:
+    added = new_files(_PAGE, "ci/")
     outcome = run(tree, *checker.split(), *added)
 
     assert outcome.ok, outcome.stdout
 
 
-def test_what_the_pages_add_keeps_the_walls(tree: Path) -> None:
+def test_what_the_page_adds_keeps_the_walls(tree: Path) -> None:
     outcome = lint_imports(tree)
 
     assert outcome.ok, outcome.stdout

@@ -1,4 +1,4 @@
-"""The commands that the pages print of phones and boards, typed as they stand."""
+"""The commands that the page on phones and boards prints, typed as they stand."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ import pytest
 from integration.devices.rigs import StartPhone
 from megtrim.util.process import ProcessRunner
 from support import sshd
-from support.pages import BLOCKS, Block, Place, blocks_in, configured_folder
+from support.pages import BLOCKS, ROOT, Block, Place, blocks_of, configured_folder
 from virtual_phone.adb_server import AdbServer
 
 CLASS = {"name": "armv82-dotprod", "qemu_cpu": "cortex-a76"}
@@ -25,8 +25,10 @@ PHONE = {
 OWN_NAME = "devices/test_pages.py::test_a_phone_in_another_terminal"
 
 
-def page(name: str) -> tuple[Block, ...]:
-    found = tuple(block for block in blocks_in("devices") if block.page == f"docs/how-to/{name}")
+def chapter(title: str) -> tuple[Block, ...]:
+    page = (ROOT / "docs/how-to/use-devices.md").read_text(encoding="utf-8")
+    text = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    found = tuple(block for block in blocks_of(title, text) if block.lane == "devices")
     assert found
     return found
 
@@ -61,7 +63,7 @@ def test_with_a_phone(make_team: MakeTeam, start_phone: StartPhone) -> None:
     program.chmod(0o755)
     shutil.copyfile(team.folder / "models" / "resnet50.mge", team.folder / "model.mge")
 
-    type_all(team, page("use-phones.md"))
+    type_all(team, chapter("Phones"))
 
 
 def test_with_a_board(make_team: MakeTeam, processes: ProcessRunner, tmp_path: Path) -> None:
@@ -74,14 +76,14 @@ def test_with_a_board(make_team: MakeTeam, processes: ProcessRunner, tmp_path: P
         rock = {"name": "rock-5", "kind": "ssh", "class": CLASS["name"], **address, **keys}
         team = make_team(rock, toolchain="host")
 
-        type_all(team, page("use-a-linux-board.md"))
+        type_all(team, chapter("Linux boards"))
 
 
 def test_without_any(make_team: MakeTeam, phone_environment: dict[str, str]) -> None:
     team = make_team()
     team.env["XDG_RUNTIME_DIR"] = phone_environment["XDG_RUNTIME_DIR"]
 
-    type_all(team, page("rehearse-without-a-phone.md"))
+    type_all(team, chapter("Rehearse without a phone"))
 
 
 def test_a_phone_in_another_terminal(
