@@ -7,18 +7,18 @@ from typing import Any
 
 from megtrim.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
 from megtrim.config.device import KINDS_OF_KEY, PATH_KEYS
-from megtrim.config.model import Config
+from megtrim.config.model import Budget, Config
 from megtrim.config.references import (
     CLANG,
     COMPILED,
     FUNCTION_KEYS,
-    LIMITS,
     OF_NDK,
     OF_ONE,
     OF_TRIMMED,
     OWN_ARGUMENTS,
     PARTS,
 )
+from megtrim.config.value_types import Limit, Requirement
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -133,11 +133,14 @@ def _scenario_rules() -> Iterator[Schema]:
 
 
 def _budget_rules() -> Iterator[Schema]:
-    yield {"anyOf": [_has(key) for key in LIMITS]}
+    limits = Budget.find_marked(Limit)
+    yield {"anyOf": [_has(key) for key in limits]}
     share = {"type": "string", "pattern": "%"}
-    of_limit = {"required": ["warn"], "properties": {"warn": share}}
-    yield _if(of_limit, _has("max"))
-    yield _if(_has("ratchet"), _has("max"))
+    for key, limit in limits.items():
+        if limit.takes_share:
+            yield _if({"required": [key], "properties": {key: share}}, _has(limit.below))
+    for key, required in Budget.find_marked(Requirement).items():
+        yield _if(_has(key), _has(required.key))
     trimmed = {"properties": {"variant": {"enum": [str(Variant.REDUCED), None]}}}
     for key in OF_TRIMMED:
         yield _if(_has(key), trimmed)

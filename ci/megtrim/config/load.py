@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from megtrim.config.config_id import split
 from megtrim.config.device import BoardAccess, DeviceSettings, PowerPort, is_on_runner
@@ -234,7 +234,7 @@ def _warnings(config: Config, document: Document) -> tuple[str, ...]:
 
 
 def problems_of(
-    error: ValidationError, document: Document, model: type[BaseModel]
+    error: ValidationError, document: Document, model: type[ConfigSection]
 ) -> Iterator[Problem]:
     for details in error.errors(include_url=False):
         # A list with nothing but wrong entries counts as empty, too; its entries are reported.
@@ -242,7 +242,7 @@ def problems_of(
             yield _problem(details, document, model)
 
 
-def _problem(details: ErrorDetails, document: Document, model: type[BaseModel]) -> Problem:
+def _problem(details: ErrorDetails, document: Document, model: type[ConfigSection]) -> Problem:
     path: KeyPath = details["loc"]
     kind = details["type"]
     if kind == "missing":
@@ -260,22 +260,19 @@ def _problem(details: ErrorDetails, document: Document, model: type[BaseModel]) 
     return document.problem(path, found, _EXPECTED[kind].format(**context))
 
 
-def _keys(section: type[BaseModel], path: KeyPath) -> list[str]:
+def _keys(section: type[ConfigSection], path: KeyPath) -> list[str]:
     for part in path:
         if isinstance(part, str):
-            section = next(
-                _section(field.annotation)
-                for name, field in section.model_fields.items()
-                if (field.alias or name) == part
-            )
-    return [field.alias or name for name, field in section.model_fields.items()]
+            field = section.model_fields[section.names_by_key()[part]]
+            section = _section(field.annotation)
+    return [*section.names_by_key()]
 
 
-def _section(annotation: Any) -> type[BaseModel]:
+def _section(annotation: Any) -> type[ConfigSection]:
     """Return the section inside ``tuple[Section, ...]`` or ``Section``."""
     candidates = (annotation, *get_args(annotation))
     return next(
-        each for each in candidates if isinstance(each, type) and issubclass(each, BaseModel)
+        each for each in candidates if isinstance(each, type) and issubclass(each, ConfigSection)
     )
 
 

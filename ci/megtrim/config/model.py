@@ -29,6 +29,7 @@ from megtrim.config.value_types import (
     ImageName,
     InputName,
     Items,
+    Limit,
     Line,
     Name,
     NdkRelease,
@@ -36,6 +37,7 @@ from megtrim.config.value_types import (
     OptionValue,
     Pattern,
     RelativeTolerance,
+    Requirement,
     SectionName,
     SizeBytes,
     Text,
@@ -59,9 +61,9 @@ class Application(ConfigSection):
     source: FilePath | None = None
     """Folder with its own CMakeLists.txt; left out: a target in the engine's tree."""
     library: Linkage = Field(default=Linkage.STATIC, validate_default=True)
-    """static: the engine is linked in. shared: with its shared object. Needs source."""
+    """static: the engine is linked in. shared: with its shared object. Requirement source."""
     cmake: dict[OptionName, OptionValue] = Field(default={})
-    """CMake options of its own CMakeLists.txt: NAME: value, as engine.cmake. Needs source."""
+    """CMake options of its own CMakeLists.txt: NAME: value, as engine.cmake. Requirement source."""
     lto: Literal["none", "full"] = "none"
     """full: link-time optimisation of it and of the engine, except in the profile build."""
     toolchains: Toolchains = ()
@@ -321,15 +323,15 @@ class Budget(ConfigSection):
     """In place of the file: one of its components with all below it, such as kernels/x86."""
     model: Name | None = None
     """In place of the file: what would go with this model, its price at the margin."""
-    max_size: Growth | None = Field(default=None, alias="max")
+    max_size: Annotated[Growth | None, Limit()] = Field(default=None, alias="max")
     """Largest size, such as 2.5 MiB, or 8%: the share of the same measure of the plain build."""
-    warn: Growth | None = None
-    """From which size on a report warns, such as 2.4 MiB, or 95% of max; it may stand alone."""
-    growth: Growth | None = None
+    growth: Annotated[Growth | None, Limit()] = None
     """Largest growth since the baseline, such as 16 KiB or 1%."""
-    warn_growth: Growth | None = None
+    warn: Annotated[Growth | None, Limit(below="max", takes_share=True)] = None
+    """From which size on a report warns, such as 2.4 MiB, or 95% of max; it may stand alone."""
+    warn_growth: Annotated[Growth | None, Limit(below="growth")] = None
     """From which growth on a report warns, such as 8 KiB or 0.5%; it may stand alone."""
-    ratchet: Growth | None = None
+    ratchet: Annotated[Growth | None, Requirement(key="max")] = None
     """Room that a lower max leaves, such as 16 KiB or 2% of the size: if there is more, reports
     propose it. Left out: they propose one if it shrank, which leaves the room that there was."""
     owner: Line | None = None

@@ -16,6 +16,8 @@ from megtrim.config.model import (
     ScenarioConfig,
 )
 from megtrim.config.problems import KeyPath, Problem, closest, listing, show
+from megtrim.config.units import LARGEST_BYTES
+from megtrim.config.value_types import Limit, Requirement
 from megtrim.elf.components import is_component, list_components
 from megtrim.experiments.catalog import EXPERIMENTS
 from megtrim.load_and_run import application as command
@@ -40,8 +42,6 @@ CLANG = "clang-linux-arm64"
 FUNCTION_KEYS = ("base", "keep")
 COMPILED = ("layout", "minimum_size", "switches")
 """Keys that only a reduced build obeys."""
-LIMITS = ("max", "growth", "warn", "warn_growth")
-"""Keys of which a budget needs one."""
 PARTS = ("section", "component", "model")
 OF_TRIMMED = ("component", "model")
 """Parts that only what ships has, as names are known of that build alone."""
@@ -376,6 +376,7 @@ def _check_budgets(config: Config, document: Document) -> Mistakes:
     for path, budget in places:
         yield from _check_measure(path, budget)
         yield from _check_limits(document, path, budget)
+        yield from _check_share(document, path, budget)
     waivers = [(("waivers", i, "budget"), each.budget) for i, each in enumerate(config.waivers)]
     budgets = [name for _, name in names]
     yield from _find_unknown(waivers, budgets, none="a budget that is written above")
@@ -400,38 +401,39 @@ def _check_measure(path: KeyPath, budget: Budget) -> Mistakes:
 
 
 def _check_limits(document: Document, path: KeyPath, budget: Budget) -> Mistakes:
-    def show_written(key: str) -> str:
-        return show(document.value((*path, key)))
+    values = {key: getattr(budget, name) for key, name in Budget.names_by_key().items()}
+    limits = Budget.find_marked(Limit)
+    if not any(values[key] for key in limits):
+        yield Mistake(path, "a budget without a limit", listing(limits))
+    for key, limit in limits.items():
+        soft, hard = values[key], values.get(limit.below)
+        if soft is None or not limit.below:
+            continue
+        written = show(document.value((*path, key)))
+        if hard is None and soft.share and limit.takes_share:
+            found = f"a share, {written}, of no limit"
+            yield Mistake((*path, key), found, f"a size, or {limit.below} as well")
+        # A warning is of use only before the failure, as far as the file says.
+        elif hard and bool(soft.share and not limit.takes_share) is bool(hard.share):
+            whole_bytes = hard.size_bytes if limit.takes_share else LARGEST_BYTES
+            if soft.limit_bytes(whole_bytes) >= hard.limit_bytes(whole_bytes):
+                found = f"{written}, which is not below {limit.below}"
+                share = ", or a share of it" if limit.takes_share else ""
+                yield Mistake((*path, key), found, f"a size below {limit.below}{share}")
+    for key, required in Budget.find_marked(Requirement).items():
+        if values[key] is not None and values[required.key] is None:
+            yield Mistake((*path, key), f"a {key} without a limit", f"{required.key} as well")
 
-    most, warn, growth = budget.max_size, budget.warn, budget.growth
-    if not any((most, warn, growth, budget.warn_growth)):
-        yield Mistake(path, "a budget without a limit", listing(LIMITS))
-    if most is None and warn is not None and warn.share:
-        found = f"a share, {show_written('warn')}, of no limit"
-        yield Mistake((*path, "warn"), found, "a size, or max as well")
-    if most is None and budget.ratchet is not None:
-        expected = "max, the size that it lowers"
-        yield Mistake((*path, "ratchet"), "a ratchet without a limit", expected)
-    if most is not None and most.share:
+
+def _check_share(document: Document, path: KeyPath, budget: Budget) -> Mistakes:
+    if budget.max_size is not None and budget.max_size.share:
         by_name = next((key for key in OF_TRIMMED if getattr(budget, key) is not None), None)
         whole = "itself" if budget.variant is Variant.PLAIN else ""
         if by_name or whole:
-            found = f"{show_written('max')} of {f'a {by_name}' if by_name else whole}"
+            written = show(document.value((*path, "max")))
+            found = f"{written} of {f'a {by_name}' if by_name else whole}"
             expected = "a size such as 2.5 MiB: the share is of the plain build"
             yield Mistake((*path, "max"), found, expected)
-    # A warning is of use only before the failure, as far as the file says.
-    if warn and most and not most.share and warn.limit_bytes(most.size_bytes) >= most.size_bytes:
-        found = f"{show_written('warn')}, which is not below max"
-        yield Mistake((*path, "warn"), found, "a size below max, or a share of it")
-    soft = budget.warn_growth
-    if (
-        soft
-        and growth
-        and bool(soft.share) is bool(growth.share)
-        and (soft.share, soft.size_bytes) >= (growth.share, growth.size_bytes)
-    ):
-        found = f"{show_written('warn_growth')}, which is not below growth"
-        yield Mistake((*path, "warn_growth"), found, "a size below growth")
 
 
 def _check_perf(config: Config, document: Document) -> Mistakes:

@@ -25,6 +25,7 @@ from megtrim.config.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
 from megtrim.config.units import GROUPED, LARGEST_BYTES, LARGEST_DURATION_S, GrowthLimit
 from megtrim.util import environment
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
 EXPECTED = "expected"
 TEXT_EXPECTED = "text (in quotes where it looks like something else)"
@@ -46,6 +47,24 @@ _BELOW_ONE_PATTERN = (
 )
 
 
+class Limit(Value):
+    """Declares that a key limits what is measured."""
+
+    below: str = ""
+    """Key of the limit before which it warns, and never fails; empty: it fails."""
+    takes_share: bool = False
+    """Whether its shares are of that limit, in place of what is measured."""
+
+
+class Requirement(Value):
+    """Declares that a key has no meaning without another."""
+
+    key: str
+
+
+_Mark = TypeVar("_Mark", Limit, Requirement)
+
+
 class ConfigSection(BaseModel):
     """A mapping of known keys and no others, frozen."""
 
@@ -57,8 +76,22 @@ class ConfigSection(BaseModel):
         """Treat a known key without a value (with its entries commented out) as left out."""
         if not isinstance(data, dict):
             return data
-        known = {field.alias or name for name, field in cls.model_fields.items()}
+        known = cls.names_by_key()
         return {key: value for key, value in data.items() if value is not None or key not in known}
+
+    @classmethod
+    def names_by_key(cls) -> dict[str, str]:
+        return {field.alias or name: name for name, field in cls.model_fields.items()}
+
+    @classmethod
+    def find_marked(cls, kind: type[_Mark]) -> dict[str, _Mark]:
+        """Return what is declared of keys, such as ``Requirement(key="max")``, by key."""
+        return {
+            key: mark
+            for key, name in cls.names_by_key().items()
+            for mark in cls.model_fields[name].metadata
+            if isinstance(mark, kind)
+        }
 
 
 def strict_pattern(pattern: str) -> str:
