@@ -28,9 +28,10 @@ from megtrim.cli.ci.schema import NAMES, make_schema, name_file
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main as command_line
 from megtrim.cli.options import common, trimming
+from megtrim.config.callers import CALLED
 from megtrim.config.json_schema import make_json_schema
 from megtrim.config.load import load_config
-from megtrim.config.templates import CALLED, StarterModel, model_files, starter
+from megtrim.config.templates import StarterModel, model_files, starter
 from megtrim.experiments.listing import render_reference
 from virtual_phone.cli import main as phone_command_line
 

@@ -59,8 +59,7 @@ def adopt(forge: Forge, config: str, *, history: bool = False) -> None:
     """
     work, kit_sha = forge.code.work, forge.kit_sha
     (work / "megtrim.yaml").write_text(config, encoding="utf-8")
-    version = ("--kit-sha", kit_sha, "--kit-version", KIT_VERSION)
-    _megtrim(work, "init", "--github", "--kit", KIT, *version)
+    _megtrim(work, "init", "--github", "--kit", KIT)
     for caller in sorted((work / ".github" / "workflows").glob("*.yml")):
         introduce(caller, kit_sha, history=history)
     trace(forge)

@@ -13,9 +13,10 @@ import pytest
 import yaml
 
 from integration.conftest import MakeProject
+from megtrim.config.callers import Callers, Kit, workflows
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import all_scenarios
-from megtrim.config.templates import Callers, Kit, StarterModel, model_files, starter, workflows
+from megtrim.config.templates import StarterModel, model_files, starter
 from megtrim.models.operators import OperatorInfo, merge
 from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.keepset_files import dump_folder, read_folder

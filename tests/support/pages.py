@@ -170,7 +170,11 @@ class Place:
 def new_folder(parent: Path) -> Place:
     shutil.copytree(SAMPLE, parent / "MegEngine")
     server = make_kit(parent / "forge", _KIT_VERSION, name=_KIT)
-    place = Place(folder=parent / "team", env={"GITHUB_SERVER_URL": server})
+    settings = parent / "settings"
+    (settings / "git").mkdir(parents=True)
+    instead = f'[url "{server}/"]\n\tinsteadOf = https://github.com/\n'
+    (settings / "git/config").write_text(instead, encoding="utf-8")
+    place = Place(folder=parent / "team", env={"XDG_CONFIG_HOME": str(settings)})
     for source, target in (
         (f"{MODEL}.sample", "models/resnet50.mge"),
         (f"{MODEL}.sample.json", "models/resnet50.mge.json"),

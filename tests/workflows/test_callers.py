@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.config.templates import (
+from megtrim.config.callers import (
     NIGHT,
     REFRESH,
     RELEASE,
@@ -25,6 +25,7 @@ CALLERS = Callers(
     config="megtrim.yaml",
     keep_set="megtrim/keepset",
     packages="clang-14 g++-aarch64-linux-gnu",
+    nights=("",),
     releases=True,
 )
 CALLED = {
@@ -37,6 +38,7 @@ SEVERAL = replace(
     CALLERS,
     packages="",
     releases=False,
+    nights=("android-arm64", "linux"),
     toolchains={
         "android-arm64": Provision(recipe="android-arm64"),
         "linux": Provision(packages="g++"),
@@ -231,7 +233,7 @@ def team(tmp_path: Path) -> Path:
     android = {"config": "android/megtrim.yaml", "keep_set": "android/megtrim/keepset"}
     _write(tmp_path, workflows(replace(CHECKED, **android)))  # type: ignore[arg-type]
     several = {"arm64": Provision(recipe="linux-arm64"), "desk": Provision(packages="g++")}
-    both = replace(CHECKED, config="both/megtrim.yaml", packages="", toolchains=several)
+    both = replace(CHECKED, config="both/megtrim.yaml", packages="", toolchains=several, nights=())
     _write(tmp_path, workflows(both))
     return tmp_path
 

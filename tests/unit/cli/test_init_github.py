@@ -13,18 +13,16 @@ from support.source_forge import KIT_SHA, make_kit
 from unit.build.engines.support import NEWEST, write
 from unit.cli.support import Shell
 
-KIT = ("--github", "--kit", "megtrim/kit", "--kit-sha", KIT_SHA, "--kit-version", "v1.2.3")
-WRITTEN = (
-    ".github/workflows/megtrim.yml",
-    ".github/workflows/megtrim-refresh.yml",
-    ".github/workflows/megtrim-night.yml",
-)
+KIT = ("--github", "--kit", "megtrim/kit")
+WRITTEN = (".github/workflows/megtrim.yml", ".github/workflows/megtrim-refresh.yml")
+NIGHT = ".github/workflows/megtrim-night.yml"
+PINNED = f"@{KIT_SHA} # v1.2.3\n"
 TRIM = tuple(name.replace(".yml", ".trim.yml") for name in WRITTEN)
 """Those of ``trim/megtrim.yaml``."""
 
 
 NEW = ("tiny-vgg.sample", *KIT)
-NO_KIT = "--github: --kit, --kit-sha and --kit-version are needed"
+NO_KIT = "--kit is needed: no caller names one kit\n  --kit OWNER/REPO, or its URL; the newest"
 FILE = """\
 version: 1
 engine: {kind: sample}
@@ -34,7 +32,7 @@ models: [{name: m, file: tiny-vgg.sample, scenarios: [{name: s}]}]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return make_kit(tmp_path_factory.mktemp("kit"), "v1.2.3")
+    return make_kit(tmp_path_factory.mktemp("kit"), "v1.2.3", "v0.9.0")
 
 
 @pytest.fixture
@@ -65,6 +63,7 @@ def test_everything_at_once(team: Shell) -> None:
         "wrote tiny-vgg.data.npy, for the input data Float32 (1, 3, 32, 32) of tiny-vgg.sample",
         "wrote megtrim.yaml and megtrim/models, for the sample engine",
         *(f"wrote {path}" for path in paths),
+        f"the kit is megtrim/kit v1.2.3, commit {KIT_SHA}",
         "the default branch is main: --branch names another",
         "next: megtrim trim --config megtrim.yaml",
         'then commit, and require the check "size / verdict"',
@@ -77,7 +76,7 @@ def test_everything_at_once(team: Shell) -> None:
 
 def test_the_caller_of_releases_is_written_if_it_is_asked_for(team: Shell) -> None:
     assert team("init", "tiny-vgg.sample", *KIT).status == 0
-    answer = team("init", *KIT, "--release")
+    answer = team("init", "--github", "--release")
 
     name = ".github/workflows/megtrim-release.yml"
     assert (answer.status, answer.out.count("wrote ")) == (0, 1)
@@ -94,7 +93,7 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
     second = team("init", *config, *KIT, "--branch", "trunk")
 
     assert (first.status, second.status) == (0, 0)
-    assert first.out.count("wrote ") == 3
+    assert first.out.count("wrote ") == 2
     assert second.out.count("wrote ") == 0
     assert given(team.folder, TRIM[0]) == {
         "config": "trim/megtrim.yaml",
@@ -124,7 +123,7 @@ def test_a_second_configuration_has_callers_of_its_own(team: Shell) -> None:
     quick = id_of("megtrim-quick.yaml")
     assert found == sorted(
         f"megtrim{part}{end}.yml"
-        for part in ("", "-refresh", "-night")
+        for part in ("", "-refresh")
         for end in ("", ".android", f".{quick}")
     )
     assert given(team.folder, ".github/workflows/megtrim-refresh.android.yml") == {
@@ -169,10 +168,69 @@ def test_a_caller_that_was_edited_stays(team: Shell) -> None:
     path.write_text("mine", encoding="utf-8")
 
     answer = team("init", "tiny-vgg.sample", *KIT).expect(2)
-    assert answer.err.startswith(f"megtrim: {path} exists and differs\n")
+    assert answer.err.startswith(f"megtrim: {path} exists and differs\n  --upgrade replaces what")
+    refused = team("init", "tiny-vgg.sample", *KIT, "--upgrade").expect(2)
+    assert refused.err.startswith(f"megtrim: {path} exists and differs: it calls no workflow of")
     assert path.read_text(encoding="utf-8") == "mine"
     assert not (team.folder / WRITTEN[0]).exists()
     assert not (team.folder / "megtrim.yaml").exists()
+
+
+def change(path: Path, old: str, new: str) -> str:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return text
+
+
+def test_an_upgrade_replaces_what_init_wrote_and_of_what_someone_edited_the_pins(
+    team: Shell,
+) -> None:
+    """Dependabot moves pins, too: that is no edit."""
+    size, refresh = (team.folder / name for name in WRITTEN)
+    assert team("init", *NEW, "--kit-version", "v0.9.0", "--release").status == 0
+    wanted = [change(path, "# v0.9.0", "# v0.8.0") for path in (size, refresh)]
+    change(refresh, "17 3 * * 1", "59 3 * * 1")
+    change(team.folder / "megtrim.yaml", "kind: auto", "kind: host")
+
+    kept = team("init", "--github", "--upgrade", "--branch", "trunk").expect(0)
+    assert kept.out.splitlines()[:4] == [
+        f"wrote {size}",
+        f"wrote {team.folder / '.github/workflows/megtrim-release.yml'}",
+        f"{refresh} was edited: its pins are new, its text is not",
+        f"the kit is megtrim/kit v1.2.3, commit {KIT_SHA}",
+    ]
+    text = size.read_text(encoding="utf-8")
+    assert ('branches: ["trunk"]' in text, text.count(PINNED)) == (True, 2)
+    assert given(team.folder, WRITTEN[0])["packages"] == "g++"
+    edited = wanted[1].replace("17 3 * * 1", "59 3 * * 1").replace("v0.9.0", "v1.2.3")
+    assert refresh.read_text(encoding="utf-8") == edited
+    again = team("init", "--github", "--upgrade", "--branch", "trunk", "--kit-version", "v0.9.0")
+    assert (again.status, size.read_text("utf-8").count("# v0.9.0\n")) == (0, 2)
+
+
+def test_what_is_pinned_stays_unless_an_upgrade_is_asked_for(team: Shell) -> None:
+    assert team("init", *NEW, "--kit-version", "v0.9.0").status == 0
+    add_a_device(team)
+
+    answer = team("init", "--github").expect(0)
+    assert answer.out.splitlines()[:2] == [
+        f"wrote {team.folder / NIGHT}",
+        f"the kit is megtrim/kit v0.9.0, commit {KIT_SHA}",
+    ]
+    assert "# v0.9.0\n" in (team.folder / NIGHT).read_text(encoding="utf-8")
+    team("init", *KIT).expect(2, "exists and differs")
+    change(team.folder / "megtrim.yaml", ", runner: true", "")
+    left = team("init", "--github", "--upgrade").expect(0)
+    assert f"{team.folder / NIGHT} has no device to measure on: remove it" in left.out
+
+
+def add_a_device(team: Shell) -> None:
+    path = team.folder / "megtrim.yaml"
+    text = path.read_text(encoding="utf-8")
+    classes = "classes: [{name: any, qemu_cpu: max}]\n"
+    device = "devices: [{name: desk, kind: local, class: any, runner: true}]\n"
+    path.write_text(f"{text}\n{classes}{device}", encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -269,6 +327,17 @@ def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell, name: s
     assert refresh["keep-set"] == "megtrim/keepset/${{ matrix.toolchain }}"
 
 
+def test_a_night_measures_the_toolchains_that_have_a_device(team: Shell) -> None:
+    write_several(team)
+    add_a_device(team)
+    change(team.folder / "megtrim.yaml", "runner: true", "runner: true, toolchains: [desk]")
+    assert team("init", *KIT).status == 0
+
+    jobs = yaml.safe_load((team.folder / NIGHT).read_text(encoding="utf-8"))["jobs"]
+    (leg,) = jobs["night"]["strategy"]["matrix"]["include"]
+    assert leg["toolchain"] == "desk"
+
+
 def test_one_of_several_toolchains_may_have_callers_of_its_own(team: Shell) -> None:
     write_several(team)
     chosen = team("init", "-c", "megtrim.yaml#desk", *KIT).expect(0)
@@ -291,7 +360,7 @@ def test_a_toolchain_that_is_checked_with_all_others_gets_no_second_check(team: 
     release = team("init", "-c", "megtrim.yaml#desk", *KIT, "--release")
 
     assert refused.status == 2
-    calls = "-night.yml calls the kit for megtrim.yaml#desk already"
+    calls = "-refresh.yml calls the kit for megtrim.yaml#desk already"
     assert refused.err.splitlines()[0].endswith(calls)
     assert release.status == 0, release.err
     assert release.out.splitlines()[-1].endswith('require the check "size / verdict"')
@@ -312,13 +381,21 @@ def _configure(keys: str) -> Callable[[Path], object]:
     ("words", "message", "prepare"),
     [
         ((), "found no model", _leave_nothing),
-        (("tiny-vgg.sample", "--release"), "--release writes a workflow: it ne", _leave_nothing),
-        *(
-            (("tiny-vgg.sample", *KIT[:at], *KIT[at + 2 :]), NO_KIT, _leave_nothing)
-            for at in (1, 3, 5)
+        (
+            ("tiny-vgg.sample", "--release"),
+            "--release is about workflows: it needs",
+            _leave_nothing,
         ),
+        (
+            ("tiny-vgg.sample", "--upgrade"),
+            "--upgrade is about workflows: it needs",
+            _leave_nothing,
+        ),
+        (("tiny-vgg.sample", "--github"), NO_KIT, _leave_nothing),
+        ((*NEW, "--kit", "https://elsewhere.example/megtrim/kit"), "or its URL", _leave_nothing),
+        ((*NEW, "--kit-sha", "main"), "sha: found 'main', expected the 40", _leave_nothing),
         ((*NEW, "--kit-version", "v1.2.4"), "megtrim/kit has no tag v1.2.4", _leave_nothing),
-        ((*NEW, "--kit-sha", "0" * 40), f"{'0' * 40}, expected {KIT_SHA}", _leave_nothing),
+        ((*NEW, "--kit-sha", "0" * 40), f"megtrim/kit has no tag at {'0' * 40}", _leave_nothing),
         ((*NEW, "--kit", "megtrim/kitt"), "versions of the kit cannot be read", _leave_nothing),
         (NEW, "is in no git repository", lambda folder: shutil.rmtree(folder / ".git")),
         (

@@ -8,21 +8,20 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from megtrim.config.document import parse_document
-from megtrim.config.load import LoadedConfig, load_config
-from megtrim.config.templates import (
+from megtrim.config.callers import (
     NIGHT,
     REFRESH,
     RELEASE,
     SIZE_CHECK,
     Callers,
     Kit,
-    StarterModel,
-    model_files,
     name_check,
-    starter,
+    parse_kit,
     workflows,
 )
+from megtrim.config.document import parse_document
+from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.templates import StarterModel, model_files, starter
 from megtrim.util.errors import InputError
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -31,6 +30,7 @@ CALLERS = Callers(
     branch="release/1",
     config="trim/megtrim.yaml",
     keep_set="trim/keepset",
+    nights=("",),
 )
 
 
@@ -89,6 +89,17 @@ def test_what_a_caller_says() -> None:
         "size-check": "megtrim.trim.yml",
     }
     assert yaml.safe_load(night)["jobs"]["night"]["with"] == {"config": "trim/megtrim.yaml"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("megtrim/kit", "https://github.com/megtrim/kit", "https://github.com/megtrim/kit.git/"),
+        *("git@github.com:megtrim/kit.git", "ssh://git@github.com/megtrim/kit"),
+    ],
+)
+def test_a_kit_is_named_by_any_of_its_addresses(text: str) -> None:
+    assert parse_kit(text, "https://github.com") == "megtrim/kit"
 
 
 @pytest.mark.parametrize(

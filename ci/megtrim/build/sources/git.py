@@ -241,17 +241,23 @@ def list_versions(url: str, processes: ProcessRunner) -> dict[str, str]:
     return {version: found[version] for version in newest}
 
 
-def expect_version(repository: str, version: str, sha: str, known: Mapping[str, str]) -> None:
-    if version not in known:
-        msg = f"--kit-version: {repository} has no tag {version}"
-        newest = ", ".join([*known][:_MOST_NAMED])
-        hint = f"its newest: {newest}" if newest else "it has no tag vX.Y.Z: is it the kit?"
-        raise InputError(msg, hint=hint)
-    if known[version] != sha:
+def choose_version(
+    repository: str, known: Mapping[str, str], *, version: str = "", sha: str = ""
+) -> str:
+    """Return the tag that is named, or the newest; with ``sha``, the newest of that commit."""
+    fitting = [tag for tag in known if version in ("", tag) and sha in ("", known[tag])]
+    if fitting:
+        return fitting[0]
+    if version in known:
         msg = f"--kit-sha: found {sha}, expected {known[version]}, the commit of {version}"
         raise InputError(
             msg, hint="which of the two did you review? Name that one's tag and commit"
         )
+    option, at = ("--kit-sha", f"at {sha}") if sha and not version else ("--kit-version", version)
+    msg = f"{option}: {repository} has no tag {at or 'vX.Y.Z'}"
+    newest = ", ".join([*known][:_MOST_NAMED])
+    hint = f"its newest: {newest}" if newest else "it has no tag vX.Y.Z: is it the kit?"
+    raise InputError(msg, hint=hint)
 
 
 def is_deploy_key(text: str) -> bool:

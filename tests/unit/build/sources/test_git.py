@@ -12,7 +12,7 @@ from megtrim.build.sources.git import (
     SourceRepository,
     by_ssh,
     check_host_keys,
-    expect_version,
+    choose_version,
     hold,
     is_deploy_key,
     list_versions,
@@ -176,6 +176,8 @@ def test_the_newest_comes_first(tmp_path: Path, processes: ProcessRunner) -> Non
     [
         ("v9.9.9", KIT_SHA, ("v1.2.3", "v0.9.0"), "has no tag v9.9.9\n  its newest: v1.2.3, v0.9"),
         ("v1.2.3", KIT_SHA, (), "megtrim/kit has no tag v1.2.3\n  it has no tag vX.Y.Z: is it the"),
+        ("", "", (), "megtrim/kit has no tag vX.Y.Z\n  it has no tag vX.Y.Z: is it the kit?"),
+        ("", OTHER, ("v1.2.3",), f"--kit-sha: megtrim/kit has no tag at {OTHER}\n  its newest: v1"),
         ("v1.2.3", OTHER, ("v1.2.3",), f"found {OTHER}, expected {KIT_SHA}, the commit of v1.2.3"),
     ],
 )
@@ -183,9 +185,18 @@ def test_what_the_kit_does_not_have_is_refused(
     version: str, sha: str, known: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        expect_version(KIT, version, sha, dict.fromkeys(known, KIT_SHA))
+        choose_version(KIT, dict.fromkeys(known, KIT_SHA), version=version, sha=sha)
     assert message in str(caught.value)
-    expect_version(KIT, "v1.2.3", KIT_SHA, {"v1.2.3": KIT_SHA})
+
+
+@pytest.mark.parametrize(
+    ("version", "sha", "chosen"),
+    [("", "", "v2.0.0"), ("v1.0.0", "", "v1.0.0"), ("", KIT_SHA, "v1.1.0")],
+)
+def test_the_newest_that_fits_is_chosen(version: str, sha: str, chosen: str) -> None:
+    known = {"v2.0.0": OTHER, "v1.1.0": KIT_SHA, "v1.0.0": KIT_SHA}
+
+    assert choose_version(KIT, known, version=version, sha=sha) == chosen
 
 
 def test_a_server_that_does_not_answer_is_infrastructure(tmp_path: Path) -> None:

@@ -1,0 +1,217 @@
+"""The callers of a team's repository: what they need, which there are, and what an upgrade does."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.build.images.docker import is_fixed
+from megtrim.build.sources.git import choose_version, list_versions
+from megtrim.cli.environment import read_git_ceilings
+from megtrim.cli.session.starter import Content, find_missing
+from megtrim.config.callers import (
+    CALLED,
+    NIGHT,
+    RELEASE,
+    Callers,
+    Kit,
+    Provision,
+    expect_plain,
+    find_pins,
+    name_own,
+    parse_kit,
+    upgrade,
+    workflows,
+)
+from megtrim.config.config_id import choose, split
+from megtrim.config.load import list_toolchains, load_config
+from megtrim.config.model import Config, ToolchainConfig
+from megtrim.config.templates import name_keep_set
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import read_text
+from megtrim.util.process import ProcessRunner
+from megtrim.util.value import Value
+
+_SERVER = "https://github.com"
+_LARGEST_WORKFLOW_BYTES = 1024 * 1024
+_PACKAGES = {"clang-linux-arm64": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu", "host": "g++"}
+"""Debian packages that a toolchain needs on a machine that has none; zig comes with the kit."""
+_RECIPES = {"clang-linux-arm64": "linux-arm64", "ndk": "android-arm64"}
+"""Recipe of the kit whose image holds a toolchain."""
+
+
+class CallerPlan(Value):
+    new: Mapping[Path, Content]
+    changed: Mapping[Path, str]
+    """Written before, and there."""
+    lines: tuple[str, ...]
+    checked: str
+    """The configuration whose check is to be required."""
+
+
+def choose_kit(
+    named: str, version: str, sha: str, *, top: Path, upgrading: bool, processes: ProcessRunner
+) -> Kit:
+    """Take the newest version, unless another is named, or is pinned and stays."""
+    pins = {pin for _, text in _list_callers(top) for pin in find_pins(text)}
+    if not named:
+        if len({pin.repository for pin in pins}) != 1:
+            msg = "--kit is needed: no caller names one kit"
+            raise InputError(msg, hint="--kit OWNER/REPO, or its URL; the newest version is pinned")
+        first = min(pins, key=lambda pin: pin.sha)
+        named = first.repository
+        if len(pins) == 1 and not (upgrading or version or sha):
+            version, sha = first.version, first.sha
+    server = processes.env.get("GITHUB_SERVER_URL") or _SERVER
+    repository = parse_kit(named, server)
+    for name, value in (("repository", repository), ("version", version), ("sha", sha)):
+        if value or name == "repository":
+            expect_plain(name, value)
+    known = list_versions(f"{server}/{repository}", processes)
+    chosen = choose_version(repository, known, version=version, sha=sha)
+    return Kit(repository=repository, sha=known[chosen], version=chosen)
+
+
+def make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path) -> Callers:
+    """``toolchain``: its kind, if the configuration is yet to be written."""
+    file, chosen = split(str(config))
+    path = _inside(Path(file).absolute(), top)
+    legs: dict[str, Provision] = {}
+    nights: tuple[str, ...] = ()
+    if toolchain:
+        keep_set = config.absolute().parent / name_keep_set(config)
+        own = Provision(packages=_PACKAGES.get(toolchain, ""))
+    else:
+        names = list_toolchains(config)
+        loaded = {name: load_config(Path(choose(str(config), name))) for name in names}
+        one = next(iter(loaded.values())) if loaded else load_config(config)
+        legs = {name: _provide(leg.config.toolchain) for name, leg in loaded.items()}
+        own = Provision() if legs else _provide(one.config.toolchain)
+        keep_set = one.resolve(one.config.keep_set)
+        nights = tuple(
+            name for name, leg in (loaded or {"": one}).items() if _has_runner(leg.config)
+        )
+    return Callers(
+        kit=kit,
+        branch=branch,
+        config=choose(path, chosen) if chosen else path,
+        keep_set=_inside(keep_set.parent if legs else keep_set, top),
+        packages=own.packages,
+        recipe=own.recipe,
+        toolchains=legs,
+        nights=nights,
+    )
+
+
+def _has_runner(config: Config) -> bool:
+    return any(device.runner for device in config.devices)
+
+
+def _provide(wanted: ToolchainConfig) -> Provision:
+    if not wanted.image and wanted.kind != "ndk":
+        return Provision(packages=_PACKAGES.get(wanted.kind, ""))
+    if is_fixed(wanted.image or ""):
+        return Provision()
+    if wanted.kind in _RECIPES:
+        return Provision(recipe=_RECIPES[wanted.kind])
+    msg = f"toolchain.image: found {wanted.image}, expected NAME@sha256:DIGEST"
+    raise InputError(msg, hint="CI takes no tags: a tag may name another image tomorrow")
+
+
+def _find_checked(callers: Callers, top: Path) -> str:
+    if callers.releases and _find_caller(_as_leg(callers.config), top, ()):
+        return split(callers.config)[0]
+    return callers.config
+
+
+def plan_callers(callers: Callers, top: Path, *, upgrading: bool) -> CallerPlan:
+    own = {kind: top / path for kind, path in name_own(callers.config).items()}
+    if upgrading and own[RELEASE].exists():
+        callers = replace(callers, releases=True)
+    texts = {top / path: text for path, text in workflows(callers).items()}
+    checked = _find_checked(callers, top)
+    if checked == callers.config:
+        _expect_only_callers(callers.config, top, [*own.values()])
+        _expect_own_keep_set(callers, top, [*own.values()])
+    else:
+        texts = {path: text for path, text in texts.items() if path == own[RELEASE]}
+    there = [path for path in texts if upgrading and path.exists()]
+    changed = {path: _upgrade(path, texts[path], callers.kit) for path in there}
+    hint = "--upgrade replaces what init wrote; remove or rename anything else"
+    new = find_missing({path: texts[path] for path in texts.keys() - changed.keys()}, hint=hint)
+    ours = {path: text == texts[path] for path, text in changed.items()}
+    lines = [f"wrote {path}" for path in texts if path in new or ours.get(path)]
+    lines += [
+        f"{path} was edited: its pins are new, its text is not" for path in ours if not ours[path]
+    ]
+    if own[NIGHT].exists() and own[NIGHT] not in texts:
+        lines.append(f"{own[NIGHT]} has no device to measure on: remove it, or add one")
+    return CallerPlan(new=new, changed=changed, lines=tuple(lines), checked=checked)
+
+
+def _upgrade(path: Path, text: str, kit: Kit) -> str:
+    old = read_text(path, most_bytes=_LARGEST_WORKFLOW_BYTES, expected="a workflow")
+    if upgraded := upgrade(old, text, kit):
+        return upgraded
+    msg = f"{path} exists and differs: it calls no workflow of the kit"
+    raise InputError(msg, hint="rename it, or remove it, and run this again")
+
+
+def _expect_only_callers(config: str, top: Path, own: Sequence[Path]) -> None:
+    """Two would write one comment, and end each other's jobs."""
+    alone = rf"{re.escape(config)}[,}}\s]"
+    path = _find_caller(rf"(?:{alone}|{_as_leg(config)})", top, own)
+    if path is not None:
+        msg = f"{path} calls the kit for {config} already"
+        raise InputError(msg, hint="keep it, or remove it and run this again")
+
+
+def _expect_own_keep_set(callers: Callers, top: Path, own: Sequence[Path]) -> None:
+    """Each would replace the files of the other. A link to the same file is no other."""
+    given = re.compile(
+        rf'\bconfig: "?([^\s",}}#]+).*\bkeep-set: "?{re.escape(callers.keep_set)}(?:/\$|[,}}\s])'
+    )
+    file, _ = split(callers.config)
+    for path, text in _list_callers(top, own):
+        other = given.search(text)
+        if other is not None and (top / other[1]).resolve() != (top / file).resolve():
+            msg = f"{path} proposes {callers.keep_set} for another configuration already"
+            raise InputError(msg, hint="name a folder of its own as keep_set, and run this again")
+
+
+def _as_leg(config: str) -> str:
+    file, toolchain = split(config)
+    return rf'"{re.escape(choose(file, ""))}\$' if toolchain else "(?!)"
+
+
+def _find_caller(config: str, top: Path, own: Sequence[Path]) -> Path | None:
+    given = re.compile(rf"\bconfig: {config}")
+    found = (path for path, text in _list_callers(top, own) if given.search(text))
+    return next(found, None)
+
+
+def _list_callers(top: Path, without: Sequence[Path] = ()) -> Iterator[tuple[Path, str]]:
+    for path in sorted({*(top / RELEASE).parent.glob("*.y*ml")} - {*without}):
+        text = read_text(path, most_bytes=_LARGEST_WORKFLOW_BYTES, expected="a workflow")
+        if any(f"/{name}@" in text for name in CALLED):
+            yield path, text
+
+
+def find_top(folder: Path) -> Path:
+    ceilings = read_git_ceilings()
+    for candidate in (folder, *folder.parents):
+        if candidate != folder and candidate in ceilings:
+            break
+        if (candidate / ".git").exists():
+            return candidate
+    msg = f"{folder} is in no git repository"
+    raise InputError(msg, hint="the workflows belong in the repository of the configuration")
+
+
+def _inside(path: Path, top: Path) -> str:
+    relative = Path(os.path.normpath(path))
+    if not relative.is_relative_to(top):
+        msg = f"{path} is outside the repository {top}"
+        raise InputError(msg, hint="the workflows find only what is committed")
+    return relative.relative_to(top).as_posix()
