@@ -61,9 +61,9 @@ class Application(ConfigSection):
     source: FilePath | None = None
     """Folder with its own CMakeLists.txt; left out: a target in the engine's tree."""
     library: Linkage = Field(default=Linkage.STATIC, validate_default=True)
-    """static: the engine is linked in. shared: with its shared object. Requirement source."""
+    """static: the engine is linked in. shared: with its shared object. Needs source."""
     cmake: dict[OptionName, OptionValue] = Field(default={})
-    """CMake options of its own CMakeLists.txt: NAME: value, as engine.cmake. Requirement source."""
+    """CMake options of its own CMakeLists.txt: NAME: value, as engine.cmake. Needs source."""
     lto: Literal["none", "full"] = "none"
     """full: link-time optimisation of it and of the engine, except in the profile build."""
     toolchains: Toolchains = ()
