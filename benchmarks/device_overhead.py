@@ -22,8 +22,7 @@ from pathlib import Path
 from faults.matrix import Plant
 from faults.world import compile_program, model, pool_of, trace_bytes, with_role
 from megtrim.build_spec import Variant
-from megtrim.devices import Device
-from megtrim.devices.device import Timeouts
+from megtrim.devices.device import Device, Timeouts
 from megtrim.trim.runs.execution import RunSpec, run_on
 from megtrim.util.process import Command, ProcessRunner
 from virtual_phone.adb_server import connect, private_server

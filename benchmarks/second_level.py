@@ -27,7 +27,7 @@ from megtrim.chain.filenames import CACHE_FILE, DROPPED_FILE
 from megtrim.chain.graph import PLAIN, REDUCED, verify_task
 from megtrim.chain.session import Session, TaskResults, binary
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.devices import Lease, RunDirectory
+from megtrim.devices.device import Lease, RunDirectory
 from megtrim.load_and_run.arguments import ProgramArguments, compose
 from megtrim.proof.results import VerifyResult
 from megtrim.trim.runs.execution import MODEL

@@ -16,7 +16,8 @@ from attacks.arena import PROGRAM, SCENARIO, Arena
 from attacks.documents import Documents, leaving, script
 from attacks.test_parity import dumped
 from megtrim.config.device import DeviceSettings
-from megtrim.devices import DeviceSpec, make
+from megtrim.devices.device import DeviceSpec
+from megtrim.devices.kinds import make
 from megtrim.util.process import ProcessRunner
 from unit.cli.ci.evidence.test_pack import Job
 from unit.cli.support import Shell

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build import toolchains
 from megtrim.build.engines import checkout
 from megtrim.build.engines.builder import Builder
 from megtrim.build.engines.cmake import compiler_cache
 from megtrim.build.engines.cmake.compiler_cache import OPERATION_TIMEOUT_MS, CompilerCache
+from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import BuildSpec, Variant
 from megtrim.config.model import ToolchainConfig
 from megtrim.util.process import ProcessRunner
@@ -74,7 +74,7 @@ class Bench:
         storages = compiler_cache.parse_storages(remote, source="CCACHE_REMOTE_STORAGE")
         passed = {"CCACHE_STATSLOG": str(log)}
         cache = CompilerCache(storages, writes=writes, passed=passed, warn=warnings.append)
-        toolchain = toolchains.find(ToolchainConfig(kind="host"), processes, emulated=False)
+        toolchain = toolchain_kinds.find(ToolchainConfig(kind="host"), processes, emulated=False)
         cache.variables(processes, toolchain.cxx_compiler, home / "work")
         meanwhile()
         source = checkout.take(self.root / "engine", processes)

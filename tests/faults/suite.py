@@ -42,8 +42,7 @@ from faults.world import (
     write_files,
 )
 from megtrim.build_spec import Variant
-from megtrim.devices import Lease
-from megtrim.devices.device import Timeouts
+from megtrim.devices.device import Lease, Timeouts
 from megtrim.devices.retry import run_with_retries
 from megtrim.load_and_run.parity import EXACT
 from megtrim.proof.results import VerificationOutcome

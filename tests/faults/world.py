@@ -13,12 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from faults.matrix import Fault, Plant
-from megtrim import devices
 from megtrim.build_spec import Variant
 from megtrim.config.device import DeviceSettings
-from megtrim.devices import Device
+from megtrim.devices import kinds as device_kinds
 from megtrim.devices.adb import KIND, ROOT
-from megtrim.devices.device import Timeouts
+from megtrim.devices.device import Device, Timeouts
 from megtrim.devices.pool.device_pool import merge_devices
 from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.region import Region
@@ -102,7 +101,7 @@ def pool_of(
         )
         for name, serial in serials.items()
     )
-    return merge_devices([devices.make(KIND, spec, native="x86_64") for spec in specs])
+    return merge_devices([device_kinds.make(KIND, spec, native="x86_64") for spec in specs])
 
 
 def happened(phone: RunningPhone, fault: Fault) -> bool:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build import toolchains
 from megtrim.build.engines import checkout
 from megtrim.build.engines.application import ApplicationSpec
 from megtrim.build.engines.builder import Builder
 from megtrim.build.engines.cmake.compiler_cache import CompilerCache
+from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import BuildSpec, LinkSpec, Toolchain, Variant
 from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import FunctionTable
@@ -76,7 +76,7 @@ class Lease:
 
 def lease(kind: str, root: Path, sources: Path, *targets: str, **options: str) -> Lease:
     processes = ProcessRunner({**os.environ, "CCACHE_DISABLE": "1"})
-    found = toolchains.KINDS[kind](ToolchainConfig(kind=kind), processes)
+    found = toolchain_kinds.KINDS[kind](ToolchainConfig(kind=kind), processes)
     spec = BuildSpec(
         variant=Variant.PLAIN,
         targets=targets,

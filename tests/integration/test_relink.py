@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from integration.links import KINDS, TRAPPED, Lease, lease, places
-from megtrim.build import toolchains
 from megtrim.build.engines import checkout
 from megtrim.build.engines.application import ApplicationSpec
+from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import BuildScript, BuildSpec, EngineLibrary, Linkage, LinkSpec, Variant
 from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import read_table
@@ -300,7 +300,7 @@ ninja -C "$folder/inside" program
 def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
     ndk = make_standin_ndk(tmp_path / "ndk")
     processes = ProcessRunner({**os.environ, "ANDROID_NDK_ROOT": str(ndk), "CCACHE_DISABLE": "1"})
-    toolchain = toolchains.KINDS["ndk"](ToolchainConfig(kind="ndk"), processes)
+    toolchain = toolchain_kinds.KINDS["ndk"](ToolchainConfig(kind="ndk"), processes)
     sources = write(tmp_path / "sources", PARTS | {"build.sh": SCRIPT})
     spec = BuildSpec(
         variant=Variant.PLAIN,

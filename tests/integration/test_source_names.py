@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from integration.sample_builds import compile_project
-from megtrim.build import toolchains
 from megtrim.build.engines.cmake import driver, toolchain_file
 from megtrim.build.engines.cmake.driver import Job
 from megtrim.build.engines.cmake.toolchain_file import render
+from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import SourceOptions
 from megtrim.config.model import ToolchainConfig
 from megtrim.util.errors import InputError
@@ -59,7 +59,7 @@ def compile_in(root: Path, place: str, launcher: str | None) -> bytes:
     processes = ProcessRunner(os.environ)
     tree = root / place
     way = "" if tree == root else os.path.relpath(root, tree)
-    toolchain = toolchains.KINDS["host"](ToolchainConfig(kind="host"), processes)
+    toolchain = toolchain_kinds.KINDS["host"](ToolchainConfig(kind="host"), processes)
     files = {
         f"{place}/toolchain.cmake": render(toolchain, quoted_include=False, engine_tree=way),
         f"{place}/src/CMakeLists.txt": CMAKE,

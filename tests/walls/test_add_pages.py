@@ -13,10 +13,11 @@ from typing import get_args
 
 import pytest
 
-from megtrim import devices
-from megtrim.build import engines, toolchains
+from megtrim.build.engines import kinds as engine_kinds
+from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.config.device import DeviceConfig
 from megtrim.config.model import EngineConfig, ToolchainConfig
+from megtrim.devices import kinds as device_kinds
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from walls.test_architecture import lint_imports
 
@@ -119,7 +120,11 @@ def test_megtrim_yaml_names_every_kind() -> None:
         for section in (EngineConfig, ToolchainConfig, DeviceConfig)
     ]
 
-    assert configured == [set(engines.KINDS), {"auto", *toolchains.KINDS}, {"auto", *devices.KINDS}]
+    assert configured == [
+        set(engine_kinds.KINDS),
+        {"auto", *toolchain_kinds.KINDS},
+        {"auto", *device_kinds.KINDS},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from megtrim.build.engines import Engine
 from megtrim.build.engines.builder import Builder
 from megtrim.build.engines.checkout import Checkout
+from megtrim.build.engines.kinds import Engine
 from megtrim.build_spec import Origin, Toolchain
 from megtrim.chain.graph import Task, tasks
 from megtrim.chain.stage_result import StageResult
@@ -22,7 +22,7 @@ from megtrim.checks.invocation import Invocation, Options
 from megtrim.config.load import LoadedConfig
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario
-from megtrim.devices import Device
+from megtrim.devices.device import Device
 from megtrim.devices.pool.leases import state_folder
 from megtrim.size.history import SizeTrend
 from megtrim.util.console import Console, show_time

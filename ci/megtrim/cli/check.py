@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from megtrim.build.engines import Engine
 from megtrim.build.engines.checkout import Checkout
+from megtrim.build.engines.kinds import Engine
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_invocation

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import click
 
-from megtrim.build import toolchains
 from megtrim.build.images.docker import DockerClient
+from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.cli.echo import show, show_json
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import json_option
@@ -64,7 +64,7 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
     yield Finding(what="python", there=True, text=platform.python_version())
     for name in ("cmake", "ninja"):
         yield _try(name, partial(processes.build_tool, name))
-    for kind in toolchains.KINDS:
+    for kind in toolchain_kinds.KINDS:
         yield _try(f"toolchain {kind}", partial(_find_version, kind, processes))
     emulator = qemu.program(processes)
     yield Finding(
@@ -87,7 +87,7 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
 
 
 def _find_version(kind: str, processes: ProcessRunner) -> str:
-    return toolchains.KINDS[kind](ToolchainConfig(), processes.for_builds()).version
+    return toolchain_kinds.KINDS[kind](ToolchainConfig(), processes.for_builds()).version
 
 
 def _try(what: str, look: Callable[[], str]) -> Finding:

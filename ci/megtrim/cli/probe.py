@@ -16,7 +16,7 @@ from megtrim.cli.options import json_option, running
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.retry import run_with_retries
-from megtrim.load_and_run.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
+from megtrim.load_and_run.application_arguments import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.load_and_run.arguments import check_arguments
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.models.operators import strip_version
@@ -24,7 +24,7 @@ from megtrim.models.reader import read_model
 from megtrim.proof.trap_diagnosis import Diagnosis, diagnose, named_program, why_not_kept
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import read_keep_set
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
 from megtrim.util.value import Value
@@ -169,7 +169,7 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
         threads=1,
         timeout_s=_TIMEOUT_S,
         application=wanted.application is not None,
-        companions=programs.companion_files(wanted.application or "", session),
+        companions=applications.companion_files(wanted.application or "", session),
     )
 
 
@@ -177,7 +177,7 @@ def _check_command(wanted: ProbeRequest, session: Session) -> None:
     config, name = session.request.config, wanted.application
     names = ", ".join(application.name for application in config.applications)
     if name is None:
-        if config.engine.target not in programs.targets(session):
+        if config.engine.target not in applications.targets(session):
             msg = f"no scenario runs {config.engine.target}, so it is not built"
             raise InputError(msg, hint=f"name an application: --application {names}")
         check_arguments(wanted.arguments, dialect=session.services.engine.dialect(), source="probe")

@@ -20,7 +20,7 @@ from megtrim.config.units import LARGEST_BYTES
 from megtrim.config.value_types import Limit, Requirement
 from megtrim.elf.components import is_component, list_components
 from megtrim.experiments.catalog import EXPERIMENTS
-from megtrim.load_and_run import application as command
+from megtrim.load_and_run import application_arguments
 from megtrim.util.errors import InputError
 
 OWN_ARGUMENTS: Mapping[str, str] = {
@@ -189,28 +189,28 @@ def _check_command(path: KeyPath, scenario: ScenarioConfig) -> Mistakes:
     unreadable = []
     for i, argument in enumerate(scenario.args):
         try:
-            used |= set(command.placeholders(argument))
+            used |= set(application_arguments.placeholders(argument))
         except InputError:
-            expected = f"{command.KNOWN}, and {{{{ or }}}} for a brace"
+            expected = f"{application_arguments.KNOWN}, and {{{{ or }}}} for a brace"
             unreadable.append(Mistake((*path, "args", i), show(argument), expected))
     yield from unreadable
     if not unreadable:
         yield from _check_inputs(path, scenario, used)
-        yield from _check_cache(path, scenario, is_used=command.ALGO_CACHE in used)
+        yield from _check_cache(path, scenario, is_used=application_arguments.ALGO_CACHE in used)
 
 
 def _check_inputs(path: KeyPath, scenario: ScenarioConfig, used: set[str]) -> Mistakes:
     args = (*path, "args")
-    if command.MODEL not in used:
+    if application_arguments.MODEL not in used:
         yield Mistake(args, "a command line without {model}", "{model} in its place")
-    given = {f"{command.INPUT}{name}" for name in scenario.inputs}
-    wanted = {name for name in used if name.startswith(command.INPUT)}
+    given = {f"{application_arguments.INPUT}{name}" for name in scenario.inputs}
+    wanted = {name for name in used if name.startswith(application_arguments.INPUT)}
     for name in sorted(given - wanted):
-        key = (*path, "inputs", name.removeprefix(command.INPUT))
+        key = (*path, "inputs", name.removeprefix(application_arguments.INPUT))
         yield Mistake(key, "an input that args does not use", f"{{{name}}} in args")
     for name in sorted(wanted - given):
         yield Mistake(args, f"{{{name}}}", "an input that `inputs` names")
-    if scenario.threads > 1 and command.THREADS not in used:
+    if scenario.threads > 1 and application_arguments.THREADS not in used:
         found = f"{scenario.threads} threads that args does not ask for"
         yield Mistake((*path, "threads"), found, "{threads} in args")
 

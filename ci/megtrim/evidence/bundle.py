@@ -47,7 +47,7 @@ from megtrim.evidence.fields import (
 from megtrim.evidence.limits import MOST_ITEMS
 from megtrim.experiments.commands import StepCommand, StepFiles
 from megtrim.experiments.contest import Contest, Criterion, PerformanceStatus, Side, name_files
-from megtrim.load_and_run.application import INPUT, names_in
+from megtrim.load_and_run.application_arguments import INPUT, names_in
 from megtrim.load_and_run.arguments import check_reserved
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.regions.keepset import GENERATIONS

@@ -51,8 +51,8 @@ from megtrim.perf.outcomes import NOT_HELD, status_of_failure
 from megtrim.perf.plan import BASE, perf_tasks
 from megtrim.proof import stage as verify
 from megtrim.proof import trap_diagnosis
+from megtrim.trim.builds import applications
 from megtrim.trim.builds import links as linking
-from megtrim.trim.builds import programs
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.trim.stages import functions, profile
 from megtrim.util.errors import InputError
@@ -186,7 +186,7 @@ def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
     """Raises InputError for one that runs with an algorithm cache that does not exist yet."""
     links = linking.identities(session.results)
     for each in all_scenarios(session.request.config):
-        if programs.name_of(each, session.request) not in links:
+        if applications.name_of(each, session.request) not in links:
             continue
         if each.searches and search_task(each) not in session.results.done:
             loaded = session.request.loaded
@@ -292,9 +292,9 @@ def _applications(
 ) -> Iterator[BundleApplication]:
     used = {scenario.settings.application for scenario in all_scenarios(session.request.config)}
     if purpose is JobPurpose.RECORD:
-        used &= {*programs.linked_again(session.request)}
+        used &= {*applications.linked_again(session.request)}
     for name in sorted(name for name in used if name is not None):
-        names = programs.companion_files(name, session)
+        names = applications.companion_files(name, session)
         yield BundleApplication(
             name=name,
             programs=dict(_forms(name, session, purpose, put)),
@@ -348,7 +348,7 @@ def _scenario(
     )
     link = None
     if purpose is JobPurpose.RECORD:
-        link = linking.identities(session.results)[programs.name_of(scenario, session.request)]
+        link = linking.identities(session.results)[applications.name_of(scenario, session.request)]
     try:
         made = BundleScenario(
             id=scenario.id,

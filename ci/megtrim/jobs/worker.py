@@ -11,8 +11,8 @@ from typing import Any
 from megtrim.build_spec import Link, Variant
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
-from megtrim.devices import Device, Lease
 from megtrim.devices.cpu import read_device_features
+from megtrim.devices.device import Device, Lease
 from megtrim.devices.relocation_support import UnsupportedRelocations
 from megtrim.devices.retry import keep_first_failure, run_with_retries
 from megtrim.evidence import limits

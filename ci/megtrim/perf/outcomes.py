@@ -33,7 +33,7 @@ from megtrim.perf.plan import (
 )
 from megtrim.perf.rows import Performance, PerformanceRow, TrimmingRow, VariantTime, status_of
 from megtrim.perf.times import RatioResult, Reference, StageTime
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.results import BuildResult, ReduceResult
 from megtrim.trim.runs.scenario_runs import scenario_of
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
@@ -274,7 +274,7 @@ def _find_outcome(task: Task, session: Session) -> ContestOutcome:
     scenario, subject, request = scenario_of(task), subject_of(task), session.request
     done, failed = session.results.done.get(task.id), session.results.failed
     cause = next((need for need in (task.id, *task.needs) if need in failed), "")
-    artifact = programs.name_of(scenario, request)
+    artifact = applications.name_of(scenario, request)
     return ContestOutcome(
         scenario=scenario.id,
         cpu_class=scenario.cpu_class.name,

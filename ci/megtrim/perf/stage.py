@@ -33,7 +33,7 @@ from megtrim.perf.plan import (
     subject_of,
     trimmed_variant,
 )
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.util.console import show_time
 from megtrim.util.errors import InputError
@@ -68,12 +68,12 @@ def _name_inputs(
     task: Task, session: Session, bound: Mapping[str, str], contest: Contest | str
 ) -> dict[str, str]:
     scenario = scenario_of(task)
-    named = {**bound, **programs.digests(scenario, session, PLAIN, "plain")}
+    named = {**bound, **applications.digests(scenario, session, PLAIN, "plain")}
     if compares_with_base(task):
-        named |= programs.digests(scenario, session, BASE, "base")
+        named |= applications.digests(scenario, session, BASE, "base")
     if variant := trimmed_variant(task):
         build = dict(list_trimmed(session.request.config))[variant]
-        named |= programs.digests(scenario, session, build, variant)
+        named |= applications.digests(scenario, session, build, variant)
         if cache := cache_of(scenario, session):
             named["algorithm cache"] = sha256_file(cache)
     named["contest"] = contest if isinstance(contest, str) else dump(contest)
@@ -144,7 +144,7 @@ def describe_contest(
     reason: str = "",
 ) -> BundleContest:
     scenario, variant = scenario_of(task), trimmed_variant(task)
-    artifact = programs.name_of(scenario, session.request)
+    artifact = applications.name_of(scenario, session.request)
     sizes = list_program_sizes(artifact, session) if variant else {}
     try:
         return BundleContest(

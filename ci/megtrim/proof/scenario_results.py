@@ -23,7 +23,7 @@ from megtrim.evidence.evidence import DAY_S
 from megtrim.proof.neighbours.model import NeighbourResult, NeighboursResult
 from megtrim.proof.results import ScenarioResult, VerifyResult, scenario_checks
 from megtrim.regions.trace import TraceFailure
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.keepset_usage import traced_regions
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.util.value import Value
@@ -188,7 +188,7 @@ def _last(session: Session, scenario: Scenario) -> LastProof | None:
         return None
     days = (session.request.today - verified.day).days
     now = (
-        programs.digests(scenario, session, REDUCED, "reduced")
+        applications.digests(scenario, session, REDUCED, "reduced")
         if REDUCED in session.results.done
         else {}
     )

@@ -24,14 +24,14 @@ from megtrim.chain.store import StageFolder, code_digest
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import Scenario
-from megtrim.devices import Lease
+from megtrim.devices.device import Lease
 from megtrim.devices.retry import keep_first_failure, run_with_retries
 from megtrim.evidence.bundle import binding
 from megtrim.proof.results import VerificationOutcome, VerifyResult
 from megtrim.proof.trap_diagnosis import ensure_named_program
 from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.regions.keepset_files import read_keep_set
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.runs.execution import RunResult
 from megtrim.trim.runs.scenario_runs import cache_of, expect_as_traced, make_run_spec, scenario_of
 
@@ -50,8 +50,8 @@ def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     if scenario.searches:
         named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
     return named | {
-        **programs.digests(scenario, session, PLAIN, "plain"),
-        **programs.digests(scenario, session, REDUCED, "reduced"),
+        **applications.digests(scenario, session, PLAIN, "plain"),
+        **applications.digests(scenario, session, REDUCED, "reduced"),
         "keep set": _keep_set(session).files[KEEP_SET_FILE],
         "tolerance": repr(scenario.settings.allowed),
         # A proof of another version, which may have compared otherwise, proves nothing to this one.
@@ -78,17 +78,17 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
             (outputs / output).write_bytes(data)
 
     def find_program(made: StageFolder | None) -> Path | None:
-        return programs.program(scenario, session.request, made) if made else None
+        return applications.program(scenario, session.request, made) if made else None
 
     trimmed = trims_functions(session.request.config)
     trial = VerificationCase(
         spec=make_run_spec(
             scenario,
             session,
-            programs.program(scenario, session.request, session.results.done[PLAIN]),
+            applications.program(scenario, session.request, session.results.done[PLAIN]),
             cache=cache_of(scenario, session),
         ),
-        reduced=programs.program(scenario, session.request, session.results.done[REDUCED]),
+        reduced=applications.program(scenario, session.request, session.results.done[REDUCED]),
         # Where functions are trimmed, what is missing is asked of the named link first.
         profile=None if trimmed else find_program(session.results.done.get(PROFILE)),
         keep=keep,

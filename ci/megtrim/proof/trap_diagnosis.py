@@ -16,7 +16,7 @@ from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, err
 from megtrim.regions.keepset import KeepSet, missing
 from megtrim.regions.region import Region
 from megtrim.regions.trace import parse_trace
-from megtrim.trim.builds import links, programs
+from megtrim.trim.builds import applications, links
 from megtrim.trim.runs.execution import RunResult
 from megtrim.util.errors import InputError, MegtrimError
 from megtrim.util.value import Value
@@ -162,7 +162,7 @@ def _how(run: ProgramRun) -> str:
 
 def ensure_named_program(scenario: Scenario, session: Session) -> SymbolizingLink | None:
     """Link the named program now if need be; None: no function is trimmed."""
-    return named_program(programs.name_of(scenario, session.request), session)
+    return named_program(applications.name_of(scenario, session.request), session)
 
 
 def named_program(name: str, session: Session) -> SymbolizingLink | None:

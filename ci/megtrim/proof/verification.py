@@ -10,7 +10,7 @@ from pathlib import Path
 
 from megtrim.build_spec import Variant
 from megtrim.checks.statuses import ScenarioStatus
-from megtrim.devices import Lease
+from megtrim.devices.device import Lease
 from megtrim.devices.retry import ProgramKilled
 from megtrim.evidence.limits import clean_log
 from megtrim.load_and_run import app_outputs

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build.engines import Engine
+from megtrim.build.engines.kinds import Engine
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import keep_task, trims_functions, trims_plain_build, verb_of
 from megtrim.chain.session import Session, TrimRequest

@@ -35,7 +35,7 @@ from megtrim.proof.scenario_results import (
 )
 from megtrim.size.budgets import ending, warn_early
 from megtrim.size.results import budget_places, size_result
-from megtrim.trim.builds.programs import warn_unweighed
+from megtrim.trim.builds.applications import warn_unweighed
 from megtrim.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
 from megtrim.trim.keepset_usage import (
     functions_use,

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from megtrim import devices
 from megtrim.config.device import DeviceSettings
-from megtrim.devices import Device, DeviceSpec, RunDirectory
 from megtrim.devices import adb as adb_kind
+from megtrim.devices import kinds as device_kinds
+from megtrim.devices.device import Device, DeviceSpec, RunDirectory
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support import sshd
 from unit.devices.machines import spec_of
@@ -108,7 +108,7 @@ class Maker:
         programs = self._programs("aarch64-linux-gnu-" if arm else "")
         return Rig(
             kind=kind,
-            device=devices.KINDS[kind](spec),
+            device=device_kinds.KINDS[kind](spec),
             program=programs.deed,
             dynamic=programs.dynamic,
             left=left,

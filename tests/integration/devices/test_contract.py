@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from integration.devices.rigs import KINDS, Maker, Programs, Rig, build, find_processes
-from megtrim.devices import RunDirectory
+from megtrim.devices.device import RunDirectory
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.process import ProcessRunner

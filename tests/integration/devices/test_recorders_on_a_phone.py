@@ -14,7 +14,7 @@ import pytest
 from integration.conftest import MakeProject
 from integration.devices.rigs import SYSROOT
 from integration.test_evidence import Team
-from megtrim import devices
+from megtrim.devices import kinds as device_kinds
 from megtrim.elf.symbol_table import FunctionTable, read_table
 from megtrim.functions import link_map, probes
 from megtrim.functions.observables import observables
@@ -112,7 +112,7 @@ def test_a_twin_records_on_a_phone(
     program, table = twin
     processes = ProcessRunner({**phone_environment, "MEGTRIM_STATE": str(tmp_path / "state")})
     spec = spec_of(processes, tmp_path / "scratch", sysroot=SYSROOT, say=lambda _: None)
-    device = devices.KINDS["virtual-phone"](spec)
+    device = device_kinds.KINDS["virtual-phone"](spec)
     with device.reserve() as lease, lease.open() as directory:
         directory.put(program, "twin")
         run = directory.run(("twin",), timeout_s=60, env=probes.ENVIRONMENT)

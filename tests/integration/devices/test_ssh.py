@@ -12,9 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from megtrim import devices
-from megtrim.devices import DeviceSpec, ssh
-from megtrim.devices.device import ConnectionState, MachineBusy, NoUsableMachine, Timeouts
+from megtrim.devices import kinds as device_kinds
+from megtrim.devices import ssh
+from megtrim.devices.device import (
+    ConnectionState,
+    DeviceSpec,
+    MachineBusy,
+    NoUsableMachine,
+    Timeouts,
+)
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.ssh import Board
 from megtrim.util.errors import InfrastructureFailure
@@ -155,7 +161,7 @@ def test_a_shell_that_greets(processes: ProcessRunner, make_spec: MakeSpec, tmp_
 def test_a_connection_that_breaks_under_a_run(
     make_spec: MakeSpec, board: Sshd, tmp_path: Path
 ) -> None:
-    device = devices.KINDS["ssh"](make_spec())
+    device = device_kinds.KINDS["ssh"](make_spec())
     program = script(tmp_path, "echo begun > mark; sleep 60")
     with ExitStack() as stack:
         lease = stack.enter_context(device.reserve())
@@ -199,7 +205,7 @@ def test_a_board_that_freezes_is_reached_again(make_spec: MakeSpec, board: Sshd)
 
 
 def test_a_pool_of_a_board_that_refuses_us(make_spec: MakeSpec, board: Sshd) -> None:
-    device = devices.KINDS["ssh"](make_spec(HASTE, key=board.new_key("refused key")))
+    device = device_kinds.KINDS["ssh"](make_spec(HASTE, key=board.new_key("refused key")))
     began = time.monotonic()
     with pytest.raises(NoUsableMachine, match="authorized_keys"), device.reserve():
         pass
@@ -214,7 +220,7 @@ def test_a_board_under_two_hosts_is_one(board: Sshd, make_spec: MakeSpec, host: 
     known.write_text("".join(f"{name},{line}\n" for line in lines), encoding="utf-8")
     busy = replace(Timeouts(), wait_s=0.5)
     first, second = (
-        devices.KINDS["ssh"](spec) for spec in (make_spec(), make_spec(busy, host=host))
+        device_kinds.KINDS["ssh"](spec) for spec in (make_spec(), make_spec(busy, host=host))
     )
     other = only(make_spec(host=host))
     assert other.identify() == only(make_spec()).identify()

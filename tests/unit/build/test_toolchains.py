@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from megtrim.build import toolchains
 from megtrim.build.toolchains import clang_linux_arm64, host, ndk, tools, zig
+from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import Relocations, Toolchain
 from megtrim.config.model import ToolchainConfig
 from megtrim.util.errors import InputError
@@ -35,7 +35,9 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
             return name
 
         monkeypatch.setattr(module, function, find)
-    return str(toolchains.find(ToolchainConfig(kind="auto"), ProcessRunner({}), emulated=emulated))
+    return str(
+        toolchain_kinds.find(ToolchainConfig(kind="auto"), ProcessRunner({}), emulated=emulated)
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,10 +62,10 @@ def test_auto_takes_the_best_that_is_there(
 
 def test_a_kind_that_was_asked_for_is_taken(tmp_path: Path) -> None:
     here = machine(tmp_path, "g++", "gcc")
-    assert toolchains.find(ToolchainConfig(kind="host"), here, emulated=True).kind == "host"
+    assert toolchain_kinds.find(ToolchainConfig(kind="host"), here, emulated=True).kind == "host"
     with pytest.raises(InputError, match="clang and lld"):
         wanted = ToolchainConfig(kind="clang-linux-arm64")
-        toolchains.find(wanted, ProcessRunner({"PATH": "/nowhere"}), emulated=True)
+        toolchain_kinds.find(wanted, ProcessRunner({"PATH": "/nowhere"}), emulated=True)
 
 
 def test_programs_are_looked_for_on_the_given_path(tmp_path: Path) -> None:
@@ -436,7 +438,7 @@ def test_a_zig_that_the_build_cannot_start_is_refused(wheel: ProcessRunner, tmp_
     ("find", "architecture"), [(zig.find, "aarch64"), (zig.find_native, platform.machine())]
 )
 def test_zig_makes_static_programs(
-    processes: ProcessRunner, find: toolchains.Find, architecture: str
+    processes: ProcessRunner, find: toolchain_kinds.Find, architecture: str
 ) -> None:
     found = find(ZIG, processes)
 

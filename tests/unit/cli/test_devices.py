@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim import devices as room
+from megtrim.devices import kinds as device_kinds
 from megtrim.devices.device import ConnectionState, Device, DeviceSpec, utc_now
 from megtrim.devices.pool import device_pool
 from megtrim.devices.pool.leases import Leases, slug
@@ -68,8 +68,8 @@ def bench(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Bench:
         return device_pool.make_pool(quick, kind="adb", find=lambda: [bench.phone])
 
     monkeypatch.setattr("megtrim.cli.devices.inventory.find_adb", lambda _: Server(bench.phone))
-    monkeypatch.setattr(room, "KINDS", {**room.KINDS, "adb": phones})
-    monkeypatch.setattr("megtrim.devices.KINDS", {**room.KINDS, "adb": phones})
+    monkeypatch.setattr(device_kinds, "KINDS", {**device_kinds.KINDS, "adb": phones})
+    monkeypatch.setattr("megtrim.devices.kinds.KINDS", {**device_kinds.KINDS, "adb": phones})
     monkeypatch.setattr("megtrim.cli.devices.group._SHELLS", {})
     return bench
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from megtrim import devices
 from megtrim.config import device as settings
-from megtrim.devices import Lease, relocation_support
+from megtrim.devices import kinds as device_kinds
+from megtrim.devices import relocation_support
 from megtrim.devices.device import (
     LARGEST_FETCHED_BYTES,
+    Lease,
     NoUsableMachine,
     Timeouts,
     make_too_large_error,
@@ -47,12 +48,12 @@ def test_a_transfer_is_waited_for_by_its_size_and_a_lost_link_for_half_a_minute(
 
 
 def test_every_kind_that_can_be_configured_can_be_made() -> None:
-    assert set(settings.KINDS) == {"auto", *devices.KINDS}
+    assert set(settings.KINDS) == {"auto", *device_kinds.KINDS}
 
 
 @pytest.mark.parametrize("kind", ["adb", "ssh"])
 def test_machines_that_others_use_are_pools(tmp_path: Path, kind: str) -> None:
-    device = devices.make(kind, make_spec(tmp_path), native="x86_64")
+    device = device_kinds.make(kind, make_spec(tmp_path), native="x86_64")
 
     assert (device.kind, device.name) == (kind, "phones")
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim import devices
-from megtrim.devices import DeviceSpec, local, qemu, virtual_phone
+from megtrim.devices import kinds as device_kinds
+from megtrim.devices import local, qemu, virtual_phone
 from megtrim.devices.cpu import (
     parse_children_s,
     parse_features,
@@ -18,6 +18,7 @@ from megtrim.devices.cpu import (
     read_device_features,
     share_of_others,
 )
+from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import Local, read_host_facts
 from megtrim.util.environment import PASSED
 from megtrim.util.errors import InfrastructureFailure, InputError
@@ -46,7 +47,10 @@ def test_a_program_does_not_see_the_variables_of_a_shell(
     spec = spec_of(changed, tmp_path / "runs", machine="any")
     program = script(tmp_path, "env")
 
-    with devices.make("local", spec, native="any").reserve() as lease, lease.open() as directory:
+    with (
+        device_kinds.make("local", spec, native="any").reserve() as lease,
+        lease.open() as directory,
+    ):
         directory.put(program, "load_and_run")
         run = directory.run(("load_and_run",), timeout_s=5, env={"OWN": "1"})
 
@@ -315,7 +319,7 @@ def test_auto_runs_natively_where_it_can(
 ) -> None:
     spec = spec_of(emulated, tmp_path)
 
-    assert devices.make(kind, spec, native=native).kind == made
+    assert device_kinds.make(kind, spec, native=native).kind == made
 
 
 @pytest.mark.chain

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.config.device import DeviceSettings, PowerPort
-from megtrim.devices import DeviceSpec, ssh
+from megtrim.devices import ssh
+from megtrim.devices.device import DeviceSpec
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.ssh import SshTransport, address, advice, options
 from megtrim.util.errors import InfrastructureFailure, InputError

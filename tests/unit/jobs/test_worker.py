@@ -11,8 +11,7 @@ import pytest
 
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
-from megtrim.devices import Device
-from megtrim.devices.device import make_too_large_error
+from megtrim.devices.device import Device, make_too_large_error
 from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, parse_set
 from megtrim.functions import probes, qemu_log

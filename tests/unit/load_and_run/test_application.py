@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.load_and_run.application import Places, compose, names_in, placeholders
+from megtrim.load_and_run.application_arguments import Places, compose, names_in, placeholders
 from megtrim.util.errors import InputError
 
 PLACES = Places(

@@ -21,7 +21,7 @@ from megtrim.proof.scenario_results import (
     scenario_result,
 )
 from megtrim.regions.trace import TraceFailure, TraceProblem
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.verdict import stage as verdict
 from unit.build.engines.support import TOOLCHAIN
@@ -194,7 +194,7 @@ def test_a_program_with_another_library_next_to_it_is_another(
 ) -> None:
     prove(chain, reduced=program(chain))
     companion = {"reduced": program(chain), "reduced libengine.so": "b" * 64}
-    monkeypatch.setattr(programs, "digests", lambda *_: companion)
+    monkeypatch.setattr(applications, "digests", lambda *_: companion)
 
     assert last_proofs(chain)[ID] == LastProof(days=3, same=False)
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from megtrim.build import engines
+from megtrim.build.engines import kinds as engine_kinds
 from megtrim.build.sources.fetch import TOP, FetchRequest, SourceFetch, trusted_url
 from megtrim.build.sources.git import SourceRepository
 from megtrim.build.sources.gitmodules import (
@@ -133,7 +133,7 @@ def _fetch(request: FetchRequest, config: str, submodules: str) -> None:
 
 
 def _list_needed(work: SourceFetch, kind: str, engine: PurePosixPath) -> list[PurePosixPath]:
-    needed = engines.SUBMODULES.get(kind)
+    needed = engine_kinds.SUBMODULES.get(kind)
     place, tree = work.holder(engine)
     inside = engine.relative_to(place)
 

@@ -4,7 +4,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from megtrim.cli.devices import run as devices_run
+from megtrim.cli.devices.clean import clean
 from megtrim.cli.devices.inventory import (
     DeviceSelector,
     Inventory,
@@ -21,12 +22,12 @@ from megtrim.cli.devices.inventory import (
     reserve,
     sought,
 )
+from megtrim.cli.devices.quarantine import quarantine, restore
 from megtrim.cli.echo import open_console, show, show_json
 from megtrim.cli.options import PATH
-from megtrim.devices import Lease
-from megtrim.devices.device import ConnectionState, MachineBusy
-from megtrim.devices.pool.device_pool import MachineState, Pool, PoolState, age, quarantine_machine
-from megtrim.devices.pool.recovery import UNAUTHORIZED, Author
+from megtrim.devices.device import Lease, MachineBusy
+from megtrim.devices.pool.device_pool import MachineState, Pool, PoolState, age
+from megtrim.devices.pool.recovery import Author
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.util.strict_json import encode
 
@@ -36,7 +37,6 @@ _TIMEOUT_S = 30.0
 _EMULATED = "qemu"
 
 _names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
-_required_names_argument = click.argument("names", nargs=-1, metavar="NAME...", required=True)
 
 
 @click.group()
@@ -44,148 +44,8 @@ def devices() -> None:
     """List devices, check them, run programs on them, and look after them."""
 
 
-@devices.command(
-    epilog="""\b
-Examples:
-  megtrim devices clean --attached
-  megtrim devices clean pixel-6
-"""
-)
-@_names_argument
-@click.option(
-    "--attached", is_flag=True, help="Clean every phone that adb shows, configured or not."
-)
-@asking
-def clean(asked: DeviceSelector, attached: bool, as_json: bool) -> int:
-    """End stray programs on phones, and remove all files that megtrim copied there.
-
-    Phones that a job holds are skipped. A phone that cannot be cleaned is put in quarantine. Exits
-    with 3 if no phone was cleaned and none is held.
-    """
-    stock = asked.stock(configured=not attached)
-    rows = []
-    for row in asked.select(stock) if asked.narrowed else stock.listed:
-        if row.pool is not None:  # emulators and this machine keep nothing between jobs
-            state, text = _clean_machine(row, row.pool, stock.room)
-            rows.append({"name": row.standing.name, "state": state, "text": text})
-    if as_json:
-        show_json({"devices": rows, "note": stock.note})
-    else:
-        none = f"no phones: {stock.note}" if stock.note else "no phones"
-        show("\n".join("{state}  {name}: {text}".format_map(row) for row in rows) or none)
-    served = any(row["state"] in ("cleaned", "held") for row in rows)
-    return EXIT_PASS if served else InfrastructureFailure.exit_code
-
-
-def _clean_machine(row: InventoryRow, pool: Pool, room: PoolState) -> tuple[str, str]:
-    """Return ``cleaned``, ``held`` or ``failed``, and why."""
-    standing = row.standing
-    if standing.machine is None or standing.presence is ConnectionState.ABSENT:
-        return "failed", standing.text(room.now())
-    if standing.state is MachineState.UNAUTHORIZED:
-        reason = standing.machine.trouble or UNAUTHORIZED
-        quarantine_machine(room, standing.machine, reason)
-        return "failed", reason
-    try:
-        with pool.hold(standing, wait=False) as machine:
-            try:
-                machine.clean()
-            except InfrastructureFailure as failure:
-                quarantine_machine(room, machine, f"it cannot be cleaned: {failure.message}")
-                return "failed", failure.message
-    except MachineBusy as busy:
-        return "held", busy.message
-    return "cleaned", "no programs and no files of megtrim are left"
-
-
-@devices.command(
-    epilog="""\b
-Example:
-  megtrim devices quarantine pixel-6 --reason "battery is swollen"
-"""
-)
-@_required_names_argument
-@click.option("--reason", required=True, help="Reason, which `devices list` shows.")
-@asking
-def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> None:
-    """Give devices no more jobs until a person restores them. A running job is not interrupted."""
-    if not reason.strip():
-        msg = "--reason: found nothing, expected the reason why the device gets no jobs"
-        raise InputError(msg)
-    stock = asked.stock()
-    rows = []
-    for row in asked.select(stock):
-        name, records = row.standing.name, stock.room.records
-        put = [records.quarantine(key, name, reason, Author.PERSON) for key in _known_keys(row)]
-        text = f"quarantined because {put[0].reason}"
-        rows.append({"name": name, "key": row.standing.key, "text": text})
-    _tell(rows, as_json=as_json)
-
-
-@devices.command(
-    epilog="""\b
-Example:
-  megtrim devices restore pixel-6
-"""
-)
-@_required_names_argument
-@asking
-def restore(asked: DeviceSelector, as_json: bool) -> None:
-    """Lift a quarantine, whoever set it.
-
-    If the record of a device is damaged, it is moved aside, and a new one is begun.
-    """
-    stock = asked.stock()
-    remembered = stock.room.records.list_records()
-    rows = []
-    for name in asked.names:
-        keys = {
-            record.key: record.name
-            for record in remembered
-            if name in (record.name, record.key, record.key.partition(":")[2])
-        }
-        attached = {
-            key
-            for row in stock.listed
-            if not keys.keys().isdisjoint(row.standing.keys)
-            for key in row.standing.keys
-        }
-        keys |= {record.key: record.name for record in remembered if record.key in attached}
-        if not keys:
-            chosen = replace(asked, names=(name,)).select(stock)
-            keys = {key: row.standing.name for row in chosen for key in _known_keys(row)}
-        rows += [_lift_quarantine(stock.room, key, keys[key] or name) for key in sorted(keys)]
-    _tell(rows, as_json=as_json)
-
-
-def _lift_quarantine(room: PoolState, key: str, name: str) -> dict[str, Any]:
-    moved = room.records.mend(key)
-    lifted = room.records.restore(key, Author.PERSON)
-    text = "was in no quarantine"
-    if lifted is not None:
-        lasted = age(room.records.now() - lifted.since)
-        text = f"restored after {lasted}; it was put aside because {lifted.reason}"
-    elif moved is not None:
-        text = f"its record was damaged and is now {moved}; a new one begins"
-    return {"name": name, "key": key, "lifted": lifted is not None, "text": text}
-
-
-def _known_keys(row: InventoryRow) -> tuple[str, ...]:
-    standing = row.standing
-    if standing.key:
-        return standing.keys
-    if row.pool is None:
-        msg = f"{standing.name} is of kind {standing.kind}, which takes any number of jobs"
-        raise InputError(msg, hint="quarantine is for phones and boards")
-    msg = f"{standing.name}: no matching machine is attached, so it is not known which is meant"
-    raise InputError(msg, hint="attach it, or name it by its serial in the configuration")
-
-
-def _tell(rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
-    if as_json:
-        show_json({"devices": rows})
-    else:
-        show("\n".join("{name}: {text}".format_map(row) for row in rows))
+for command in (clean, quarantine, restore):
+    devices.add_command(command)
 
 
 @devices.command(

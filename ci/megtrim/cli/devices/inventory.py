@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 
-from megtrim import devices
 from megtrim.cli.echo import open_console
 from megtrim.cli.environment import open_processes, read_now
 from megtrim.cli.options import PATH, add_options, json_option, out_option, quiet_option
@@ -21,9 +20,10 @@ from megtrim.cli.session.device_specs import DeviceDefaults, make_device_specs
 from megtrim.cli.session.setup import find_toolchain
 from megtrim.config.device import DeviceSettings
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.devices import Device, DeviceSpec, Lease, adb
+from megtrim.devices import adb
+from megtrim.devices import kinds as device_kinds
 from megtrim.devices.adb import find_adb
-from megtrim.devices.device import ConnectionState
+from megtrim.devices.device import ConnectionState, Device, DeviceSpec, Lease
 from megtrim.devices.pool.device_pool import (
     MachineState,
     MachineStatus,
@@ -203,7 +203,7 @@ def _machines(entry: InventoryEntry) -> Iterator[InventoryRow]:
         presence=ConnectionState.READY,
     )
     try:
-        device = devices.make(entry.kind, entry.spec, native=platform.machine())
+        device = device_kinds.make(entry.kind, entry.spec, native=platform.machine())
         if isinstance(device, Pool):
             for standing in device.read_statuses():
                 yield InventoryRow(entry=entry, device=device, standing=standing)

@@ -9,8 +9,7 @@ import click
 
 from megtrim.cli.devices.inventory import InventoryRow
 from megtrim.cli.echo import show, show_json
-from megtrim.devices import Device, Lease
-from megtrim.devices.device import Machine
+from megtrim.devices.device import Device, Lease, Machine
 from megtrim.devices.pool.device_pool import Pool, PoolEntry
 from megtrim.devices.retry import run_with_retries
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim import devices
 from megtrim.config.device import EMULATED, KINDS, DeviceConfig, DeviceSettings
 from megtrim.config.load import LoadedConfig
 from megtrim.config.problems import closest, listing
-from megtrim.devices import Device, DeviceSpec
+from megtrim.devices import kinds as device_kinds
+from megtrim.devices.device import Device, DeviceSpec
 from megtrim.devices.local import is_hosted
 from megtrim.devices.pool import device_pool
 from megtrim.evidence.bundle import BundleDevice
@@ -112,7 +112,9 @@ def _make_spec(
 
 
 def make(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
-    return device_pool.merge_devices([devices.make(kind, spec, native=native) for spec in specs])
+    return device_pool.merge_devices(
+        [device_kinds.make(kind, spec, native=native) for spec in specs]
+    )
 
 
 def _by_class(entries: Iterable[DeviceConfig]) -> dict[str, tuple[DeviceConfig, ...]]:

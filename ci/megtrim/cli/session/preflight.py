@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from megtrim.build.engines import Engine
 from megtrim.build.engines.checkout import Checkout
+from megtrim.build.engines.kinds import Engine
 from megtrim.chain.graph import trims_plain_build
 from megtrim.config.load import LoadedConfig
 from megtrim.config.model import ModelConfig, ScenarioConfig

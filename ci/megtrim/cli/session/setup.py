@@ -5,13 +5,15 @@ import platform
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build import engines, toolchains
-from megtrim.build.engines import Engine, checkout
+from megtrim.build.engines import checkout
+from megtrim.build.engines import kinds as engine_kinds
 from megtrim.build.engines.builder import Builder
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.cmake.driver import expect_plain
+from megtrim.build.engines.kinds import Engine
 from megtrim.build.engines.sample import find_embedded_source
 from megtrim.build.images.docker import expect_fixed
+from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import Origin, Relocations, Toolchain, Variant
 from megtrim.chain.graph import PLAIN, Stage, task_name
 from megtrim.chain.session import Services, Session, TaskResults, TrimRequest, open_durations
@@ -50,7 +52,8 @@ from megtrim.cli.session.preflight import (
     list_named_files,
 )
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.devices import Device, qemu, relocation_support
+from megtrim.devices import qemu, relocation_support
+from megtrim.devices.device import Device
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import read_brought
 from megtrim.history.folder import read_folder
@@ -59,7 +62,7 @@ from megtrim.perf.plan import BASE
 from megtrim.size import stage as size
 from megtrim.size.history import SIZE_FILES, SizeTrend, make_trends
 from megtrim.trim import committed_keepset
-from megtrim.trim.builds import programs, size_options, variants
+from megtrim.trim.builds import applications, size_options, switches, variants
 from megtrim.trim.results import BuildResult
 from megtrim.util.console import Console
 from megtrim.util.environment import describe_ignored
@@ -120,12 +123,12 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     results = TaskResults(done={BASE: base} if base else {})
     session = Session(request=request, services=services, results=results)
     expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
-    programs.expect_buildable(session)
-    programs.expect_trimmable(session.request)
-    for warning in (*warnings, *programs.warn_unweighed(session)):
+    applications.expect_buildable(session)
+    applications.expect_trimmable(session.request)
+    for warning in (*warnings, *applications.warn_unweighed(session)):
         console.warn(warning)
     pack.expect_packable(session)
-    variants.expect_switchable(session)
+    switches.expect_switchable(session, variants.make_spec(session, Variant.PLAIN, {}))
     size_options.expect_usable(session)
     return session
 
@@ -187,13 +190,13 @@ def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
     """Where qemu is missing, ``auto`` takes one for this machine. Raises InputError."""
     emulated = qemu.program(processes) is not None
     relocations = loaded.config.trim.relocations or Relocations.NONE
-    return toolchains.find(loaded.config.toolchain, processes, relocations, emulated=emulated)
+    return toolchain_kinds.find(loaded.config.toolchain, processes, relocations, emulated=emulated)
 
 
 def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
     config = loaded.config.engine
     source = find_embedded_source() if config.source is None else loaded.resolve(config.source)
-    return engines.KINDS[config.kind](source, processes)
+    return engine_kinds.KINDS[config.kind](source, processes)
 
 
 def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[str, Checkout]:

@@ -8,8 +8,8 @@ from megtrim.chain.graph import PLAIN, Task
 from megtrim.chain.session import Session
 from megtrim.checks.check import DeviceIdentity
 from megtrim.config.scenarios import Scenario
-from megtrim.devices import Lease
 from megtrim.devices.cpu import read_device_features
+from megtrim.devices.device import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.experiments.catalog import BASELINE, find_experiments
 from megtrim.experiments.commands import (
@@ -43,7 +43,7 @@ from megtrim.models.reader import read_model
 from megtrim.perf.measuring.timing import measure
 from megtrim.perf.measuring.timing_runs import ContestFiles, ContestRuns
 from megtrim.perf.plan import BASE, compares_with_base, experiment_of, list_trimmed, trimmed_variant
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.util.errors import InputError
 
@@ -91,7 +91,7 @@ def find_files(task: Task, session: Session) -> ContestFiles:
     inputs = scenario.settings.inputs
     return ContestFiles(
         programs={
-            side: programs.program(scenario, session.request, session.results.done[build])
+            side: applications.program(scenario, session.request, session.results.done[build])
             for side, build in ((Side.REFERENCE, reference), (Side.RIVAL, rival))
         },
         model=session.request.path(scenario.model.file),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from megtrim.devices import Lease
+from megtrim.devices.device import Lease
 from megtrim.experiments.contest import (
     FEWEST_ROUNDS,
     Contest,

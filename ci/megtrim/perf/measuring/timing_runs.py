@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.devices import RunDirectory, relocation_support
+from megtrim.devices import relocation_support
+from megtrim.devices.device import RunDirectory
 from megtrim.devices.retry import expect_not_killed
 from megtrim.evidence.limits import clean_log
 from megtrim.experiments.commands import StepCommand, StepFiles, make_dumping

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from megtrim.chain.session import Session, TrimRequest
 from megtrim.config.scenarios import Scenario
-from megtrim.load_and_run import application, npy
+from megtrim.load_and_run import application_arguments, npy
 from megtrim.load_and_run.app_outputs import NPY
 from megtrim.load_and_run.arguments import Flag, flags, is_on, render_flags, set_flag, without
 from megtrim.load_and_run.dialects import Dialect
@@ -287,9 +287,9 @@ def _toggle_switch(
 
 
 def _of_application(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
-    used = application.names_in(own.arguments)
-    yield from _of_threads(own) if application.THREADS in used else ()
-    yield from _of_model(scenario, own) if application.MODEL in used else ()
+    used = application_arguments.names_in(own.arguments)
+    yield from _of_threads(own) if application_arguments.THREADS in used else ()
+    yield from _of_model(scenario, own) if application_arguments.MODEL in used else ()
 
 
 def _of_model(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:

@@ -27,7 +27,7 @@ from megtrim.chain.graph import (
 )
 from megtrim.chain.session import Session, TrimRequest, scenario_inputs
 from megtrim.config.scenarios import Scenario
-from megtrim.devices import Lease
+from megtrim.devices.device import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.load_and_run.dump import largest_value, parse_dump
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
@@ -45,7 +45,7 @@ from megtrim.proof.neighbours.requests import Neighbour, NeighbourKind
 from megtrim.proof.trap_diagnosis import SymbolizingLink, diagnose, ensure_named_program
 from megtrim.proof.verification import compare_outputs
 from megtrim.regions.keepset_files import read_keep_set
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.trim.runs.scenario_runs import scenario_of
 from megtrim.util.errors import InputError
@@ -82,7 +82,7 @@ def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     if scenario.searches:
         named_["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
     for label, task in (("plain", PLAIN), *_levels(session.request)):
-        named_ |= programs.digests(scenario, session, task, label)
+        named_ |= applications.digests(scenario, session, task, label)
     return named_ | {
         # It shows what a run that trapped is missing.
         "keep set": session.results.done[keep_task(session.request.config)].files[KEEP_SET_FILE],
@@ -133,13 +133,13 @@ def _evaluate_neighbour(
 def _profile_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     if PROFILE not in session.results.done:
         return {}
-    return programs.digests(scenario, session, PROFILE, "profile")
+    return applications.digests(scenario, session, PROFILE, "profile")
 
 
 def _run(
     neighbour: Neighbour, scenario: Scenario, session: Session, folder: Path
 ) -> RunObservation:
-    plain = programs.program(scenario, session.request, session.results.done[PLAIN])
+    plain = applications.program(scenario, session.request, session.results.done[PLAIN])
     wanted = Attempt(
         spec=neighbour_plan.order_of(neighbour, scenario, session, plain, folder / "inputs"),
         builds=tuple(_builds(scenario, session)),
@@ -171,7 +171,7 @@ def _levels(request: TrimRequest) -> Iterator[tuple[str, str]]:
 def _builds(scenario: Scenario, session: Session) -> Iterator[Build]:
     for level, task in _levels(session.request):
         link = ensure_named_program(scenario, session) if level == "function" else None
-        program = programs.program(scenario, session.request, session.results.done[task])
+        program = applications.program(scenario, session.request, session.results.done[task])
         needs = needs_of(scenario, session, link)
         yield Build(level=level, program=program, needs=needs)
 
@@ -322,7 +322,7 @@ def _words(run: ProgramRun) -> str:
 
 def needs_of(scenario: Scenario, session: Session, link: SymbolizingLink | None) -> Needs:
     made = session.results.done.get(PROFILE)
-    profile = programs.program(scenario, session.request, made) if made else None
+    profile = applications.program(scenario, session.request, made) if made else None
     keep = read_keep_set(
         session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
     )

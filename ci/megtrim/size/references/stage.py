@@ -28,8 +28,8 @@ from megtrim.functions.keep_patterns import KeptFunctions
 from megtrim.functions.link_map import read_map
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import read_keep_set
+from megtrim.trim.builds import applications, variants
 from megtrim.trim.builds import links as linking
-from megtrim.trim.builds import programs, variants
 
 if TYPE_CHECKING:
     from megtrim.size.references.linked_file import LinkedFile
@@ -75,7 +75,7 @@ def _specify(task: Task, session: Session) -> tuple[BuildSpec, tuple[LinkSpec, .
     variant = Variant.PROFILE if profile else Variant.REDUCED
     header = {} if profile else variants.header_files(session.results)
     spec = variants.make_spec(session, variant, header)
-    holders = programs.holders(session)
+    holders = applications.holders(session)
     return spec, tuple(LinkSpec(target=program, label=Link.SHIPPED) for program in holders)
 
 

@@ -15,7 +15,7 @@ from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables, read_observables
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import read_keep_set
-from megtrim.trim.builds import programs, size_options, variants
+from megtrim.trim.builds import applications, size_options, variants
 from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
@@ -104,7 +104,7 @@ def shipped_inputs(session: Session) -> dict[str, str]:
         "flags": " ".join(shipped_flags(session)),
         "without unwind tables": " ".join(
             target
-            for target in programs.linked_again(session.request)
+            for target in applications.linked_again(session.request)
             if not size_options.keeps_unwind_tables(target, session)
         ),
         **({"crash ids": "each stub"} if session.request.config.trim.crash_ids else {}),

@@ -18,7 +18,7 @@ from megtrim.build_spec import (
 from megtrim.chain.graph import trims_functions, trims_plain_build
 from megtrim.chain.session import Session
 from megtrim.config.model import TrimConfig, switched_off
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.results import SizeFlagResult
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
@@ -130,9 +130,9 @@ def keeps_unwind_tables(target: str, session: Session) -> bool:
 
 def inlines_at_link(session: Session) -> bool:
     if trims_plain_build(session.request.config):
-        return bool(programs.lto_flags(session.request, Variant.PLAIN))
+        return bool(applications.lto_flags(session.request, Variant.PLAIN))
     used = {choice.means for choice in choices(session) if not choice.why_not}
-    return SizeFlag.LTO in used or bool(programs.lto_flags(session.request, Variant.REDUCED))
+    return SizeFlag.LTO in used or bool(applications.lto_flags(session.request, Variant.REDUCED))
 
 
 def expect_usable(session: Session) -> None:

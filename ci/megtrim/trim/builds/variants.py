@@ -1,39 +1,27 @@
 """What the stages `build` and `reduce` share: one variant, built and recorded."""
 
-import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build.engines.checkout import Checkout
 from megtrim.build_spec import (
-    MINIMUM_SIZE,
     BuildRecord,
     BuildSpec,
     LinkSpec,
     Switch,
-    Toolchain,
     Variant,
 )
 from megtrim.chain.graph import HEADER
-from megtrim.chain.session import Services, Session, TaskResults, TrimRequest
+from megtrim.chain.session import Services, Session, TaskResults
 from megtrim.chain.store import StageFolder
 from megtrim.config.model import OPTIONS, switched_off, switched_on
 from megtrim.elf.layout import WITH_BUILD_ID
-from megtrim.models.reader import read_is_flatbuffers
-from megtrim.trim.builds import programs, size_options
-from megtrim.util.errors import InputError
+from megtrim.trim.builds import applications, size_options
+from megtrim.trim.builds.switches import is_minimum_size, switch_options
 
 _INCLUDE = "include/"
-_KEEPS_RTTI = "x86_64"
-_LARGEST_BYTES = 2**20
-_TRUE = ("1", "ON", "TRUE", "YES", "Y")
-_DROPS_RTTI = re.compile(
-    r"^\s{0,99}if\s{0,9}\(([^()]{1,500})\)\s{0,99}set\s{0,9}\(\s{0,9}MGE_ENABLE_RTTI\s{1,9}OFF\b",
-    re.MULTILINE,
-)
 
 
 def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> BuildSpec:
@@ -43,11 +31,11 @@ def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> 
     made = session.services.engine.make_spec(
         variant,
         session.services.toolchain,
-        targets=programs.targets(session),
+        targets=applications.targets(session),
         minimum_size=is_minimum_size(without),
         header=header,
     )
-    lto = programs.lto_flags(session.request, variant)
+    lto = applications.lto_flags(session.request, variant)
     made = replace(
         made,
         compile_flags=(*made.compile_flags, *lto),
@@ -85,7 +73,7 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
                     *(f"{name}={value}" for name, value in spec.options),
                 )
             )
-            for spec in programs.list_specs(session, wanted.variant)
+            for spec in applications.list_specs(session, wanted.variant)
         },
         # Only what means beyond the recipe bring: other keys stay what they were.
         **{label: value for label, value in beyond.items() if value},
@@ -129,7 +117,7 @@ def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildRecord:
             work=tree,
             folder=folder,
             progress=services.console.progress(f"building {wanted.variant}"),
-            applications=programs.list_specs(session, wanted.variant),
+            applications=applications.list_specs(session, wanted.variant),
         )
 
 
@@ -141,7 +129,7 @@ def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folde
             work=tree,
             folder=folder,
             progress=session.services.console.progress(f"linking {wanted.variant}"),
-            applications=programs.list_specs(session, wanted.variant),
+            applications=applications.list_specs(session, wanted.variant),
         )
 
 
@@ -149,10 +137,10 @@ def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
     with _tree(session.services, wanted.variant) as tree:
         session.services.builder.expect_linkable(
             wanted,
-            programs.linked_again(session.request),
+            applications.linked_again(session.request),
             work=tree,
             folder=folder,
-            applications=programs.list_specs(session, wanted.variant),
+            applications=applications.list_specs(session, wanted.variant),
         )
 
 
@@ -162,68 +150,3 @@ def _tree(services: Services, what: str) -> Iterator[Path]:
     name = f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"
     with services.store.lock(f"work-{name}"):
         yield services.store.root / "work" / name
-
-
-def expect_switchable(session: Session) -> None:
-    said = dict(_locate_switches(session.request, (True, False)))
-    engine = session.services.engine
-    for switch, where in said.items():
-        if switch not in engine.switches:
-            msg = f"{where}: the engine at {engine.checkout.root} has no option {OPTIONS[switch]}"
-            raise InputError(msg, hint=f"switches that it has: {', '.join(engine.switches)}")
-    if session.request.config.trim.switches.rtti:
-        spec = make_spec(session, Variant.PLAIN, {})
-        why = forced_off(Switch.RTTI, engine.checkout, session.services.toolchain, spec)
-        if why:
-            msg = f"{said[Switch.RTTI]}: found true, but it is {why}"
-            raise InputError(msg, hint="leave it out")
-    without = dict(_locate_switches(session.request, (False,))).get(Switch.FLATBUFFERS)
-    if without is not None:
-        _refuse_flatbuffers_models(without, session)
-
-
-def _locate_switches(
-    request: TrimRequest, values: tuple[bool, ...]
-) -> Iterator[tuple[Switch, str]]:
-    """Yield each switch that is set to one of ``values``, and where."""
-    loaded = request.loaded
-    trim = loaded.config.trim
-    for switch in Switch:
-        if getattr(trim.switches, switch) in values:
-            yield switch, loaded.describe("trim", "switches", switch)
-
-
-def _refuse_flatbuffers_models(where: str, session: Session) -> None:
-    for model in session.request.config.models:
-        path = session.request.path(model.file)
-        if read_is_flatbuffers(path):
-            msg = f"{where}: the model {model.name} ({model.file}) is FlatBuffers"
-            hint = "no build without FlatBuffers can load it: leave this switch on"
-            raise InputError(msg, hint=hint)
-        session.services.console.warn(
-            f"{where}: {model.file} is in a format that megtrim cannot read; "
-            "its scenarios will show whether it loads without FlatBuffers"
-        )
-
-
-def is_minimum_size(off: Iterable[Switch]) -> bool:
-    return set(off) >= set(MINIMUM_SIZE)
-
-
-def switch_options(off: Sequence[Switch], on: Sequence[Switch] = ()) -> dict[str, bool]:
-    minimum = is_minimum_size(off)
-    without = {OPTIONS[each]: False for each in off if not (minimum and each in MINIMUM_SIZE)}
-    return {OPTIONS[each]: True for each in on} | without
-
-
-def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: BuildSpec) -> str:
-    values = {name: value.upper() for name, value in spec.options}
-    tests = values.get("MGE_WITH_TEST") in _TRUE
-    release = values.get("CMAKE_BUILD_TYPE") == "RELEASE" and not tests
-    affected = switch is Switch.RTTI and toolchain.machine != _KEEPS_RTTI and release
-    if not affected:
-        return ""
-    conditions = _DROPS_RTTI.findall(checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES))
-    if not any('"Release"' in each and f'"{_KEEPS_RTTI}"' in each for each in conditions):
-        return ""
-    return f"always off in this engine's Release build for {toolchain.machine}"

@@ -10,9 +10,10 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from megtrim.chain.filenames import CACHE_FILE, TRACE_FILE
-from megtrim.devices import Lease, RunDirectory, relocation_support
+from megtrim.devices import relocation_support
+from megtrim.devices.device import Lease, RunDirectory
 from megtrim.devices.retry import expect_not_killed
-from megtrim.load_and_run import application
+from megtrim.load_and_run import application_arguments
 from megtrim.load_and_run.app_outputs import PRINTED
 from megtrim.load_and_run.arguments import ProgramArguments, compose
 from megtrim.load_and_run.exit_status import ProgramRun
@@ -100,10 +101,10 @@ def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[st
     cache = spec.prefix + CACHE_FILE if spec.cache is not None or spec.search else None
     model, dump = spec.prefix + MODEL, spec.prefix + DUMP
     if spec.application:
-        places = application.Places(
+        places = application_arguments.Places(
             model=model, outputs=dump, threads=spec.threads, inputs=inputs, algo_cache=cache
         )
-        return application.compose(program, spec.arguments, places)
+        return application_arguments.compose(program, spec.arguments, places)
     invocation = ProgramArguments(
         program=program,
         model=model,
@@ -118,7 +119,9 @@ def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[st
 
 
 def _outputs(spec: RunSpec, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:
-    if spec.application and application.OUTPUTS not in application.names_in(spec.arguments):
+    if spec.application and application_arguments.OUTPUTS not in application_arguments.names_in(
+        spec.arguments
+    ):
         return {PRINTED: run.stdout.encode()}
     dump = spec.prefix + DUMP
     found = {name: directory.get(f"{dump}/{name}") for name in directory.names(dump)}

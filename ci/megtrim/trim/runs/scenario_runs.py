@@ -12,7 +12,7 @@ from megtrim.config.scenarios import Scenario
 from megtrim.models.reader import digest_model_graph
 from megtrim.regions.keepset import KeepSet, ScenarioRecord, differing
 from megtrim.regions.trace import Trace, TraceFailure, TraceProblem
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.runs.execution import RunSpec
 from megtrim.util.errors import ACCEPT, InputError, MegtrimError
 from megtrim.util.files import sha256_file
@@ -46,7 +46,9 @@ def make_run_spec(
         model=session.request.path(scenario.model.file),
         arguments=settings.args,
         application=settings.application is not None,
-        companions=programs.companion_files(programs.name_of(scenario, session.request), session),
+        companions=applications.companion_files(
+            applications.name_of(scenario, session.request), session
+        ),
         inputs={name: session.request.path(path) for name, path in settings.inputs.items()},
         threads=settings.threads,
         timeout_s=settings.timeout_s,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from megtrim.build_spec import Link, Variant
-from megtrim.devices import Lease
+from megtrim.devices.device import Lease
 from megtrim.elf.symbol_table import read_table
 from megtrim.functions import probes, qemu_log
 from megtrim.functions.observables import FunctionList, Observables, function_list

@@ -9,7 +9,7 @@ from megtrim.chain.session import Session
 from megtrim.regions.region import Region
 from megtrim.regions.trace import regions_in_binary
 from megtrim.size import byte_tables
-from megtrim.trim.builds import programs, variants
+from megtrim.trim.builds import applications, variants
 from megtrim.trim.results import BuildResult
 from megtrim.util.errors import ProductFailure
 
@@ -37,7 +37,7 @@ def work(task: Task, session: Session, folder: Path) -> BuildResult:
 
 def _list_regions(session: Session, folder: Path) -> None:
     found: set[Region] = set()
-    for name in programs.holders(session):
+    for name in applications.holders(session):
         regions = regions_in_binary((folder / "bin" / name).read_bytes())
         if not regions:
             msg = f"the profile build of {name} holds no midout regions"

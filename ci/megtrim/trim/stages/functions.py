@@ -24,7 +24,7 @@ from megtrim.chain.graph import (
 from megtrim.chain.session import Services, Session, TrimRequest, scenario_inputs
 from megtrim.config.model import switched_off
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.devices import Lease
+from megtrim.devices.device import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.elf.symbol_table import parse_table, read_linked
 from megtrim.evidence.bundle import binding, deviceless
@@ -45,8 +45,8 @@ from megtrim.functions.observables import (
 from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.regions.keepset_files import dump_keep_set, read_keep_set
 from megtrim.regions.trace import Trace, TraceFailure, TraceProblem
+from megtrim.trim.builds import applications, size_options, variants
 from megtrim.trim.builds import links as linking
-from megtrim.trim.builds import programs, size_options, variants
 from megtrim.trim.committed_keepset import read_committed
 from megtrim.trim.results import FunctionsKeepSetResult, RecordResult, UnfoldedLinksResult
 from megtrim.trim.runs import tracing
@@ -63,7 +63,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         return _scenario_inputs(task.scenario, session)
     if task.id == LINKED:
         return linking.base_inputs(session) | {
-            "programs": " ".join(programs.linked_again(session.request)),
+            "programs": " ".join(applications.linked_again(session.request)),
             "probed": str(_needs_probes(session)),
             "kept whatever ran": "\n".join(session.services.engine.kept),
         }
@@ -94,7 +94,7 @@ def _needs_probes(session: Session) -> bool:
 
 
 def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
-    targets = programs.linked_again(session.request)
+    targets = applications.linked_again(session.request)
     flags = size_options.unfolded_flags(session)
     specs = [
         LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=flags, map=True)
@@ -145,7 +145,7 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
             "taken elsewhere": digest or "",
             "by": given.device.name,
         }
-    name = programs.name_of(scenario, session.request)
+    name = applications.name_of(scenario, session.request)
     files = (f"/{name}", f"/{linking.observables(name).rpartition('/')[2]}")
     return _run_inputs(scenario, session) | {
         "link": _link_of(scenario, session),
@@ -163,7 +163,9 @@ def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 
 
 def _link_of(scenario: Scenario, session: Session) -> str:
-    return linking.identities(session.results).get(programs.name_of(scenario, session.request), "")
+    return linking.identities(session.results).get(
+        applications.name_of(scenario, session.request), ""
+    )
 
 
 def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
@@ -175,13 +177,13 @@ def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 
 def _find_imported_evidence(scenario: Scenario, session: Session) -> DeviceResult | None:
     """None: functions are recorded here, or the engine is in a shared object, and stays."""
-    if programs.name_of(scenario, session.request) not in linking.identities(session.results):
+    if applications.name_of(scenario, session.request) not in linking.identities(session.results):
         return None
     return find_brought(scenario.id, session.request.recorded, _LIST)
 
 
 def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
-    name = programs.name_of(scenario, session.request)
+    name = applications.name_of(scenario, session.request)
     if name not in linking.identities(session.results):
         return RecordResult(functions=0, time_s=0.0)
     given = _find_imported_evidence(scenario, session)
@@ -215,7 +217,7 @@ def _take(given: DeviceResult, scenario: Scenario, session: Session, folder: Pat
     digest = given.result.functions
     file, data = given.file(digest), given.load(digest, most=LARGEST_LIST)
     found = None if data is None else parse_list(data, source=str(file))
-    name = programs.name_of(scenario, session.request)
+    name = applications.name_of(scenario, session.request)
     wanted = linking.identities(session.results)[name]
     if found is not None and found.link_sha256 != wanted:
         hint = "give the lists that the device jobs of this build made"
@@ -276,7 +278,7 @@ def _expect_fitting(keep: KeepSet, session: Session) -> None:
     links = linking.identities(session.results)
     by_id = {record.id: record for record in keep.scenarios}
     for scenario in all_scenarios(session.request.config):
-        wanted = links.get(programs.name_of(scenario, session.request))
+        wanted = links.get(applications.name_of(scenario, session.request))
         record = by_id.get(scenario.id)
         if wanted is None or record is None:
             continue  # nothing to fit, or reported where the scenario is verified
@@ -321,7 +323,7 @@ def _with_functions(
     if FUNCTIONS_FILE not in folder.files:
         return record
     found = read_list(folder.file(FUNCTIONS_FILE))
-    link = links[programs.name_of(scenario, session.request)]
+    link = links[applications.name_of(scenario, session.request)]
     needed = without_chance(
         found.names, unseen=link.unseen, code=link.code, observables=link.observables
     )

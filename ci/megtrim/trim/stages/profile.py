@@ -11,7 +11,7 @@ from megtrim.chain.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
 from megtrim.chain.session import Session, scenario_inputs
 from megtrim.checks.check import DeviceIdentity
 from megtrim.config.scenarios import Scenario
-from megtrim.devices import Lease
+from megtrim.devices.device import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.evidence import (
@@ -24,7 +24,7 @@ from megtrim.evidence.evidence import (
 )
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.regions.trace import Trace, parse_trace
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.results import SearchResult, TraceResult
 from megtrim.trim.runs import tracing
 from megtrim.trim.runs.execution import RunResult
@@ -45,17 +45,17 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         return named | {"taken elsewhere": digest or "", "by": given.device.name}
     named = scenario_inputs(scenario, session)
     if is_search:
-        return named | programs.digests(scenario, session, PLAIN, "program")
+        return named | applications.digests(scenario, session, PLAIN, "program")
     if scenario.searches:
         named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
-    return named | programs.digests(scenario, session, PROFILE, "program")
+    return named | applications.digests(scenario, session, PROFILE, "program")
 
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named = deviceless(scenario_inputs(scenario, session))
     if scenario.searches:
-        named |= programs.digests(scenario, session, PLAIN, "searching program")
-    return named | programs.digests(scenario, session, PROFILE, "program")
+        named |= applications.digests(scenario, session, PLAIN, "searching program")
+    return named | applications.digests(scenario, session, PROFILE, "program")
 
 
 def result_type(task: Task) -> type[SearchResult | TraceResult]:
@@ -98,7 +98,7 @@ def _take_trace(given: DeviceResult, folder: Path) -> TraceResult:
 
 
 def _search(scenario: Scenario, session: Session, folder: Path) -> SearchResult:
-    program = programs.program(scenario, session.request, session.results.done[PLAIN])
+    program = applications.program(scenario, session.request, session.results.done[PLAIN])
     spec = make_run_spec(scenario, session, program, cache=None, search=True)
 
     def attempt(lease: Lease) -> tuple[bytes, ProgramRun]:
@@ -112,7 +112,7 @@ def _search(scenario: Scenario, session: Session, folder: Path) -> SearchResult:
 
 
 def _trace(scenario: Scenario, session: Session, folder: Path) -> TraceResult:
-    program = programs.program(scenario, session.request, session.results.done[PROFILE])
+    program = applications.program(scenario, session.request, session.results.done[PROFILE])
     spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
 
     def attempt(lease: Lease) -> TraceResult:

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build.engines import Engine
+from megtrim.build.engines.kinds import Engine
 from megtrim.build.engines.link.invocation import LinkEnvironment
 from megtrim.build_spec import BuildSpec, Toolchain, Variant
 from megtrim.util.process import Command, ProcessRunner

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from megtrim.build.engines import KINDS, checkout
+from megtrim.build.engines import checkout
+from megtrim.build.engines.kinds import KINDS
 from megtrim.build.engines.megengine.engine import (
     SCRIPT,
     MegEngine,

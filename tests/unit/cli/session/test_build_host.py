@@ -9,7 +9,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from megtrim import devices
 from megtrim.build.engines.cmake.compiler_cache import VARIABLE
 from megtrim.build.images.container_runner import ContainerRunner
 from megtrim.build_spec import Toolchain
@@ -20,7 +19,8 @@ from megtrim.cli.session.build_host import open_compiler_cache
 from megtrim.cli.session.device_specs import DeviceDefaults, make_bundle_specs, standing_for
 from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.devices import DeviceSpec
+from megtrim.devices import kinds as device_kinds
+from megtrim.devices.device import DeviceSpec
 from megtrim.devices.pool import device_pool
 from megtrim.util.errors import InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
@@ -449,7 +449,7 @@ def test_several_orders_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         made.append((kind, spec.name, native))
         return spec.name
 
-    monkeypatch.setattr(devices, "make", make)
+    monkeypatch.setattr(device_kinds, "make", make)
     monkeypatch.setattr(device_pool, "merge_devices", "+".join)
     config = loaded(tmp_path, ROOM)
     entries = standing_for(config, "adb")["a53"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from megtrim.build.engines import Engine
 from megtrim.build.engines.checkout import Checkout, take
+from megtrim.build.engines.kinds import Engine
 from megtrim.build.engines.megengine.engine import MegEngine
 from megtrim.cli.session.preflight import (
     expect_known_folders,

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from megtrim.build import toolchains
+from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import Origin
 from megtrim.chain import store as stores
 from megtrim.chain.store import Store
@@ -221,7 +221,7 @@ def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
     project: Shell, monkeypatch: pytest.MonkeyPatch, packing: str, status: int
 ) -> None:
     found = replace(TOOLCHAIN, kind="clang-linux-arm64", machine="aarch64", sysroot=None)
-    monkeypatch.setattr(toolchains, "find", lambda *_arguments, **_more: found)
+    monkeypatch.setattr(toolchain_kinds, "find", lambda *_arguments, **_more: found)
     emulator = project.folder / "bin" / "qemu-aarch64"
     emulator.parent.mkdir()
     emulator.write_text("#!/bin/sh\necho max\n", encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 from megtrim.chain.graph import PLAIN, PROFILE, REDUCED, Stage, Task
 from megtrim.chain.session import Session
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.devices import Device, Lease
+from megtrim.devices.device import Device, Lease
 from megtrim.load_and_run.dialects import LITE
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import EXACT

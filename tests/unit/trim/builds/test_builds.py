@@ -17,9 +17,9 @@ from megtrim.functions.keep_patterns import KeepPattern
 from megtrim.functions.observables import Observables
 from megtrim.regions.header import Scopes
 from megtrim.regions.keepset import KeepSet, build_keep_set
-from megtrim.trim.builds import links, variants
+from megtrim.trim.builds import links, switches, variants
 from megtrim.trim.builds.links import UnfoldedLink, UntrimmedProgram
-from megtrim.trim.builds.variants import forced_off, is_minimum_size, switch_options
+from megtrim.trim.builds.switches import forced_off, is_minimum_size, switch_options
 from megtrim.trim.keepset_usage import trim_choice
 from megtrim.trim.stages import header
 from megtrim.util.errors import InputError, ProductFailure
@@ -136,6 +136,10 @@ def test_how_a_variant_is_built_has_a_reason(script: BuildScript | None, way: st
     assert variants.way_of(spec) == way
 
 
+def check(session: Session) -> None:
+    switches.expect_switchable(session, variants.make_spec(session, Variant.PLAIN, {}))
+
+
 @pytest.mark.parametrize(
     ("trim", "kind", "reported"),
     [
@@ -161,7 +165,7 @@ def test_what_cannot_be_had_is_refused(tmp_path: Path, trim: str, kind: str, rep
     ready = made(tmp_path, trim, kind=kind)
 
     with pytest.raises(InputError) as caught:
-        variants.expect_switchable(ready)
+        check(ready)
 
     assert caught.value.message == f"{tmp_path}/{reported}".format(engine=tmp_path / "engine")
 
@@ -171,7 +175,7 @@ def test_a_model_in_flatbuffers_keeps_them(tmp_path: Path, name: str) -> None:
     ready = made(tmp_path, "{switches: {flatbuffers: false}}", kind="megengine", model=name)
 
     with pytest.raises(InputError) as caught:
-        variants.expect_switchable(ready)
+        check(ready)
 
     assert caught.value.message == (
         f"{tmp_path}/megtrim.yaml:5: trim.switches.flatbuffers: the model m (m.mge) is FlatBuffers"
@@ -185,14 +189,14 @@ def test_a_model_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     warned: list[str] = []
     spoken = changed(ready, console=cast(Any, SimpleNamespace(warn=warned.append)))
 
-    variants.expect_switchable(spoken)
+    check(spoken)
 
     assert len(warned) == 1
     assert "m.mge is in a format that megtrim cannot read" in warned[0]
     on = made(
         tmp_path / "on", "{switches: {flatbuffers: true}}", kind="megengine", model="resnet18-s.mge"
     )
-    variants.expect_switchable(on)
+    check(on)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import StageFolder
 from megtrim.config.load import load_config
-from megtrim.devices import Device
+from megtrim.devices.device import Device
 from megtrim.trim.results import UnfoldedLinksResult
 from unit.trim.stages.fake_device import GOOD, FakeDevice
 from unit.trim.stages.fake_device import PROFILE as TRACES

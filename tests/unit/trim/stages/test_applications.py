@@ -16,7 +16,7 @@ from megtrim.chain.session import Session
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.devices import Device
+from megtrim.devices.device import Device
 from megtrim.evidence.bundle import Bundle, BundleApplication, JobPurpose, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.jobs import worker
@@ -27,7 +27,7 @@ from megtrim.proof import verification
 from megtrim.proof.verification import VerificationCase, prove
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.trace import Trace
-from megtrim.trim.builds import programs
+from megtrim.trim.builds import applications
 from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.trim.runs.execution import run_on
 from megtrim.trim.runs.scenario_runs import make_run_spec, record_of
@@ -125,7 +125,7 @@ def test_a_run_of_an_application(
 ) -> None:
     made = built(tmp_path)
     scenario, device = scenarios(made)[number], FakeDevice()
-    program = programs.program(scenario, made.request, made.results.done[task])
+    program = applications.program(scenario, made.request, made.results.done[task])
 
     seen = run_on(device, make_run_spec(scenario, made, program, cache=None))
 
@@ -139,8 +139,8 @@ def test_what_a_run_depends_on_holds_the_shared_object(tmp_path: Path) -> None:
     made = built(tmp_path)
     one, two = scenarios(made)
 
-    assert programs.digests(one, made, PLAIN, "plain") == {"plain": sha(SAYS[PLAIN])}
-    assert programs.digests(two, made, PLAIN, "plain") == {
+    assert applications.digests(one, made, PLAIN, "plain") == {"plain": sha(SAYS[PLAIN])}
+    assert applications.digests(two, made, PLAIN, "plain") == {
         "plain": sha(SAYS[PLAIN]),
         f"plain {LIBRARY}": sha("library of build/plain"),
     }
@@ -181,7 +181,7 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
     made = built(tmp_path, says=says)
     scenario, _ = scenarios(made)
     built_in = {
-        task: programs.program(scenario, made.request, made.results.done[task]) for task in says
+        task: applications.program(scenario, made.request, made.results.done[task]) for task in says
     }
     trial = VerificationCase(
         spec=make_run_spec(scenario, made, built_in[PLAIN], cache=None),
@@ -268,13 +268,13 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: JobPurpose) -> 
 def test_what_is_built(tmp_path: Path) -> None:
     made = built(tmp_path)
 
-    assert programs.targets(made) == ("intree", "libengine.a", LIBRARY)
-    assert programs.holders(made) == ("classify", "intree", LIBRARY)
+    assert applications.targets(made) == ("intree", "libengine.a", LIBRARY)
+    assert applications.holders(made) == ("classify", "intree", LIBRARY)
     for variant in (Variant.PLAIN, Variant.REDUCED):
-        assert programs.lto_flags(made.request, variant) == ("-flto=full",)
-    assert programs.lto_flags(made.request, Variant.PROFILE) == ()
-    assert [each.lto for each in programs.list_specs(made, Variant.PROFILE)] == [False, False]
-    specs = programs.list_specs(made, Variant.REDUCED)
+        assert applications.lto_flags(made.request, variant) == ("-flto=full",)
+    assert applications.lto_flags(made.request, Variant.PROFILE) == ()
+    assert [each.lto for each in applications.list_specs(made, Variant.PROFILE)] == [False, False]
+    specs = applications.list_specs(made, Variant.REDUCED)
     assert [(each.name, each.library.file, each.lto) for each in specs] == [
         ("classify", "libengine.a", True),
         ("served", LIBRARY, False),
@@ -283,11 +283,11 @@ def test_what_is_built(tmp_path: Path) -> None:
 
 def test_a_shared_object_that_no_one_weighs_is_warned_of(tmp_path: Path) -> None:
     warned = f"served needs {LIBRARY}, whose size is not measured: name it in `artifacts`"
-    assert list(programs.warn_unweighed(built(tmp_path))) == [warned]
+    assert list(applications.warn_unweighed(built(tmp_path))) == [warned]
 
     (tmp_path / "reported").mkdir()
     reported = built(tmp_path / "reported", CONFIG + f"artifacts: [served, {LIBRARY}]\n")
-    assert list(programs.warn_unweighed(reported)) == []
+    assert list(applications.warn_unweighed(reported)) == []
 
 
 @pytest.mark.parametrize(
@@ -304,6 +304,6 @@ def test_what_a_toolchain_cannot_make_is_refused(
     made = changed(built(tmp_path), toolchain=cast("Any", toolchain))
 
     with pytest.raises(InputError) as caught:
-        programs.expect_buildable(made)
+        applications.expect_buildable(made)
 
     assert caught.value.message.startswith(said)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from megtrim import devices
 from megtrim.chain.matrix import Shard
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_today
 from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
 from megtrim.config.load import BOARDS_VARIABLE, load_owned_devices
-from megtrim.devices import Device
+from megtrim.devices import kinds as device_kinds
+from megtrim.devices.device import Device
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, read_bundle
 from megtrim.evidence.evidence import EVIDENCE_FILE
@@ -153,7 +153,7 @@ def _open(
     job: DeviceJob, standing: tuple[BundleDevice, ...], processes: ProcessRunner, console: Console
 ) -> Device:
     bundle, kind = job.bundle, job.asked.kind
-    if kind not in (*NEAR, *devices.KINDS):
+    if kind not in (*NEAR, *device_kinds.KINDS):
         msg = f"device {job.asked.name}: this megtrim knows no kind {kind!r}"
         raise InputError(msg, hint="is the kit on the runner that of the build job?")
     around = DeviceDefaults(

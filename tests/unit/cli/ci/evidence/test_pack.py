@@ -20,7 +20,7 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.cli.ci.evidence.pack import describe_jobs
 from megtrim.config.device import DeviceSettings
-from megtrim.devices import DeviceSpec
+from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import Local
 from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceSet, parse_set

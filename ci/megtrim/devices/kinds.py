@@ -1,0 +1,32 @@
+"""Where programs run: one file per kind behind :class:`Device`, one line each in ``KINDS``."""
+
+from collections.abc import Callable, Mapping
+
+from megtrim.devices import adb, local, qemu, ssh, virtual_phone
+from megtrim.devices.device import Device, DeviceSpec
+from megtrim.devices.pool import device_pool
+
+KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
+    "local": lambda spec: local.Local(
+        spec.name, spec.processes.for_builds(), spec.scratch, hosted=spec.hosted
+    ),
+    "qemu": lambda spec: qemu.find(
+        spec.name,
+        spec.processes.for_builds(),
+        spec.scratch,
+        machine=spec.machine,
+        cpu=spec.qemu_cpu,
+        sysroot=spec.sysroot,
+        hosted=spec.hosted,
+    ),
+    "adb": lambda spec: device_pool.make_pool(spec, kind="adb", find=lambda: adb.find(spec)),
+    "ssh": lambda spec: device_pool.make_pool(spec, kind="ssh", find=lambda: ssh.find(spec)),
+    "virtual-phone": virtual_phone.find,
+}
+
+
+def make(kind: str, spec: DeviceSpec, *, native: str) -> Device:
+    """Return a device of that kind; ``auto`` runs natively if it can, else emulates."""
+    if kind == "auto":
+        kind = "local" if spec.machine == native else "qemu"
+    return KINDS[kind](spec)
