@@ -122,7 +122,7 @@ def budget_checks(
         hint = suggest_for_budget(lapsed=bool(row.lapsed), owner=row.owner) if failed else ""
         yield Check(
             id=row.check_id,
-            kind=CheckKind(row.kind),
+            kind=CheckKind.GROWTH if row.kind is LimitKind.GROWTH else CheckKind.SIZE,
             subject=row.subject,
             status=CheckStatus(row.status),
             text=row.text,

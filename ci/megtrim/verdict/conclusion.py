@@ -52,10 +52,10 @@ def expect_agreement(verdict: Verdict) -> None:
     for scenario in verdict.scenarios:
         checks = by_subject.get(scenario.id, {})
         expect_scenario_checks(scenario.id, scenario.status, checks)
-    found = {(check.kind, check.subject): check.status for check in verdict.checks}
+    found = {check.id: check.status for check in verdict.checks}
     for row in verdict.budgets:
         subject = f"{row.artifact}/{row.variant} {row.measure}".rstrip()
-        expect_budget_check(row, found.get((row.kind, subject)))
+        expect_budget_check(row, found.get(f"{row.kind}:{subject}"))
 
 
 def expect_scenario_checks(
