@@ -22,7 +22,8 @@ from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.history.entries import show_time
 from megtrim.perf.nights.change_points import Findings, Pattern, find_changes, make_series
-from megtrim.perf.nights.history import HistoryRow, HistoryRun, MeasuredCommit, MeasuredDevice
+from megtrim.perf.nights.history import HistoryRun, MeasuredCommit
+from megtrim.perf.rows import PerformanceRow
 from megtrim.perf.times import StageTime
 
 NIGHTS = 120
@@ -163,7 +164,7 @@ def make_nights(times_ms: list[float], first_on_new: int) -> list[HistoryRun]:
             job="",
             commit=MeasuredCommit(sha=f"{night:040x}", parent="", committed_at=when),
             measured_at=when,
-            device=MeasuredDevice(name=name, identity=name, cpu_class="c"),
+            device=name,
             engine="0" * 64,
             method=1,
             rows=(_make_row(time_ms),),
@@ -174,7 +175,7 @@ def make_nights(times_ms: list[float], first_on_new: int) -> list[HistoryRun]:
     ]
 
 
-def _make_row(time_ms: float) -> HistoryRow:
+def _make_row(time_ms: float) -> PerformanceRow:
     time = StageTime(
         stage=TimeStage.INFERENCE,
         processes=10,
@@ -183,14 +184,13 @@ def _make_row(time_ms: float) -> HistoryRow:
         upper_ms=time_ms,
         spread=0.01,
     )
-    return HistoryRow(
+    return PerformanceRow(
         scenario="model/scenario@c",
-        contestant="reduced",
+        cpu_class="c",
+        experiment="reduced",
+        device="d",
         status=PerformanceStatus.MEASURED,
-        reason="",
         times=(time,),
-        left_out=(),
-        conditions="",
     )
 
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.history.entries import show_time
-from megtrim.perf.nights.history import HistoryRow, HistoryRun, MeasuredCommit, MeasuredDevice
+from megtrim.perf.nights.history import HistoryRun, MeasuredCommit
+from megtrim.perf.rows import PerformanceRow
 from megtrim.perf.times import StageTime
 from megtrim.size.history import CommitSizes, FileSize
 
@@ -19,10 +20,10 @@ def make_row(
     median_ms: float = 40.0,
     *,
     scenario: str = SCENARIO,
-    contestant: str = "reduced",
+    experiment: str = "reduced",
     stage: TimeStage = TimeStage.INFERENCE,
     interval: float = 0.01,
-) -> HistoryRow:
+) -> PerformanceRow:
     """Return a row that was measured; its interval is so much on both sides, as a share."""
     time = StageTime(
         stage=stage,
@@ -32,27 +33,27 @@ def make_row(
         upper_ms=median_ms * (1 + interval),
         spread=0.012,
     )
-    return HistoryRow(
+    return PerformanceRow(
         scenario=scenario,
-        contestant=contestant,
+        cpu_class="armv82",
+        experiment=experiment,
+        device="pixel-6",
         status=PerformanceStatus.MEASURED,
-        reason="",
         times=(time,),
-        left_out=(),
-        conditions="31 to 38 degrees, battery 80 %",
+        conditions=("31 to 38 degrees, battery 80 %",),
     )
 
 
 def make_lost_row(
     status: PerformanceStatus, reason: str, *, scenario: str = SCENARIO
-) -> HistoryRow:
+) -> PerformanceRow:
     row = make_row(scenario=scenario)
-    return replace(row, status=status, reason=reason, times=(), conditions="")
+    return replace(row, status=status, reason=reason, times=(), conditions=())
 
 
 def make_run(
     night: int = 0,
-    rows: Sequence[HistoryRow] | None = None,
+    rows: Sequence[PerformanceRow] | None = None,
     *,
     device: str = "pixel-6",
     method: int = 1,
@@ -68,10 +69,10 @@ def make_run(
             committed_at=show_time(time - timedelta(hours=5)),
         ),
         measured_at=show_time(time),
-        device=MeasuredDevice(name=device, identity=f"id-of-{device}", cpu_class="armv82"),
+        device=f"id-of-{device}",
         engine=engine * 64,
         method=method,
-        rows=tuple([make_row()] if rows is None else rows),
+        rows=tuple(replace(row, device=device) for row in ([make_row()] if rows is None else rows)),
     )
 
 

@@ -103,6 +103,10 @@ class PerformanceRow(_MeasuredRow):
         return tuple((str(time_s.stage), time_s) for time_s in self.times)
 
     @property
+    def bounded_times(self) -> tuple[StageTime, ...]:
+        return tuple(time_s for time_s in self.times if time_s.upper_ms and time_s.lower_ms > 0)
+
+    @property
     def named_ratios(self) -> tuple[tuple[str, RatioResult], ...]:
         return tuple((ratio.name or str(ratio.against), ratio) for ratio in self.ratios)
 

@@ -110,7 +110,7 @@ def expect_delivered(verdict: Verdict) -> None:
     assert other.device == "pixel-6"
     facts = NightFacts(commit=make_run().commit, measured_at="2027-01-31T02:00:00Z", job="1/1")
     kept = [each for made in make_runs(verdict, facts) for each in made.rows if each.times]
-    assert other.experiment in {each.contestant for each in kept}
+    assert other.experiment in {each.experiment for each in kept}
     assert inert(comment.render(verdict)).links == []
 
 

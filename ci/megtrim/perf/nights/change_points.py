@@ -310,14 +310,14 @@ def make_series(runs: Sequence[HistoryRun], *, scenario: str = "") -> tuple[Seri
     points: dict[SeriesKey, list[Point]] = {}
     names: dict[str, str] = {}
     for run in sorted(runs, key=lambda each: each.id):
-        names[run.device.identity] = run.device.name
         for row in run.rows:
+            names[run.device] = row.device
             for time in row.bounded_times if scenario in ("", row.scenario) else ():
                 key = SeriesKey(
                     scenario=row.scenario,
-                    contestant=row.contestant,
+                    contestant=row.experiment,
                     stage=time.stage,
-                    device=run.device.identity,
+                    device=run.device,
                     method=run.method,
                 )
                 point = Point(

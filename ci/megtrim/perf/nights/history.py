@@ -22,50 +22,19 @@ from megtrim.history.entries import (
     place_entry,
 )
 from megtrim.perf.rows import PerformanceRow
-from megtrim.perf.times import Answer, RatioResult, Reference, SamplesLeftOut, StageTime
+from megtrim.perf.times import Answer, RatioResult, Reference, StageTime
 from megtrim.util.value import Value
 from megtrim.util.wording import COMMIT_DIGEST
 
-VERSION = 1
+VERSION = 2
 FOLDER = "runs"
 LARGEST_RUN_BYTES = 1024 * 1024
 MOST_RUNS = 20_000
 _MOST_ROWS = 5_000
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _TimeKey = tuple[str, str, str, str]
-_Measured: TypeAlias = "tuple[HistoryRun, HistoryRow, StageTime | None]"
+_Measured: TypeAlias = "tuple[HistoryRun, PerformanceRow, StageTime | None]"
 _HINT = "expected a run as `megtrim perf append` writes it, unchanged"
-
-
-class HistoryRow(Value):
-    scenario: str
-    contestant: str
-    status: PerformanceStatus
-    reason: str
-    times: tuple[StageTime, ...]
-    left_out: tuple[SamplesLeftOut, ...]
-    conditions: str
-
-    def __post_init__(self) -> None:
-        expect_line("scenario", self.scenario)
-        expect_line("contestant", self.contestant)
-        expect_line("reason", self.reason, may_be_empty=self.status.has_times)
-        expect_line("conditions", self.conditions, may_be_empty=True)
-        for each in self.left_out:
-            expect_line("left_out", each.reason)
-        stages = {time_s.stage for time_s in self.times}
-        if bool(self.times) is not self.status.has_times or len(stages) != len(self.times):
-            found = f"{self.status} with {len(self.times)} times"
-            msg = f"{self.scenario}: found {found}, expected one of each stage if it was measured"
-            raise ValueError(msg)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return (self.scenario, self.contestant)
-
-    @property
-    def bounded_times(self) -> tuple[StageTime, ...]:
-        return tuple(time_s for time_s in self.times if time_s.upper_ms and time_s.lower_ms > 0)
 
 
 class MeasuredCommit(Value):
@@ -81,39 +50,31 @@ class MeasuredCommit(Value):
         parse_time("committed_at", self.committed_at)
 
 
-class MeasuredDevice(Value):
-    name: str
-    identity: str
-    """Equal while it is the same machine, such as a digest of model and serial."""
-    cpu_class: Annotated[str, Field(alias="class")]
-
-    def __post_init__(self) -> None:
-        expect_line("name", self.name)
-        expect_line("identity", self.identity)
-        expect_line("class", self.cpu_class)
-
-
 class HistoryRun(Value):
     version: int = VERSION
     job: str
     commit: MeasuredCommit
     measured_at: str
     """``2026-11-23T02:00:00Z``."""
-    device: MeasuredDevice
+    device: str
+    """Equal while it is the same machine, such as a digest of model and serial."""
     engine: str
     """sha256 of the engine's sources."""
     method: Annotated[int, Field(ge=1)]
     """Times of two versions are not compared."""
-    rows: tuple[HistoryRow, ...] = field(default=())
+    rows: tuple[PerformanceRow, ...] = field(default=())
 
     def __post_init__(self) -> None:
         expect_line("job", self.job, may_be_empty=True)
         parse_time("measured_at", self.measured_at)
+        expect_line("device", self.device)
         expect_match(_SHA256, "engine", self.engine, "a sha256")
         if len(self.rows) > _MOST_ROWS:
             msg = f"found {len(self.rows)} rows, expected at most {_MOST_ROWS}"
             raise ValueError(msg)
-        keys = [row.key for row in self.rows]
+        for row in self.rows:
+            _expect_row(row)
+        keys = [(row.scenario, row.experiment) for row in self.rows]
         if len(set(keys)) != len(keys):
             again = next(key for key in keys if keys.count(key) > 1)
             msg = f"rows: found {' '.join(again)} twice, expected each row once"
@@ -130,6 +91,20 @@ class HistoryRun(Value):
     @property
     def path(self) -> str:
         return place_entry(FOLDER, self.time, self.id)
+
+
+def _expect_row(row: PerformanceRow) -> None:
+    for text in (row.scenario, row.experiment, row.cpu_class, row.device):
+        expect_line("rows", text)
+    ratios = (ratio.name for ratio in row.ratios)
+    left_out = (each.reason for each in row.left_out)
+    for text in (row.reason, row.reproduce, *row.conditions, *ratios, *left_out):
+        expect_line("rows", text, may_be_empty=True)
+    stages = {time.stage for time in row.times}
+    if bool(row.times) is not row.status.has_times or len(stages) != len(row.times):
+        found = f"{row.status} with {len(row.times)} times"
+        msg = f"{row.scenario}: found {found}, expected one of each stage if it was measured"
+        raise ValueError(msg)
 
 
 def parse_run(text: str, *, source: str) -> HistoryRun:
@@ -170,7 +145,7 @@ def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
         for row in run.rows:
             for time in row.bounded_times or (None,):
                 stage = time.stage if time else TimeStage.INFERENCE
-                key = (*row.key, stage, run.device.identity)
+                key = (row.scenario, row.experiment, stage, run.device)
                 newest[key] = run, row, time
     return newest
 
@@ -181,9 +156,9 @@ def _compare_newest(key: _TimeKey, sides: Sequence[_Measured], *, only: str) -> 
     row = partial(
         PerformanceRow,
         scenario=scenario,
-        cpu_class=run.device.cpu_class,
+        cpu_class=first_row.cpu_class,
         experiment=contestant,
-        device=run.device.name,
+        device=first_row.device,
     )
     reason = ""
     if len(sides) == 1:

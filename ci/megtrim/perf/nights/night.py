@@ -9,15 +9,15 @@ from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity
 from megtrim.experiments.contest import METHOD, PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.change_points import Series, make_series
-from megtrim.perf.nights.history import HistoryRow, HistoryRun, MeasuredCommit, MeasuredDevice
-from megtrim.perf.rows import ChangePoint, HistorySeries, PerformanceRow, Row
-from megtrim.perf.times import SamplesLeftOut, StageTime
+from megtrim.perf.nights.history import HistoryRun, MeasuredCommit
+from megtrim.perf.rows import ChangePoint, HistorySeries, PerformanceRow, Row, status_of
+from megtrim.perf.times import RatioResult, StageTime
 from megtrim.render.markup import one_line
 from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
 
 _LONGEST_LINE = 250
-_MOST_LEFT_OUT = 20
+_MOST_REMARKS = 20
 _NO_TIME = "none of its samples count"
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
@@ -31,7 +31,7 @@ class NightFacts(Value):
 def make_runs(verdict: Verdict, facts: NightFacts) -> tuple[HistoryRun, ...]:
     rows = verdict.performance.all_rows if verdict.performance else ()
     machines = {device.name: device for device in verdict.devices}
-    by_device: dict[tuple[str, str], list[HistoryRow]] = {}
+    by_device: dict[tuple[str, str], list[PerformanceRow]] = {}
     for row in rows:
         if row.device:
             by_device.setdefault((row.device, row.cpu_class), []).extend(_make_rows(row))
@@ -41,14 +41,12 @@ def make_runs(verdict: Verdict, facts: NightFacts) -> tuple[HistoryRun, ...]:
             job=facts.job,
             commit=facts.commit,
             measured_at=facts.measured_at,
-            device=MeasuredDevice(
-                name=_fit(name), identity=_identify(name, machines.get(name)), cpu_class=_fit(of)
-            ),
+            device=_identify(name, machines.get(name)),
             engine=digest if _SHA256.fullmatch(digest) else _sha256(digest),
             method=METHOD,
-            rows=tuple({each.key: each for each in found}.values()),
+            rows=tuple({(each.scenario, each.experiment): each for each in found}.values()),
         )
-        for (name, of), found in sorted(by_device.items())
+        for (name, _), found in sorted(by_device.items())
     )
 
 
@@ -67,31 +65,40 @@ def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
     return replace(verdict, performance=replace(verdict.performance, history=history))
 
 
-def _make_rows(row: Row) -> Iterator[HistoryRow]:
+def _make_rows(row: Row) -> Iterator[PerformanceRow]:
     if isinstance(row, PerformanceRow):
-        yield _make_row(row, row.experiment, row.times)
+        yield _make_row(row, row.experiment, row.times, row.ratios)
         return
     for each in row.variants:
-        yield _make_row(row, f"{row.artifact} {each.variant}", (each.time,) if each.time else ())
+        times = (each.time,) if each.time else ()
+        ratios = (each.ratio,) if each.ratio else ()
+        yield _make_row(row, f"{row.artifact} {each.variant}", times, ratios)
 
 
-def _make_row(row: Row, contestant: str, times: tuple[StageTime, ...]) -> HistoryRow:
-    status = row.status
-    if not status.has_times:
-        times = ()
-    elif not times:
-        status = PerformanceStatus.INFRASTRUCTURE
-    return HistoryRow(
+def _make_row(
+    row: Row, experiment: str, times: tuple[StageTime, ...], ratios: tuple[RatioResult, ...]
+) -> PerformanceRow:
+    status, reason = row.status, row.reason
+    if not status.has_times or not times:
+        status = PerformanceStatus.INFRASTRUCTURE if status.has_times else status
+        times, ratios, reason = (), (), reason or _NO_TIME
+    elif not isinstance(row, PerformanceRow):
+        status = status_of(ratios)
+    return PerformanceRow(
         scenario=_fit(row.scenario),
-        contestant=_fit(contestant),
+        cpu_class=_fit(row.cpu_class),
+        experiment=_fit(experiment),
+        device=_fit(row.device),
+        emulated=row.emulated,
         status=status,
-        reason=_shorten(row.reason) if times else _fit(row.reason or _NO_TIME),
+        reason=_fit(reason) if reason else "",
         times=times,
+        ratios=tuple(replace(ratio, name=_shorten(ratio.name)) for ratio in ratios),
         left_out=tuple(
-            SamplesLeftOut(reason=_fit(each.reason), count=each.count)
-            for each in row.left_out[:_MOST_LEFT_OUT]
+            replace(each, reason=_fit(each.reason)) for each in row.left_out[:_MOST_REMARKS]
         ),
-        conditions=_shorten("; ".join(row.conditions)),
+        conditions=tuple(map(_fit, row.conditions[:_MOST_REMARKS])),
+        time_s=row.time_s,
     )
 
 

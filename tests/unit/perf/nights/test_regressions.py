@@ -170,7 +170,7 @@ def test_trimming_that_costs_time_opens_an_issue() -> None:
 
 def history(*medians_ms: float) -> tuple[HistoryRun, ...]:
     return tuple(
-        make_run(place, [make_row(each, scenario=RESNET, contestant="baseline")], device="board-1")
+        make_run(place, [make_row(each, scenario=RESNET, experiment="baseline")], device="board-1")
         for place, each in enumerate(medians_ms)
     )
 

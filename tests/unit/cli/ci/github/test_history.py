@@ -126,7 +126,7 @@ def test_a_night_without_times_adds_nothing(nights: Nights) -> None:
 
 def test_what_is_no_run_is_not_pushed(nights: Nights) -> None:
     (nights.report / "runs").mkdir(parents=True)
-    (nights.report / "runs" / "x.json").write_text('{"version": 1}', encoding="utf-8")
+    (nights.report / "runs" / "x.json").write_text('{"version": 2}', encoding="utf-8")
 
     nights.push().expect(2, "expected this key")
 
