@@ -137,7 +137,7 @@ def introduce(caller: Path, kit_sha: str, *, history: bool = False) -> None:
     text = given.join((first, *others))
     if caller.name not in ("megtrim-refresh.yml", "megtrim-release.yml"):
         more = "history: perf-history, " if history else ""
-        text = text.replace("with: {", f"with: {{device-pickup-minutes: 0.2, {more}", 1)
+        text = text.replace("with: {", f"with: {{device-pickup-minutes: 0.1, {more}", 1)
     caller.write_text(text, encoding="utf-8")
 
 

@@ -57,7 +57,7 @@ jobs:
     with:
       kit-repository: {kit}
       kit-sha: {sha}
-      device-pickup-minutes: 0.2
+      device-pickup-minutes: 0.1
       config: ${{{{ matrix.config }}}}
 """
 SEVERAL = """\

@@ -8,8 +8,9 @@ from megtrim.github.event import Event
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.value import Value
 
-SHORTEST_PAUSE_S = 5.0
+SHORTEST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
+_GROWTH = 1.25
 _MOST_JOBS = 2000
 _PREFIX = "device"
 _COMPLETED = "completed"
@@ -73,7 +74,7 @@ def wait(
             reported = text
             say(f"waiting for device jobs: {text}")
         pause(min(between_s, max(1.0, limits.run_s - after_s)))
-        between_s = min(LONGEST_PAUSE_S, between_s * 1.5)
+        between_s = min(LONGEST_PAUSE_S, between_s * _GROWTH)
 
 
 class _Watch:

@@ -77,7 +77,7 @@ def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
         "waiting for device jobs: 0 of 1 ended, 0 run, 1 wait for a runner",
         "waiting for device jobs: 0 of 1 ended, 1 run, 0 wait for a runner",
     ]
-    assert waiting.pauses == [5, 7.5, 11.25]
+    assert waiting.pauses == [1, 1.25, 1.5625]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_its_own_jobs_end(waiting: Waiting, rounds: list[Round], jobs: int) -> N
         # One phone is offline, the other one works for twenty minutes.
         (
             [
-                *[[*pixel(QUEUED), job("device galaxy-s9 1/1", RUNS)]] * 40,
+                *[[*pixel(QUEUED), job("device galaxy-s9 1/1", RUNS)]] * 50,
                 [*pixel(QUEUED), job("device galaxy-s9 1/1", ENDED)],
             ],
             *(2, 3600, NO_RUNNER, "1 of 2 ended, 0 run, 1 wait for a runner", 1100, 1250),
@@ -153,7 +153,14 @@ def test_its_own_jobs_end(waiting: Waiting, rounds: list[Round], jobs: int) -> N
         # The phone ended one shard and was then unplugged.
         (
             [*[pixel(RUNS, QUEUED)] * 20, pixel(ENDED, QUEUED)],
-            *(2, 3600, NO_RUNNER, "1 of 2 ended, 0 run, 1 wait for", 1115.9375, 1115.9375),
+            *(
+                2,
+                3600,
+                NO_RUNNER,
+                "1 of 2 ended, 0 run, 1 wait for",
+                858.1,
+                858.2,
+            ),
         ),
         # A reviewer must approve it: it waits for no runner, and is given up as early.
         (
@@ -192,7 +199,7 @@ def test_pauses_grow_to_half_a_minute(waiting: Waiting) -> None:
     waiting(pixel(RUNS), run_s=3600)
 
     assert max(waiting.pauses) == 30
-    assert len(waiting.github.journal) < 130
+    assert len(waiting.github.journal) < 140
 
 
 @pytest.mark.parametrize("jobs", [pixel(QUEUED), [job("size / build", ENDED)]])
