@@ -9,7 +9,7 @@ import pytest
 import ziglang
 
 from act import stranger
-from act.driver.forge import Forge, serve_git
+from act.driver.forge import Forge, provide_kit, serve_git
 from act.driver.runner import Act
 from act.world import World
 from support.github_double import GithubDouble
@@ -22,7 +22,11 @@ def act(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Act:
     tools.mkdir(parents=True, exist_ok=True)
     (cache / "tool_cache").symlink_to(tools)
     return Act(
-        program=shutil.which("act") or "act", cache=cache, home=_home(cache), traced=shared_out
+        program=shutil.which("act") or "act",
+        cache=cache,
+        home=_home(cache),
+        traced=shared_out,
+        kit=provide_kit(shared_out.with_name("kit")),
     )
 
 

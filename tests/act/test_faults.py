@@ -55,7 +55,7 @@ def test_a_device_that_answers_late_and_passing_troubles_leave_one_comment(settl
     github.fail("GET", path, status=429, headers=later)
     github.fail("POST", path, status=403, headers=later, message="secondary rate limit")
     github.fail("POST", path, status=503, headers=later)
-    late = settled.run_pull(number, env={"MEGTRIM_STAND_IN_DELAY": "device checkout kit"})
+    late = settled.run_pull(number, env={"MEGTRIM_STAND_IN_DELAY": "device checkout kit verdict"})
     assert late.run.conclusions == WITH_DEVICE
     golden.check("late-summary", late.run.jobs["verdict"].summary)
     assert "✅ megtrim: pass" in late.body

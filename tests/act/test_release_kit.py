@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from act.driver.forge import KIT, Forge
+from act.driver.git import Remote
 from act.driver.runner import HOSTED, Act, Run, stand_ins
 from support.github_double import GithubDouble
 from support.github_state import Repository
@@ -74,11 +75,14 @@ class Kit:
 def kit(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kit]:
     with GithubDouble() as double:
         ccache = os.environ.get("CCACHE_DIR") or str(Path.home() / ".cache" / "ccache")
-        forge = Forge(tmp_path_factory.mktemp("forge"), act, double, {"CCACHE_DIR": ccache})
-        work = forge.kit.work
+        root = tmp_path_factory.mktemp("forge")
+        own = Remote(root / "kit" / "remotes", KIT, root / "kit" / "work")
+        own.git("pull", "--quiet", str(act.kit.bare), "main")
+        forge = Forge(root, act, double, {"CCACHE_DIR": ccache}, kit=own)
+        work = own.work
         (work / "CHANGELOG.md").write_text(CHANGES, encoding="utf-8")
         script("kit_release").cut(work, VERSION, date(2026, 11, 25))
-        sha = forge.kit.save(message=f"Release {VERSION}", branch="main")
+        sha = own.save(message=f"Release {VERSION}", branch="main")
         api = double.repository(KIT)
         api.tags[TAG] = {"type": "commit", "sha": sha}
         yield Kit(forge, api, sha)

@@ -11,6 +11,8 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import Any
 
+from filelock import FileLock
+
 from act.driver.git import Remote, copy_tree
 from act.driver.journal import Job
 from act.driver.runner import DEVICE, HOSTED, Act, Run, stand_ins
@@ -32,14 +34,23 @@ _NOT_IN_THE_KIT = ("tests/", "benchmarks/", "tools/")
 
 
 class Forge:
-    def __init__(self, root: Path, act: Act, github: GithubDouble, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        act: Act,
+        github: GithubDouble,
+        env: Mapping[str, str],
+        *,
+        kit: Remote | None = None,
+    ) -> None:
         self.root = root
         self.act = act
         self.github = github
         self.env = dict(env)
-        self.kit = Remote(root / "remotes", KIT, root / "kit")
+        self.kit = kit or act.kit
         self.code = Remote(root / "remotes", STRANGER, root / "code")
-        self.kit_sha = _fill_kit(self.kit)
+        (root / "remotes" / "kit").symlink_to(self.kit.bare.parent)
+        self.kit_sha = self.kit.git("rev-parse", "HEAD")
         self.api: Repository = github.repository(STRANGER)
 
     def push(self, files: Mapping[str, str | bytes | None], *, branch: str, message: str) -> str:
@@ -153,13 +164,15 @@ class Forge:
         )
         self.api.jobs[run_id, 1] = [[]]
         scratch = self.root / f"run-{run_id}"
-        scratch.mkdir()
+        (scratch / "ended").mkdir(parents=True)
         whole = {**event, "repository": self._about(), "sender": {"login": "mallory"}}
         (scratch / "event.json").write_text(json.dumps(whole), encoding="utf-8")
         folder = self.code.export(sha, scratch / "caller")
 
         def on_change(jobs: Mapping[str, Job]) -> None:
             listed = [_listed(job, run_id) for job in list(jobs.values())]
+            for name in (job.name for job in jobs.values() if job.conclusion):
+                (scratch / "ended" / name.replace("/", " of ")).touch()
             self.api.jobs[run_id, 1] = [listed]
 
         kit = f"--local-repository={KIT}@{self.kit_sha}={self.kit.work}"
@@ -179,6 +192,7 @@ class Forge:
                 "SHA_REF": sha,  # act's name for what becomes GITHUB_SHA
                 "MEGTRIM_STAND_IN_REPOSITORIES": str(self.root / "remotes"),
                 "MEGTRIM_STAND_IN_CACHE": str(self.root / "cache"),
+                "MEGTRIM_STAND_IN_ENDED": str(scratch / "ended"),
                 **(env or {}),
             },
             token=self.github.token,
@@ -222,14 +236,22 @@ def _listed(job: Job, run_id: int) -> dict[str, Any]:
     }
 
 
-def _fill_kit(kit: Remote) -> str:
-    """Commit this tree, as it is now, with its bytecode, as the kit's repository."""
+def provide_kit(root: Path) -> Remote:
+    """Commit this tree, as it is now, with its bytecode, as the kit's repository, once."""
+    with FileLock(f"{root}.lock"):
+        made = root.exists()
+        kit = Remote(root / "remotes", KIT, root / "kit")
+        if not made:
+            _fill(kit)
+    return kit
+
+
+def _fill(kit: Remote) -> None:
     listed = kit.git("ls-files", "-co", "--exclude-standard", cwd=ROOT).splitlines()
     copy_tree(ROOT, kit.work, (name for name in listed if not name.startswith(_NOT_IN_THE_KIT)))
     # Each job has a checkout of its own, and would compile megtrim's modules for itself.
-    by_content = PycInvalidationMode.CHECKED_HASH
-    assert compileall.compile_dir(kit.work / "ci", quiet=1, invalidation_mode=by_content)
+    unchecked = PycInvalidationMode.UNCHECKED_HASH
+    assert compileall.compile_dir(kit.work / "ci", quiet=1, invalidation_mode=unchecked)
     kit.git("add", "--force", "ci")
     sha = kit.save(message="The kit", branch="main")
     kit.git("push", "--quiet", "origin", f"{sha}:refs/tags/{KIT_VERSION}")
-    return sha

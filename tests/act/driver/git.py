@@ -26,6 +26,8 @@ class Remote:
         self.bare = root / f"{name}.git"
         self.work = work
         self._processes = ProcessRunner({"PATH": os.environ["PATH"], **_IDENTITY})
+        if self.bare.exists():
+            return  # another worker has made it
         self.bare.mkdir(parents=True)
         work.mkdir(parents=True)
         self.git("init", "--quiet", "--bare", "--initial-branch=main", cwd=self.bare)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from act.driver.git import Remote
 from act.driver.journal import Job, Journal
 from megtrim.util.process import Command, ProcessRunner
 from support.starts import counting
@@ -48,6 +49,8 @@ class Act:
     home: Mapping[str, str]
     traced: Path
     """Results of what people trim themselves before they adopt megtrim."""
+    kit: Remote
+    """This tree as the kit's repository; whoever adds commits takes a copy."""
 
     def run(
         self,

@@ -1,14 +1,17 @@
 """Stand-in for actions/checkout: the tree of one commit, out of a folder of bare repositories."""
 
 import os
+import re
 import shutil
 import subprocess  # noqa: TID251 - runs on its own, without the package
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
-DELAY_S = 25.0
+LONGEST_DELAY_S = 120.0
+COMMIT = re.compile("[0-9a-f]{40}")
 POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 LONGEST_POINTER = 1024
 
@@ -18,8 +21,9 @@ def main(env: Mapping[str, str]) -> int:
         sys.stdout.write("::error::the kit never leaves a token in a checkout\n")
         return 1
     this = f"{env['GITHUB_JOB']} checkout {env['IN_PATH']}"
-    if env.get("MEGTRIM_STAND_IN_DELAY") == this:
-        time.sleep(DELAY_S)
+    delayed, _, other = env.get("MEGTRIM_STAND_IN_DELAY", "").rpartition(" ")
+    if delayed == this:
+        wait(Path(env["MEGTRIM_STAND_IN_ENDED"], other))
     if env.get("MEGTRIM_STAND_IN_FAULT") == this:
         sys.stdout.write("::error::The runner has received a shutdown signal\n")
         return 1
@@ -34,6 +38,25 @@ def main(env: Mapping[str, str]) -> int:
     target.mkdir(parents=True, exist_ok=True)
     own = env["IN_REPOSITORY"] == env["GITHUB_REPOSITORY"]
     wanted = env["IN_REF"] or (env["GITHUB_SHA"] if own else "HEAD")
+    # The kit's files, which no job changes, are written once and linked.
+    tree = source.with_suffix(".trees") / wanted
+    if not own and tree.is_dir():
+        return link(tree, target)
+    rc = fetch(source, wanted, target, env)
+    if rc == 0 and not own and COMMIT.fullmatch(wanted):
+        keep(target, tree)
+    if rc == 0 and env["IN_LFS"] == "true":
+        return fetch_large_files(target, source.with_suffix(".lfs"))
+    return rc
+
+
+def wait(file: Path) -> None:
+    end = time.monotonic() + LONGEST_DELAY_S
+    while not file.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def fetch(source: Path, wanted: str, target: Path, env: Mapping[str, str]) -> int:
     depth = () if env["IN_DEPTH"] == "0" else ("--depth", env["IN_DEPTH"])
     patterns = env["IN_SPARSE"].split()
     sparse = [("sparse-checkout", "set", "--no-cone", *patterns)] if patterns else []
@@ -50,7 +73,20 @@ def main(env: Mapping[str, str]) -> int:
         if rc != 0:
             sys.stdout.write(f"::error::{env['IN_REPOSITORY']} has no {wanted}\n")
             return rc
-    return fetch_large_files(target, source.with_suffix(".lfs")) if env["IN_LFS"] == "true" else 0
+    return 0
+
+
+def keep(target: Path, tree: Path) -> None:
+    ready = tree.with_name(f"{tree.name}.{os.getpid()}")
+    tree.parent.mkdir(exist_ok=True)
+    link(target, ready)
+    with suppress(OSError):  # another job was quicker
+        ready.rename(tree)
+
+
+def link(source: Path, target: Path) -> int:
+    argv = ["cp", "--archive", "--link", "--no-target-directory", str(source), str(target)]
+    return subprocess.run(argv, check=False, timeout=120).returncode
 
 
 def fetch_large_files(target: Path, objects: Path) -> int:
