@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from act.driver.forge import BAIT, HOSTILE_TITLE
@@ -22,11 +23,18 @@ SAVE = f"actions/cache/save@{'4' * 40}"
 TOY = f"kit/toy/.github/workflows/called.yml@{'5' * 40}"
 
 Step = dict[str, Any]
+Jobs = dict[str, dict[str, Any]]
 
 
-def run(
-    act: Act, root: Path, jobs: dict[str, dict[str, Any]], *, runners: tuple[str, ...] = (HOSTED,)
-) -> Run:
+@pytest.fixture(scope="module")
+def done(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """One run of the jobs of all tests, which have no more to do with each other."""
+    root = tmp_path_factory.mktemp("driver")
+    jobs = make_failing_jobs() | make_artifact_jobs() | make_checkout_jobs(root)
+    return run(act, root, jobs | make_cache_jobs() | {"careless": {"steps": [CARELESS]}})
+
+
+def run(act: Act, root: Path, jobs: Jobs) -> Run:
     named = {key: {"name": key, "runs-on": HOSTED, **given} for key, given in jobs.items()}
     caller = {"name": "caller", "on": ["push"], "jobs": {"call": {"name": "call", "uses": TOY}}}
     called = {"name": "called", "on": {"workflow_call": {}}, "jobs": named}
@@ -53,7 +61,7 @@ def run(
             "MEGTRIM_STAND_IN_CACHE": str(root / "cache"),
         },
         token="secret-token",
-        runners=runners,
+        runners=(HOSTED,),
     )
 
 
@@ -65,7 +73,7 @@ def uses(action: str, **given: object) -> Step:
     return {"name": "Use", "uses": action, "continue-on-error": True, "with": given}
 
 
-def test_what_a_job_left_is_reported(act: Act, tmp_path: Path) -> None:
+def make_failing_jobs() -> Jobs:
     say = python("""\
         import os
         print("::error file=a.yaml,line=3::too%0Alarge")
@@ -80,9 +88,13 @@ def test_what_a_job_left_is_reported(act: Act, tmp_path: Path) -> None:
         python("pass"),
     ]
     second = {"needs": "first", "if": "${{ !cancelled() }}", "steps": [python("pass")]}
-    done = run(act, tmp_path, {"first": {"steps": first}, "second": second})
+    return {"first": {"steps": first}, "second": second}
+
+
+def test_what_a_job_left_is_reported(done: Run) -> None:
+    ended = dict.fromkeys(("careless", "down", "kit", "one", "second", "two", "up"), "success")
     assert done.rc == 1
-    assert done.conclusions == {"first": "failure", "second": "success"}
+    assert done.conclusions == {**ended, "first": "failure"}
     reported = done.jobs["first"]
     assert reported.steps == {"Say": "success", "Gate": "failure"}
     assert reported.outputs == {"size": "12"}
@@ -104,11 +116,13 @@ def test_a_job_that_no_runner_takes_is_seen(act: Act, tmp_path: Path) -> None:
     assert offline.conclusions == {"device arm64 1/2": "no runner", "device arm64 2/2": "no runner"}
 
 
-def test_the_bait_is_taken_by_a_workflow_that_trusts_a_title(act: Act, tmp_path: Path) -> None:
+CARELESS = {"name": "Say", "run": 'echo "${{ github.event.title }}"'}
+
+
+@pytest.mark.usefixtures("done")
+def test_the_bait_is_taken_by_a_workflow_that_trusts_a_title(act: Act) -> None:
     """Else the story, which holds no such workflow, would prove nothing."""
     bait = Path(act.home["HOME"], BAIT)
-    careless = {"name": "Say", "run": 'echo "${{ github.event.title }}"'}
-    run(act, tmp_path / "careless", {"build": {"steps": [careless]}})
     assert bait.exists()
     bait.unlink()
 
@@ -126,11 +140,7 @@ def test_the_journal_reports_when_jobs_begin_and_end() -> None:
     assert list(journal.jobs) == ["build"]
 
 
-def test_artifacts_go_from_job_to_job(act: Act, tmp_path: Path) -> None:
-    """Roots, patterns, hidden files, modes and names that are taken are as with the actions.
-
-    More than one block of what the real client sends comes back byte by byte.
-    """
+def make_artifact_jobs() -> Jobs:
     make = python("""\
         import os, pathlib, random
         for name in ("out/a.txt", "out/sub/b.sh", "out/.hidden", "one.json"):
@@ -167,8 +177,14 @@ def test_artifacts_go_from_job_to_job(act: Act, tmp_path: Path) -> None:
         show,
         uses(DOWNLOAD, name="absent", path="got"),
     ]
-    done = run(act, tmp_path, {"up": {"steps": up}, "down": {"needs": "up", "steps": down}})
-    assert done.conclusions == {"up": "success", "down": "success"}
+    return {"up": {"steps": up}, "down": {"needs": "up", "steps": down}}
+
+
+def test_artifacts_go_from_job_to_job(done: Run) -> None:
+    """Roots, patterns, hidden files, modes and names that are taken are as with the actions.
+
+    More than one block of what the real client sends comes back byte by byte.
+    """
     assert done.jobs["up"].annotations == [
         ("error", "an artifact with the name part-2 already exists on the workflow run"),
         ("warning", "No files were found with the provided path: absent.txt"),
@@ -197,8 +213,8 @@ def content(done: Run, artifact: str) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_checkouts_are_of_one_commit(act: Act, tmp_path: Path) -> None:
-    remote = Remote(tmp_path / "remotes", "kit/toy", tmp_path / "work")
+def make_checkout_jobs(root: Path) -> Jobs:
+    remote = Remote(root / "remotes", "kit/toy", root / "work")
     first = remote.commit({"a.txt": "1"}, message="One", branch="main")
     remote.commit({"a.txt": "2"}, message="Two", branch="main")
     given = {"repository": "kit/toy", "path": "kit", "persist-credentials": False}
@@ -208,21 +224,26 @@ def test_checkouts_are_of_one_commit(act: Act, tmp_path: Path) -> None:
         show,
         uses(CHECKOUT, **given),
         show,
+        uses(CHECKOUT, **{**given, "ref": first}),
+        show,
         uses(CHECKOUT, **{**given, "ref": first, "persist-credentials": True}),
         uses(CHECKOUT, **{**given, "path": "../kit"}),
         uses(CHECKOUT, **{**given, "ref": "9" * 40}),
     ]
-    done = run(act, tmp_path, {"build": {"steps": steps}})
-    assert [line for line in done.jobs["build"].lines if len(line) == 1] == ["1", "2"]
-    assert [text for _, text in done.jobs["build"].annotations] == [
+    return {"kit": {"steps": steps}}
+
+
+def test_checkouts_are_of_one_commit(done: Run) -> None:
+    """The second of a commit is linked to the first."""
+    assert [line for line in done.jobs["kit"].lines if len(line) == 1] == ["1", "2", "1"]
+    assert [text for _, text in done.jobs["kit"].annotations] == [
         "the kit never leaves a token in a checkout",
         "../kit is not below the workspace",
         f"kit/toy has no {'9' * 40}",
     ]
 
 
-def test_a_cache_is_found_by_the_beginning_of_its_key(act: Act, tmp_path: Path) -> None:
-    """A key that is taken is not written again; each job has a workspace of its own."""
+def make_cache_jobs() -> Jobs:
     write = """\
         import pathlib
         pathlib.Path("store").mkdir(exist_ok=True)
@@ -233,8 +254,11 @@ def test_a_cache_is_found_by_the_beginning_of_its_key(act: Act, tmp_path: Path) 
     show = python("print('store', open('store/n').read())")
     one = [python(write.format(1)), save, python(write.format(2)), save]
     two = {"needs": "one", "steps": [{**restore, "id": "r"}, show]}
-    done = run(act, tmp_path, {"one": {"steps": one}, "two": two})
-    assert done.conclusions == {"one": "success", "two": "success"}
+    return {"one": {"steps": one}, "two": two}
+
+
+def test_a_cache_is_found_by_the_beginning_of_its_key(done: Run) -> None:
+    """A key that is taken is not written again; each job has a workspace of its own."""
     assert done.jobs["one"].lines == ["the key k-1 is taken"]
     assert done.jobs["two"].lines == ["store 1"]
     assert done.jobs["two"].outputs == {
