@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import adb as adb_kind
 from megtrim.devices import kinds as device_kinds
-from megtrim.devices.device import Device, DeviceSpec, RunDirectory
+from megtrim.devices.device import Device, DeviceSpec, Lease, RunDirectory
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support import sshd
 from unit.devices.machines import spec_of
@@ -36,6 +36,8 @@ class Rig:
     dynamic: Path
     left: Callable[[], list[str]]
     said: list[str] = field(default_factory=list)
+    lease: Lease | None = None
+    """One for all jobs, where each lease would start a machine of its own."""
 
     @property
     def remote(self) -> bool:
@@ -43,7 +45,8 @@ class Rig:
 
     @contextmanager
     def open(self) -> Iterator[RunDirectory]:
-        with self.device.reserve() as lease, lease.open() as directory:
+        kept = nullcontext(self.lease) if self.lease else self.device.reserve()
+        with kept as lease, lease.open() as directory:
             directory.put(self.program, "deed")
             yield directory
 
@@ -104,11 +107,14 @@ class Maker:
                 places: dict[str, str] = self._request.getfixturevalue("phone_environment")
                 self._request.getfixturevalue("phone_root")
                 spec = replace(spec, processes=ProcessRunner({**places, "MEGTRIM_STATE": state}))
-                # The phone goes with its lease, and all that is on it with the phone.
+                # Its phone goes with its lease, and all that is on it with the phone.
         programs = self._programs("aarch64-linux-gnu-" if arm else "")
+        device = device_kinds.KINDS[kind](spec)
+        own = kind == "virtual-phone"
         return Rig(
             kind=kind,
-            device=device_kinds.KINDS[kind](spec),
+            device=device,
+            lease=self._stack.enter_context(device.reserve()) if own else None,
             program=programs.deed,
             dynamic=programs.dynamic,
             left=left,
