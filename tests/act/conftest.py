@@ -3,16 +3,20 @@
 import os
 import shutil
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import ziglang
+from filelock import FileLock
 
 from act import stranger
 from act.driver.forge import Forge, provide_kit, serve_git
 from act.driver.runner import Act
 from act.world import World
 from support.github_double import GithubDouble
+from support.megtrim_cli import ROOT
+from workflows.documents import script
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +25,7 @@ def act(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Act:
     tools = Path.home() / ".cache" / "megtrim" / "runner-tools"
     tools.mkdir(parents=True, exist_ok=True)
     (cache / "tool_cache").symlink_to(tools)
+    _share_zig(tools)
     return Act(
         program=shutil.which("act") or "act",
         cache=cache,
@@ -31,19 +36,28 @@ def act(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Act:
 
 
 def _home(cache: Path) -> dict[str, str]:
-    # Jobs write below their home; what pip downloaded and zig compiled is the user's own. zig in
-    # the kit's installation takes the C++ library of the one here, or it would compile it again.
+    # Jobs write below their home; what pip downloaded and zig compiled is the user's own.
     home = cache / "home"
     home.mkdir()
     pip = os.environ.get("PIP_CACHE_DIR") or str(Path.home() / ".cache" / "pip")
     zig = os.environ["ZIG_GLOBAL_CACHE_DIR"]
-    library = str(Path(ziglang.__file__).with_name("lib"))
-    return {
-        "HOME": str(home),
-        "PIP_CACHE_DIR": pip,
-        "ZIG_GLOBAL_CACHE_DIR": zig,
-        "ZIG_LIB_DIR": library,
-    }
+    return {"HOME": str(home), "PIP_CACHE_DIR": pip, "ZIG_GLOBAL_CACHE_DIR": zig}
+
+
+def _share_zig(tools: Path) -> None:
+    """Let the kit's zig be the one here: another would compile its C and C++ libraries again."""
+    lock, own = ROOT / "requirements" / "kit.txt", Path(ziglang.__file__).parent
+    (site,) = (
+        script("kit").libraries(lock, tools / "megtrim").parents[1].glob("lib/*/site-packages")
+    )
+    assert (site / f"ziglang-{version('ziglang')}.dist-info").is_dir()
+    with FileLock(site / "ziglang.lock"):
+        installed, link = site / "ziglang", site / "ziglang.new"
+        link.unlink(missing_ok=True)
+        link.symlink_to(own)
+        if not installed.is_symlink():
+            shutil.rmtree(installed)
+        link.replace(installed)
 
 
 @pytest.fixture
