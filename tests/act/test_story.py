@@ -28,7 +28,7 @@ REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "succ
 
 def explain(cause: str, chapter: Chapter, budget: dict[str, Any]) -> str:
     growth = format_growth(budget["used_bytes"])
-    assert f"\\\nCause: {cause} {growth}. Unchanged: " in chapter.body
+    assert f"\\\nCause: {cause} {growth}. The baseline was built from the same " in chapter.body
     _, _, section = chapter.body.partition("### Why sizes changed\n\n")
     line = section.partition("\n")[0]
     assert line.startswith(f"- **{cause}** {growth}: ")

@@ -8,12 +8,25 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from megtrim.report import html
 from megtrim.verdict.model import Verdict
-from unit.verdict.examples import big, byte_map, failing, hostile, mapped, near, passing, unverified
+from unit.verdict.examples import (
+    HOSTILE,
+    big,
+    byte_map,
+    failing,
+    grown,
+    hostile,
+    mapped,
+    near,
+    passing,
+    unverified,
+)
 from unit.verdict.performance_examples import timed
 
 pytestmark = pytest.mark.browser
@@ -23,7 +36,7 @@ QUIET = (
     *("--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--hide-scrollbars"),
 )
-MADE = (passing, failing, unverified, hostile, big, mapped, near, timed)
+MADE = (passing, failing, unverified, hostile, big, mapped, grown, near, timed)
 SAMPLES: Mapping[str, Callable[[], Verdict]] = {make.__name__: make for make in MADE}
 LEAST_CONTRAST = 4.5
 
@@ -185,7 +198,7 @@ def test_the_verdict_is_the_first_thing_to_see(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1200])
-@pytest.mark.parametrize("name", ["failing", "unverified", "passing", "near", "mapped"])
+@pytest.mark.parametrize("name", ["failing", "unverified", "passing", "near", "mapped", "grown"])
 def test_every_word_can_be_read(browser: Browser, name: str, width: int, scheme: str) -> None:
     run = browser.show(name, width=width, scheme=scheme)
     browser.unfold()
@@ -215,45 +228,99 @@ def test_every_scenario_is_shown(browser: Browser, name: str) -> None:
 
 def test_bars_are_as_wide_as_their_bytes(browser: Browser) -> None:
     browser.show("passing")
-    bars = browser.driver.find_elements(By.CSS_SELECTOR, "#size .bar:not(.step)")
+    bars = browser.driver.find_elements(By.CSS_SELECTOR, "#size .bar")
     widths = [
         sum(part.rect["width"] for part in bar.find_elements(By.CSS_SELECTOR, ".segment > rect"))
         for bar in bars
     ]
     whole = bars[0].rect["width"]
-    sizes = [size.size_bytes for size in passing().artifacts[0].sizes]
+    drawn = (size for size in passing().artifacts[0].sizes if size.variant != "profile")
+    sizes = [size.size_bytes for size in drawn]
 
     expected = [whole * size / max(sizes) for size in sizes] + [whole]
     assert widths == pytest.approx(expected, abs=4)
 
 
-@pytest.mark.parametrize(("width", "shown"), [(360, 1), (1200, 0)])
-def test_areas_of_the_maps_are_bytes(browser: Browser, width: int, shown: int) -> None:
-    """Each screen shows the map that was laid out for it; tiles fill it, by their bytes."""
-    browser.show("mapped", width=width)
-    maps = browser.driver.find_elements(By.CSS_SELECTOR, "#bytes .byte-map")
+def cells(browser: Browser, *, whole: bool = True) -> dict[str, float]:
+    """Return the area of each cell of the map by its title, those with others inside or all."""
+    drawn = browser.driver.execute_script(
+        "return [...document.querySelectorAll('.byte-map svg')].map((each) => {"
+        "const { width, height } = each.getBoundingClientRect();"
+        "return [each.querySelector('title').textContent, width * height, each.tabIndex] })"
+    )
+    return {title: area for title, area, index in drawn if not whole or index == 0}
 
-    assert [each.is_displayed() for each in maps] == [each == shown for each in (0, 1)]
-    drawn = maps[shown]
-    tiles = [
-        tile.find_element(By.CSS_SELECTOR, "rect")
-        for tile in drawn.find_elements(By.CSS_SELECTOR, "svg")
-        if "of the file"
-        in str(tile.find_element(By.TAG_NAME, "title").get_attribute("textContent"))
-    ]
-    areas = [each.rect["width"] * each.rect["height"] for each in tiles]
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_areas_of_the_map_are_bytes(browser: Browser, width: int) -> None:
+    browser.show("mapped", width=width)
+    drawn = browser.driver.find_element(By.CLASS_NAME, "byte-map")
+    found = cells(browser, whole=False)
+
     whole = drawn.rect["width"] * drawn.rect["height"]
-    kept = [each.kept_bytes for each in byte_map().components if each.kept_bytes]
-    expected = [whole * each / sum(kept) for each in sorted(kept, reverse=True)]
-    assert sum(areas) == pytest.approx(whole, rel=0.03)
-    assert sorted(areas, reverse=True) == pytest.approx(expected, rel=0.06)
+    shown = {each.name: each.kept_bytes for each in byte_map().components if each.kept_bytes}
+    for name, kept_bytes in shown.items():
+        area = next(area for title, area in found.items() if title.startswith(name))
+        assert area == pytest.approx(whole * kept_bytes / byte_map().kept_bytes, rel=0.03)
+
+
+def test_the_map_can_be_entered_searched_and_compared(browser: Browser) -> None:
+    """A click goes into a component, Escape out; a search leaves what has the words."""
+    browser.show("grown")
+    driver = browser.driver
+    symbol = "mgb::cg::ComputingGraphImpl::compile(…)"
+    note, found = (
+        driver.find_element(By.CSS_SELECTOR, f".map {part}") for part in (".note", "output")
+    )
+
+    def press(part: str) -> str:
+        """Return what is said of a cell before it is pressed."""
+        [cell] = [
+            each
+            for each in driver.find_elements(By.CSS_SELECTOR, ".byte-map svg")
+            if part in str(each.get_attribute("textContent"))
+        ]
+        centre = "arguments[0].scrollIntoView({behavior: 'instant', block: 'center'});"
+        driver.execute_script(centre, cell)
+        ActionChains(driver).move_to_element(cell).perform()
+        said = note.text
+        cell.click()
+        return said
+
+    def trail() -> list[str]:
+        return [each.text for each in driver.find_elements(By.CSS_SELECTOR, ".crumbs button")]
+
+    assert press(f"runtime: {symbol}").startswith(f"runtime: {symbol}: ")
+    assert trail() == ["all", "runtime"]
+    driver.find_element(By.CSS_SELECTOR, ".map input").send_keys(Keys.ESCAPE)
+    assert trail() == ["all"]
+    driver.find_element(By.CSS_SELECTOR, ".map input").send_keys("computinggraph")
+    assert found.text.startswith("1 found, ")
+    assert len(cells(browser, whole=False)) == 1
+    driver.find_element(By.CSS_SELECTOR, ".map input").clear()
+    view = Select(driver.find_element(By.CSS_SELECTOR, ".map select"))
+    view.select_by_value("left")
+    assert "naive" in " ".join(cells(browser))
+    view.select_by_value("change")
+    [title] = cells(browser, whole=False)
+    assert title == "runtime: mgb::run(…): +59.0 KiB, from 0 to 60,416 bytes (100.0%)"
+
+
+def test_names_from_files_of_others_are_text_in_the_map(browser: Browser) -> None:
+    browser.errors()
+    browser.show("hostile")
+
+    assert HOSTILE.split("<")[0].split()[0] in " ".join(cells(browser, whole=False))
+    assert browser.driver.find_elements(By.CSS_SELECTOR, ".byte-map script") == []
+    assert browser.errors() == []
 
 
 def test_the_essentials_need_no_script(browser: Browser) -> None:
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.show("mapped")
-        for part in ("#bytes .byte-map", "#budgets .limit", "#prices td", "#trend"):
+        assert not browser.driver.find_element(By.CLASS_NAME, "byte-map").is_displayed()
+        for part in ("#bytes td", "#budgets .limit", "#prices td", "#trend"):
             assert browser.driver.find_element(By.CSS_SELECTOR, part).is_displayed()
         assert not browser.driver.find_element(By.ID, "find").is_displayed()
     finally:

@@ -42,7 +42,8 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.proof.neighbours import model as neighbours
 from megtrim.proof.scenario_results import ahead, neighbour_results, scenario_checks_of
 from megtrim.report import table
-from megtrim.size.results import budget_checks_of
+from megtrim.size.report import tables
+from megtrim.size.results import budget_checks_of, size_result
 from megtrim.stages import MODULES, TaskState
 from megtrim.util.errors import ACCEPT, EXIT_PASS, InputError, worst_exit_code
 from megtrim.util.files import cannot_write
@@ -149,6 +150,8 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:
     if stage is Stage.VERIFY:
         lines += table.render_urgent(tuple(scenario_checks_of(wanted, session)))
     if stage is Stage.SIZE:
+        committed = session.request.options.committed
+        lines += tables.explain(size_result(session.results), committed=committed)
         lines += table.render_urgent(tuple(budget_checks_of(session)))
     for folder in session.results.done.values():
         if folder.stage == stage:

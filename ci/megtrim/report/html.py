@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
+from megtrim.build_spec import Variant
 from megtrim.checks.statuses import MEANINGS, SCENARIO_STATUSES, ScenarioStatus
 from megtrim.config.units import format_bytes
 from megtrim.perf.report import pictures, tables
@@ -23,16 +24,18 @@ from megtrim.render.formatting import group_digits, kept_of_held, percent, secon
 from megtrim.render.markup import clean, path_in_repository
 from megtrim.size.prices import PriceKind
 from megtrim.size.report import budgets
-from megtrim.size.report.byte_map import draw_map
+from megtrim.size.report import tables as growth
 from megtrim.size.report.trend import draw_trends
 from megtrim.size.rows import ArtifactSizes, LimitKind, VariantSize
 from megtrim.trim.results import TagUse
 from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import (
+    describe_device,
     describe_origin,
     describe_rebuild,
     growth_of,
+    list_trimmed,
     list_urgent,
     origin_facts,
 )
@@ -50,7 +53,7 @@ def render(verdict: Verdict) -> str:
     style = _asset("style.css")
     if verdict.performance is not None:
         style += _asset("performance.css")
-    script = _asset("script.js")
+    script = _asset("map.js") + _asset("script.js")
     page: str = environment.get_template("page.html.j2").render(
         verdict=verdict,
         meaning=MEANINGS[verdict.verdict],
@@ -59,6 +62,7 @@ def render(verdict: Verdict) -> str:
         tiles=_tiles(verdict),
         origin=origin_facts(verdict.origin),
         tags=_tags(verdict),
+        keeps=bool(verdict.regions.kept or verdict.operators.kept),
         matrices=neighbours.matrices(verdict.neighbours),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
         **_times(verdict),
@@ -73,10 +77,9 @@ def render(verdict: Verdict) -> str:
 def _sizes(verdict: Verdict) -> dict[str, Any]:
     return {
         "pictures": tuple(map(size_picture, verdict.artifacts)),
-        "byte_maps": [
-            (artifact.name, artifact.byte_map, artifact.byte_map and draw_map(artifact.byte_map))
-            for artifact in verdict.artifacts
-        ],
+        "grown": [(name, size) for name, size in list_trimmed(verdict) if size.growth_bytes],
+        "notes": tuple(growth.list_notes(verdict)),
+        "byte_maps": [artifact.byte_map for artifact in verdict.artifacts if artifact.byte_map],
         "prices": any(artifact.prices for artifact in verdict.artifacts),
         "price_kinds": tuple(PriceKind),
         "trends": draw_trends(verdict),
@@ -114,15 +117,21 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "breakable": _mark_breaks,
+        "causes": _name_causes,
         "compiled": describe_rebuild,
+        "components": growth.name_components,
         "size": format_bytes,
         "grouped": group_digits,
         "growth": growth_of,
+        "device": describe_device,
         "in_repository": path_in_repository,
         "milliseconds": milliseconds,
         "origin": describe_origin,
+        "part": growth.name_part,
+        "parts": growth.count_parts,
         "percent": percent,
         "seconds": seconds,
+        "uses": lambda size: growth.describe_uses(size, ""),
     }
     environment.globals |= {
         "describe_lower": budgets.describe_lower,
@@ -142,6 +151,10 @@ def _mark_breaks(name: str) -> Markup:
     """A name may go on in a new line after a slash, an underline or a scope."""
     text = str(escape(clean(name, limit=_TEXT_LIMIT)))
     return Markup(_BREAK.sub(r"\1<wbr>", text))
+
+
+def _name_causes(size: VariantSize, verdict: Verdict) -> str:
+    return growth.explain_growth(size, verdict.causes, committed=verdict.invocation.committed)
 
 
 def _asset(name: str) -> Markup:
@@ -212,10 +225,14 @@ class SizePicture(Value):
     bars: tuple[Bar, ...]
     sections: tuple[tuple[str, int, tuple[int | None, ...]], ...]
     """(section, colour, bytes in each variant or None)."""
+    aside: tuple[VariantSize, ...]
+    """Builds that no one ships: they are not to scale."""
 
 
 def size_picture(artifact: ArtifactSizes) -> SizePicture:
-    parts = {size.variant: _parts(size) for size in artifact.sizes}
+    aside = tuple(size for size in artifact.sizes if size.variant == Variant.PROFILE)
+    drawn = tuple(size for size in artifact.sizes if size not in aside)
+    parts = {size.variant: _parts(size) for size in drawn}
     names = tuple(dict.fromkeys(name for part in parts.values() for name, _ in part))
     colours = {name: number % _COLOURS for number, name in enumerate(names)}
     totals = {variant: sum(size for _, size in part) for variant, part in parts.items()}
@@ -227,13 +244,14 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
             segments=_segments(parts[size.variant], colours, scale),
             enlarged=_segments(parts[size.variant], colours, totals[size.variant]),
         )
-        for size in artifact.sizes
+        for size in drawn
     )
-    sections = tuple(
-        (name, colours[name], tuple(dict(parts[size.variant]).get(name) for size in artifact.sizes))
+    rows = (
+        (name, colours[name], tuple(dict(parts[size.variant]).get(name) for size in drawn))
         for name in names
     )
-    return SizePicture(name=artifact.name, bars=bars, sections=sections)
+    sections = tuple(row for row in rows if any(row[2]))
+    return SizePicture(name=artifact.name, bars=bars, sections=sections, aside=aside)
 
 
 def _parts(size: VariantSize) -> tuple[tuple[str, int], ...]:

@@ -7,7 +7,7 @@ from megtrim.config.units import format_bytes
 from megtrim.perf.report import tables as performance_tables
 from megtrim.render.formatting import align_columns, group_digits, percent
 from megtrim.render.markup import command, one_line
-from megtrim.size.report import budgets
+from megtrim.size.report import budgets, tables
 from megtrim.size.rows import ArtifactSizes
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import TO_LOOK_AT, functions_of, growth_of, list_urgent, regions_of
@@ -19,8 +19,8 @@ _LEFT = ("variant", "verdict")
 
 def render(verdict: Verdict) -> str:
     parts = [_table(artifact, verdict) for artifact in verdict.artifacts]
-    if verdict.baseline:
-        parts.append(f"baseline: {one_line(verdict.baseline)}")
+    if growth := [*tables.explain(verdict, committed=verdict.invocation.committed)]:
+        parts.append("\n".join(growth))
     if limits := budgets.text(verdict):
         parts.append(limits)
     if verdict.performance is not None:

@@ -104,11 +104,13 @@ def list_largest(changes: Sequence[ByteChange], most: int) -> tuple[ByteChange, 
     return (*changed[:most], rest)
 
 
-MOST_COMPONENTS = 24
+MOST_COMPONENTS = 48
 """That are listed because much of them is kept, and as many because much of them is left out."""
-_MOST_KEPT, _MOST_LEFT_OUT = 16, 8
-_LEAST_SHARE = 2000
+_MOST_KEPT, _MOST_LEFT_OUT = 64, 16
+_LEAST_SHARE = 8000
 """A symbol is listed from this part of its file on."""
+_LEAST_COMPONENT_SHARE = 200
+"""A component is, from this part of what is kept or of what is left out."""
 
 
 class MappedSymbol(Value):
@@ -157,7 +159,7 @@ def make_map(artifact: str, variant: str, shipped: ByteTable, plain: ByteTable |
         plain = None
     kept, before = _total(shipped), _total(plain) if plain else Counter[str]()
     left_out = {name: before[name] - kept[name] if plain else 0 for name in {*kept, *before}}
-    chosen = {*_take(kept, MOST_COMPONENTS), *_take(left_out, MOST_COMPONENTS)}
+    chosen = {name for each in (kept, left_out) for name in _take_components(each)}
     least_kept = max(1, kept.total() // _LEAST_SHARE)
     least_left_out = max(1, before.total() // _LEAST_SHARE, shipped.least_bytes)
     components = [
@@ -182,6 +184,11 @@ def _total(table: ByteTable) -> Counter[str]:
 def _take(sizes: Mapping[str, int], most: int, least_bytes: int = 1) -> list[str]:
     large = [name for name, size_bytes in sizes.items() if size_bytes >= least_bytes]
     return sorted(large, key=lambda name: (-sizes[name], name))[:most]
+
+
+def _take_components(sizes: Mapping[str, int]) -> list[str]:
+    least_bytes = max(1, sum(max(0, each) for each in sizes.values()) // _LEAST_COMPONENT_SHARE)
+    return _take(sizes, MOST_COMPONENTS, least_bytes)
 
 
 def _map_component(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from megtrim.build_spec import Origin
 from megtrim.checks.statuses import CheckStatus
@@ -12,10 +12,25 @@ from megtrim.config.units import format_growth
 from megtrim.render.formatting import group_digits, kept_of_held
 
 if TYPE_CHECKING:
-    from megtrim.checks.check import Check
-    from megtrim.size.rows import VariantSize
+    from megtrim.checks.check import Check, DeviceIdentity
+    from megtrim.size.growth.causes import Cause, CauseNote
+    from megtrim.size.rows import ArtifactSizes, VariantSize
     from megtrim.trim.results import Rebuild
     from megtrim.verdict.model import Verdict
+
+
+class MeasuredSizes(Protocol):
+    """What a verdict and the stage `size` both have."""
+
+    @property
+    def artifacts(self) -> tuple[ArtifactSizes, ...]: ...
+    @property
+    def baseline(self) -> str: ...
+    @property
+    def causes(self) -> tuple[Cause, ...]: ...
+    @property
+    def notes(self) -> tuple[CauseNote, ...]: ...
+
 
 TO_LOOK_AT = (
     CheckStatus.FAIL,
@@ -24,6 +39,7 @@ TO_LOOK_AT = (
     CheckStatus.INCONCLUSIVE,
 )
 """Statuses that keep a verdict from passing, the worst first."""
+_TELLING_FACTS = ("model", "cpu")
 
 
 def list_urgent(verdict: Verdict) -> tuple[Check, ...]:
@@ -32,10 +48,10 @@ def list_urgent(verdict: Verdict) -> tuple[Check, ...]:
     )
 
 
-def list_trimmed(verdict: Verdict) -> tuple[tuple[str, VariantSize], ...]:
+def list_trimmed(found: MeasuredSizes) -> tuple[tuple[str, VariantSize], ...]:
     return tuple(
         (artifact.name, size)
-        for artifact in verdict.artifacts
+        for artifact in found.artifacts
         for size in artifact.sizes
         if size.variant == "reduced"
     )
@@ -68,6 +84,16 @@ def describe_origin(origin: Origin) -> str:
         changed = " with uncommitted changes" if origin.changed else ""
         parts.append(f"commit {origin.commit[:12]}{of}{changed}")
     return ", ".join(parts)
+
+
+def describe_device(name: str, devices: Iterable[DeviceIdentity]) -> str:
+    """``auto (qemu, cpu max)``: a name alone can be anyone's."""
+    found = next((device for device in devices if device.name == name), None)
+    if found is None:
+        return name
+    facts = [f"{fact} {found.facts[fact]}" for fact in _TELLING_FACTS if found.facts.get(fact)]
+    kind = [found.kind] if found.kind != name else []
+    return f"{name} ({', '.join(kind + facts)})" if kind or facts else name
 
 
 def origin_facts(origin: Origin) -> Mapping[str, str]:

@@ -30,6 +30,7 @@ from unit.verdict.examples import (
     crashed,
     facts,
     failing,
+    grown,
     hostile,
     mapped,
     passing,
@@ -166,8 +167,10 @@ SHOWN: Mapping[Callable[[], Verdict], str] = {
     # No picture is the only place of a number.
     passing: """
 load_and_run 2.5 MiB 6.7% of plain Scenarios verified 3 of 3 Regions kept 149 of 900
-text 27,588,611 26.3 MiB 28,430,975 27.1 MiB 1,553,448 1.5 MiB
-file 39,300,016 37.5 MiB 41,204,312 39.3 MiB 2,641,920 2.5 MiB
+text 27,588,611 26.3 MiB 1,553,448 1.5 MiB
+file 39,300,016 37.5 MiB 2,641,920 2.5 MiB
+Not drawn: profile, 39.3 MiB, which only records what runs and never ships.
+outputs equal to the last bit (1 tensor, 40 bytes) qemu-arm64 (qemu, cpu max) · 149 regions · 1.25 s
 pass load_and_run reduced size 2.5 MiB of 2.8 MiB, 236 KiB left
 growth +1 KiB since main at 2981d11, 16 KiB allowed
 Regions 149 of 900
@@ -175,7 +178,6 @@ megdnn_fp32_sgemv 2 of 2 region meaning for
 megdnn_fp32_sgemv<0> AlgoF32Gemv::get_workspace mobilenet-s/default@any,
 megdnn_fallback_winograd 0 of 212 No scenario runs any of them.
 FUSE_ADD_RELU resnet18-s
-What its bytes are is not known: no copy of it with symbols was left.
 """,
     failing: f"""
 fail · camera-app · megtrim megtrim / camera-app / megtrim.yaml megtrim 1.0.0, pull request 17, \
@@ -186,7 +188,8 @@ To look at fail trap:{TUNED} trapped: 2 regions that it needs were not kept What
 To see it again {trapped().reproduce} Details model: resnet18-s arguments: --cpu
 configured in megtrim.yaml, line 22 · the scenario
 warnings the engine's checkout has changes
-parity {MOBILENET} 1 of 1 outputs differs: run0-var178 by up to 0.0125 qemu-arm64 · 149 regions
+parity {MOBILENET} 1 of 1 outputs differs: run0-var178 by up to 0.0125 qemu-arm64 (qemu, cpu \
+max) · 149 regions
 output bytes against plain largest difference run0-var178 40 differs 0.0125 To run it again megtrim
 pass {RESNET} outputs equal to the last bit (1 tensor, 40 bytes)
 Needed, but not kept: 2 megdnn_fallback_winograd<-1290123641, 0> megdnn_gi_conv_f32<7, megdnn::Conv
@@ -197,13 +200,12 @@ pixel-6 · 149 regions · 1.25 s, not valid arguments
 measured CPU: 41.5 °C → 68.2 °C; battery: 87% charging → 86% charging; policy4: unknown → schedutil
 time time not valid: throttled after the run: policy4 is held to 1800 MHz of 2400 MHz
 Crash ended by signal 11 (SIGSEGV) crash log: backtrace: #00 pc 1000 <b>`x` End of the log load
-qemu-arm64 · 149 regions · 1.25 s arguments --cpu --iter 1 class any measured
+qemu-arm64 (qemu, cpu max) · 149 regions · 1.25 s arguments --cpu --iter 1 class any measured
 measured nothing that this device shows
 """,
     compared: """
 Size Growth is measured against main at 2981d11. load_and_run stripped
 plain 37.5 MiB 39,300,016 bytes 0 B 100.0%
-profile 39.3 MiB 41,204,312 bytes 104.8%
 reduced 2.5 MiB 2,641,920 bytes -2 KiB 6.7%
 """,
     mapped: """
@@ -211,7 +213,7 @@ What was kept, 2.5 MiB of 37.5 MiB: inside of each component
 runtime 660,480 645 KiB 1,697,520 1.6 MiB 2,358,000 2.2 MiB 28.0%
 [31 others] 1,188,865 1.1 MiB 7,457,141 7.1 MiB 8,646,006 8.2 MiB 13.8%
 file 2,641,920 2.5 MiB 36,658,096 35.0 MiB 39,300,016 37.5 MiB 6.7%
-megdnn:: arm_ common:: ConvBiasImpl:: exec(…) 237,772
+megdnn::arm_common::ConvBiasImpl::exec(…) 237,772
 resnet18-s 65,319 63.8 KiB 2,600,000 2.5 MiB
 4 commits, from 2,421.9 KiB to 2,580 KiB, +158.1 KiB altogether
 2027-01-29 3f3a3f3a3f3a 2,641,920 +119.5 KiB runtime +512 B
@@ -236,11 +238,6 @@ Device qemu-arm64 kind qemu cpu max version 7.2.22
 """,
     empty: """
 Inconclusive nothing was measured
-Nothing was measured.
-No budget is set, so no size can fail.
-No scenario ran on the reduced build.
-No region was chosen by a trace.
-No model was listed, so every operator is kept.
 """,
 }
 
@@ -264,8 +261,8 @@ def test_tags_are_ordered_by_what_was_kept() -> None:
 
     assert kept == sorted((use.kept for use in regions().by_tag), reverse=True)
     assert len(kept) == 10
-    absent = ("To look at", "measured", "Crash", "Growth is measured", "Trend", "Prices")
-    assert [each for each in absent if each in page.text] == []
+    absent = ("To look at", "measured", "Crash", "Growth is", "Trend", "Prices", "What changed")
+    assert [each for each in (*absent, "Where the bytes are") if each in page.text] == []
     assert "most held" not in Page(html.render(by_committed())).text
     alone = html.render(join(facts(scenarios=(scenario(RESNET),))))
     assert f"<td>{RESNET}</td>" in alone and "all 1" not in alone
@@ -394,3 +391,19 @@ def test_bytes_that_no_section_has_are_drawn_too() -> None:
 )
 def test_a_segment_is_named_where_its_name_fits(part: int, expected: str) -> None:
     assert picture_of(variant("plain", 1000, ("x", part))).bars[0].enlarged[0].label == expected
+
+
+def test_what_changed_is_said_as_in_the_comment() -> None:
+    text = Page(html.render(grown())).text
+    said = (
+        "What changed Compared with main at 2981d11.",
+        "source: src/a.cpp differs. What to do: look at it.",
+        "models: tiny-quant is new. What to do: look at it.",
+        "load_and_run +59 KiB Causes: source and models +59 KiB together. The baseline was built",
+        "model tiny-quant: its price is not known by itself, as other causes differ. trim: {prices",
+        "component before now change runtime 0 60,416 +60,416",
+        "New: 1 operator what which for bytes operator Resize tiny-quant",
+        "component symbol before now change runtime mgb:: run(…) 0 60,416 +60,416",
+    )
+
+    assert [each for each in said if each not in text] == []

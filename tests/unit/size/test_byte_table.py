@@ -16,15 +16,11 @@ from megtrim.size.byte_table import (
     MOST_COMPONENTS,
     SMALLER,
     ByteChange,
-    ByteMap,
     ByteTable,
-    MappedComponent,
-    MappedSymbol,
     list_largest,
     make_map,
     make_table,
 )
-from megtrim.size.report.byte_map import SCREENS, ByteCell, Tile, draw_map, layout
 from megtrim.trim.builds import variants
 from megtrim.trim.results import BuildResult
 from megtrim.util.console import Console
@@ -153,14 +149,22 @@ def test_without_the_plain_builds_symbols_nothing_is_said_of_it() -> None:
 
 
 def test_small_components_share_the_last_row() -> None:
-    kept = {f"k{number:03}": {"f": 1000 - number} for number in range(60)}
-    left_out = {f"l{number:03}": {"f": 5000 - number} for number in range(60)}
-    found = make_map("app", "reduced", make_byte_table(kept), make_byte_table(kept | left_out))
+    """Those that are few bytes, and those beyond the most that are listed."""
+    kept = {f"k{number:03}": {"f": 1000 - number} for number in range(60)} | {"k": {"f": 9}}
+    left_out = {f"l{number:03}": {"f": 5000 - number} for number in range(60)} | {"l": {"f": 9}}
+    for shown in (60, 3):
+        ours, theirs = (
+            {name: each for name, each in of.items() if len(name) == 1 or int(name[1:]) < shown}
+            for of in (kept, left_out)
+        )
+        found = make_map("app", "reduced", make_byte_table(ours), make_byte_table(ours | theirs))
 
-    assert len(found.components) == 2 * MOST_COMPONENTS + 1
-    last = found.components[-1]
-    assert (last.name, last.stands_for_several) == ("[72 others]", True)
-    assert found.kept_bytes == sum(sum(each.values()) for each in kept.values())
+        listed = 2 * min(shown, MOST_COMPONENTS)
+        assert len(found.components) == listed + 1
+        last = found.components[-1]
+        assert last.name == f"[{2 * shown + 2 - listed} others]"
+        assert last.stands_for_several
+        assert found.kept_bytes == sum(sum(each.values()) for each in ours.values())
 
 
 _TABLES = st.dictionaries(
@@ -286,135 +290,3 @@ def test_what_is_not_known_costs_the_table_alone(
     assert byte_tables.read_tables(made) == {}
     assert said in console
     assert bool(console) is bool(said)
-
-
-def symbol(label: str, kept_bytes: int) -> MappedSymbol:
-    return MappedSymbol(label=label, plain_bytes=None, kept_bytes=kept_bytes)
-
-
-def component(
-    name: str, kept_bytes: int, plain_bytes: int | None = None, *symbols: MappedSymbol
-) -> MappedComponent:
-    return MappedComponent(
-        name=name, plain_bytes=plain_bytes, kept_bytes=kept_bytes, symbols=symbols
-    )
-
-
-FOUND = ByteMap(
-    artifact="app",
-    variant="reduced",
-    components=(
-        component("kernels/arm_common/conv_bias", 2000, 60_000),
-        component("runtime", 1000, 30_000, symbol("mgb::Graph::run(…)", 600)),
-        component("[7 others]", 1000, 10_000),
-    ),
-)
-
-
-def area(cell: ByteCell) -> float:
-    return float(cell.width.removesuffix("%")) * float(cell.height)
-
-
-@pytest.mark.parametrize("screen", [0, 1])
-def test_areas_are_bytes(screen: int) -> None:
-    whole = 100 * SCREENS[screen].height
-
-    kept = {cell.title: cell for cell in draw_map(FOUND)[screen].cells}
-    shares = [round(100 * area(cell) / whole) for title, cell in kept.items() if "%" in title]
-    assert shares == [50, 25, 25]
-    title = "kernels/arm_common/conv_bias: 2.0 KiB of 58.6 KiB (50.0% of the file)"
-    assert next(iter(kept)) == title
-    # Symbols are inside of their component.
-    cells = draw_map(FOUND)[screen].cells
-    at = [cell.title for cell in cells].index("runtime: 1.0 KiB of 29.3 KiB (25.0% of the file)")
-    assert [cell.title for cell in cells[at + 1 : at + 3]] == [
-        *("runtime: mgb::Graph::run(…): 600 B", "runtime: others: 400 B")
-    ]
-    outer, inner = area(cells[at]), sum(map(area, cells[at + 1 : at + 3]))
-    assert 0.8 * outer < inner < outer
-    assert screen or [cell.label for cell in cells[at : at + 2]] == [
-        *("runtime 1.0 KiB", "mgb::Graph::run")
-    ]
-
-
-def test_where_the_plain_build_is_not_known_only_what_ships_is_named() -> None:
-    empty = ByteMap(artifact="a", variant="reduced", components=(component("x", 0, 0),))
-    assert draw_map(empty)[0].cells == ()
-    found = ByteMap(artifact="a", variant="reduced", components=(component("x", 200),))
-
-    assert [[cell.title for cell in each.cells] for each in draw_map(found)] == [
-        ["x: 200 B (100.0% of the file)"]
-    ] * 2
-
-
-def test_small_ones_share_a_cell() -> None:
-    many = tuple(component(f"c{number}", 10_000 - 33 * number) for number in range(300))
-    found = ByteMap(artifact="a", variant="reduced", components=many)
-
-    broad, narrow = draw_map(found)
-
-    assert len(narrow.cells) < len(broad.cells) < 300
-    assert broad.cells[-1].title.startswith("smaller ones: ")
-
-
-def test_names_are_shortened_to_what_says_most() -> None:
-    names = ("kernels/naive/elemwise_multi_type", "a" * 90)
-    for width, expected in (
-        (400, f"{names[0]} 400 B"),
-        (200, "elemwise_multi_type"),
-        (100, "elemwise_m…"),
-    ):
-        components = (component(names[0], width, width), component(names[1], 956 - width, 0))
-        found = ByteMap(artifact="a", variant="reduced", components=components)
-        cells = {cell.title[:7]: cell for cell in draw_map(found)[0].cells}
-        assert cells["kernels"].label == expected
-
-
-@pytest.mark.parametrize(
-    ("label", "shown"),
-    [
-        ("mgb::Map<…>::find(…)", "mgb::Map::find"),
-        ("mgb::(anonymous namespace)::run(…)", "mgb::(anonymous namespace)::run"),
-        ("mgb::F::operator()(…) const", "mgb::F::operator()"),
-        (".rodata", ".rodata"),
-    ],
-)
-def test_a_symbol_has_no_arguments(label: str, shown: str) -> None:
-    part = component("runtime", 1000, None, symbol(label, 600))
-    found = ByteMap(artifact="a", variant="reduced", components=(part,))
-
-    assert [cell.label for cell in draw_map(found)[0].cells][1] == shown
-
-
-def test_the_example_of_the_paper() -> None:
-    """Values 6, 6, 4, 3, 2, 2, 1 in a frame of 6 by 4 (Bruls, Huizing, van Wijk, figure 6)."""
-    assert layout([], width=3, height=2) == ()
-    assert layout([7], width=3, height=2) == (Tile(x=0, y=0, width=3, height=2),)
-    tiles = layout([6, 6, 4, 3, 2, 2, 1], width=6, height=4)
-
-    rounded = [
-        tuple(round(value, 2) for value in (tile.x, tile.y, tile.width, tile.height))
-        for tile in tiles
-    ]
-    assert rounded == [
-        (0, 0, 3, 2),
-        (0, 2, 3, 2),
-        (3, 0, 1.71, 2.33),
-        (4.71, 0, 1.29, 2.33),
-        (3, 2.33, 1.2, 1.67),
-        (4.2, 2.33, 1.2, 1.67),
-        (5.4, 2.33, 0.6, 1.67),
-    ]
-
-
-@given(st.lists(st.integers(1, 5000), min_size=1, max_size=60))
-def test_areas_are_in_ratio_and_inside(values: list[int]) -> None:
-    values.sort(reverse=True)
-    tiles = layout(values, width=100, height=34)
-
-    for value, tile in zip(values, tiles, strict=True):
-        assert tile.width * tile.height == pytest.approx(3400 * value / sum(values), rel=1e-6)
-        assert -1e-6 <= tile.x <= tile.x + tile.width <= 100 + 1e-6
-        assert -1e-6 <= tile.y <= tile.y + tile.height <= 34 + 1e-6
-    corners = [(round(tile.x, 6), round(tile.y, 6)) for tile in tiles]
-    assert len(set(corners)) == len(corners)

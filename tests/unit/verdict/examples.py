@@ -15,6 +15,8 @@ from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.proof.neighbours.model import NeighbourLevel, NeighbourOutcome, NeighbourResult
 from megtrim.proof.results import ScenarioResult
 from megtrim.size.byte_table import ByteChange, ByteMap, MappedComponent, MappedSymbol
+from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse
+from megtrim.size.growth.causes import Cause, CauseNote
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
 from megtrim.size.prices import Price, PriceKind, PriceList
 from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, LimitKind, VariantSize
@@ -508,5 +510,32 @@ def hostile() -> Verdict:
             ),
             budgets=(budget(artifact=HOSTILE, waiver=HOSTILE),),
             warnings=(HOSTILE,),
+        )
+    )
+
+
+def grown() -> Verdict:
+    """Return a verdict of a file that grew by 59 KiB, for a new model among other things."""
+    [base] = mapped().artifacts
+    *others, reduced = base.sizes
+    change = ByteChange(
+        component="runtime", label="mgb::run(…)", before_bytes=0, after_bytes=60_416
+    )
+    part = NewPart(kind="operator", name="Resize", models=("tiny-quant",))
+    use = NewUse(kind=PriceKind.MODEL, name="tiny-quant")
+    reduced = replace(
+        reduced,
+        growth_bytes=60_416,
+        components=(replace(change, component="", label="runtime"),),
+        symbols=(change,),
+        arrivals=Arrivals(uses=(use,), parts=(part,)),
+    )
+    note = CauseNote(cause=Cause.SOURCE, seen="src/a.cpp differs", advice="look at it")
+    return join(
+        facts(
+            artifacts=(replace(base, sizes=(*others, reduced)),),
+            baseline="main at 2981d11",
+            causes=(Cause.SOURCE, Cause.MODELS),
+            notes=(note, replace(note, cause=Cause.MODELS, seen="tiny-quant is new")),
         )
     )

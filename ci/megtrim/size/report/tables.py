@@ -1,7 +1,8 @@
-"""Sizes for the comment: a line for each artifact, and the table of all variants. Pure."""
+"""Sizes in words, for all reports, and as tables for the comment. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.render.formatting import group_digits, percent
@@ -11,10 +12,22 @@ from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.size.growth.causes import Cause, count_kinds, name_kind
 from megtrim.size.rows import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind, VariantSize
 from megtrim.verdict.model import Verdict
-from megtrim.verdict.wording import growth_of, list_trimmed
+from megtrim.verdict.wording import MeasuredSizes, growth_of, list_trimmed
 
 _MOST_ARTIFACTS = 10
 _MOST_NAMED = 3
+
+
+class Marks(NamedTuple):
+    """How a form of the report writes a name, an amount and a sentence."""
+
+    code: Callable[[str], str] = one_line
+    strong: Callable[[str], str] = str
+    prose: Callable[[str], str] = one_line
+
+
+PLAIN = Marks()
+_MARKDOWN = Marks(code=code, strong="**{}**".format, prose=prose)
 
 
 def glance(verdict: Verdict) -> str:
@@ -29,7 +42,7 @@ def glance(verdict: Verdict) -> str:
         for line in (
             _line(verdict, artifact, size, against),
             explain_growth(size, verdict.causes, committed=verdict.invocation.committed),
-            _name_components(size),
+            name_components(size, _MARKDOWN),
         )
         if line
     ]
@@ -62,14 +75,35 @@ def _find_worst(rows: Iterable[BudgetRow]) -> BudgetStatus:
     return next((status for status in order if status in statuses), BudgetStatus.SKIPPED)
 
 
-def _name_components(size: VariantSize) -> str:
+def name_components(size: VariantSize, marks: Marks = PLAIN) -> str:
     """Empty if that is not known."""
     shown = list_largest(size.components, _MOST_NAMED)
     said = (
-        f"{code(each.label)} {format_growth(each.growth_bytes)}" for each in shown[:_MOST_NAMED]
+        f"{marks.code(each.label)} {format_growth(each.growth_bytes)}"
+        for each in shown[:_MOST_NAMED]
     )
     others = (f"all others {format_growth(each.growth_bytes)}" for each in shown[_MOST_NAMED:])
     return f"By component: {', '.join((*said, *others))}." if shown else ""
+
+
+def explain(found: MeasuredSizes, *, committed: bool) -> Iterator[str]:
+    """Say in lines of plain text what the trimmed files are compared with, and why they grew."""
+    if not found.baseline:
+        return
+    yield f"baseline: {one_line(found.baseline)}"
+    trimmed = list_trimmed(found)
+    for name, size in trimmed:
+        if size.growth_bytes is None:
+            continue
+        change = growth_of(size) if size.growth_bytes else "no change"
+        yield f"{one_line(name)} {size.variant}: {format_bytes(size.size_bytes)}, {change}"
+        reasons = (
+            explain_growth(size, found.causes, committed=committed),
+            name_components(size),
+            *describe_uses(size, ""),
+        )
+        yield from (f"  {reason}" for reason in reasons if reason)
+    yield from (f"  {note}" for note in list_notes(found))
 
 
 def changes(verdict: Verdict) -> Iterator[str]:
@@ -140,38 +174,43 @@ def explain_growth(size: VariantSize, causes: Sequence[Cause], *, committed: boo
     noun = "Cause" if len(causes) == 1 else "Causes"
     follows = not committed or Cause.MODELS in causes
     left_out = (*causes, Cause.KEEP_SET) if follows else causes
-    same = [cause for cause in Cause if cause not in left_out]
-    unchanged = f" Unchanged: {', '.join(same)}." if same else ""
+    same = [_SAME.get(cause, str(cause)) for cause in Cause if cause not in left_out]
+    unchanged = f" The baseline was built from the same {_join(same)}." if same else ""
     return f"{noun}: {names}.{unchanged}"
+
+
+_SAME = {Cause.KEEP_SET: "committed keep set", Cause.MEGTRIM: "megtrim version"}
+
+
+def _join(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def name_causes(size: VariantSize, causes: Sequence[Cause]) -> str:
     """Empty if nothing grew or nothing is known to differ."""
     if not size.growth_bytes or not causes:
         return ""
-    *others, last = causes
-    together = f"{', '.join(others)} and {last}" if others else last
-    return f"{together} {format_growth(size.growth_bytes)}{' together' if others else ''}"
+    together = " together" if len(causes) > 1 else ""
+    return f"{_join(causes)} {format_growth(size.growth_bytes)}{together}"
 
 
 def advise_on_growth(verdict: Verdict) -> str:
     """Empty if no file changed."""
-    growth = [size.growth_bytes for _, size in list_trimmed(verdict) if size.growth_bytes]
-    if not growth or not verdict.notes:
-        return ""
-    alone = f" {format_growth(sum(growth))}" if len(verdict.notes) == 1 else ""
+    lines = [f"- {line}" for line in list_notes(verdict, _MARKDOWN)]
+    return "\n".join(("### Why sizes changed", "", *lines)) if lines else ""
+
+
+def list_notes(found: MeasuredSizes, marks: Marks = PLAIN) -> Iterator[str]:
+    growth = [size.growth_bytes for _, size in list_trimmed(found) if size.growth_bytes]
+    alone = f" {format_growth(sum(growth))}" if len(found.notes) == 1 else ""
     advised = sum(growth) > 0 or not alone
-    lines = (
-        f"- **{note.cause}**{alone}: {prose(note.seen)}."
-        + (f" What to do: {prose(note.advice)}." if advised else "")
-        for note in verdict.notes
-    )
-    return "\n".join(("### Why sizes changed", "", *lines))
+    for note in found.notes if growth else ():
+        advice = f" What to do: {marks.prose(note.advice)}." if advised else ""
+        yield f"{marks.strong(note.cause)}{alone}: {marks.prose(note.seen)}.{advice}"
 
 
 _MOST_USES = 20
-_SETTING = code("trim: {prices: true}")
-_ASK = f"{_SETTING} in the configuration shows it, which takes a few more links"
 
 
 def list_prices(verdict: Verdict) -> Iterator[str]:
@@ -179,7 +218,7 @@ def list_prices(verdict: Verdict) -> Iterator[str]:
     lines = [
         f"- {line}"
         for name, size in trimmed
-        for line in _describe_uses(size.arrivals, f" in {code(name)}" if len(trimmed) > 1 else "")
+        for line in describe_uses(size, name if len(trimmed) > 1 else "", _MARKDOWN)
     ]
     if lines:
         yield "\n".join(("### Price of what came in", "", *lines))
@@ -190,61 +229,70 @@ def list_prices(verdict: Verdict) -> Iterator[str]:
             yield _fold_changes(name, size)
 
 
-def _describe_uses(arrivals: Arrivals, where: str) -> Iterator[str]:
+def describe_uses(size: VariantSize, artifact: str, marks: Marks = PLAIN) -> Iterator[str]:
+    """Price what came in. ``artifact``: empty where there is one only."""
+    arrivals, where = size.arrivals, f" in {marks.code(artifact)}" if artifact else ""
+    setting = marks.code("trim: {prices: true}")
+    ask = f"{setting} in the configuration shows it, which takes a few more links"
     if arrivals.together_bytes is not None:
-        names = ", ".join(code(use.name) for use in arrivals.uses[:_MOST_USES])
+        names = ", ".join(marks.code(use.name) for use in arrivals.uses[:_MOST_USES])
         more = len(arrivals.uses) - _MOST_USES
         others = f" and {group_digits(more)} more" if more > 0 else ""
         yield (
-            f"{names}{others}: **{format_growth(arrivals.together_bytes)}** together{where}, "
-            "exactly: nothing else differs from the baseline."
+            f"{names}{others}: {marks.strong(format_growth(arrivals.together_bytes))} "
+            f"together{where}, exactly: nothing else differs from the baseline."
         )
     for use in arrivals.uses[:_MOST_USES]:
         if use.basis is not PriceBasis.UNKNOWN or arrivals.together_bytes is None:
-            yield f"{use.kind} {code(use.name)}: {_describe_price(use, where)}"
+            yield f"{use.kind} {marks.code(use.name)}: {_describe_price(use, where, ask, marks)}"
     if arrivals.together_bytes is not None and all(
         use.basis is PriceBasis.UNKNOWN for use in arrivals.uses
     ):
-        yield f"The price of each: {_ASK}."
+        yield f"The price of each: {ask}."
 
 
-def _describe_price(use: NewUse, where: str) -> str:
+def _describe_price(use: NewUse, where: str, ask: str, marks: Marks) -> str:
     if use.margin_bytes is None:
-        return f"its price{where} is not known by itself, as other causes differ. {_ASK}."
+        return f"its price{where} is not known by itself, as other causes differ. {ask}."
     alone = (
         f" A program for it alone would have {format_bytes(use.alone_bytes)}."
         if use.alone_bytes is not None
         else ""
     )
     if use.basis is PriceBasis.BUILT:
-        grown = format_growth(use.margin_bytes)
+        grown = marks.strong(format_growth(use.margin_bytes))
         why = "nothing else differs from the baseline"
         if not use.margin_bytes:
             why = "all that it needs was kept before"
-        return f"**{grown}**{where}, exactly: {why}.{alone}"
-    size = format_bytes(max(use.margin_bytes, 0))
-    least = "at least " if use.basis is PriceBasis.LEAST else ""
+        return f"{grown}{where}, exactly: {why}.{alone}"
+    least = use.basis is PriceBasis.LEAST
+    size = f"{'at least ' * least}{format_bytes(max(use.margin_bytes, 0))}"
     regions = " Regions have no price here." if least else ""
-    return f"**{least}{size}**{where} would go if it left (attributed).{regions}{alone}"
+    return f"{marks.strong(size)}{where} would go if it left (attributed).{regions}{alone}"
 
 
-def _fold_parts(artifact: str, arrivals: Arrivals) -> str:
+def count_parts(arrivals: Arrivals) -> str:
     counts: Counter[str] = Counter()
     for each in arrivals.parts:
         counts[each.kind] += each.count
-    named = count_kinds(counts)
-    if arrivals.other_parts:
-        named += f" and {group_digits(arrivals.other_parts)} more rows"
+    others = f" and {group_digits(arrivals.other_parts)} more rows" if arrivals.other_parts else ""
+    return count_kinds(counts) + others
+
+
+def name_part(part: NewPart) -> str:
+    return count_kinds({part.kind: part.count}) if part.count > 1 else name_kind(part.kind)
+
+
+def _fold_parts(artifact: str, arrivals: Arrivals) -> str:
     known = any(part.size_bytes is not None for part in arrivals.parts)
     head = ("what", "which", "for", "bytes>")[: 4 if known else 3]
     rows = bounded_table(head, arrivals.parts, lambda each: _draw_part(each)[: len(head)])
-    return fold(f"New in {code_in_title(artifact)}: {named}", rows)
+    return fold(f"New in {code_in_title(artifact)}: {count_parts(arrivals)}", rows)
 
 
 def _draw_part(part: NewPart) -> Sequence[str]:
-    what = count_kinds({part.kind: part.count}) if part.count > 1 else name_kind(part.kind)
     size = "" if part.size_bytes is None else group_digits(part.size_bytes)
-    return what, code(part.name), ", ".join(map(code, part.models)), size
+    return name_part(part), code(part.name), ", ".join(map(code, part.models)), size
 
 
 def _fold_changes(artifact: str, size: VariantSize) -> str:
