@@ -39,6 +39,10 @@ TESTS = (
     | {"openssh-server": "sshd", "chromium-driver": "chromedriver", "docker.io": "dockerd"}
     | {"systemd": "systemd-analyze", "udev": "udevadm"}
 )
+SPHINX = (
+    *("-q", "--fresh-env", "--write-all", "--fail-on-warning", "-n", "--keep-going"),
+    *("-c", "scripts/site"),
+)
 ADMIN_FOLDERS = ("/usr/sbin", "/sbin")
 """Where Debian has programs that are only on root's path, although others may run them, too."""
 
@@ -143,6 +147,13 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def site(session: nox.Session) -> None:
+    """Build the pages as a site with search, out/site; a dead link fails."""
+    session.install("--require-hashes", "-r", "requirements/site.txt")
+    session.run("python", "-m", "sphinx", *SPHINX, "-d", session.create_tmp(), ".", "out/site")
+
+
+@nox.session(default=False)
 def lock(session: nox.Session) -> None:
     """Write the requirement files again: versions and hashes, no addresses."""
     session.install("uv")
@@ -157,7 +168,8 @@ def lock(session: nox.Session) -> None:
         "demo": package,
         "kit": ("pyproject.toml", "--extra", "zig"),
         "go": ("requirements/go.in",),
-        "tests": (*package, "--group", "lint", "--group", "test"),
+        "site": ("--group", "site"),
+        "tests": (*package, "--group", "lint", "--group", "test", "--group", "site"),
     }
     for name, source in sources.items():
         session.run("uv", "pip", "compile", *options, *source, "-o", f"requirements/{name}.txt")

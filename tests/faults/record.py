@@ -47,7 +47,7 @@ _HEAD = """\
 # What device faults do to a verdict
 
 This page is written by `nox -s faults -- --publish` from a full run of the suite in
-[tests/faults](../../tests/faults); a test holds it to that run's record.
+[tests/faults](../../tests/faults/suite.py); a test holds it to that run's record.
 
 A real adb talks to real adb daemons on virtual phones. Arm64 programs run on them and go through
 the same code as for phones. A fault hits the phone at a moment recognised in the link's own

@@ -110,7 +110,7 @@ def test_every_action_of_others_is_pinned_at_one_version() -> None:
     used = set(PINNED.findall(TEXT))
 
     assert len(PINNED.findall(TEXT)) == len(re.findall(r"\buses: (?!\./)", TEXT))
-    assert len({action for action, _, _ in used}) == len(used) == 6
+    assert len({action for action, _, _ in used}) == len(used) == 7
     assert {action.split("/")[0] for action, _, _ in used} == {"actions"}
 
 

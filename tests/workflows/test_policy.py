@@ -23,6 +23,7 @@ ONLY_READ = {
     "nightly-performance": ("device",),
     "release": ("build", "rebuild", "device", "prove"),
     "release-kit": ("build", "rebuild", "try"),
+    "site": ("build",),
 }
 COMMENTS = {**READ, "pull-requests": "write"}
 RIGHTS = {
@@ -43,6 +44,7 @@ RIGHTS = {
     ("release", "publish"): {"contents": "write"},
     ("release-kit", "attest"): {"attestations": "write", "id-token": "write"},
     ("release-kit", "publish"): {"contents": "write"},
+    ("site", "publish"): {"id-token": "write", "pages": "write"},
 }
 """All that the jobs may do. A line more is a decision, not a detail."""
 
@@ -223,6 +225,7 @@ def test_names_of_jobs_are_stable() -> None:
         ],
         "release": ["build", "rebuild", "device ${{ matrix.name }}", "prove", "attest", "publish"],
         "release-kit": ["build", "rebuild", "try", "attest", "publish"],
+        "site": ["build", "publish"],
         "size-check": ["build", "device ${{ matrix.name }}", "verdict", "late"],
         "size-summary": ["verdict"],
         "size-history": ["history"],
@@ -262,6 +265,7 @@ def test_names_and_times_of_artifacts_are_stable() -> None:
         "megtrim-report${{ inputs.suffix }}": caller,
         "megtrim-baseline${{ inputs.suffix }}": {"90"},
         "${{ inputs.artifact }}": {None},
+        "github-pages": {"1"},
         **{name: {"7"} for name in ("${{ inputs.name }}", "megtrim-kit", "megtrim-kit-again")},
     }
     hidden = {name for name, given in uploads().items() if "include-hidden-files" in given[0]}
@@ -662,7 +666,7 @@ def test_all_but_devices_and_writers_give_way_to_a_newer_push() -> None:
         *(("trace-refresh", "propose"), ("size-history", "history")),
         *(("nightly-performance", "history"), ("nightly-performance", "issues")),
         *(("release", "attest"), ("release", "publish")),
-        *(("release-kit", "attest"), ("release-kit", "publish")),
+        *(("release-kit", "attest"), ("release-kit", "publish"), ("site", "publish")),
     }
 
 

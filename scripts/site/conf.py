@@ -1,0 +1,39 @@
+"""The pages as a site, with search: `nox -s site` (Sphinx reads this file).
+
+The sources are the pages as they stand, read from the top of the repository, so that a link is the
+same here and on GitHub. Any link or anchor that leads nowhere is an error, and what is built loads
+nothing from elsewhere (tests/integration/test_site.py).
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+project = "megtrim"
+extensions = ["myst_parser"]
+root_doc = "docs/index"
+include_patterns = ["*.md", "docs/**.md", "benchmarks/*.md", "docker/*/README.md", "tests/**.md"]
+exclude_patterns = [".*", "ci", "examples", "out", "tests/data/comments*"]
+myst_heading_anchors = 6
+suppress_warnings = ["toc.not_included"]  # what README and the pages link to is enough
+html_theme = "furo"
+html_title = "megtrim"
+html_extra_path = ["index.html"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
+html_copy_source = False
+html_use_index = False
+
+_SECTION = re.compile(r"^## (.+)\n((?:(?!## ).*\n)+)", re.MULTILINE)
+_PAGE = re.compile(r"\]\(([^):#]+)\.md")
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", add_groups)
+
+
+def add_groups(_app: Any, page: str, source: list[str]) -> None:
+    """Make each section of the index a group of the navigation: the pages that it links to."""
+    if page == root_doc:
+        for title, text in _SECTION.findall(source[0]):
+            pages = "\n".join(dict.fromkeys(_PAGE.findall(text)))
+            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{pages}\n```\n"

@@ -1,0 +1,119 @@
+"""The pages as a site: it builds without a dead link, loads nothing from elsewhere, and answers."""
+
+import re
+import runpy
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote_plus
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.support.ui import WebDriverWait
+
+from integration.test_report_in_browser import QUIET
+from megtrim.util.process import Command, ProcessRunner
+from support.pages import ROOT
+
+pytestmark = pytest.mark.browser
+
+LOADING = {".html", ".css"}
+ELSEWHERE = re.compile(
+    r"(?:<(?:script|img|iframe)[^>]*\ssrc=|<link[^>]*\shref=|url\(|@import)[\s\"']*(?:https?:)?//",
+    re.IGNORECASE,
+)
+QUESTIONS = (
+    ("where can I download megtrim", "questions how-to/upgrade-megtrim"),
+    ("which files do I commit", "questions how-to/trim-megengine reference/results"),
+    (
+        "how long does a pull request take",
+        "explanation/what-a-pull-request-costs how-to/gate-pull-requests",
+    ),
+    ("I retrained my model, do I have to trace again", "questions how-to/bring-a-model"),
+    ("does it support GPU or CUDA", "explanation/what-it-does-not-do questions"),
+    ("can I build for iOS", "explanation/what-it-does-not-do questions"),
+    ("our app is built with bazel", "explanation/what-it-does-not-do questions"),
+    ("check is red on release day", "how-to/on-release-day"),
+    ("binary grew on my laptop, what grew", "questions how-to/budget-sizes"),
+    ("clean up disk space", "questions reference/results"),
+    (
+        "was this tested on a real phone",
+        "explanation/what-was-run-where explanation/what-it-does-not-do questions",
+    ),
+    ("Trace/breakpoint trap", "how-to/find-out-why-it-trapped"),
+    ("look up a tombstone from a crash in production", "how-to/find-out-why-it-trapped"),
+    ("convert an onnx model", "how-to/bring-a-model"),
+    ("how do I use gitlab ci", "how-to/use-any-ci"),
+    ("phone is unauthorized", "how-to/use-devices how-to/set-up-a-device-host"),
+    ("make the binary even smaller", "how-to/make-it-smaller how-to/trim-functions"),
+    ("how do I raise a budget", "questions how-to/budget-sizes"),
+    ("which load_and_run flags are fastest", "how-to/measure-times"),
+    ("what is a region", "concepts"),
+)
+"""What newcomers ask, and the pages that answer: written down before there was a search."""
+LEAST_RIGHT = 17
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, processes: ProcessRunner) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    options = runpy.run_path(str(ROOT / "noxfile.py"))["SPHINX"]
+    argv = (sys.executable, "-m", "sphinx", *options, "-d", f"{folder}/trees", ".", f"{folder}/out")
+    built = processes.run(Command(argv=argv, cwd=ROOT, timeout_s=600))
+    assert built.rc == 0, built.stderr
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    for argument in (*QUIET, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(argument)
+    options.binary_location = shutil.which("chromium") or ""
+    service = webdriver.ChromeService(shutil.which("chromedriver") or "")
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def find_first(driver: webdriver.Chrome, site: Path, question: str) -> str:
+    """Return the page that the site's own search shows first, or nothing."""
+    driver.get(f"{(site / 'search.html').as_uri()}?q={quote_plus(question)}")
+    summary = "return document.querySelector('.search-summary')?.textContent ?? ''"
+    WebDriverWait(driver, 30).until(lambda _: driver.execute_script(summary).endswith("."))
+    first = "return document.querySelector('#search-results li > a')?.getAttribute('href') ?? ''"
+    return str(driver.execute_script(first)).partition(".html")[0]
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    pages = {path: path.read_text("utf-8") for path in site.rglob("*") if path.suffix in LOADING}
+
+    assert len(pages) > 60
+    assert [path for path, text in pages.items() if ELSEWHERE.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<script async src="https://cdn.example/x.js">',
+        "<link rel='stylesheet' href='//x/y.css'>",
+        "a { background: url(http://x/y.png) }",
+        '@import "https://fonts.example/css";',
+    ],
+)
+def test_what_is_loaded_from_elsewhere_is_seen(text: str) -> None:
+    assert ELSEWHERE.search(text)
+
+
+def test_newcomers_find_an_answer_first(driver: webdriver.Chrome, site: Path) -> None:
+    found = {question: find_first(driver, site, question) for question, _ in QUESTIONS}
+    wrong = {
+        question: found[question]
+        for question, answers in QUESTIONS
+        if found[question].removeprefix("docs/") not in answers.split()
+    }
+
+    assert len(QUESTIONS) - len(wrong) >= LEAST_RIGHT, wrong
