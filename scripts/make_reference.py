@@ -81,7 +81,8 @@ _EXPERIMENTS = """\
 # Experiments
 
 What `megtrim perf list` prints, in the order of the engine's page on tuning inference with
-load_and_run. *In the document* is that page's own label; *changes* is what it shows against no
+load_and_run. *In the document* is that page's own label; it calls *prepare* 模型配置, *warm-up*
+模型预热 and *inference* 模型推理. *Changes* is what it shows against no
 optimisation; *outputs* is how far outputs may be from the baseline's: absolute, and a share of each
 number. `DUMPED_MODEL` and `ALGO_CACHE` are files that an earlier step writes, and inputs are left
 out. The last command of each experiment is the one that is measured. What runs on CPU and GPU is

@@ -36,6 +36,7 @@ from megtrim.util.errors import (
     worst_exit_code,
 )
 from megtrim.util.value import Value
+from megtrim.util.wording import shorten
 from megtrim.verdict import stage as verdict
 
 MODULES: Mapping[Stage, StageModule] = {
@@ -233,8 +234,6 @@ def _some(texts: Sequence[str], between: str) -> str:
 
 
 def _short(value: str) -> str:
-    """Shorten ``value`` in its middle: of an option, name and value are at the two ends."""
     if len(value) == 64 and value.isalnum():  # a digest: its head is enough to tell them apart
         return value[:8]
-    half = _SHORT // 2
-    return value if len(value) <= _SHORT else f"{value[: half - 1]}…{value[-half:]}"
+    return shorten(value, _SHORT, _SHORT // 2 - 1)

@@ -8,7 +8,7 @@ import click
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.kinds import Engine
 from megtrim.checks.invocation import Options
-from megtrim.cli.echo import open_console, show
+from megtrim.cli.echo import open_console, show, show_summary
 from megtrim.cli.environment import open_processes, read_invocation
 from megtrim.cli.options import config_option, engine_option
 from megtrim.cli.session.each_toolchain import each_toolchain
@@ -62,7 +62,7 @@ def check(config: Path, engine: Path | None) -> int:
     models = len(loaded.config.models)
     counts = f"{count(models, 'model')} and {count(scenarios, 'scenario')}"
     if committed_keepset.digest_committed(loaded):
-        show(f"{config}: fine, {counts}")
+        show_summary(f"{config}: fine, {counts}")
     else:
         show(
             f"{config}: {counts} can be trimmed; a pull request would be red, because there is no "

@@ -9,7 +9,7 @@ import click
 
 from megtrim.build.images.docker import DockerClient
 from megtrim.build.toolchains import kinds as toolchain_kinds
-from megtrim.cli.echo import show, show_json
+from megtrim.cli.echo import show_json, show_summary
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import json_option
 from megtrim.config.model import ToolchainConfig
@@ -55,7 +55,8 @@ def doctor(as_json: bool) -> int:
         show_json(findings)
     else:
         for finding in findings:
-            show(f"{'ok     ' if finding.there else 'missing'} {finding.what}: {finding.text}")
+            state = "ok     " if finding.there else "missing"
+            show_summary(f"{state} {finding.what}: {finding.text}")
     can_build = any(each.there for each in findings if each.what.startswith("toolchain"))
     return EXIT_PASS if can_build else InputError.exit_code
 

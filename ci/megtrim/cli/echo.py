@@ -5,18 +5,58 @@ All of it is made printable here, since names in it may come from anyone.
 
 import json
 import os
+import re
 import sys
+import textwrap
 
 import click
 
-from megtrim.cli.environment import is_in_job
-from megtrim.util.console import CLEAR_LINE, Console
+from megtrim.cli.environment import is_in_job, takes_color
+from megtrim.util.console import CLEAR_LINE, Console, count_columns
 from megtrim.util.wording import make_printable
+
+_COLORS = {
+    **dict.fromkeys(("pass", "ok", "fine"), "green"),
+    **dict.fromkeys(("fail", "failed", "regressed", "wrong outputs", "missing"), "red"),
+    **dict.fromkeys(
+        ("infrastructure", "unverified", "inconclusive", "unproven", "warning"), "yellow"
+    ),
+}
+_STATUS = re.compile(
+    rf"(?m)(?:^|(?<=  )|(?<=: ))(?:{'|'.join(_COLORS)})(?=$| {{2}}|[.,:])|^missing(?= )"
+)
+"""A status as a cell of a table, or before its text."""
+_CELLS = re.compile(r"\S  |(?:megtrim|install) ")
+"""In a line that is not wrapped: columns, and commands that people copy."""
 
 
 def show(text: str) -> None:
     """Print a result. A reader that ended (``| head``) does not change the exit status."""
     show_command(make_printable(text))
+
+
+def show_summary(text: str) -> None:
+    """Print what ends in statuses: they have colours, and a terminal's lines fit its width."""
+    width = find_width()
+    shown = "\n".join(_wrap(line, width) for line in make_printable(text).split("\n"))
+    color = takes_color(sys.stdout)
+    if color:
+        shown = _STATUS.sub(lambda found: click.style(found[0], fg=_COLORS[found[0]]), shown)
+    show_command(shown, color=color or None)
+
+
+def find_width() -> int:
+    """Return the columns of the terminal that results go to, or 0."""
+    return count_columns(sys.stdout, otherwise=0)
+
+
+def _wrap(line: str, width: int) -> str:
+    if not 0 < width < len(line) or _CELLS.search(line):
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def show_json(value: object) -> None:
@@ -25,11 +65,11 @@ def show_json(value: object) -> None:
     show(json.dumps(encode(value), indent=1))
 
 
-def show_command(line: str) -> None:
+def show_command(line: str, *, color: bool | None = None) -> None:
     if sys.stderr.isatty():
         click.echo(CLEAR_LINE, err=True, nl=False)  # progress may be shown there
     try:
-        click.echo(line)
+        click.echo(line, color=color)
         sys.stdout.flush()
     except BrokenPipeError:
         # The interpreter flushes again when it ends, and needs something to write to.

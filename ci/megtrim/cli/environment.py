@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from megtrim.util.errors import InputError
 
@@ -62,6 +62,18 @@ def read_invocation(options: Options, *, keep_set: Path | None = None) -> Invoca
 
 def is_in_job() -> bool:
     return bool(os.environ.get("CI"))
+
+
+_COLORED_LOGS = ("GITHUB_ACTIONS", "GITLAB_CI")
+"""Set where a CI service shows colours in its logs."""
+
+
+def takes_color(stream: TextIO) -> bool:
+    """By https://no-color.org and https://force-color.org; the former wins, as in Python itself."""
+    if os.environ.get("NO_COLOR") or os.environ.get("FORCE_COLOR"):
+        return not os.environ.get("NO_COLOR")
+    plain_log = is_in_job() and not any(os.environ.get(name) for name in _COLORED_LOGS)
+    return stream.isatty() and os.environ.get("TERM") != "dumb" and not plain_log
 
 
 def read_cache_variables() -> dict[str, str]:

@@ -20,6 +20,7 @@ from megtrim.cli.options import PATH, common, json_option
 from megtrim.cli.session.setup import open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.model import Config
+from megtrim.config.problems import suggest
 from megtrim.config.scenarios import all_scenarios
 from megtrim.crashes.lookup import (
     CandidateKind,
@@ -193,10 +194,13 @@ def _query_keep_set(
             }
             for region in regions
         }
+    known = [name for each in keep.scenarios for name in (each.id, model_of(each.id))]
+    known += [name for region in needed for name in (region.tag, str(region))]
+    known += [name for each in keep.functions() for name in without_arguments(readable(each))]
     if not trapped and keep.functions() and not _REGION.fullmatch(thing):
-        msg = f"no scenario runs a function {thing!r}, by {path}"
+        msg = f"no scenario runs a function {thing!r}, by {path}{suggest(thing, known)}"
         raise InputError(msg, hint="the engine or trim.keep may keep it anyway")
-    return {thing: _stranger(thing, path, names, trapped, invocation)}
+    return {thing: _stranger(thing, path, names, trapped, invocation, known)}
 
 
 def _describe_scenario(
@@ -218,14 +222,21 @@ def _list_places(region: Region, names: NameTable) -> list[str]:
 
 
 def _stranger(
-    thing: str, path: Path, names: NameTable, trapped: Sequence[str], invocation: Invocation
+    thing: str,
+    path: Path,
+    names: NameTable,
+    trapped: Sequence[str],
+    invocation: Invocation,
+    known: Sequence[str],
 ) -> dict[str, Any]:
-    known = _REGION.fullmatch(thing) is not None
-    region = Region.parse(thing if "<" in thing else f"{thing}<>") if known else None
+    is_region = _REGION.fullmatch(thing) is not None
+    region = Region.parse(thing if "<" in thing else f"{thing}<>") if is_region else None
     places = _list_places(region, names) if region else []
     if not places and not trapped:
         what = f"model, scenario, tag, region or function {thing!r}"
-        msg = f"{path} and the engine's source know no {what}"
+        msg = (
+            f"{path} and the engine's source know no {what}{suggest(thing, (*known, *names.tags))}"
+        )
         raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
     facts: dict[str, Any] = {"kept": "no: no scenario of the committed keep set runs it"}
     if trapped:

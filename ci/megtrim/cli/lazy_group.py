@@ -3,11 +3,17 @@
 Importing all verbs takes seconds, which ``megtrim --help`` and ``megtrim ci gate`` do without.
 """
 
+from __future__ import annotations
+
 import pkgutil
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.exceptions import NoSuchCommand
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _MARGINS = 6
 """Columns of a list of verbs that hold no text."""
@@ -44,6 +50,7 @@ class LazyGroup(click.Group):
         **extra: Any,
     ) -> click.Context:
         is_verb = bool(args) and (not args[0].startswith("-") or args[0] in ("--help", "-h"))
+        is_verb = is_verb or (not args and extra.get("resilient_parsing", False))
         if is_verb or (command := self.alone) is None:
             return super().make_context(info_name, args, parent, **extra)
         return command.make_context(info_name, args, parent, **extra)
@@ -60,6 +67,25 @@ class LazyGroup(click.Group):
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         return _import(self.members[cmd_name][0]) if cmd_name in self.members else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            raise NoSuchCommand(error.command_name, possibilities=self.members, ctx=ctx) from None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self.alone or self, ctx, incomplete)
+        return [
+            CompletionItem(name, help=about)
+            for name, (_, about) in self.members.items()
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         room = formatter.width - _MARGINS - max(map(len, self.members))

@@ -3,6 +3,7 @@
 A row has words of messages (``…`` stands for a name or number) and what to do about them.
 """
 
+import posixpath
 import re
 from pathlib import Path
 
@@ -39,11 +40,19 @@ def find_code(message: str) -> str:
 
 
 def describe_error(error: MegtrimError) -> str:
-    """Return an error in words, and below them its code."""
+    """Return an error in words, and below them its code, and the page that says more."""
     code = find_code(error.title)
-    return f"{error}\n  {code}: megtrim explain {code}" if code else str(error)
+    if not code:
+        return str(error)
+    link = _LINK.search(list_codes()[code][1])
+    page = _name_page(link[2] if link else _PAGE)
+    return f"{error}\n  next: megtrim explain {code}, or {page}"
 
 
 def describe_code(code: str) -> str:
     _, text = list_codes().get(code, ((), ""))
-    return _LINK.sub(r"\1 (docs/how-to/\2)", text)
+    return _LINK.sub(lambda link: f"{link[1]} ({_name_page(link[2])})", text)
+
+
+def _name_page(target: str) -> str:
+    return posixpath.normpath(f"docs/how-to/{target}")

@@ -23,7 +23,7 @@ from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult, dump_result
 from megtrim.chain.store import Store
 from megtrim.checks.invocation import Options
-from megtrim.cli.echo import show, show_json
+from megtrim.cli.echo import find_width, show, show_json, show_summary
 from megtrim.cli.main import STAGES, VERBS
 from megtrim.cli.options import (
     Command,
@@ -107,7 +107,10 @@ def run_chain(options: Options, stage: Stage) -> tuple[Session, list[int]]:
 
 
 def show_results(session: Session, stage: Stage, wanted: Sequence[Task], *, as_json: bool) -> None:
-    show(render_results(session.results) if as_json else _as_text(session, stage, wanted))
+    if as_json:
+        show(render_results(session.results))
+    else:
+        show_summary(_as_text(session, stage, wanted))
 
 
 def clear_final(store: Store) -> None:
@@ -144,7 +147,8 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:
     verdict = next((f for f in session.results.done.values() if f.stage == Stage.VERDICT), None)
     if verdict is not None:
         source = verdict.file(VERDICT_FILE)
-        lines.append(table.render(parse_verdict(source.read_text("utf-8"), source=str(source))))
+        read = parse_verdict(source.read_text("utf-8"), source=str(source))
+        lines.append(table.render(read, width=find_width()))
     if stage is Stage.NEIGHBOURS:
         lines.append(neighbours.text(neighbour_results(session)))
     if stage is Stage.VERIFY:

@@ -35,7 +35,7 @@ class Problem(Value):
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         key = f"{self.key}: " if self.key else ""
-        suggestion = f" (did you mean {self.suggestion}?)" if self.suggestion else ""
+        suggestion = _suggestion(self.suggestion)
         return f"{place}: {key}found {self.found}, expected {self.expected}{suggestion}"
 
 
@@ -72,6 +72,15 @@ def closest(wrong: object, candidates: Iterable[str]) -> str:
     text = str(wrong)[:_LONGEST_FOUND]
     matches = difflib.get_close_matches(text, sorted(candidates), n=1, cutoff=_CLOSE)
     return matches[0] if matches else ""
+
+
+def suggest(wrong: object, candidates: Iterable[str]) -> str:
+    """Return ``closest`` as the end of a message; empty if nothing is close."""
+    return _suggestion(closest(wrong, candidates))
+
+
+def _suggestion(meant: str) -> str:
+    return f" (did you mean {meant}?)" if meant else ""
 
 
 def listing(candidates: Iterable[str]) -> str:

@@ -48,6 +48,10 @@ class NameTable:
             if "MIDOUT_" in text:
                 self._read(path, text)
 
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(self._declared)
+
     def meaning(self, region: Region) -> str:
         names = [self._name(arg) for arg in region.args]
         if not any(names):

@@ -32,10 +32,21 @@ def kept_of_held(kept: int, held: int) -> str:
 
 
 def align_columns(
-    head: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str]
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    words: Collection[str],
+    *,
+    width: int = 0,
+    spare: Collection[str] = (),
 ) -> list[str]:
-    table = [head, *rows]
-    widths = [max(map(_measure, column)) for column in zip(*table, strict=True)]
+    """``spare``: columns to leave out, the first first, until lines fit ``width``; 0: any fits."""
+    columns = list(zip(head, *rows, strict=True))
+    for name in spare if width else ():
+        if sum(max(map(_measure, column)) + 2 for column in columns) - 2 > width:
+            columns = [column for column in columns if column[0] != name]
+    head, *table = zip(*columns, strict=True)
+    table = [head, *table]
+    widths = [max(map(_measure, column)) for column in columns]
     lines = [
         "  ".join(
             _pad(cell, width, left=name in words)

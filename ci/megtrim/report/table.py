@@ -1,4 +1,4 @@
-"""The verdict as plain text for a terminal, without colour: it reads the same in a log. Pure."""
+"""The verdict as plain text for a terminal; the command line colours its statuses. Pure."""
 
 from collections.abc import Iterable
 
@@ -14,17 +14,19 @@ from megtrim.verdict.wording import TO_LOOK_AT, functions_of, growth_of, list_ur
 
 _HINT_LIMIT = 2_000
 _LEFT = ("variant", "verdict")
-"""Indices of text columns; the others are numbers."""
+"""Columns of text; the others are numbers."""
+_SPARE = ("bytes", "growth", "% of plain", "functions kept", "regions kept")
 
 
-def render(verdict: Verdict) -> str:
-    parts = [_table(artifact, verdict) for artifact in verdict.artifacts]
+def render(verdict: Verdict, *, width: int = 0) -> str:
+    """``width``: columns that tables are to fit; 0: any."""
+    parts = [_table(artifact, verdict, width) for artifact in verdict.artifacts]
     if growth := [*tables.explain(verdict, committed=verdict.invocation.committed)]:
         parts.append("\n".join(growth))
     if limits := budgets.text(verdict):
         parts.append(limits)
     if verdict.performance is not None:
-        parts.append(performance_tables.text(verdict.performance))
+        parts.append(performance_tables.text(verdict.performance, width=width))
     parts.append(f"verdict: {verdict.verdict}. {one_line(verdict.headline)}")
     checks = render_urgent(list_urgent(verdict))
     warnings = [f"  warning: {one_line(warning)}" for warning in verdict.warnings]
@@ -49,7 +51,7 @@ def render_urgent(checks: Iterable[Check]) -> list[str]:
     return lines
 
 
-def _table(artifact: ArtifactSizes, verdict: Verdict) -> str:
+def _table(artifact: ArtifactSizes, verdict: Verdict, width: int) -> str:
     columns: dict[str, list[str]] = {
         "variant": [one_line(size.variant) for size in artifact.sizes],
         "bytes": [group_digits(size.size_bytes) for size in artifact.sizes],
@@ -68,5 +70,6 @@ def _table(artifact: ArtifactSizes, verdict: Verdict) -> str:
         del columns["growth"]
     if not verdict.functions:
         del columns["functions kept"]
-    lines = align_columns(tuple(columns), zip(*columns.values(), strict=True), _LEFT)
+    rows = zip(*columns.values(), strict=True)
+    lines = align_columns(tuple(columns), rows, _LEFT, width=max(0, width - 2), spare=_SPARE)
     return "\n".join([one_line(artifact.name), *(f"  {line}" for line in lines)])

@@ -7,7 +7,6 @@ took, and wrong for one that never was. Pure.
 
 from __future__ import annotations
 
-import difflib
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from megtrim.config.problems import suggest
 from megtrim.config.units import STRIPPED as WHOLE_FILE
 from megtrim.config.units import Measure
 from megtrim.elf.components import are_unnamed, find_component, is_unnamed
@@ -239,11 +239,8 @@ def expect_part(budget: Budget, known: AbstractSet[str], more: AbstractSet[str])
     if not any(each.startswith(prefix) for each in known) or budget.measure in known | more:
         return
     names = sorted(each[len(prefix) :] for each in known | more if each.startswith(prefix))
-    near = difflib.get_close_matches(name, names, n=1)
-    suggestion = f" (did you mean {near[0]}?)" if near else ""
-    msg = (
-        f"the budget {budget.id}: no build of {budget.artifact} has a {budget.measure}{suggestion}"
-    )
+    meant = suggest(name, names)
+    msg = f"the budget {budget.id}: no build of {budget.artifact} has a {budget.measure}{meant}"
     raise InputError(msg, hint=_BUDGET_HINT)
 
 

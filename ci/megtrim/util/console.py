@@ -6,13 +6,14 @@ keep lines, and show none before it ends. Heartbeats say what is done while all 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from megtrim.util.wording import make_printable
+from megtrim.util.wording import make_printable, shorten
 
 CLEAR_LINE = "\r\x1b[2K"
 _TERMINAL_PERIOD_S = 0.2
@@ -24,7 +25,9 @@ terminal may stand still, and of the 30 that a log may."""
 _LOOKS = 4
 """How often a heartbeat is looked for in such a time."""
 _LONGEST_ACTIVITY = 70
-"""Characters: a line that is to be replaced must not be wider than the terminal."""
+_LONGEST_ITEM = 60
+_COLUMNS = 80
+"""Of a terminal that does not say how many it has."""
 
 
 class Console:
@@ -69,13 +72,17 @@ class Console:
         if self._quiet:
             return
         shown = make_printable(line)
+        if self._terminal:  # a line that is to be replaced must not be wider
+            most = count_columns(self._stream, otherwise=_COLUMNS) - 1
+            shown = f"{CLEAR_LINE}{shorten(shown, most, most // 2)}"
         with self._lock:
-            self._write(f"{CLEAR_LINE}{shown}" if self._terminal else f"{shown}\n")
+            self._write(shown if self._terminal else f"{shown}\n")
             self._open_line = self._terminal
 
     def note(self, activity: str) -> None:
         with self._lock:
-            self._activity = activity.partition("\n")[0][:_LONGEST_ACTIVITY]
+            first = activity.partition("\n")[0]
+            self._activity = shorten(first, _LONGEST_ACTIVITY, _LONGEST_ACTIVITY // 2)
             self._since = self._clock()
 
     @contextmanager
@@ -132,7 +139,7 @@ class Progress:
         """Report that step ``done`` of ``total`` was ``item``; without ``total``, that it began."""
         now = self._clock()
         count = f"{done}/{total} · " if total else ""
-        line = f"  {self._what}: {count}{item[:60]}"
+        line = f"  {self._what}: {count}{shorten(item, _LONGEST_ITEM, _LONGEST_ITEM // 4)}"
         self._console.note(line)
         if now - self._shown >= self._console.period_s:
             self._shown = now
@@ -154,6 +161,14 @@ class SparseLines:
     def say_now(self, text: str) -> None:
         self._said = self._clock()
         self._say(text)
+
+
+def count_columns(stream: TextIO, *, otherwise: int) -> int:
+    """Return the width of a terminal; ``otherwise`` if it is none, or does not say."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or otherwise
+    except (OSError, ValueError):
+        return otherwise
 
 
 def show_time(seconds: float) -> str:

@@ -19,6 +19,11 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def shorten(text: str, most: int, head: int) -> str:
+    """Leave out what follows ``head`` characters: what is at the end says more, as of a path."""
+    return text if len(text) <= most else f"{text[:head]}…{text[head + 1 - most :]}"
+
+
 def make_printable(text: str) -> str:
     return _COMMAND.sub(_break, _SUSPECT.sub(_escape, text))
 

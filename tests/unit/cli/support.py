@@ -46,7 +46,7 @@ class Shell:
         status = main._status(list(arguments))
         printed = self.capture.readouterr()
         # One test of the command line holds the line with the code of an error.
-        err = re.sub(r"^  (MT\d{4}): megtrim explain \1\n", "", printed.err, flags=re.MULTILINE)
+        err = re.sub(r"^  next: megtrim explain MT.*\n", "", printed.err, flags=re.MULTILINE)
         return Answer(status=status, out=printed.out, err=err)
 
     def write(self, name: str, text: str) -> None:

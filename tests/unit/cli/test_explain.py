@@ -82,6 +82,11 @@ def test_explain_knows_what_trapped(project: Shell, thing: str) -> None:
     assert found[thing]["what to do"] == suggest_for_keep_set(Invocation())
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("kern<3>", "kern<2>"), ("m/s@ayn", "m/s@any")])
+def test_explain_suggests_what_was_meant(project: Shell, typed: str, meant: str) -> None:
+    project("explain", typed).expect(2, f"(did you mean {meant}?)")
+
+
 def test_explain_does_not_know_everything(project: Shell) -> None:
     unknown = project("explain", "nothing")
     verdict = project("explain", "verdict")
@@ -89,7 +94,7 @@ def test_explain_does_not_know_everything(project: Shell) -> None:
     no_keep_set = project("explain", "m")
 
     assert [answer.status for answer in (unknown, verdict, no_keep_set)] == [2, 2, 2]
-    assert "know no model, scenario, tag, region or function 'nothing'" in unknown.err
+    assert "know no model, scenario, tag, region or function 'nothing'\n" in unknown.err
     assert "there is no verdict in megtrim-out yet" in verdict.err
     assert "megtrim trim --config megtrim.yaml\n" in verdict.err
     assert "there is no keep set at" in no_keep_set.err

@@ -1,5 +1,6 @@
 """The command line: its verbs, endings, printed text, environment and clock."""
 
+import io
 import os
 import sys
 import threading
@@ -9,16 +10,18 @@ from unittest.mock import Mock
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from megtrim.cli import main as entry
 from megtrim.cli import message_codes
-from megtrim.cli.echo import complain, open_console, show, show_command
+from megtrim.cli.echo import complain, open_console, show, show_command, show_summary
 from megtrim.cli.environment import (
     describe_clock,
     open_processes,
     read_git_ceilings,
     read_now,
     read_today,
+    takes_color,
 )
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main
@@ -65,7 +68,9 @@ def test_the_first_page_says_where_to_start_and_how_it_ends(shell: Shell) -> Non
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("frobnicate",), "No such command 'frobnicate'"),
+        (("frobnicate",), "No such command 'frobnicate'.\n"),
+        (("trmi",), "No such command 'trmi'. Did you mean 'trim'?"),
+        (("size", "shwo"), "No such command 'shwo'. Did you mean 'show'?"),
         (("trim", "--frobnicate"), "No such option"),
         (("trim", "--jobs", "0"), "Invalid value for '--jobs'"),
         (("init",), "found no model, expected at least one to trim for"),
@@ -89,7 +94,9 @@ def test_no_configuration_is_2(shell: Shell, verb: str) -> None:
 
 def test_an_error_has_a_code(shell: Shell) -> None:
     assert entry._status(["plan"]) == 2
-    assert shell.capture.readouterr().err.endswith("\n  MT0101: megtrim explain MT0101\n")
+    assert shell.capture.readouterr().err.endswith(
+        "\n  next: megtrim explain MT0101, or docs/reference/configuration.md\n"
+    )
     assert "what to do: Change the key" in shell("explain", "MT0101").out
     assert shell("explain", "MT0999").status == 2
 
@@ -180,6 +187,23 @@ def test_a_verb_is_imported_when_it_is_called() -> None:
         GROUP.get_command(context, "broken")
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("megtrim t", ["trim"]),
+        ("megtrim ci g", ["gate", "github"]),
+        ("megtrim size ", ["show", "diff", "history", "why", "prices"]),
+        ("megtrim size --histo", ["--history"]),
+        ("megtrim trim --commi", ["--committed"]),
+    ],
+)
+def test_a_shell_completes_verbs_and_options(typed: str, offered: list[str]) -> None:
+    words = typed.split(" ")
+    completion = ShellComplete(main, {}, "megtrim", "_MEGTRIM_COMPLETE")
+    found = completion.get_completions(words[1:-1], words[-1])
+    assert [item.value for item in found] == offered
+
+
 HEAVY = ("jinja2", "numpy", "ruptures", "scipy.optimize", "scipy.sparse", "scipy.stats")
 
 
@@ -241,6 +265,77 @@ def list_heavy(processes: ProcessRunner, words: str, *more: str) -> list[str]:
     status, *found = ended.stdout.splitlines()[-1].split()
     assert status == "0", ended.stderr
     return found
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+PIPE, TERMINAL = io.StringIO(), Terminal()
+
+
+@pytest.mark.parametrize(
+    ("stream", "variables", "colored"),
+    [
+        (TERMINAL, {}, True),
+        (PIPE, {}, False),
+        (PIPE, {"FORCE_COLOR": "1"}, True),
+        (TERMINAL, {"NO_COLOR": "1"}, False),
+        (TERMINAL, {"NO_COLOR": ""}, True),
+        (PIPE, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        (TERMINAL, {"TERM": "dumb"}, False),
+        (TERMINAL, {"CI": "true"}, False),
+        (TERMINAL, {"CI": "true", "GITHUB_ACTIONS": "true"}, True),
+        (PIPE, {"CI": "true", "GITHUB_ACTIONS": "true"}, False),
+    ],
+)
+def test_where_there_are_colors(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, variables: dict[str, str], colored: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "CI", "GITHUB_ACTIONS", "GITLAB_CI", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert takes_color(stream) is colored
+
+
+SUMMARY = """\
+  reduced  138,208  pass
+verdict: fail. app: one of the outputs is another one than that of the plain build
+  fail: parity:m: it differs
+    to see it again: megtrim verify --config megtrim.yaml --scenario m/default@any --again
+  warning: pass me by
+"""
+
+
+def test_a_status_has_its_color(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    show_summary(SUMMARY)
+    show(SUMMARY)
+
+    red, green, yellow = "\x1b[31mfail\x1b[0m", "\x1b[32mpass\x1b[0m", "\x1b[33mwarning\x1b[0m"
+    colored = SUMMARY.replace("fail", red).replace("  pass\n", f"  {green}\n")
+    assert capsys.readouterr().out == f"{colored.replace('warning', yellow)}\n{SUMMARY}\n"
+
+
+def test_a_summary_fits_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("megtrim.cli.echo.find_width", lambda: 44)
+    show_summary(SUMMARY)
+
+    first, _, rest = SUMMARY.split("\n", 2)
+    assert capsys.readouterr().out.splitlines() == [
+        first,
+        "verdict: fail. app: one of the outputs is",
+        "  another one than that of the plain build",
+        *rest.splitlines(),
+        "",
+    ]
 
 
 PRINTS = (

@@ -78,7 +78,7 @@ def test_a_log_gets_a_plain_line_every_15_seconds(stream: io.StringIO) -> None:
         progress(done, 360, f"Building {done}{'.o' * 40}")
 
     assert stream.getvalue() == "".join(
-        f"  building plain: {done}/360 · Building {done}{('.o' * 40)[:49]}\n" for done in (30, 60)
+        f"  building plain: {done}/360 · Building {done}.o.o…{'.o' * 22}\n" for done in (30, 60)
     )
 
 

@@ -10,7 +10,7 @@ import click
 
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.checks.statuses import exit_code
-from megtrim.cli.echo import show
+from megtrim.cli.echo import show, show_summary
 from megtrim.cli.environment import open_processes
 from megtrim.evidence import limits
 from megtrim.github.runner import write_output
@@ -58,7 +58,7 @@ def gate(report: Path) -> int:
         for line in str(found).splitlines():
             show(f"  {limits.clean_line(line)}")
         return found.exit
-    show(f"{found.verdict}: {limits.clean_line(found.headline)}")
+    show_summary(f"{found.verdict}: {limits.clean_line(found.headline)}")
     status = exit_code(found.verdict, found.unverified)
     if status == InfrastructureFailure.exit_code:
         show(_UNVERIFIED)

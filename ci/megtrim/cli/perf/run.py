@@ -24,7 +24,7 @@ from megtrim.cli.stage import show_results
 from megtrim.config.device import EMULATED
 from megtrim.config.model import Config
 from megtrim.config.performance import PerfConfig
-from megtrim.config.problems import closest
+from megtrim.config.problems import suggest
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.times import TimesJudge, read_times
@@ -175,7 +175,7 @@ def find_scenarios(text: str, config: Config) -> tuple[Scenario, ...]:
     found = tuple(scenario for scenario in every if text in scenario.names)
     if not found:
         known = [scenario.id for scenario in every]
-        msg = f"scenario: found {text[:80]!r}, expected one of {', '.join(known)}"
-        likely = closest(text, known)
-        raise InputError(msg, hint=f"did you mean {likely}?" if likely else "")
+        wrong = f"found {text[:80]!r}, expected one of {', '.join(known)}"
+        msg = f"scenario: {wrong}{suggest(text, known)}"
+        raise InputError(msg)
     return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from megtrim.config.device import EMULATED, KINDS, DeviceConfig, DeviceSettings
 from megtrim.config.load import LoadedConfig
-from megtrim.config.problems import closest, listing
+from megtrim.config.problems import listing, suggest
 from megtrim.devices import kinds as device_kinds
 from megtrim.devices.device import Device, DeviceSpec
 from megtrim.devices.local import is_hosted
@@ -54,8 +54,7 @@ def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[Dev
         return _before({named[0].class_: (named[0],)}, chosen)
     if asked not in KINDS:
         names = [device.name for device in configured]
-        meant = closest(asked, (*names, *KINDS))
-        suggestion = f" (did you mean {meant}?)" if meant else ""
+        suggestion = suggest(asked, (*names, *KINDS))
         msg = f"--device: found {asked[:60]!r}, expected a device or a kind{suggestion}"
         raise InputError(msg, hint=f"devices: {', '.join(names)}; kinds: {', '.join(KINDS)}")
     found = _by_class(each for each in configured if each.kind == asked)

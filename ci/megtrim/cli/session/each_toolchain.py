@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from megtrim.cli.echo import complain, show
+from megtrim.cli.echo import complain, show_summary
 from megtrim.cli.message_codes import describe_error
 from megtrim.config.config_id import choose
 from megtrim.config.load import list_toolchains, load_config
@@ -58,7 +58,7 @@ def each_toolchain(
                 codes.append(code)
                 folders[name] = own.get("out") if ended else None
             if summarize is not None:
-                show(summarize(folders))
+                show_summary(summarize(folders))
             return worst_exit_code(codes)
 
         return work

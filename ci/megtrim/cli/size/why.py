@@ -24,6 +24,7 @@ from megtrim.cli.echo import show, show_json
 from megtrim.cli.options import PATH, committed_option, common, json_option, quick_option
 from megtrim.cli.session.setup import open_session
 from megtrim.cli.size.show import top_option
+from megtrim.config.problems import suggest
 from megtrim.elf.symbol_names import fold, iter_spellings, shorten
 from megtrim.elf.symbol_table import read_linked
 from megtrim.functions.link_map import read_map
@@ -182,7 +183,12 @@ def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
     if any(thing in iter_spellings(each) for each in dropped):
         msg = f"{thing} was left out of {name}: no scenario runs it"
         return InputError(msg, hint="`megtrim size diff` shows the bytes of what was left out")
-    msg = f"{name} has nothing that is called {thing!r}"
+    known: list[str] = []
+    if trim is not None:
+        kept = references.read_keep(trim.session).regions()
+        regions = (*kept, *list_held_regions(trim.session.results))
+        known = [word for region in regions for word in (region.tag, str(region))]
+    msg = f"{name} has nothing that is called {thing!r}{suggest(thing, known)}"
     return InputError(msg, hint="`megtrim size show FILE --by symbol` lists what a file has")
 
 

@@ -38,10 +38,9 @@ _TAGS_BYTES = 40
 _WORST_ESCAPE = 6
 """Bytes that one byte of text becomes at most (``&quot;``)."""
 
-PREPARE_HEAD = "模型配置 prepare (ms)"
-WARM_UP_HEAD = "模型预热 warm-up (ms)"
-INFERENCE_HEAD = "模型推理 inference (ms)"
-"""As in the engine's own tables, with English next to them."""
+PREPARE_HEAD = "prepare (ms)"
+WARM_UP_HEAD = "warm-up (ms)"
+INFERENCE_HEAD = "inference (ms)"
 
 _URGENCY = (
     PerformanceStatus.REGRESSED,
@@ -62,6 +61,7 @@ HEAD = (
 )
 TRIMMING_HEAD = ("scenario", "variant", "size", INFERENCE_HEAD, "ratio to plain", "result")
 _WORDS = ("experiment", "scenario", "variant", "result")
+_SPARE = ("ratio to earlier", PREPARE_HEAD, WARM_UP_HEAD, "size")
 _LONGEST_CELL = 60
 _SIGNS = {
     PerformanceStatus.MEASURED: "✅",
@@ -110,21 +110,23 @@ def trimming_lines(performance: Performance) -> tuple[TimeCells, ...]:
     return tuple(line for row in performance.trimming for line in _variants(row, performance))
 
 
-def text(performance: Performance) -> str:
+def text(performance: Performance, *, width: int = 0) -> str:
+    width = max(0, width - 2)
     parts, room = [one_line(summarize(performance))], MOST_ROWS
     for table in tables(performance):
         lines = table.lines[:room]
         room -= len(lines)
         if lines:
             rows = [_terminal_row(line) for line in lines]
-            parts.append("\n  ".join([table.title, *align_columns(HEAD, rows, _WORDS)]))
+            shown = align_columns(HEAD, rows, _WORDS, width=width, spare=_SPARE)
+            parts.append("\n  ".join([table.title, *shown]))
     more = len(performance.rows) - MOST_ROWS
     if more > 0:
         parts.append(f"{more:,} more in the HTML report")
     trimming = trimming_lines(performance)[:MOST_ROWS]
     if trimming:
         rows = [_terminal_row(line) for line in trimming]
-        shown = align_columns(TRIMMING_HEAD, rows, _WORDS)
+        shown = align_columns(TRIMMING_HEAD, rows, _WORDS, width=width, spare=_SPARE)
         parts.append("\n  ".join(["what trimming does to speed", *shown]))
     return "\n\n".join(parts)
 

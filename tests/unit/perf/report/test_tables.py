@@ -55,31 +55,43 @@ SHORT = performance(
 
 
 def test_for_a_terminal() -> None:
-    """The columns of the engine's own pages, aligned although Chinese characters are wider."""
     assert tables.text(SHORT).splitlines() == [
         *("times: 2 measured, 1 skipped", "", "resnet18-s/default@any"),
         (
-            "  experiment   模型配置 prepare (ms)   模型预热 warm-up (ms)  模型推理 inference (ms)"
+            "  experiment            prepare (ms)            warm-up (ms)          inference (ms)"
             "       ratio to baseline  ratio to earlier  result"
         ),
         (
-            "  ----------  ----------------------  ----------------------  -----------------------"
+            "  ----------  ----------------------  ----------------------  ----------------------"
             "  ----------------------  ----------------  --------------------------------------"
         ),
         (
-            "  baseline    1.600 (1.568 to 1.632)  28.50 (27.93 to 29.07)   5.200 (5.096 to 5.304)"
+            "  baseline    1.600 (1.568 to 1.632)  28.50 (27.93 to 29.07)  5.200 (5.096 to 5.304)"
             "                       -                 -  measured"
         ),
         (
-            "  fast-run    1.600 (1.568 to 1.632)  1,822 (1,785 to 1,858)   3.900 (3.822 to 3.978)"
+            "  fast-run    1.600 (1.568 to 1.632)  1,822 (1,785 to 1,858)  3.900 (3.822 to 3.978)"
             "  0.750 (0.730 to 0.770)                 -  measured"
         ),
         (
-            "  nchw44-dot                       -                       -                        -"
+            "  nchw44-dot                       -                       -                       -"
             "                       -                 -  skipped: the device has no dot product"
         ),
     ]
-    assert tables.text(SHORT) in table.render(join(facts(performance=SHORT)))
+    verdict = join(facts(performance=SHORT))
+    assert tables.text(SHORT) in table.render(verdict)
+    for width, head in (
+        (
+            150,
+            "  experiment            prepare (ms)            warm-up (ms)          inference (ms) ",
+        ),
+        (
+            130,
+            "  experiment            warm-up (ms)          inference (ms)       ratio to baseline ",
+        ),
+        (100, "  experiment          inference (ms)       ratio to baseline  result"),
+    ):
+        assert f"\n{head}" in table.render(verdict, width=width)
 
 
 def test_for_markdown() -> None:
@@ -91,7 +103,7 @@ def test_for_markdown() -> None:
     assert "nchw44-dot" not in short
     assert short in page
     assert "| `nchw44-dot` | - | - | - | - | - | ◽ skipped: the device has no dot pro" in page
-    assert "模型配置 prepare (ms) | 模型预热 warm-up (ms) | 模型推理 inference (ms)" in page
+    assert "prepare (ms) | warm-up (ms) | inference (ms)" in page
     assert "What trimming does to speed" in page
 
 
