@@ -24,9 +24,8 @@ nox.options.reuse_existing_virtualenvs = True
 
 VERBS = (
     *("doctor", "init", "plan", "trim", "verify", "probe", "explain", "size", "report"),
-    *("devices", "model", "perf", "export", "release", "stage", "ci"),
+    *("clean", "devices", "model", "perf", "export", "release", "stage", "ci"),
 )
-SAMPLE = "examples/sample-engine/functions.yaml"
 VIRTUAL_PHONE = "virtual-phone"
 DEMO = {"qemu-user-static": "qemu-aarch64-static"}
 """The program by which a Debian package is found; empty: it has none."""
@@ -53,7 +52,7 @@ def demo(session: nox.Session) -> None:
     _install(session, "demo")
     on_phone = any(VIRTUAL_PHONE in argument for argument in session.posargs)
     _system_packages(session, PHONE if on_phone else DEMO)
-    session.run("megtrim", "trim", "--config", SAMPLE, "--out", "out/demo", *session.posargs)
+    session.run("megtrim", "demo", "--out", "out/demo", *session.posargs)
 
 
 @nox.session

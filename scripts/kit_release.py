@@ -233,8 +233,7 @@ def try_out(folder: Path, libraries: str | None) -> None:
         team = Path(scratch, "team")
         team.mkdir()
         sample = _site(place) / "megtrim" / "sample_engine"
-        demo = ["--config", str(sample / "functions.yaml"), "--out", "demo"]
-        _run([megtrim, "trim", *demo], env, cwd=team, rc=1)
+        _run([megtrim, "demo", "--out", "demo"], env, cwd=team, rc=1)
         for name in _SMALLEST:
             shutil.copyfile(sample / name, team / Path(name).name)
         _run([megtrim, "init", Path(_SMALLEST[0]).name], env, cwd=team)

@@ -18,7 +18,7 @@ from megtrim.size.budgets import Baseline
 from megtrim.size.growth.causes import ORDERS, Cause
 from megtrim.util.process import CompletedCommand
 from megtrim.util.strict_json import dump
-from support.megtrim_cli import SAMPLE, KeepFolder, Project, read_verdict
+from support.megtrim_cli import SAMPLE, KeepFolder, Project, read_verdict, run_megtrim
 
 pytestmark = [pytest.mark.chain]
 
@@ -224,6 +224,21 @@ def _without_times(path: Path) -> str:
 def test_a_verification_that_only_took_another_time_makes_nothing_again(own: Project) -> None:
     own.expect("verify", "--again")
     ended = own.expect("trim")
+    assert "everything is up to date: nothing was built or run" in ended.stderr
+
+
+def test_a_run_after_cleaning_is_up_to_date(own: Project) -> None:
+    with own.changed(budgets=[{"artifact": "load_and_run", "max": "1 MiB"}]):
+        own.expect("trim")
+    own.expect("trim")
+    assert len([*own.out.glob("report/*")]) > 1
+
+    cleaned = run_megtrim("clean", "--out", str(own.out))
+    ended = own.expect("trim")
+
+    assert "build tree" in cleaned.stdout
+    assert "report/report" in cleaned.stdout
+    assert len([*own.out.glob("report/*")]) == 1
     assert "everything is up to date: nothing was built or run" in ended.stderr
 
 

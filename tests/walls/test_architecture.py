@@ -21,7 +21,8 @@ PHONE = SOURCES / "virtual_phone"
 MODULES = sorted([*PACKAGE.rglob("*.py"), *PHONE.rglob("*.py")])
 ACTING = (
     *("__main__", "stages", "cli/*", "github/*", "jobs/*", "build/*", "devices/*", "*/stage"),
-    *("history/branch", "history/folder", "chain/result_content", "chain/session", "chain/store"),
+    *("history/branch", "history/folder", "chain/cleanup", "chain/result_content", "chain/session"),
+    *("chain/store",),
     *("crashes/trimmed_programs", "perf/measuring/*", "perf/outcomes", "perf/tuning"),
     *("proof/neighbours/requests", "proof/scenario_results"),
     *("proof/trap_diagnosis", "proof/verification", "release/archive", "release/aar"),

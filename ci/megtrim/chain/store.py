@@ -97,6 +97,8 @@ def _digest(data: Mapping[str, Any]) -> str:
 
 
 MANIFEST = "manifest.json"
+LOCKS = "locks"
+GITIGNORE = ".gitignore"
 _LOCK_POLL_S = 0.2
 _ASIDE = ".before"
 """Ends the folder of a result that is being made again."""
@@ -292,7 +294,7 @@ class Store:
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
         """Hold a lock between processes; it dies with its holder. The wait is announced once."""
-        path = self.root / "locks" / f"{name}.lock"
+        path = self.root / LOCKS / f"{name}.lock"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(path)
@@ -309,7 +311,7 @@ class Store:
             lock.release()
 
     def _hide_from_git(self) -> None:
-        path = self.root / ".gitignore"
+        path = self.root / GITIGNORE
         if not path.exists():
             write_atomically(path, "*\n")
 

@@ -23,6 +23,7 @@ Trim MegEngine to what your models execute, prove that it works, and keep it sma
 \b
 Start here:
   megtrim doctor            show what this machine has, what is missing, and how to get it
+  megtrim demo              trim the small engine that comes with megtrim
   megtrim init MODEL...     write a starter megtrim.yaml
   megtrim trim              run all stages; a second run repeats only what changed
 """
@@ -37,6 +38,10 @@ Exit status:
 """
 VERBS = {
     "doctor": ("doctor:doctor", "Show what this machine has, what is missing, and how to get it."),
+    "demo": (
+        "demo:demo",
+        "Trim the small engine that comes with megtrim, and show what is left of it.",
+    ),
     "init": (
         "init:init",
         "Write a commented starter configuration for MODELS, and inputs next to them.",
@@ -58,6 +63,10 @@ VERBS = {
     ),
     "size": ("main:size", "Measure the artifacts and compare them with their budgets."),
     "report": ("stage:report", "Write the verdict as JUnit, Markdown and HTML."),
+    "clean": (
+        "clean:clean",
+        "Remove what the next run does not need, and show what, with its bytes.",
+    ),
     "export": (
         "release:export",
         "Trim, and write programs, libraries, headers and a CMake package to FOLDER.",

@@ -41,8 +41,8 @@ VERBS = tuple(
 
 def test_the_first_page_lists_what_people_use() -> None:
     assert " ".join(main.list_commands(click.Context(main))) == (
-        "doctor init check plan trim verify probe explain size report export release perf devices "
-        "model stage ci"
+        "doctor demo init check plan trim verify probe explain size report clean export release "
+        "perf devices model stage ci"
     )
 
 

@@ -97,6 +97,19 @@ def test_a_configuration_answers_for_each_experiment(shell: Shell) -> None:
     assert "    here: can run\n" in shell("perf", "list", "--experiment", "baseline").out
 
 
+def test_what_cannot_run_is_listed_on_demand(shell: Shell) -> None:
+    shell.sample("tiny-vgg.sample")
+    shell.write("megtrim.yaml", CONFIG)
+    here, everything = shell("perf", "list").out, shell("perf", "list", "--all").out
+    hidden = [each.name for each in EXPERIMENTS if f"\n{each.name} " not in f"\n{here}"]
+
+    assert "layout-online" in hidden
+    assert "baseline" not in hidden
+    assert here.endswith(f"\n{len(hidden)} more experiments cannot run here; --all says why\n")
+    assert all(f"\n{each.name} " in f"\n{everything}" for each in EXPERIMENTS)
+    assert "--all" not in everything
+
+
 def test_a_model_that_cannot_be_read(shell: Shell) -> None:
     (shell.folder / "tiny-vgg.sample").write_bytes(b"not a model" * 20)
     shell.sample("tiny-vgg.sample.json")

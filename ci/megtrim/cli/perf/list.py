@@ -32,6 +32,7 @@ from megtrim.models.reader import read_model
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.strict_json import encode
 from megtrim.util.value import Value
+from megtrim.util.wording import count
 
 DEFAULT_CONFIG = Path("megtrim.yaml")
 
@@ -55,14 +56,19 @@ Examples:
     metavar="NAME",
     help="Only the experiment of this name; repeatable.",
 )
+@click.option("--all", "everything", is_flag=True, help="Also those that cannot run, and why.")
 @json_option
 def list_experiments(
-    config: Path | None, engine: Path | None, names: tuple[str, ...], as_json: bool
+    config: Path | None,
+    engine: Path | None,
+    names: tuple[str, ...],
+    everything: bool,
+    as_json: bool,
 ) -> None:
     """Print the experiments, with what each needs, runs, makes and changes.
 
-    With a configuration it also prints, for each model, whether an experiment can run with this
-    engine and toolchain, or why not. Nothing is built or run.
+    With a configuration, those that no model can run with this engine, toolchain and machine are
+    left out; --all and --json say why. Nothing is built or run.
     """
     experiments = find_experiments(names)
     if config is None and DEFAULT_CONFIG.exists():
@@ -71,9 +77,12 @@ def list_experiments(
     if as_json:
         show_json({"experiments": [_row(experiment, found) for experiment in experiments]})
         return
-    width = max(len(experiment.name) for experiment in experiments)
-    for experiment in experiments:
+    shown = [each for each in experiments if names or everything or _can_run(each, found)]
+    width = max((len(experiment.name) for experiment in shown), default=0)
+    for experiment in shown:
         show("\n".join(_lines(experiment, found, width)))
+    if hidden := len(experiments) - len(shown):
+        show(f"{count(hidden, 'more experiment')} cannot run here; --all says why")
     for note in found.notes:
         complain(note)
 
@@ -83,7 +92,6 @@ def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]
     if len({*answers.values()}) == 1:
         answers = {"here": next(iter(answers.values()))}
     pairs = [
-        ("row", experiment.row),
         ("needs", ", ".join(describe_needs(experiment))),
         *(("step", describe_step(step)) for step in experiment.steps),
         ("processes", _describe_processes(experiment)),
@@ -93,6 +101,12 @@ def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]
     ]
     lines = [f"{experiment.name:<{width}}  {experiment.title}"]
     return lines + [f"    {label}: {text}" for label, text in pairs if text]
+
+
+def _can_run(experiment: Experiment, found: Surroundings) -> bool:
+    """Without a configuration, nothing is known against it."""
+    reasons = _reasons(experiment, found).values()
+    return not reasons or None in reasons
 
 
 def _describe_processes(experiment: Experiment) -> str:

@@ -13,6 +13,7 @@ from megtrim.build_spec import (
     Switch,
     Variant,
 )
+from megtrim.chain.filenames import WORK_FOLDER
 from megtrim.chain.graph import HEADER
 from megtrim.chain.session import Services, Session, TaskResults
 from megtrim.chain.store import StageFolder
@@ -148,5 +149,5 @@ def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
 def _tree(services: Services, what: str) -> Iterator[Path]:
     kind, toolchain = services.engine.identity().kind, services.toolchain
     name = f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"
-    with services.store.lock(f"work-{name}"):
-        yield services.store.root / "work" / name
+    with services.store.lock(f"{WORK_FOLDER}-{name}"):
+        yield services.store.root / WORK_FOLDER / name
