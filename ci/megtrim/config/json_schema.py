@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from megtrim.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
@@ -21,10 +21,18 @@ from megtrim.config.references import (
 from megtrim.config.value_types import Limit, Requirement
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+VERSION = 1
+"""Of megtrim.yaml."""
 
 Schema = dict[str, Any]
 _REFERENCE = re.compile(r"#/\$defs/(\w+)")
 _ABOUT = ("title", "default", "description")
+
+
+def identify(name: str, version: int, schema: Schema) -> Schema:
+    if "version" in schema["properties"]:
+        schema["properties"]["version"] = {"const": version}
+    return {"$schema": DIALECT, "$id": f"urn:megtrim:{name}:{version}"} | schema
 
 
 def make_item_schema(section: str) -> Schema:
@@ -169,3 +177,18 @@ _RULES: Mapping[str, tuple[Schema, ...]] = {
     "ToolchainConfig": tuple(_toolchain_rules()),
     "TrimConfig": tuple(_trim_rules()),
 }
+FILES: Mapping[str, Callable[[], Schema]] = {
+    "megtrim.yaml": make_json_schema,
+    "model": lambda: make_item_schema("ModelConfig"),
+    "scenario": lambda: make_item_schema("ScenarioConfig"),
+}
+"""Of each kind of file that people write, how its schema is made."""
+
+
+def make_files() -> dict[str, str]:
+    """Return the schemas of all of these by the names of their files, ``model.schema.json``."""
+    made = {name: identify(name, VERSION, make()) for name, make in FILES.items()}
+    return {
+        f"{name.removesuffix('.yaml')}.schema.json": json.dumps(schema, indent=1) + "\n"
+        for name, schema in made.items()
+    }

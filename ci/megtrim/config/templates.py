@@ -3,6 +3,7 @@
 The texts load as they are, and so does each commented line when the ``#`` goes.
 """
 
+import posixpath
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -12,7 +13,12 @@ from megtrim.config.config_id import DEFAULT_CONFIG, NAME_PATTERN
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
-_HEAD = """\
+SCHEMAS = "megtrim/schemas"
+"""Folder with the schemas that the files name for editors, which read them without a network."""
+_SCHEMA_LINE = "# yaml-language-server: $schema={path}.schema.json\n"
+
+_HEAD = f"""\
+{_SCHEMA_LINE.format(path=f"{SCHEMAS}/megtrim")}\
 # megtrim.yaml: what to trim, for which models, and what the result must hold to.
 # Paths are relative to this file. A line such as "#jobs: 4" shows a key that may be left out.
 version: 1
@@ -81,10 +87,11 @@ keep_set: {keep_set}
 MODELS = "megtrim/models"
 KEEP_SET = "megtrim/keepset"
 """The committed keep set of a megtrim.yaml; other files have their names in theirs."""
-_MODEL = """\
+_MODEL = f"""\
+{_SCHEMA_LINE}\
 # A model that the trimmed engine must run. Paths are relative to the configuration.
-name: {name}
-file: {file}
+name: {{name}}
+file: {{file}}
 """
 _STRIP_INFO = """\
 strip_info: {strip_info}
@@ -94,7 +101,8 @@ _SCENARIOS = """\
 # from the trimmed engine. Add one by another file in that folder.
 scenarios: {scenarios}
 """
-_SCENARIO = """\
+_SCENARIO = f"""\
+{_SCHEMA_LINE}\
 # One way the model is run.
 name: default
 args: [--cpu]
@@ -153,13 +161,23 @@ def model_files(
         texts[f"{folder}/{name}.yaml"] = _write_model(name, model, folder)
         given = [f"  {_quote_scalar(key)}: {_quote_scalar(file)}\n" for key, file in model.inputs]
         texts[f"{folder}/{name}/default.yaml"] = "".join(
-            [_SCENARIO, *([_INPUTS] if given else ()), *given]
+            [
+                _SCENARIO.format(path=f"{_climb(f'{folder}/{name}')}/scenario"),
+                *([_INPUTS] if given else ()),
+                *given,
+            ]
         )
     return texts
 
 
+def _climb(folder: str) -> str:
+    return posixpath.relpath(SCHEMAS, folder)
+
+
 def _write_model(name: str, model: StarterModel, folder: str) -> str:
-    text = _MODEL.format(name=_quote_scalar(name), file=_quote_scalar(model.file))
+    text = _MODEL.format(
+        path=f"{_climb(folder)}/model", name=_quote_scalar(name), file=_quote_scalar(model.file)
+    )
     if model.strip_info is not None:
         text += _STRIP_INFO.format(strip_info=_quote_scalar(model.strip_info))
     return text + _SCENARIOS.format(scenarios=_quote_scalar(f"{folder}/{name}/*.yaml"))

@@ -1,13 +1,16 @@
 """``megtrim init`` and ``doctor``."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import jsonschema
 import numpy as np
 import pytest
+import yaml
 
 from megtrim.cli import doctor
 from megtrim.config.load import load_config
@@ -90,6 +93,30 @@ def test_two_configurations_can_share_the_models(team: Shell) -> None:
     assert (first.status, second.status) == (0, 0)
     assert err.startswith("megtrim: megtrim/models/resnet18-s.yaml exists and differs\n")
     assert model.read_text(encoding="utf-8") == "mine"
+
+
+_SCHEMA = re.compile(r"# yaml-language-server: \$schema=(.+)\n")
+
+
+def test_each_file_names_the_schema_that_it_fits(team: Shell) -> None:
+    for name in ("resnet18-s.mge", "mobilenet-s.mge"):
+        team.model(name)
+    team("init", "-c", "trim/m.yaml", "resnet18-s.mge", "--engine", "../MegEngine").expect(0)
+    kept = team.folder / "trim/megtrim/schemas/scenario.schema.json"
+    kept.write_text(mine := kept.read_text("utf-8").replace("\n", " "), encoding="utf-8")
+    team("init", "--add", "-c", "trim/m.yaml", "mobilenet-s.mge").expect(0)
+
+    files = sorted((team.folder / "trim").rglob("*.yaml"))
+    assert len(files) == 5
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        named = _SCHEMA.match(text)
+        assert named is not None
+        schema = json.loads((file.parent / named[1]).read_text(encoding="utf-8"))
+        jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(text))
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.Draft202012Validator(schema).validate({"unknown": 1})
+    assert kept.read_text(encoding="utf-8") == mine
 
 
 LINUX = "linux/megtrim.yaml"

@@ -8,7 +8,7 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.cli.stage import RESULTS_VERSION, make_results_schema
-from megtrim.config.json_schema import DIALECT, make_item_schema, make_json_schema
+from megtrim.config import json_schema
 from megtrim.size import baseline, history
 from megtrim.util.errors import EXIT_PASS
 from megtrim.util.strict_json import make_schemas
@@ -23,9 +23,7 @@ def _of_document(kind: type) -> dict[str, Any]:
 
 
 _MADE: Mapping[str, tuple[int, Callable[[], dict[str, Any]]]] = {
-    "megtrim.yaml": (1, make_json_schema),
-    "model": (1, lambda: make_item_schema("ModelConfig")),
-    "scenario": (1, lambda: make_item_schema("ScenarioConfig")),
+    **{name: (json_schema.VERSION, make) for name, make in json_schema.FILES.items()},
     "verdict.json": (conclusion.VERSION, lambda: _of_document(model.Verdict)),
     "sizes.json": (baseline.VERSION, lambda: _of_document(baseline.SizesDocument)),
     "size-history": (history.VERSION, lambda: _of_document(history.SizeHistory)),
@@ -36,10 +34,7 @@ NAMES = tuple(_MADE)
 
 def make_schema(name: str) -> dict[str, Any]:
     version, make = _MADE[name]
-    document = make()
-    if "version" in document["properties"]:
-        document["properties"]["version"] = {"const": version}
-    return {"$schema": DIALECT, "$id": f"urn:megtrim:{name}:{version}"} | document
+    return json_schema.identify(name, version, make())
 
 
 def name_file(name: str) -> str:

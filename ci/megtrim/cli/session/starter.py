@@ -13,8 +13,16 @@ from megtrim.build.engines.megengine.generations import find_checkouts, is_check
 from megtrim.cli.session.preflight import read_npy_header
 from megtrim.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.config.items import climb
+from megtrim.config.json_schema import make_files
 from megtrim.config.load import list_toolchains, load_config
-from megtrim.config.templates import MODELS, StarterModel, model_files, name_keep_set, starter
+from megtrim.config.templates import (
+    MODELS,
+    SCHEMAS,
+    StarterModel,
+    model_files,
+    name_keep_set,
+    starter,
+)
 from megtrim.load_and_run import npy
 from megtrim.load_and_run.app_outputs import NPY
 from megtrim.models.facts import ModelFacts, Variable, describe_variable
@@ -60,6 +68,7 @@ def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = Non
     # The toolchain that MegEngine is known to build with; auto would take zig.
     toolchain = "auto" if kind == _SAMPLE else "clang-linux-arm64"
     missing = find_missing(texts, hint="name another folder with --config, or remove it")
+    missing |= _plan_schemas(config.parent)
     missing[config] = starter(
         kind,
         source=_relative(source, config) if source else "",
@@ -100,9 +109,16 @@ def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
     )
     texts = {base / name: text for name, text in described.items()}
     missing = find_missing(texts, hint="rename the model's file, or remove what is there")
+    missing |= _plan_schemas(base)
     wrote = (f"wrote {os.path.relpath(path)}" for path in missing)
     lines = (*_describe_inputs(facts, inputs), *wrote)
     return StarterFiles(files=_new_inputs(inputs) | missing, lines=lines)
+
+
+def _plan_schemas(base: Path) -> dict[Path, Content]:
+    """Those that are there may be of another version: a person decides when they change."""
+    texts = {base / SCHEMAS / name: text for name, text in make_files().items()}
+    return {path: text for path, text in texts.items() if not path.exists()}
 
 
 def _kind_of(facts: dict[Path, ModelFacts]) -> Literal["megengine", "sample"]:
