@@ -17,9 +17,9 @@ from megtrim.util.wording import make_printable
 
 _COLORS = {
     **dict.fromkeys(("pass", "ok", "fine"), "green"),
-    **dict.fromkeys(("fail", "failed", "regressed", "wrong outputs", "missing"), "red"),
+    **dict.fromkeys(("fail", "failed", "regressed", "wrong outputs"), "red"),
     **dict.fromkeys(
-        ("infrastructure", "unverified", "inconclusive", "unproven", "warning"), "yellow"
+        ("infrastructure", "unverified", "inconclusive", "unproven", "missing", "warning"), "yellow"
     ),
 }
 _STATUS = re.compile(

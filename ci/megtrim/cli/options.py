@@ -65,6 +65,12 @@ engine_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results.")
+to_option = click.option(
+    "--to", type=PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
+)
+artifact_option = click.option(
+    "--artifact", default="", help="Artifact of the run that holds the report."
+)
 again_option = click.option(
     "--again", is_flag=True, help="Run this stage again, even if its results are up to date."
 )

@@ -23,6 +23,7 @@ from megtrim.cli.environment import (
     read_engine_host_keys,
     read_engine_key,
 )
+from megtrim.cli.options import PATH
 from megtrim.config.config_id import split
 from megtrim.config.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.problems import ConfigError
@@ -30,8 +31,6 @@ from megtrim.evidence.fields import EarlyExit
 from megtrim.github.runner import write_output
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.input_files import read_bytes
-
-_PATH = click.Path(path_type=Path)
 
 
 @click.group(
@@ -59,8 +58,8 @@ MEGTRIM_ENGINE_HOST_KEYS, lines of known hosts for an SSH key; and the runner's 
 and GITHUB_REPOSITORY, the project's own repository.
 """
 )
-@click.argument("project", type=_PATH)
-@click.option("--trusted", type=_PATH, required=True, help="Checkout of the base commit.")
+@click.argument("project", type=PATH)
+@click.option("--trusted", type=PATH, required=True, help="Checkout of the base commit.")
 @click.option(
     *("--config", "-c"),
     default="megtrim.yaml",
@@ -74,8 +73,8 @@ and GITHUB_REPOSITORY, the project's own repository.
     default="",
     help="Repositories to trust besides, by spaces; all below one that ends with /.",
 )
-@click.option("--shared", type=_PATH, help="Checkout of the project whose engine is fetched.")
-@click.option("--out", type=_PATH, help="Folder of results, which gets the reason of a failure.")
+@click.option("--shared", type=PATH, help="Checkout of the project whose engine is fetched.")
+@click.option("--out", type=PATH, help="Folder of results, which gets the reason of a failure.")
 def fetch(
     project: Path,
     trusted: Path,

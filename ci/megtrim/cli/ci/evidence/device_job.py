@@ -11,6 +11,7 @@ import click
 from megtrim.chain.matrix import Shard
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_today
+from megtrim.cli.options import PATH, quiet_option, to_option
 from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
 from megtrim.config.load import BOARDS_VARIABLE, load_owned_devices
 from megtrim.devices import kinds as device_kinds
@@ -28,7 +29,6 @@ from megtrim.util.strict_json import dump
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
 
-_PATH = click.Path(path_type=Path)
 _FOR_THE_WAY = (
     *("XDG_STATE_HOME", "SSH_AUTH_SOCK", "ANDROID_ADB_SERVER_PORT", "MEGTRIM_ADB"),
     *("MEGTRIM_STATE", "RUNNER_ENVIRONMENT"),
@@ -47,7 +47,7 @@ Examples:
   megtrim ci evidence run bundle --sha256 DIGEST --class any --to evidence --emulated
 """,
 )
-@click.argument("folder", metavar="BUNDLE", type=_PATH)
+@click.argument("folder", metavar="BUNDLE", type=PATH)
 @click.option("--sha256", required=True, metavar="DIGEST", help="SHA-256 of bundle.json.")
 @click.option("--class", "cpu_class", required=True, metavar="CLASS", help="CPU class to run.")
 @click.option(
@@ -57,14 +57,12 @@ Examples:
     metavar="I/N",
     help="Run part I of N of the scenarios.",
 )
-@click.option(
-    "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
-)
+@to_option
 @click.option(
     "--emulated/--attached",
     help="Run on this machine, even if there are devices; or on those that are attached.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results.")
+@quiet_option
 def run_bundle(
     folder: Path, sha256: str, cpu_class: str, part: str, to: Path, emulated: bool, quiet: bool
 ) -> int:

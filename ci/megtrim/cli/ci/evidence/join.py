@@ -16,6 +16,7 @@ from megtrim.cli.ci.evidence.pack import proofs_option, read_proofs
 from megtrim.cli.ci.gate import NOTHING_LEFT
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_today
+from megtrim.cli.options import PATH, artifact_option
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import DEFAULT_CONFIG
@@ -42,7 +43,6 @@ from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
 
-_PATH = click.Path(path_type=Path)
 _REPORT_FILE = "report.md"
 _JUNIT_FILE = "junit.xml"
 _PAGE_FILE = "index.html"
@@ -81,12 +81,12 @@ Examples:
 )
 @click.option(
     "--verdict",
-    type=_PATH,
+    type=PATH,
     required=True,
     metavar="FILE",
     help="The build's verdict.json, or its folder.",
 )
-@click.option("--bundle", type=_PATH, metavar="DIR", help="The bundle of the device jobs.")
+@click.option("--bundle", type=PATH, metavar="DIR", help="The bundle of the device jobs.")
 @click.option(
     "--sha256",
     default="",
@@ -95,14 +95,14 @@ Examples:
 )
 @click.option(
     *("--evidence", "folders"),
-    type=_PATH,
+    type=PATH,
     multiple=True,
     metavar="DIR",
     help="Evidence of a device job, or a folder of such folders; repeatable.",
 )
 @click.option(
     *("--config", "-c"),
-    type=_PATH,
+    type=PATH,
     help="The configuration that is judged: what is of another one is refused.",
 )
 @proofs_option
@@ -119,10 +119,10 @@ Examples:
     help="Runner that the workflow builds on, a label or a JSON list; a fork's verdict names it.",
 )
 @click.option(
-    "--to", type=_PATH, required=True, metavar="REPORT", help="Folder to write the report to."
+    "--to", type=PATH, required=True, metavar="REPORT", help="Folder to write the report to."
 )
 @click.option("--run-url", default="", metavar="URL", help="Address of the run, for the comment.")
-@click.option("--artifact", default="", help="Artifact of the run that holds the report.")
+@artifact_option
 def join_report(
     to: Path, config: Path | None, pending: str, run_url: str, artifact: str, **given: Any
 ) -> int:

@@ -15,7 +15,14 @@ from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import base_options, committed_option, common, quick_option
+from megtrim.cli.options import (
+    PATH,
+    base_options,
+    committed_option,
+    common,
+    quick_option,
+    to_option,
+)
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose
 from megtrim.evidence.evidence import EvidenceSet, load_proofs
@@ -27,7 +34,6 @@ from megtrim.util.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.util.files import sha256_file
 from megtrim.util.wording import count
 
-_PATH = click.Path(path_type=Path)
 _ARTIFACTS = {
     JobPurpose.VERIFY: "megtrim-evidence",
     JobPurpose.TRACE: "megtrim-traces",
@@ -39,7 +45,7 @@ _ARTIFACTS = {
 def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--proofs",
-        type=click.Path(path_type=Path),
+        type=PATH,
         metavar="FILE",
         help="Proofs of an earlier run; what they cover is not run again. The file may be missing.",
     )(command)
@@ -89,7 +95,7 @@ Outputs of the step:
 )
 @click.option(
     *("--evidence", "traces"),
-    type=_PATH,
+    type=PATH,
     multiple=True,
     metavar="DIR",
     help="With --functions: evidence with the traces to build from; repeatable.",
@@ -102,9 +108,7 @@ Outputs of the step:
     show_default=True,
     help="Scenarios for each device job, or contests with --times.",
 )
-@click.option(
-    "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
-)
+@to_option
 def pack(options: Options, asked: str | None, proofs: Path | None, per_job: int, to: Path) -> int:
     """Write the bundle for device jobs: programs, models, inputs, and what to run.
 

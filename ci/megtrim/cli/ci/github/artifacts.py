@@ -9,7 +9,7 @@ import click
 from megtrim.chain.store import MANIFEST, code_digest
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_cache_variables
-from megtrim.cli.options import config_path_option, out_option
+from megtrim.cli.options import PATH, config_path_option, out_option
 from megtrim.config.config_id import id_of, infix_of, is_inside, split, suffix_of
 from megtrim.github.runner import write_output
 from megtrim.util.errors import EXIT_PASS, InputError
@@ -81,7 +81,7 @@ Example:
 """
 )
 @out_option("Folder of results.")
-@click.option("--to", type=click.Path(path_type=Path), required=True, help="Folder to copy to.")
+@click.option("--to", type=PATH, required=True, help="Folder to copy to.")
 def logs(out: Path, to: Path) -> int:
     """Copy the end of each failed build's log, for an artifact of the run.
 

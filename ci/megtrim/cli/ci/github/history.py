@@ -17,7 +17,7 @@ from megtrim.cli.ci.github.client import (
 )
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes, read_now
-from megtrim.cli.options import config_path_option
+from megtrim.cli.options import PATH, artifact_option, config_path_option
 from megtrim.cli.perf.history import load_run
 from megtrim.github.api import Api
 from megtrim.github.commits import fetch_commit, fetch_head, fetch_start, is_ancestor, list_rewrites
@@ -47,13 +47,12 @@ from megtrim.verdict.model import to_json
 
 RUNS_FOLDER = "runs"
 _MOST_RUNS = 200
-_PATH = click.Path(path_type=Path)
 _COMMIT_DIGITS = 12
 _MOST_BASES = 10
 _LONGEST_BRANCH = 80
 _history_option = click.option(
     "--history",
-    type=_PATH,
+    type=PATH,
     default=Path("history"),
     show_default=True,
     help="Folder of the history; it may be missing.",
@@ -63,7 +62,7 @@ _branch_option = click.option(
 )
 _repository_option = click.option(
     "--repository",
-    type=_PATH,
+    type=PATH,
     default=Path(),
     help="Any checkout, for git to keep objects in. [default: the current folder]",
 )
@@ -94,9 +93,9 @@ From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GI
 which needs `permissions: actions: read, contents: read`.
 """
 )
-@click.argument("report", type=_PATH)
+@click.argument("report", type=PATH)
 @_history_option
-@click.option("--artifact", default="", help="Artifact of this run that holds the report.")
+@artifact_option
 def add(report: Path, history: Path, artifact: str) -> int:
     """Write the runs of a night next to its REPORT, and the history into it.
 
@@ -132,7 +131,7 @@ From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GI
 which needs `permissions: contents: write`.
 """
 )
-@click.argument("report", type=_PATH)
+@click.argument("report", type=PATH)
 @_branch_option
 @_repository_option
 def push(report: Path, branch: str, repository: Path) -> int:
@@ -166,7 +165,7 @@ From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GI
 which needs `permissions: contents: write`.
 """
 )
-@click.argument("baseline", type=_PATH)
+@click.argument("baseline", type=PATH)
 @config_path_option("sizes of others are refused")
 @_branch_option
 @_repository_option
@@ -280,11 +279,11 @@ From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GI
 which needs `permissions: issues: write`.
 """,
 )
-@click.argument("report", type=_PATH)
+@click.argument("report", type=PATH)
 @config_path_option("each has issues of its own")
 @_history_option
 @click.option("--base", "base_commit", default="", help="Commit that it was compared with.")
-@click.option("--artifact", default="", help="Artifact of this run that holds the report.")
+@artifact_option
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 def regression_issues(
     report: Path, config: str, history: Path, base_commit: str, artifact: str, dry_run: bool

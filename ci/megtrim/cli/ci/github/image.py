@@ -8,6 +8,7 @@ from megtrim.build.images import docker as images
 from megtrim.build.images.docker import DockerClient, expect_fixed, is_fixed
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
+from megtrim.cli.options import PATH, config_option
 from megtrim.config.load import load_config
 from megtrim.github.runner import one_line, write_output
 from megtrim.util.errors import EXIT_PASS, InputError
@@ -25,10 +26,7 @@ Outputs of the step:
   made   true if the image of a recipe was built now and should be kept
 """
 )
-@click.option(
-    "--config", "-c", type=click.Path(path_type=Path), default=Path("megtrim.yaml"),
-    show_default=True, help="The configuration.",
-)  # fmt: skip
+@config_option
 @click.option(
     "--image",
     default="",
@@ -44,7 +42,7 @@ Outputs of the step:
 @click.option(
     "--kept",
     "folder",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path("image"),
     show_default=True,
     help="Folder that keeps the image of a recipe between jobs.",

@@ -10,7 +10,7 @@ from megtrim.checks.invocation import Invocation
 from megtrim.cli.ci.github.client import open_job, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import config_path_option
+from megtrim.cli.options import PATH, config_path_option
 from megtrim.config.config_id import id_of
 from megtrim.evidence.evidence import PendingReason, expect_configuration
 from megtrim.github.event import Event
@@ -139,24 +139,22 @@ which needs `permissions: contents: write, pull-requests: write`, and `actions: 
 checks.
 """
 )
-@click.option(
-    "--keep-set", type=click.Path(path_type=Path), required=True, help="Folder of the new keep set."
-)
+@click.option("--keep-set", type=PATH, required=True, help="Folder of the new keep set.")
 @click.option(
     "--report",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     help="Folder with the verdict.json of a trim with that keep set.",
 )
 @click.option(
     "--config",
     "-c",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="The configuration that names the keep set: the report of another one is refused.",
 )
 @click.option(
     "--project",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path(),
     show_default=True,
     help="Checkout that holds the keep set.",

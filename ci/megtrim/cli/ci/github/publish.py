@@ -17,7 +17,7 @@ from megtrim.cli.ci.gate import read_report
 from megtrim.cli.ci.github.client import open_api
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import config_path_option
+from megtrim.cli.options import PATH, artifact_option, config_path_option
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import choose, split, suffix_of
@@ -83,7 +83,7 @@ Examples:
   megtrim ci github publish report --pull-request 17
 """
 )
-@click.argument("report", type=click.Path(path_type=Path))
+@click.argument("report", type=PATH)
 @config_path_option("each has a comment of its own")
 @click.option(
     "--pull-request",
@@ -92,10 +92,10 @@ Examples:
     callback=_number,
     help="Comment on N if the event names no pull request and N is at this run's commit.",
 )
-@click.option("--artifact", default="", help="Artifact of this run that holds the report.")
+@artifact_option
 @click.option(
     "--annotated",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Report of this run that was published before: what it annotated is not annotated again.",
 )
@@ -176,13 +176,13 @@ Output of the step:
   verdict  the worst of all: pass, unverified, inconclusive, fail; error: one has none
 """
 )
-@click.argument("reports", type=click.Path(path_type=Path))
+@click.argument("reports", type=PATH)
 @config_path_option("it names the toolchains")
 @click.option("--names", required=True, help="Names of the toolchains, separated by spaces.")
 @click.option(
     "--to",
     "folder",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     help="Folder that gets the comment, for `megtrim ci github publish`.",
 )

@@ -8,6 +8,7 @@ import click
 
 from megtrim.cli.ci.github.client import open_job, read_tag
 from megtrim.cli.echo import show
+from megtrim.cli.options import PATH
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
 from megtrim.regions.keepset_files import parse_keep_set
@@ -47,7 +48,7 @@ From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GI
 which needs `permissions: contents: write`.
 """
 )
-@click.argument("archive", type=click.Path(path_type=Path))
+@click.argument("archive", type=PATH)
 def release(archive: Path) -> int:
     """Publish a release, ARCHIVE, under the tag that this run is for.
 
@@ -115,10 +116,10 @@ From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GI
 which needs `permissions: contents: write`.
 """,
 )
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=PATH)
 @click.option(
     "--notes",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     help="Markdown for the page of the release. It is not published as a file.",
 )
