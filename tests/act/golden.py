@@ -25,6 +25,7 @@ _CAUSES = (
 _OF_A_RUN = (
     (r"\b[0-9a-f]{12,64}\b", "DIGEST"),
     (r"actions/runs/\d+", "actions/runs/RUN"),
+    (r"/issues/\d+/", "/issues/N/"),
     (r"^megtrim \d[\w.+-]*, ", "megtrim VERSION, "),
     (r"\bpull request \d+, commit\b", "pull request N, commit"),
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),

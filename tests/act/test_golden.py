@@ -28,6 +28,7 @@ pytestmark = pytest.mark.unit
         ("last proof 1 day old", "last proof DAY old"),
         ("last proof 3 days old", "last proof 3 days old"),
         ("x/actions/runs/1001) keeps", "x/actions/runs/RUN) keeps"),
+        ("POST /repos/a/b/issues/2/comments: ", "POST /repos/a/b/issues/N/comments: "),
         ("`x86_64-linux-gnu` `g++ 12.2.0`", "`TARGET` `COMPILER`"),
         ("`machine: x86_64`", "`machine: MACHINE`"),
         ("`emulator: qemu-aarch64 7.2 (Debian)`", "`emulator: EMULATOR`"),
