@@ -14,12 +14,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn
+from unittest.mock import patch
 
 import yaml
 
 from megtrim import cli
+from megtrim.devices.device import DEFAULT_TIMEOUTS, DeviceSpec, Timeouts
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import find_files, read_folder
 from megtrim.trim.committed_keepset import write_committed
@@ -90,9 +93,17 @@ class Project:
         where = ("--config", str(self.config), "--out", str(self.out))
         return (*ARGV, *verb.split(), *where, *arguments)
 
-    def run(self, verb: str, *arguments: str, timeout_s: float = 600) -> CompletedCommand:
+    def run(
+        self,
+        verb: str,
+        *arguments: str,
+        timeout_s: float = 600,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    ) -> CompletedCommand:
         words = self.argv(verb, *arguments)[len(ARGV) :]
-        return run_megtrim(*words, cwd=self.folder, env=self.env, timeout_s=timeout_s)
+        return run_megtrim(
+            *words, cwd=self.folder, env=self.env, timeout_s=timeout_s, timeouts=timeouts
+        )
 
     def expect(self, verb: str, *arguments: str, timeout_s: float = 600) -> CompletedCommand:
         ended = self.run(verb, *arguments, timeout_s=timeout_s)
@@ -147,12 +158,14 @@ def run_megtrim(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout_s: float = 600,
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> CompletedCommand:
+    """``timeouts`` are those of devices."""
     note("megtrim")
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         streams = (Path(folder, "stdout"), Path(folder, "stderr"))
-        given = ({**os.environ, **(env or {})}, cwd or Path.cwd(), streams, words)
+        given = ({**os.environ, **(env or {})}, cwd or Path.cwd(), streams, words, timeouts)
         process = _CONTEXT.Process(target=_be_megtrim, args=given)
         process.start()
         process.join(timeout_s)
@@ -174,7 +187,11 @@ def run_megtrim(
 
 
 def _be_megtrim(
-    env: Mapping[str, str], cwd: Path, streams: tuple[Path, Path], words: tuple[str, ...]
+    env: Mapping[str, str],
+    cwd: Path,
+    streams: tuple[Path, Path],
+    words: tuple[str, ...],
+    timeouts: Timeouts,
 ) -> NoReturn:
     os.setsid()
     for number, path in enumerate((Path(os.devnull), *streams)):
@@ -188,6 +205,11 @@ def _be_megtrim(
 
     from megtrim.__main__ import run
 
+    if timeouts != DEFAULT_TIMEOUTS:
+        from megtrim.cli.session import device_specs
+
+        specs = partial(DeviceSpec, timeouts=timeouts)
+        patch.object(device_specs, "DeviceSpec", specs).start()
     run()
     sys.exit()
 

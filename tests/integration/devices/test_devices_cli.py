@@ -8,25 +8,21 @@ import signal
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from integration.devices.rigs import ConnectedPhone, StartPhone
-from megtrim.cli.session import device_specs
-from megtrim.devices.device import DeviceSpec
+from megtrim.devices.device import DEFAULT_TIMEOUTS
 from megtrim.util.process import Background, Command, CompletedCommand, ProcessRunner
 from support.clock import until
-from support.haste import scale
-from unit.cli.support import Shell
+from support.megtrim_cli import run_megtrim
 from unit.devices.machines import FakeMachine
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "tests" / "data" / "models"
 PROGRAM = "#!/system/bin/sh\n"
-HASTE = replace(scale(0.1), call_s=4.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +136,8 @@ def desk_holder(desk: Desk) -> int | None:
 
 
 def test_a_pool_with_a_dead_phone_delivers(
-    desk: Desk,
-    phone: ConnectedPhone,
-    start_phone: StartPhone,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    desk: Desk, phone: ConnectedPhone, start_phone: StartPhone
 ) -> None:
-    """Each question to a phone that hangs takes 4 s here, and not 10."""
     other = start_phone()
     configured(
         desk.folder,
@@ -155,13 +146,14 @@ def test_a_pool_with_a_dead_phone_delivers(
     )
     phone.fault("mute")
     program = desk.program("echo done")
-    for name, value in {**desk.processes.env, "MEGTRIM_STATE": str(desk.folder / "state")}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(desk.folder)
-    monkeypatch.setattr(device_specs, "DeviceSpec", partial(DeviceSpec, timeouts=HASTE))
 
-    ran = Shell(desk.folder, capsys)("devices", "run", "--class", "any", "--", str(program))
-    assert (ran.status, ran.out) == (0, "done\n"), ran.err
+    ran = run_megtrim(
+        *("devices", "run", "--class", "any", "--", str(program)),
+        cwd=desk.folder,
+        env={**desk.processes.env, "MEGTRIM_STATE": str(desk.folder / "state")},
+        timeouts=replace(DEFAULT_TIMEOUTS, call_s=4.0, reconnect_s=4.0),
+    )
+    assert (ran.rc, ran.stdout) == (0, "done\n"), ran.stderr
     row = desk.json("list")["devices"][0]
     assert (row["state"], row["quarantine"]["by"]) == ("quarantined", "megtrim")
     phone.fault("unmute")

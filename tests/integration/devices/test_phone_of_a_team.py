@@ -1,6 +1,7 @@
 """A team's phone from its configuration to the verdict: there, gone, and gone for too long."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -9,6 +10,7 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.devices.rigs import ConnectedPhone
+from megtrim.devices.device import DEFAULT_TIMEOUTS
 from support.clock import clock_at
 from support.megtrim_cli import Project
 
@@ -152,8 +154,9 @@ def test_a_phone_that_is_lost_in_a_row_costs_that_row(
     perf_project: Project, phone: ConnectedPhone
 ) -> None:
     phone.fault("kill", moment="run", nth=IN_THE_NEXT_ROW)
+    impatient = replace(DEFAULT_TIMEOUTS, reconnect_s=4.0)
 
-    ended = perf_project.run("perf run", *ROUNDS, "--json")
+    ended = perf_project.run("perf run", *ROUNDS, "--json", timeouts=impatient)
 
     assert ended.rc == 3, ended.stderr
     rows = read_rows(ended.stdout)
