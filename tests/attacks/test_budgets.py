@@ -164,3 +164,21 @@ def test_a_baseline_of_this_very_commit(team: Team) -> None:
     found = team.find()
 
     assert (found.how, json.dumps(list(found.stored.sizes.values()))) == (BaselineSource.NONE, "[]")
+
+
+def test_a_last_pass_that_was_planted(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine of one's own it counts, once it is of this configuration."""
+    monkeypatch.delenv("CI", raising=False)
+    arena.start("honest")
+    limit(arena, growth="1 B", max="64 MiB")
+    last = arena.project.out / "last-pass.json"
+    planted = json.loads(last.read_text(encoding="utf-8"))
+    planted["artifacts"] = {ARTIFACT: {"reduced": 10**9}}
+    planted |= {"parts": {}, "inputs": {}}
+    last.write_text(json.dumps(planted), encoding="utf-8")
+
+    for job, expected in (("true", "skipped"), ("", "pass")):
+        monkeypatch.setenv("CI", job)
+        arena.trim()
+        (found,) = (each for each in arena.verdict()["checks"] if each["kind"] == "growth")
+        assert found["status"] == expected

@@ -89,6 +89,8 @@ class TrimRequest(Value):
     """The day that waivers are judged against."""
     options: Options = field(default_factory=Options)
     origin: Origin = field(default_factory=Origin)
+    remembers: bool = False
+    """Whether it is compared with the last pass in its folder of results."""
     private: bool = False
     """What programs print about the sources is not for those who read the reports."""
     trends: tuple[SizeTrend, ...] = ()

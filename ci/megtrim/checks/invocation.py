@@ -30,6 +30,8 @@ class Options(Value):
     scenario: str | None = None
     baseline: Path | None = None
     """Sizes that growth is measured against, in place of those that the configuration names."""
+    against: str = ""
+    """A commit whose sizes growth is measured against: its own word for ``baseline``."""
     history: Path | None = None
     traces: tuple[Path, ...] = ()
     device: str | None = None

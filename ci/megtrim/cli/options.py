@@ -155,6 +155,13 @@ _TRIMMING = (
         metavar="FILE",
         help="A sizes.json to measure growth against, instead of `baseline`.",
     ),
+    click.option(
+        "--against",
+        default="",
+        metavar="REV",
+        help="Measure growth against the sizes of this commit: its committed `baseline`, a pass of"
+        " it here, or what its check on GitHub stored, with GITHUB_TOKEN.",
+    ),
     history_option,
 )
 

@@ -16,6 +16,7 @@ from megtrim.chain.graph import REPORT, SIZE, VERDICT, Stage
 from megtrim.chain.session import Session
 from megtrim.chain.store import Store
 from megtrim.checks.invocation import BASELINE_FILE, Options
+from megtrim.checks.statuses import VerdictKind
 from megtrim.cli.environment import read_invocation
 from megtrim.cli.options import (
     PATH,
@@ -33,6 +34,7 @@ from megtrim.config.load import load_config
 from megtrim.evidence import limits
 from megtrim.evidence.fields import EarlyExit
 from megtrim.report.comment import render_table
+from megtrim.size.stage import remember_pass
 from megtrim.util.console import Console
 from megtrim.util.errors import (
     EXIT_PASS,
@@ -42,7 +44,7 @@ from megtrim.util.errors import (
     worst_exit_code,
 )
 from megtrim.util.files import write_atomically
-from megtrim.verdict.model import Verdict, parse_verdict
+from megtrim.verdict.model import Verdict, VerdictResult, parse_verdict
 
 _HINT = "trim it again"
 
@@ -94,6 +96,8 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
         failure = session.results.failed.get(VERDICT) or session.results.failed.get(REPORT)
         if failure is None:
             _leave_report(session)
+            if session.request.remembers and _has_passed(session):
+                remember_pass(session)
     except MegtrimError as error:
         if no_gate:
             invocation = read_invocation(options)
@@ -125,6 +129,11 @@ def _prepare(models: tuple[Path, ...], options: Options) -> None:
     if missing is not None:
         msg = f"{options.config} has no model {missing}"
         raise InputError(msg, hint="add it under `models`, or name another file with --config")
+
+
+def _has_passed(session: Session) -> bool:
+    verdict = session.results.done[VERDICT].result_as(VerdictResult)
+    return verdict.verdict is VerdictKind.PASS and SIZE in session.results.done
 
 
 def _leave_report(session: Session) -> None:

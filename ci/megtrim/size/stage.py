@@ -1,11 +1,21 @@
 """Stage `size`: the stripped artifacts, measured and compared with their budgets."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
-from megtrim.chain.filenames import BYTE_TABLES_FILE, SIZES_FILE
-from megtrim.chain.graph import LINKED, PLAIN, PROFILE, REDUCED, REGION, Task, trims_plain_build
+from megtrim.chain.filenames import BYTE_TABLES_FILE, PASS_FILES, SIZES_FILE
+from megtrim.chain.graph import (
+    LINKED,
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    REGION,
+    SIZE,
+    Task,
+    trims_plain_build,
+)
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.chain.store import StageFolder
 from megtrim.config.units import Measure
@@ -24,7 +34,7 @@ from megtrim.size.results import SizeResult
 from megtrim.size.rows import ArtifactSizes, VariantSize
 from megtrim.trim.builds.links import locate_named, locate_unstripped
 from megtrim.util.errors import InputError
-from megtrim.util.files import sha256_file
+from megtrim.util.files import sha256_file, write_atomically
 from megtrim.util.strict_json import dump
 
 _File = tuple[str, str]
@@ -57,7 +67,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
         named["today"] = session.request.today.isoformat()
-    chosen = _baseline_file(session.request)
+    chosen = _choose_baseline(session)
     if chosen is not None:
         path, shown = chosen
         named["baseline"] = sha256_file(path) if _is_there(path, session.request) else "not there"
@@ -277,7 +287,7 @@ def _load_baseline(chosen: tuple[Path, str], request: TrimRequest) -> Baseline:
 
 
 def _baseline(session: Session) -> Baseline | None:
-    chosen = _baseline_file(session.request)
+    chosen = _choose_baseline(session)
     if chosen is None:
         return None
     path, shown = chosen
@@ -285,6 +295,45 @@ def _baseline(session: Session) -> Baseline | None:
         session.services.console.warn(f"there is no baseline {shown}, so growth is not measured")
         return Baseline(source=f"none: there is no {shown}", sizes={})
     return _load_baseline(chosen, session.request)
+
+
+def _choose_baseline(session: Session) -> tuple[Path, str] | None:
+    """Without another one, it is the last pass here that was made from something else.
+
+    So a trim that is repeated is compared with the same as before, and is up to date.
+    """
+    request = session.request
+    if (chosen := _baseline_file(request)) is not None or not request.remembers:
+        return chosen
+    made_from = make_print(read_build_inputs(session.results.done[REDUCED], session))
+    for path, passed in read_passes(session.services.store.root):
+        mine = (passed.quick, passed.origin.project, passed.origin.config)
+        if mine != (request.options.quick, request.origin.project, request.origin.config):
+            continue
+        if passed.made_from != made_from:
+            at = f", at {passed.origin.commit[:12]}" if passed.origin.commit else ""
+            changed = " with uncommitted changes" if passed.origin.changed else ""
+            return path, f"the last pass on this machine{at}{changed}"
+    return None
+
+
+def read_passes(root: Path) -> Iterator[tuple[Path, Baseline]]:
+    for name in PASS_FILES:
+        with suppress(InputError):  # damaged or of another version: it cannot be compared with
+            yield root / name, load_sizes(root / name, shown=name)
+
+
+def remember_pass(session: Session) -> None:
+    """Keep the sizes of a trim that passed, and those of the pass before it."""
+    root = session.services.store.root
+    sizes = session.results.done[SIZE].file(SIZES_FILE)
+    last, before = (root / name for name in PASS_FILES)
+    former = dict(read_passes(root)).get(last)
+    if former is not None:
+        if former.made_from == load_sizes(sizes, shown=SIZES_FILE).made_from:
+            return
+        write_atomically(before, last.read_text(encoding="utf-8"))
+    write_atomically(last, sizes.read_text(encoding="utf-8"))
 
 
 def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:

@@ -10,6 +10,7 @@ import cxxfilt
 import pytest
 
 from megtrim.build.engines.checkout import Checkout
+from megtrim.build_spec import Origin
 from megtrim.chain.graph import PLAIN, REDUCED, SIZE, Task, tasks
 from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
@@ -346,3 +347,34 @@ def test_a_budget_is_checked_at_its_line(tmp_path: Path) -> None:
     assert (row.status, row.used_bytes, row.max_bytes) == (BudgetStatus.FAIL, 300, 200)
     [check] = budget_checks_of(session)
     assert (check.status, check.line, check.file) == (CheckStatus.FAIL, 8, "megtrim.yaml")
+
+
+def test_growth_is_measured_against_the_last_pass_of_something_else(tmp_path: Path) -> None:
+    """So that a trim that is repeated has equal inputs, and shows the same growth again."""
+    root = tmp_path / "store"
+
+    def trim(size_bytes: int, *, passes: bool = True, remembers: bool = True) -> str:
+        now, task, _ = opened(tmp_path)
+        request = replace(
+            now.request,
+            remembers=remembers,
+            origin=Origin(project="app", commit=f"{size_bytes:040}", changed=size_bytes == 704),
+        )
+        services = replace(now.services, store=Store(root))
+        now = replace(now, request=request, services=services)
+        now.results.done[REDUCED] = named(tmp_path / f"built-{size_bytes}", size_bytes)
+        result = weigh(now, task)
+        if passes:
+            size.remember_pass(now)
+        grown = [each.growth_bytes for each in result.artifacts[0].sizes if each.growth_bytes]
+        return f"{result.baseline} {grown}"
+
+    seen = [trim(each) for each in (600, 600, 704, 704)]
+    seen += [trim(808, passes=False), trim(808), trim(808), trim(904, remembers=False)]
+
+    first = "the last pass on this machine, at 000000000000"
+    second = f"{first} with uncommitted changes"
+    assert seen == [*[" []"] * 2, *[f"{first} [104]"] * 2, *[f"{second} [104]"] * 3, " []"]
+    for name in ("last-pass.json", "pass-before.json"):
+        (root / name).write_text("{", encoding="utf-8")
+    assert trim(600) == " []"

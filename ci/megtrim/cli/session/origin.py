@@ -15,7 +15,7 @@ from megtrim.util.process import Command, ProcessRunner
 _TIMEOUT_S = 120.0
 _NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _NUMBER = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
-_SETTINGS = (
+GIT_SETTINGS = (
     *("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"),
     "--no-optional-locks",
 )
@@ -31,7 +31,7 @@ def read_origin(
         return alone
 
     def answer(*arguments: str) -> str | None:
-        argv = ("git", *_SETTINGS, "--literal-pathspecs", "-C", str(folder), *arguments)
+        argv = ("git", *GIT_SETTINGS, "--literal-pathspecs", "-C", str(folder), *arguments)
         outcome = processes.run(Command(argv=argv, timeout_s=_TIMEOUT_S))
         return outcome.stdout if outcome.ok else None
 

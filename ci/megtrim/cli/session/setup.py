@@ -21,6 +21,7 @@ from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import open_console
 from megtrim.cli.environment import (
+    is_in_job,
     open_processes,
     read_invocation,
     read_now,
@@ -28,6 +29,7 @@ from megtrim.cli.environment import (
     read_today,
 )
 from megtrim.cli.options import expect_writable
+from megtrim.cli.session.against import leave_sizes
 from megtrim.cli.session.build_host import (
     attach_image,
     open_compiler_cache,
@@ -95,6 +97,8 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
         # Refused now, not after an hour of building.
         committed_keepset.read_committed(loaded, engine)
     warnings = expect_runnable_models(loaded, engine)
+    if options.against and writes:
+        options = replace(options, baseline=leave_sizes(options, loaded, processes, console))
     console.note("looking for compilers and devices")
     place = _place(loaded, processes, options)
     toolchain = attach_image(find_toolchain(loaded, place), place)
@@ -151,6 +155,7 @@ def _make_request(
         options=options,
         today=read_today(),
         origin=origin,
+        remembers=not is_in_job(),
         private=read_private(),
         trends=read_trends(options, origin, console),
         base=(options.base_name or str(options.base)) if has_base else "",
@@ -175,6 +180,9 @@ def _find_base(options: Options, console: Console) -> StageFolder | None:
 
 
 def _refuse_contradictions(options: Options) -> None:
+    if options.against and options.baseline:
+        msg = "--against and --baseline both name what growth is measured against"
+        raise InputError(msg, hint="leave one of them out")
     if options.committed and options.quick:
         msg = "--quick records which functions run: it cannot be combined with --committed"
         raise InputError(msg, hint="leave one of them out")

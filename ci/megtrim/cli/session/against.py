@@ -1,0 +1,99 @@
+"""``--against REV``: the sizes of a commit, from the first place that has them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from megtrim.checks.invocation import Options
+from megtrim.cli.environment import read_now
+from megtrim.cli.session.origin import GIT_SETTINGS, read_origin
+from megtrim.config.load import LoadedConfig
+from megtrim.github.api import Api, find_at
+from megtrim.github.baselines import BaselineSource, find
+from megtrim.github.event import Event
+from megtrim.size.baseline import dump_sizes, parse_sizes
+from megtrim.size.budgets import Baseline
+from megtrim.size.stage import read_passes
+from megtrim.util.console import Console
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.files import write_atomically
+from megtrim.util.process import Command, ProcessRunner
+
+_FILE = "against.json"
+_ARTIFACT = "megtrim-baseline"
+_TIMEOUT_S = 120.0
+_API = "https://api.github.com"
+_REMOTE = re.compile(
+    r"(?:https://|ssh://git@|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?", re.ASCII
+)
+_HINT = (
+    "commit a sizes.json and name it as `baseline`, trim that commit here, or set GITHUB_TOKEN: "
+    "the size check of the default branch stores its sizes"
+)
+
+
+def leave_sizes(
+    options: Options, loaded: LoadedConfig, processes: ProcessRunner, console: Console
+) -> Path:
+    """Write the sizes of ``options.against`` to a file, and return it. Raises InputError."""
+    folder = loaded.path.parent.resolve()
+
+    def ask(*arguments: str) -> str | None:
+        argv = ("git", *GIT_SETTINGS, "-C", str(folder), *arguments)
+        outcome = processes.run(Command(argv=argv, timeout_s=_TIMEOUT_S))
+        return outcome.stdout if outcome.ok else None
+
+    rev = options.against
+    sha = (ask("rev-parse", "--verify", "--end-of-options", f"{rev}^{{commit}}") or "").strip()
+    if not sha:
+        msg = f"--against {rev}: found no such commit in the repository of {loaded.path}"
+        raise InputError(msg, hint="name a commit, tag or branch, such as origin/main")
+    shown = rev if sha.startswith(rev) else f"{rev} at {sha[:12]}"
+    committed = loaded.config.baseline
+    text = ask("cat-file", "blob", f"{sha}:./{committed.as_posix()}") if committed else None
+    if text is not None:
+        found = parse_sizes(text, source=f"{committed} of {shown}")
+        found = replace(found, source=f"{shown}, its {committed}")
+    else:
+        found = next(_of_commit(sha, options.results, shown), None) or _ask_github(
+            sha, options, loaded, processes, ask("config", "--get", "remote.origin.url") or ""
+        )
+    console.note(f"growth is measured against {found.source}")
+    write_atomically(options.results / _FILE, dump_sizes(found))
+    return options.out / _FILE
+
+
+def _of_commit(sha: str, root: Path, shown: str) -> Iterator[Baseline]:
+    for _, passed in read_passes(root):
+        if passed.origin.commit == sha and not passed.origin.changed:
+            yield replace(passed, source=f"{shown}, which passed on this machine")
+
+
+def _ask_github(
+    sha: str, options: Options, loaded: LoadedConfig, processes: ProcessRunner, remote: str
+) -> Baseline:
+    token, home = processes.env.get("GITHUB_TOKEN", "").strip(), _REMOTE.fullmatch(remote.strip())
+    if not token or home is None:
+        msg = f"--against {options.against}: found no sizes of {sha[:12]}"
+        raise InputError(msg, hint=_HINT)
+    url = processes.env.get("GITHUB_API_URL", _API)
+    api = Api(url, token, user_agent=f"megtrim/{version('megtrim')}")
+    answer = api.get(f"/repos/{home[1]}")
+    event = Event(
+        name="workflow_dispatch",
+        repository=home[1],
+        repository_id=int(find_at(answer, "id")),
+        default_branch=str(find_at(answer, "default_branch")),
+        sha=sha,
+        ref=f"refs/heads/{find_at(answer, 'default_branch')}",
+        run_id=0,
+    )
+    config = read_origin(loaded.path, processes, name=options.config.name).config
+    now_s, quick = read_now().timestamp(), options.quick
+    found = find(api, event, config=config, artifact=_ARTIFACT, now_s=now_s, quick=quick)
+    if found.how is not BaselineSource.NONE:
+        return replace(found.stored, source=found.source)
+    msg = f"--against {options.against}: GitHub has no sizes of {sha[:12]}: {found.source}"
+    raise (InfrastructureFailure if found.warnings else InputError)(msg, hint=_HINT)
