@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
             command.add_argument("--umask", help="such as 077: the bytes do not depend on it")
             command.add_argument("--python", help="one that has hatchling; by default, a new one")
         if name == "try":
-            command.add_argument("--libraries", help="a Python whose libraries serve, not new ones")
+            command.add_argument("--libraries", help="a Python with the libraries, not a new one")
     chosen = parser.parse_args(arguments)
     try:
         _run_command(chosen)
@@ -218,10 +218,8 @@ def try_out(folder: Path, libraries: str | None) -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch, "environment")
-        if libraries:
-            _borrow(place, libraries, env)
-        else:
-            kit.install(ROOT / kit.LOCK, place)
+        locked = libraries or kit.libraries(ROOT / kit.LOCK, kit.cache_root(os.environ))
+        _borrow(place, locked, env)
         pip = [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
         _run([*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)], env)
         _run([*pip, "check"], env)
@@ -241,7 +239,7 @@ def try_out(folder: Path, libraries: str | None) -> None:
     _say(f"{wheel.name}: installed, checked, ran the demo, and trimmed a model")
 
 
-def _borrow(place: Path, libraries: str, env: Mapping[str, str]) -> None:
+def _borrow(place: Path, libraries: str | Path, env: Mapping[str, str]) -> None:
     """Make an environment that finds the libraries of another Python."""
     _run([sys.executable, "-m", "venv", str(place)], env)
     programs = Path(libraries).absolute().parent
