@@ -5,11 +5,16 @@ set, it fails instead. Minutes and starts per lane stand above the runner's summ
 """
 
 import importlib
+import importlib.util
 import os
 import shutil
 import signal
+import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -80,6 +85,39 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     begin_counting(config)
+    _keep_zig_in_one_place()
+
+
+def _keep_zig_in_one_place() -> None:
+    """Let zig compile its C library once, for tests with another home and for other checkouts.
+
+    It looks that up by where its own files lie, so all checkouts take them from one folder.
+    """
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(caches / "zig"))
+    place = caches / "megtrim" / f"zig-{version('ziglang')}"
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+            whole = Path(folder, "whole")
+            spec = importlib.util.find_spec("ziglang")
+            assert spec is not None
+            assert spec.origin is not None
+            shutil.copytree(
+                Path(spec.origin).parent, whole / "ziglang", copy_function=_link_or_copy
+            )
+            with suppress(OSError):  # another worker was quicker
+                whole.rename(place)
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))
+        os.environ["PYTHONPATH"] = os.pathsep.join((os.environ["PYTHONPATH"], str(place)))
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -220,13 +258,6 @@ def shared_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _no_repository_above(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Let git not find a repository above the tests' folders, wherever those are."""
     os.environ["GIT_CEILING_DIRECTORIES"] = str(tmp_path_factory.getbasetemp())
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _one_zig_cache() -> None:
-    """Let zig compile its C library once, also for tests whose home is another folder."""
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path(caches, "zig")))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -26,6 +26,8 @@ PROGRAM = f"bin/{ARTIFACT}"
 REGION = "sample_pooling<float, 1, -465134378>"
 """One that the first scenario alone runs."""
 BOARD = {"name": "board", "kind": "local", "class": "any", "runner": True}
+PROOFS = "proofs.json"
+JOIN = ("ci", "evidence", "join", "--verdict", "results", "--bundle", "bundle")
 OWNER = {"MEGTRIM_HOST_RUNS_PROGRAMS": "yes"}
 """What the owner of the board allows, in its environment."""
 
@@ -166,9 +168,22 @@ class Arena:
         (folder,) = self.stored(stage, name)
         return folder
 
-    def verdict(self) -> dict[str, Any]:
-        text = (self.project.out / "final/verdict.json").read_text(encoding="utf-8")
+    def verdict(self, folder: str = "out/final") -> dict[str, Any]:
+        text = (self.folder / folder / "verdict.json").read_text(encoding="utf-8")
         data: dict[str, Any] = json.loads(text)
+        return data
+
+    def concluded(self) -> tuple[str, int]:
+        return self.verdict("report")["verdict"], self.gate("report")
+
+    def pack_with_proofs(self) -> dict[str, Any]:
+        bundle = self.folder / "bundle"
+        shutil.rmtree(bundle, ignore_errors=True)
+        words = ("--committed", "--proofs", PROOFS, "--to", "bundle")
+        ended = self.stage("ci evidence pack", *words)
+        if ended.rc != 0:
+            return {"scenarios": [], "proven": [], "refused": ended.stderr}
+        data: dict[str, Any] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
         return data
 
 
@@ -217,6 +232,18 @@ def _proven(arena: Arena) -> None:
     arena.start("honest")
     arena.configure(devices=[BOARD])
     prove(arena)
+    # Else attempts on what was brought would prove nothing.
+    assert arena.concluded() == ("pass", 0)
+
+
+def _spared(arena: Arena) -> None:
+    """The proven one on the next pull request: its proofs are kept, so no device is asked."""
+    arena.start("proven")
+    shutil.copy(arena.folder / "report/evidence.json", arena.folder / PROOFS)
+    for name in ("results", "bundle", "evidence", "report"):
+        shutil.rmtree(arena.folder / name)
+    spared = [each["id"] for each in arena.pack_with_proofs()["proven"]]
+    assert spared[:1] == [SCENARIO]
 
 
 def _slower(arena: Arena) -> None:
@@ -237,6 +264,7 @@ def _slower(arena: Arena) -> None:
     }
     arena.configure(devices=[BOARD], perf=perf)
     prove(arena, "--times")
+    assert arena.concluded() == ("fail", 1)
 
 
 def prove(arena: Arena, *more: str) -> None:
@@ -249,6 +277,7 @@ def prove(arena: Arena, *more: str) -> None:
     words = ("ci", "evidence", "run", "bundle", "--sha256", digest, "--class", "any")
     ended = arena.run(*words, "--to", "evidence")
     assert ended.rc == 0, ended.stderr
+    arena.run(*JOIN, "--evidence", "evidence", "--to", "report")
 
 
 STATES: dict[str, Callable[[Arena], None]] = {
@@ -257,5 +286,6 @@ STATES: dict[str, Callable[[Arena], None]] = {
     "trapping": _trapping,
     "by function": _by_function,
     "proven": _proven,
+    "spared": _spared,
     "slower": _slower,
 }

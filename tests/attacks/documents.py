@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from attacks.arena import Arena
+from attacks.arena import JOIN, Arena
 from attacks.tampering import edit
 
 Change = Callable[[dict[str, Any]], object]
@@ -47,7 +47,7 @@ class Documents:
     def start(self) -> None:
         kept = self.arena.kept(self.state)
         shutil.rmtree(self.folder, ignore_errors=True)
-        for name in ("results", "bundle", "evidence"):
+        for name in ("results", "bundle", "evidence", "report"):
             shutil.copytree(kept / name, self.folder / name)
 
     def evidence(self, name: str = "evidence") -> Path:
@@ -97,8 +97,7 @@ class Documents:
 
     def conclude(self, *more: str, evidence: tuple[str, ...] = ("evidence",)) -> Concluded:
         given = [word for name in evidence for word in ("--evidence", name)]
-        words = ("ci", "evidence", "join", "--verdict", "results", "--bundle", "bundle", *given)
-        self.arena.run(*words, "--to", "report", *more, cwd=self.folder)
+        self.arena.run(*JOIN, *given, "--to", "report", *more, cwd=self.folder)
         path = self.folder / "report/verdict.json"
         text = path.read_text(encoding="utf-8") if path.exists() else "{}"
         verdict = json.loads(text).get("verdict", "")

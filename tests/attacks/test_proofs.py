@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attacks.arena import BOARD, PROGRAM, SCENARIO, Arena
+from attacks.arena import BOARD, PROGRAM, PROOFS, SCENARIO, Arena
 from attacks.documents import Change, Documents, trap
 from attacks.tampering import edit
 from attacks.test_evidence import call_trace, day
@@ -20,21 +20,15 @@ from support.clock import clock_at
 
 pytestmark = [pytest.mark.chain]
 
-PROOFS = "proofs.json"
-
 
 class Pull:
-    """A pull request on which everything was proven the day before; its proofs are kept."""
+    """A pull request on which everything was proven before, and has not changed since."""
 
     def __init__(self, arena: Arena) -> None:
         self.arena = arena
-        arena.start("proven")
-        for name in ("results", "bundle", "evidence"):
-            shutil.rmtree(arena.folder / name)
+        arena.start("spared")
         self.papers = Documents(arena)
         self.papers.start()
-        self.papers.conclude().expect_pass()
-        shutil.copy(self.papers.folder / "report/evidence.json", self.file)
 
     @property
     def file(self) -> Path:
@@ -43,23 +37,13 @@ class Pull:
     def change(self, change: Change) -> None:
         edit(self.file, lambda data: change(data["entries"][0]))
 
-    def pack(self) -> dict[str, Any]:
-        bundle = self.arena.folder / "bundle"
-        shutil.rmtree(bundle, ignore_errors=True)
-        words = ("--committed", "--proofs", PROOFS, "--to", "bundle")
-        ended = self.arena.stage("ci evidence pack", *words)
-        if ended.rc != 0:
-            return {"scenarios": [], "proven": [], "refused": ended.stderr}
-        data: dict[str, Any] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
-        return data
-
     def expect_asked(self) -> None:
         """Expect that no device is spared the first scenario."""
-        assert SCENARIO not in [each["id"] for each in self.pack()["proven"]]
+        assert SCENARIO not in [each["id"] for each in self.arena.pack_with_proofs()["proven"]]
 
     def conclude(self) -> Any:
         """Pack and join without any word of a device."""
-        self.pack()
+        self.arena.pack_with_proofs()
         return self.join()
 
     def join(self) -> Any:
@@ -72,10 +56,7 @@ class Pull:
 
 @pytest.fixture
 def pull(arena: Arena) -> Pull:
-    """Nothing changed since: no device is asked."""
-    made = Pull(arena)
-    assert [each["id"] for each in made.pack()["proven"]][:1] == [SCENARIO]
-    return made
+    return Pull(arena)
 
 
 def entry(change: Change) -> Callable[[Pull], None]:
@@ -167,7 +148,7 @@ def test_a_proof_of_the_future(pull: Pull) -> None:
     pull.change(lambda entry: entry.update(day="2099-01-31"))
     pull.expect_asked()
     with clock_at("2099-01-31"):
-        pull.pack()
+        pull.arena.pack_with_proofs()
 
     pull.join().expect_no_pass()
 

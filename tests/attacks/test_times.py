@@ -48,7 +48,6 @@ class Night(Documents):
 def night(arena: Arena) -> Night:
     documents = Night(arena)
     documents.start()
-    documents.conclude().expect_red()  # else the attempts would prove nothing
     return documents
 
 

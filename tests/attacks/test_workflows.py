@@ -30,6 +30,7 @@ class Runner:
         papers.start()
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(papers.folder, self.folder)
+        self.lose("report")
         kit = self.folder / "kit/.venv/bin/megtrim"
         kit.parent.mkdir(parents=True)
         kit.write_text(f'#!/bin/sh\nexec {sys.executable} -m megtrim "$@"\n', encoding="utf-8")
