@@ -153,6 +153,18 @@ def site(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def pictures(session: nox.Session) -> None:
+    """Take the pictures of README and pages from real runs; look at them before you commit."""
+    _install(session, "tests")
+    comments = str(Path(session.create_tmp()).absolute())
+    path = os.pathsep.join((*_workflow_tools(session), os.environ["PATH"]))
+    env = {"MEGTRIM_COMMENTS": comments, "PATH": path}
+    session.run("pytest", "tests/act/test_story.py", env=env)
+    session.run("megtrim", "demo", "--out", "out/demo")
+    session.run("python", "scripts/make_pictures.py", comments, "out/demo/final")
+
+
+@nox.session(default=False)
 def lock(session: nox.Session) -> None:
     """Write the requirement files again: versions and hashes, no addresses."""
     session.install("uv")

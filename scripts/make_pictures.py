@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Take the pictures of README and pages: comments and the report of real runs.
 
-    MEGTRIM_COMMENTS=FOLDER pytest tests/act/test_story.py
-    nox -s demo
-    python scripts/make_pictures.py FOLDER out/demo/final/index.html
+`nox -s pictures` makes the runs and calls this: make_pictures.py COMMENTS REPORT-FOLDER.
 
 Needs chromium, chromedriver, a font with emoji (fonts-noto-color-emoji) and the requirements of
 the tests. Fonts and browsers differ between machines, so a person checks the pictures before
-they are committed, and no test compares them.
+they are committed, and no test compares them. What they show, and the day that they show, is in
+docs/images/shown.json: a test holds it to what megtrim writes now.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -40,16 +42,37 @@ details {{ margin: 8px 0; }}
 
 
 _IMAGES = Path(__file__).parents[1] / "docs/images"
-_COMMENTS = {"trapped": "comment", "over": "comment-over", "untouched": "comment-proven"}
+_COMMENTS = {"trapped": "comment", "over": "comment-over"}
+_DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b(?= \d\d:\d\d UTC)")
 
 
-def main(comments: Path, report: Path) -> int:
+def read_shown(comments: Path, report: Path) -> dict[str, dict[str, object]]:
+    """Return for each picture its day, and the headings or sizes that it shows."""
+    shown: dict[str, dict[str, object]] = {}
+    for name, picture in _COMMENTS.items():
+        text = (comments / f"{name}.md").read_text(encoding="utf-8")
+        shown[picture] = {"of": name, "day": _DAY.findall(text)[-1], "shows": list_headings(text)}
+    verdict = json.loads((report / "verdict.json").read_text(encoding="utf-8"))
+    sizes = [each["size_bytes"] for each in verdict["artifacts"][0]["sizes"]]
+    page = (report / "index.html").read_text(encoding="utf-8")
+    shown["report"] = {"of": "demo", "day": _DAY.findall(page)[0], "shows": sizes}
+    return shown
+
+
+def list_headings(comment: str) -> list[str]:
+    return re.findall(r"^#+ .*$", comment, re.MULTILINE)
+
+
+def main(comments: Path, folder: Path) -> int:
+    report = folder / "index.html"
     options = webdriver.ChromeOptions()
     for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"):
         options.add_argument(argument)
-    driver = webdriver.Chrome(options=options)
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder, "comment.html")
+    options.binary_location = shutil.which("chromium") or ""
+    service = webdriver.ChromeService(shutil.which("chromedriver") or "")
+    driver = webdriver.Chrome(options=options, service=service)
+    with tempfile.TemporaryDirectory() as scratch:
+        page = Path(scratch, "comment.html")
         driver.set_window_size(1100, 1980)
         driver.get(report.absolute().as_uri())
         driver.save_screenshot(str(_IMAGES / "report.png"))
@@ -65,6 +88,8 @@ def main(comments: Path, report: Path) -> int:
             driver.get(page.as_uri())
             driver.find_element(By.TAG_NAME, "body").screenshot(str(_IMAGES / f"{picture}.png"))
     driver.quit()
+    shown = json.dumps(read_shown(comments, folder), ensure_ascii=False, indent=1)
+    (_IMAGES / "shown.json").write_text(f"{shown}\n", encoding="utf-8")
     return 0
 
 

@@ -1,5 +1,6 @@
 """The pages say what the code does: those made from it are current, and quoted commands exist."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from act import golden
 from support.pages import PAGES, PROGRAMS, ROOT, blocks_of, find_refusal
 from workflows.documents import script
 
@@ -130,6 +132,30 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAME = re.compile(r"`([^`\n]+)`")
 _FIGURE = re.compile(r"\d[\d.,]*\d(?: [KMG]i?B)?")
 _HAN = re.compile("[\u4e00-\u9fff]")
+
+
+SHOWN = json.loads((ROOT / "docs/images/shown.json").read_text(encoding="utf-8"))
+"""What the pictures show, and since when: `nox -s pictures` takes them again."""
+
+
+def test_every_picture_is_known_and_shows_its_day() -> None:
+    assert {path.stem for path in (ROOT / "docs/images").glob("*.png")} == SHOWN.keys()
+    assert all(re.fullmatch(r"20\d\d-[01]\d-[0-3]\d", each["day"]) for each in SHOWN.values())
+
+
+@pytest.mark.parametrize("picture", sorted(SHOWN.keys() - {"report"}))
+def test_pictures_of_comments_have_the_headings_of_today(picture: str) -> None:
+    shown = SHOWN[picture]
+    today = (golden.FOLDER / f"{shown['of']}.md").read_text(encoding="utf-8")
+    headings = script("make_pictures").list_headings(today)
+
+    assert golden.normal("\n".join(shown["shows"]), causes=True).splitlines() == headings
+
+
+def test_the_picture_of_the_report_has_the_sizes_of_the_readme() -> None:
+    table = ENGLISH.partition("<!-- demo-table -->")[2].partition("<!-- /demo-table -->")[0]
+
+    assert [f"{size:,}" in table for size in SHOWN["report"]["shows"]] == [True] * 4
 
 
 def without_blocks(page: str) -> str:
