@@ -9,6 +9,7 @@ import base64
 import hashlib
 import re
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
@@ -43,6 +44,9 @@ from megtrim.verdict.wording import (
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_PACKAGE = Path(__file__).parents[1]
+_DOCUMENTATION = (_PACKAGE / "docs", _PACKAGE.parents[1] / "docs")
+"""In a wheel, or in a checkout."""
 _TEXT_LIMIT = 20_000
 _MOST_MISSING = 200
 _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
@@ -104,7 +108,9 @@ def _times(verdict: Verdict) -> dict[str, Any]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, PackageLoader, StrictUndefined
+
+    from megtrim.report.words import read_words
 
     environment = Environment(
         loader=PackageLoader("megtrim.report", "templates"),
@@ -139,6 +145,7 @@ def _environment() -> Environment:
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,
         "most_missing": _MOST_MISSING,
+        "words": read_words(environment, FileSystemLoader(_DOCUMENTATION)),
     }
     return environment
 

@@ -6,13 +6,18 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+from jinja2 import Environment, FileSystemLoader
 
 from megtrim.checks.invocation import Invocation
+from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import html
 from megtrim.report.html import SizePicture, size_picture
+from megtrim.report.words import read_words
+from megtrim.size.growth.causes import Cause
 from megtrim.size.rows import ArtifactSizes, BudgetRow, VariantSize
 from megtrim.trim.results import OperatorsUse, RegionsUse, SizeFlagResult
 from megtrim.verdict.join import join
@@ -40,6 +45,7 @@ from unit.verdict.examples import (
     unverified,
 )
 
+ROOT = Path(__file__).parents[3]
 VOID = ("meta", "link", "input", "br", "rect", "line", "path", "polygon", "use", "wbr")
 
 
@@ -262,7 +268,8 @@ def test_tags_are_ordered_by_what_was_kept() -> None:
     assert kept == sorted((use.kept for use in regions().by_tag), reverse=True)
     assert len(kept) == 10
     absent = ("To look at", "measured", "Crash", "Growth is", "Trend", "Prices", "What changed")
-    assert [each for each in (*absent, "Where the bytes are") if each in page.text] == []
+    shown = page.text.rpartition("Words")[0]
+    assert [each for each in (*absent, "Where the bytes are") if each in shown] == []
     assert "most held" not in Page(html.render(by_committed())).text
     alone = html.render(join(facts(scenarios=(scenario(RESNET),))))
     assert f"<td>{RESNET}</td>" in alone and "all 1" not in alone
@@ -407,3 +414,26 @@ def test_what_changed_is_said_as_in_the_comment() -> None:
     )
 
     assert [each for each in said if each not in text] == []
+
+
+def test_each_word_of_the_page_leads_to_what_it_means() -> None:
+    """And to its page of the documentation, whose tables are where the meanings are written."""
+    page = Page(html.render(unverified()))
+    links = {a["href"] for t, a in page.elements if t == "a" and a.get("class") == "term"}
+    words = {a["id"]: a for t, a in page.elements if t == "dt" and "id" in a}
+
+    assert {link[1:] for link in links} <= words.keys()
+    for word in ("pass", "unverified", "infrastructure", "variant", "budget", "scenario", "region"):
+        assert f"#word-{word}" in links
+    said = page.text[page.text.rindex("Words") :]
+    assert "fail At least one check failed. docs/concepts.md" in said
+    assert "trap It needs regions, or a function, that are not kept" in said
+    assert "toolchain compiler, linker and libraries docs/how-to/budget-sizes.md" in said
+
+
+@pytest.mark.parametrize("status", [*CheckStatus, *ScenarioStatus, *VerdictKind, *Cause])
+def test_every_status_and_cause_has_a_meaning(status: str) -> None:
+    named = read_words(Environment(), FileSystemLoader(ROOT / "docs"))
+
+    assert status.replace("-", " ") in named or status == "skipped"
+    assert read_words(Environment(), FileSystemLoader(ROOT / "gone")) == {}

@@ -1,0 +1,57 @@
+"""The words of the page and what they mean, read from the tables of the documentation."""
+
+import re
+from collections.abc import Iterator
+
+from jinja2 import BaseLoader, Environment, TemplateNotFound
+
+from megtrim.util.value import Value
+
+_TABLES = (
+    ("concepts.md", "Four verdicts"),
+    ("how-to/read-the-report.md", "How a scenario can end"),
+    ("concepts.md", "Words"),
+    ("how-to/budget-sizes.md", "On a pull request"),
+)
+_SHOWN = frozenset(
+    {
+        *("scenario", "CPU class", "device", "region", "keep set", "level", "variant"),
+        *("neighbour", "budget", "waiver", "baseline"),
+    }
+)
+"""Of the table of all words."""
+_ROW = re.compile(r"^\| (\*\*|`|)([a-zA-Z][\w -]*)\1 \| (.+?) \|", re.MULTILINE)
+_LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
+_MARKS = re.compile(r"\*+|`")
+
+
+class Word(Value):
+    word: str
+    meaning: str
+    page: str
+    """From the top of megtrim's repository."""
+
+    @property
+    def anchor(self) -> str:
+        return f"word-{self.word.replace(' ', '-')}"
+
+
+def read_words(environment: Environment, documentation: BaseLoader) -> dict[str, Word]:
+    """Return them by word; without the documentation's pages, there are none."""
+    words: dict[str, Word] = {}
+    for page, heading in _TABLES:
+        try:
+            text, _, _ = documentation.get_source(environment, page)
+        except TemplateNotFound:
+            continue
+        for word in _read_table(text, page, heading):
+            words.setdefault(word.word, word)
+    return words
+
+
+def _read_table(text: str, page: str, heading: str) -> Iterator[Word]:
+    table = text.partition(f"# {heading}\n")[2].partition("\n|---")[2].partition("\n\n")[0]
+    for _, word, meaning in _ROW.findall(table):
+        if heading != "Words" or word in _SHOWN:
+            plain = _MARKS.sub("", _LINK.sub(r"\1", meaning))
+            yield Word(word=word, meaning=plain, page=f"docs/{page}")
