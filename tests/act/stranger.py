@@ -135,7 +135,7 @@ def introduce(caller: Path, kit_sha: str, *, history: bool = False) -> None:
     assert len(others) == 1 + ("size-history.yml" in text)
     given = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
     text = given.join((first, *others))
-    if caller.name not in ("megtrim-refresh.yml", "megtrim-release.yml"):
+    if caller.name in ("megtrim.yml", "megtrim-night.yml"):
         more = "history: perf-history, " if history else ""
         text = text.replace("with: {", f"with: {{device-pickup-minutes: 0.1, {more}", 1)
     caller.write_text(text, encoding="utf-8")

@@ -133,7 +133,7 @@ def test_a_token_that_may_not_comment_changes_no_verdict(settled: World) -> None
     assert "so no device was used" in summary
 
 
-def test_a_fork_takes_no_device_and_reads_its_summary(settled: World) -> None:
+def test_a_fork_takes_no_device_and_its_comment_comes_after_its_run(settled: World) -> None:
     number = change(settled, "fork")
     settled.forge.github.permissions["pull_requests"] = "read"
     fork = settled.run_pull(number, fork=True)
@@ -143,3 +143,8 @@ def test_a_fork_takes_no_device_and_reads_its_summary(settled: World) -> None:
     assert fork.comments == ()
     assert settled.forge.github.calls("POST", f"/issues/{number}/comments") == []
     golden.check("fork-summary", fork.run.jobs["verdict"].summary)
+
+    after = settled.chapter(number, settled.forge.run_after(number))
+    assert after.run.conclusions == {"comment": "success"}
+    assert after.body.startswith("## ⚠️ megtrim: unverified for `vision-app`: ")
+    assert after.body.endswith("<!-- megtrim:report:v1:megtrim.yaml -->")

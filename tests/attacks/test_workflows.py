@@ -171,7 +171,7 @@ def test_a_late_trap(runner: Runner) -> None:
 )
 def test_a_fork_by_an_event_that_no_one_thought_of(event: str) -> None:
     run = start(event)
-    for name in ALLOWED:
+    for name in (each for each in ALLOWED if event not in ALLOWED[each]):
         for job in workflow(name).jobs.values():
             assert evaluate(job["steps"][0]["env"]["ALLOWED_EVENT"], run) is False
             runner = job["runs-on"]

@@ -108,8 +108,10 @@ def list_activity(asked: Asked) -> Response:
     return paged(asked, [e for e in every if (e["ref"], e["activity_type"]) == asked_for])
 
 
-def list_artifacts(asked: Asked) -> Response:
-    every = reversed(asked.repository.artifacts.values())
+def list_artifacts(asked: Asked, run_id: int = 0) -> Response:
+    by = asked.repository.stored_by
+    every = [*asked.repository.artifacts.values()][::-1]
+    every = [each for each in every if by[each["id"]] == run_id] if run_id else every
     name = asked.query.get("name")
     return paged(asked, [a for a in every if name in (None, a["name"])], "artifacts")
 
@@ -161,7 +163,7 @@ def list_pulls(asked: Asked) -> Response:
         pull
         for pull in sorted(asked.repository.pulls.values(), key=lambda each: -each["number"])
         if state in ("all", pull["state"])
-        and head in ("", _label(pull["head"]))
+        and (not head or head == _label(pull["head"]))
         and base in ("", pull["base"]["ref"])
     ]
     return paged(asked, every)
@@ -424,6 +426,7 @@ _ROUTES: tuple[tuple[str, str, str, Callable[..., Response]], ...] = (
     ("GET", "/actions/artifacts", "actions", list_artifacts),
     ("GET", "/actions/artifacts/<int:artifact_id>/zip", "actions", download),
     ("GET", "/actions/runs/<int:run_id>", "actions", get_run),
+    ("GET", "/actions/runs/<int:run_id>/artifacts", "actions", list_artifacts),
     ("GET", "/actions/runs/<int:run_id>/attempts/<int:attempt>/jobs", "actions", list_jobs),
     ("GET", "/actions/workflows/<file>/runs", "actions", list_workflow_runs),
     ("POST", "/actions/workflows/<file>/dispatches", "actions", dispatch),

@@ -83,6 +83,8 @@ class Repository:
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     artifacts: dict[int, dict[str, Any]] = field(default_factory=dict)
     archives: dict[int, bytes] = field(default_factory=dict)
+    stored_by: dict[int, int] = field(default_factory=dict)
+    """The run of each artifact, whatever it claims."""
     jobs: dict[tuple[int, int], list[list[dict[str, Any]]]] = field(default_factory=dict)
     """By run and attempt: what each asking sees; the last stays."""
     dispatches: list[dict[str, Any]] = field(default_factory=list)
@@ -263,6 +265,7 @@ class Repository:
         data = content if isinstance(content, bytes) else zipped(content)
         run = self.runs[run_id]
         self.archives[artifact_id] = data
+        self.stored_by[artifact_id] = run_id
         self.artifacts[artifact_id] = {
             "id": artifact_id,
             "name": name,

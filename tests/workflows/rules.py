@@ -15,6 +15,9 @@ from workflows.documents import ACTIONS, Document
 Rule = Callable[[Document], Iterator[str]]
 
 EVENTS = {"pull_request", "push", "merge_group", "workflow_dispatch", "workflow_call", "schedule"}
+AFTER = "workflow_run"
+"""The event of one workflow, and of the callers that call nothing else."""
+FORK_COMMENT = "fork-comment.yml"
 KIT = {
     "repository": "${{ job.workflow_repository || inputs.kit-repository }}",
     "ref": "${{ job.workflow_sha || inputs.kit-sha }}",
@@ -35,10 +38,33 @@ _PINNED = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
 
 
 def only_known_events(document: Document) -> Iterator[str]:
-    """Nothing that runs with the rights of the base while it handles what a fork sent."""
+    """Nothing that runs with the rights of the base while it handles what a fork sent.
+
+    But for the comment on its pull request, which handles that as data.
+    """
+    called = {job.get("uses", "").partition("@")[0] for job in document.jobs.values()}
+    comments = all(each.endswith(f"/.github/workflows/{FORK_COMMENT}") for each in called)
     for event in document.events:
-        if event not in EVENTS:
+        if event not in EVENTS and not (event == AFTER and comments):
             yield f"event {event}"
+
+
+def a_run_of_a_fork_is_data(document: Document) -> Iterator[str]:
+    """After it, a job checks out the kit and reads what was uploaded; no name of it is used."""
+    for job_id, job in document.jobs.items():
+        first, *_ = job.get("steps") or [{}]
+        if AFTER not in repr(first.get("env")):
+            continue
+        for step in job["steps"][2:]:
+            set_up = step.get("uses") == f"./kit/{_KEPT}set-up"
+            if not set_up and not step.get("run", "").startswith(_READS_A_FORK):
+                yield f"{job_id}: {step.get('name')} comes after a run of a fork"
+        for fact in sorted({*re.findall(r"\.workflow_run\.([\w.]+)", repr(job))} - _FACTS):
+            yield f"{job_id}: {fact} is what a fork says"
+
+
+_READS_A_FORK = "kit/.venv/bin/megtrim ci github publish-fork "
+_FACTS = {"id", "event", "head_repository.full_name"}
 
 
 def no_paths_filter(document: Document) -> Iterator[str]:
@@ -165,7 +191,8 @@ def kit_known_first(document: Document) -> Iterator[str]:
         events = _ALLOWED.fullmatch(env.pop("ALLOWED_EVENT", ""))
         if first.get("run") != command or env != wanted:
             yield f"{job_id}: does not begin by knowing its kit"
-        if not events or not {*json.loads(events[1])} <= EVENTS or "if" in first:
+        own = {AFTER} if document.name.endswith(f"/{FORK_COMMENT}") else EVENTS
+        if not events or not {*json.loads(events[1])} <= own or "if" in first:
             yield f"{job_id}: does not refuse events that are not listed"
         if second.get("with") != KIT:
             yield f"{job_id}: does not check out its kit"
@@ -331,6 +358,7 @@ def uploads_stand_a_second_attempt(document: Document) -> Iterator[str]:
 
 RULES: tuple[Rule, ...] = (
     only_known_events,
+    a_run_of_a_fork_is_data,
     no_paths_filter,
     nothing_global,
     permissions_with_reasons,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from megtrim.config.callers import (
+    FORKS,
     NIGHT,
     REFRESH,
     RELEASE,
@@ -30,6 +31,7 @@ CALLERS = Callers(
 )
 CALLED = {
     SIZE_CHECK: "size-check",
+    FORKS: "fork-comment",
     REFRESH: "trace-refresh",
     NIGHT: "nightly-performance",
     RELEASE: "release",
@@ -84,6 +86,7 @@ def test_a_caller_grants_and_gives_what_the_called_asks_for(path: str) -> None:
     ("path", "events"),
     [
         (SIZE_CHECK, ["merge_group", "pull_request", "push", "workflow_dispatch"]),
+        (FORKS, ["workflow_run"]),
         (REFRESH, ["schedule", "workflow_dispatch"]),
         (NIGHT, ["schedule", "workflow_dispatch"]),
         (RELEASE, ["push", "workflow_dispatch"]),
@@ -100,6 +103,20 @@ def test_events_of_a_caller(path: str, events: list[str]) -> None:
         assert found["push"] == (release if path == RELEASE else {"branches": ["main"]})
     if path == SIZE_CHECK:
         assert list(found["workflow_dispatch"]["inputs"]) == ["pull-request"]
+
+
+@pytest.mark.parametrize("config", ["megtrim.yaml", "android/megtrim.yaml"])
+@pytest.mark.parametrize("callers", ["CALLERS", "SEVERAL"])
+def test_a_comment_follows_the_size_check_of_its_configuration(config: str, callers: str) -> None:
+    texts = workflows(replace(globals()[callers], config=config))
+    (check, forks) = ((path, parse(text, name=path)) for path, text in list(texts.items())[:2])
+    job = forks[1].jobs["comment"]
+
+    started = {"workflows": [check[1].data["name"]], "types": ["completed"]}
+    assert forks[1].events == {"workflow_run": started}
+    assert job["with"].get("size-check", "megtrim.yml") == check[0].rpartition("/")[2]
+    names = " ".join(SEVERAL.toolchains) if callers == "SEVERAL" else None
+    assert (job["with"]["config"], job["with"].get("toolchains")) == (config, names)
 
 
 def test_the_required_check_is_the_documented_one() -> None:
@@ -123,7 +140,8 @@ def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) 
     one, other = next(iter(first.jobs.values())), next(iter(second.jobs.values()))
 
     tags = {**first.events, "push": {"tags": ["android-v[0-9]*"]}}
-    assert second.events == (tags if path == RELEASE else first.events)
+    after = {"workflow_run": {"workflows": ["megtrim android"], "types": ["completed"]}}
+    assert second.events == {RELEASE: tags, FORKS: after}.get(path, first.events)
     assert (other["uses"], other["permissions"]) == (one["uses"], one["permissions"])
     assert other["name"] == f"{one['name']} android"
     inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
@@ -258,8 +276,10 @@ def test_the_callers_are_clean(processes: ProcessRunner, team: Path) -> None:
 
     assert (lint.rc, lint.stdout, lint.stderr) == (0, "", "")
     assert audit.rc == 0, audit.stdout
-    assert "No findings to report. Good job!\n" in audit.stdout
-    assert "ignore" not in "".join(workflows(CHECKED).values())
+    assert "No findings to report. Good job! (3 ignored" in audit.stdout
+    texts = workflows(CHECKED)
+    assert [path for path, text in texts.items() if "ignore[" in text] == [FORKS]
+    assert texts[FORKS].count(" # zizmor: ignore[dangerous-triggers] ") == 1
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,7 @@ def test_commands_were_found() -> None:
 
     assert verbs == {
         *("ci github baseline", "ci github wait", "ci github publish", "ci github propose"),
+        "ci github publish-fork",
         *("ci github image", "ci github logs", "ci github names"),
         *("trim", "stage build", "ci gate report"),
         *("ci evidence pack", "ci evidence run", "ci evidence join"),

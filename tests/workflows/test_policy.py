@@ -33,6 +33,7 @@ RIGHTS = {
     ("size-check", "late"): COMMENTS,
     ("size-summary", "verdict"): COMMENTS,
     ("size-history", "history"): {"contents": "write"},
+    ("fork-comment", "comment"): {"actions": "read", **COMMENTS},
     ("trace-refresh", "propose"): {
         **dict.fromkeys(("actions", "contents", "pull-requests"), "write")
     },
@@ -111,6 +112,7 @@ EVENTS = (
 )
 """What may start a caller, and what is none of it."""
 ALLOWED = {
+    "fork-comment": {"workflow_run"},
     "nightly-performance": {"schedule", "workflow_dispatch"},
     "release": {"push", "workflow_dispatch"},
     "size-check": {"pull_request", "push", "merge_group", "schedule", "workflow_dispatch"},
@@ -145,6 +147,21 @@ def test_a_job_refuses_events_that_are_not_listed(name: str) -> None:
         env = {"ALLOWED_EVENT": allowed, "KIT": "1"}
         command = Command(argv=("bash", "-e", "-c", script), timeout_s=60, env=env)
         assert ProcessRunner({"PATH": "/usr/bin:/bin"}).run(command).ok is (allowed == "true")
+
+
+@pytest.mark.parametrize(
+    ("event", "home", "runs"),
+    [
+        ("pull_request", "stranger/phone", True),
+        ("pull_request", "acme/phone", False),
+        *((event, "acme/phone", False) for event in ("push", "merge_group", "workflow_dispatch")),
+    ],
+)
+def test_a_comment_follows_the_run_of_a_fork_alone(event: str, home: str, runs: bool) -> None:
+    ended = {"event": event, "head_repository": {"full_name": home}}
+    run = {"github": {"event": {"workflow_run": ended}, "repository": "acme/phone"}}
+
+    assert evaluate(workflow("fork-comment").jobs["comment"]["if"], run) is runs
 
 
 @pytest.mark.parametrize("fork", [True, False], ids=["fork", "own"])
@@ -220,6 +237,7 @@ def test_names_of_jobs_are_stable() -> None:
 
     assert names == {
         "ci": ["${{ matrix.session }}", "tests"],
+        "fork-comment": ["comment"],
         "nightly-performance": [
             *("build", "device ${{ matrix.name }}", "report", "history", "issues")
         ],
@@ -683,7 +701,7 @@ def test_tokens_go_to_single_steps() -> None:
     assert given == {
         f"kit/.venv/bin/megtrim ci github {verb}"
         for verb in (
-            *("baseline find", "wait", "publish report", "propose", "base"),
+            *("baseline find", "wait", "publish report", "publish-fork", "propose", "base"),
             *("history add report", "history push report", "regression-issues report"),
             "history push-sizes baseline",
             *('release "release/$RELEASE"', "release-files dist"),
@@ -717,6 +735,7 @@ def test_logs_of_a_failed_build_are_kept(job: tuple[str, str]) -> None:
 
 
 WRITES_DATA = {
+    ("fork-comment", "comment"): ["Set up", "Comment"],
     ("nightly-performance", "history"): ["Set up", "Download the report", "Append to the history"],
     ("size-history", "history"): ["Set up", "Download the baseline", "Append to the history"],
     ("release", "attest"): ["Download the release", "Attest where it was built"],

@@ -95,6 +95,14 @@ DEFECTS = {
         ("  workflow_call:", "  pull_request_target:", "event pull_request_target"),
         ("  workflow_call:", "  workflow_run:", "event workflow_run"),
     ],
+    "a_run_of_a_fork_is_data": [
+        ('["push"]', '["workflow_run"]', "one: Plan comes after a run of a fork"),
+        (
+            """["push"]'), github.event_name""",
+            """["workflow_run"]'), github.event.workflow_run.head_branch""",
+            "one: head_branch is what a fork says",
+        ),
+    ],
     "no_paths_filter": [
         ("  workflow_call:", "  push: {paths: [a]}", "push has paths"),
         (
@@ -177,6 +185,11 @@ DEFECTS = {
         (
             "fromJSON('[\"push\"]')",
             'fromJSON(\'["push", "pull_request_target"]\')',
+            "one: does not refuse events that are not listed",
+        ),
+        (
+            '["push"]',
+            '["workflow_run"]',
             "one: does not refuse events that are not listed",
         ),
         (

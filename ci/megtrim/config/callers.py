@@ -10,12 +10,13 @@ from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
 SIZE_CHECK = ".github/workflows/megtrim.yml"
+FORKS = ".github/workflows/megtrim-forks.yml"
 REFRESH = ".github/workflows/megtrim-refresh.yml"
 NIGHT = ".github/workflows/megtrim-night.yml"
 RELEASE = ".github/workflows/megtrim-release.yml"
 """The files of the default configuration; those of others have their ids in their names."""
 CALLED = (
-    *("size-check.yml", "size-summary.yml", "size-history.yml"),
+    *("size-check.yml", "size-summary.yml", "size-history.yml", "fork-comment.yml"),
     *("trace-refresh.yml", "nightly-performance.yml", "release.yml"),
 )
 _USES = re.compile(
@@ -75,6 +76,22 @@ _SIZE_SUMMARY = """\
     permissions: {{contents: read, pull-requests: write}} # the comment
     uses: {repository}/.github/workflows/size-summary.yml@{sha} # {version}
     with: {{{summarised}, pull-request: "${{{{ inputs.pull-request }}}}"}}
+"""
+_FORKS = """\
+# Shows the report of a fork's pull request, whose own run may not comment. It runs after that one,
+# as the default branch has it, checks out nothing but the kit, and runs no code of the fork.
+name: megtrim forks{of}
+on:
+  workflow_run: # zizmor: ignore[dangerous-triggers] the kit's SECURITY.md says why it is safe
+    workflows: ["megtrim{of}"]
+    types: [completed]
+permissions: {{}}
+jobs:
+  comment:
+    name: comment{of}
+    permissions: {{actions: read, contents: read, pull-requests: write}} # report and comment
+    uses: {repository}/.github/workflows/fork-comment.yml@{sha} # {version}
+    with: {{config: {config}{starts}{compared}}}
 """
 _REFRESH = """\
 # Traces every scenario again, and proposes the keep set when it changed. No concurrency: as there.
@@ -188,7 +205,9 @@ def _head(text: str) -> str:
 def name_own(config: str) -> dict[str, str]:
     """Return the path of each caller that this configuration may have, by that of the default's."""
     end = f"{suffix_of(config)}.yml"
-    return {path: path.replace(".yml", end) for path in (SIZE_CHECK, REFRESH, NIGHT, RELEASE)}
+    return {
+        path: path.replace(".yml", end) for path in (SIZE_CHECK, FORKS, REFRESH, NIGHT, RELEASE)
+    }
 
 
 def workflows(callers: Callers) -> dict[str, str]:
@@ -202,7 +221,7 @@ def workflows(callers: Callers) -> dict[str, str]:
     values["chosen"] = callers.config
     values["check"] = name_check(callers.config)
     values["of"] = _of(callers.config)
-    texts = {SIZE_CHECK: _SIZE_CHECK, REFRESH: _REFRESH}
+    texts = {SIZE_CHECK: _SIZE_CHECK, FORKS: _FORKS, REFRESH: _REFRESH}
     if callers.nights:
         texts[NIGHT] = _NIGHT
     if callers.releases:
@@ -212,7 +231,10 @@ def workflows(callers: Callers) -> dict[str, str]:
     values["starts"] = f", size-check: {started}" if own[SIZE_CHECK] != SIZE_CHECK else ""
     # With any letter after the v, a tag such as vision-v1 would be one of two configurations.
     values["tags"] = f"{id_}-v[0-9]*" if (id_ := id_of(callers.config)) else "v[0-9]*"
-    values |= dict.fromkeys(("leg", "strategy", "quiet"), "") | {"job": "size", "needs": "size"}
+    values |= dict.fromkeys(("leg", "strategy", "quiet", "compared"), "") | {
+        "job": "size",
+        "needs": "size",
+    }
     if callers.toolchains:
         # A matrix has the outputs of one of its jobs only, and the summary needs the ids of all.
         sizes = [_SIZE_JOB.format_map(values | leg) for leg in _list_size_jobs(callers)]
@@ -275,6 +297,7 @@ def _legs(callers: Callers) -> dict[str, str]:
         "chosen": f'"{choose(callers.config, leg)}"',
         "keep_set": f'"{callers.keep_set}/{leg}"',
         "needs": f"[{', '.join(jobs)}]",
+        "compared": f', toolchains: "{names}"',
         "summarised": f'config: {callers.config}, toolchains: "{names}", reports: "{reports}"',
     }
 

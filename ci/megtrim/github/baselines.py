@@ -3,11 +3,6 @@
 A run of a fork could store anything under that name, so the run of each artifact is checked first.
 """
 
-import hashlib
-import io
-import struct
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -21,6 +16,7 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 from megtrim.config.config_id import is_inside
 from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, expect_evidence_of, parse_proofs
 from megtrim.github.api import Api, find_at, text_at
+from megtrim.github.artifacts import download
 from megtrim.github.commits import fetch_head, is_ancestor
 from megtrim.github.event import Commit, Event, at
 from megtrim.github.runner import one_line
@@ -32,19 +28,12 @@ from megtrim.util.value import Value
 from megtrim.util.wording import COMMIT_DIGEST, count
 
 SIZES_FILE = "sizes.json"
-_LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
-_LARGEST_FILE_BYTES = 64 * 1024 * 1024
-_MOST_ENTRIES = 1000
 _MOST_ARTIFACTS = 1000
 _MOST_TRIES = 5
 """Number of artifacts that are opened before the search is given up."""
 _LONGEST_REASON = 160
 _NO_SIZES = Baseline(source="", sizes={})
 _NO_PROOFS = EvidenceSet(entries=())
-_DAMAGED = (
-    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, OSError),
-    *(EOFError, NotImplementedError, OverflowError, RuntimeError, ValueError),
-)
 
 
 class BaselineSource(StrEnum):
@@ -222,12 +211,9 @@ class _Search:
         return is_ancestor(self._api, event.repository, stored.sha, head)
 
     def _read(self, stored: StoredBaseline) -> tuple[Baseline, EvidenceSet]:
-        path = f"{self._root}/actions/artifacts/{stored.id}/zip"
-        data = self._api.download(path, limit_bytes=_LARGEST_ARCHIVE_BYTES)
-        if stored.digest and f"sha256:{hashlib.sha256(data).hexdigest()}" != stored.digest:
-            msg = "the archive is not the one that was stored: its digest differs"
-            raise InputError(msg, hint="it was replaced or damaged in transfer; it is not used")
-        files = read_archive(data)
+        files = download(
+            self._api, self._event.repository, stored.id, stored.digest, (SIZES_FILE, EVIDENCE_FILE)
+        )
         if SIZES_FILE not in files:
             msg = f"its archive has no {SIZES_FILE}"
             raise InputError(msg)
@@ -269,37 +255,3 @@ class _Search:
             evidence=evidence,
             warnings=tuple(self.warnings),
         )
-
-
-def read_archive(data: bytes) -> dict[str, bytes]:
-    """Raises InputError for a zip that is damaged, or holds one of them twice or too large."""
-    try:
-        if data.count(b"PK\x01\x02") > _MOST_ENTRIES:  # opening it takes memory for each
-            msg = f"more than {_MOST_ENTRIES} entries"
-            raise zipfile.BadZipFile(msg)
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return dict(_read_members(archive))
-    except _DAMAGED as error:
-        msg = f"its archive: not a whole zip: {one_line(str(error), most=100)}"
-        hint = "it was not written by megtrim, or damaged in transfer; it is not used"
-        raise InputError(msg, hint=hint) from None
-
-
-def _read_members(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
-    names = archive.namelist()
-    for name in (SIZES_FILE, EVIDENCE_FILE):
-        if names.count(name) > 1:  # which of them counts depends on the reader
-            msg = f"{name} is there twice"
-            raise zipfile.BadZipFile(msg)
-        if name not in names:
-            continue
-        info = archive.getinfo(name)
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            msg = f"{name} is packed in a way that is not used here"
-            raise zipfile.BadZipFile(msg)
-        with archive.open(info) as member:  # verifies the checksum at the end
-            content = member.read(_LARGEST_FILE_BYTES + 1)
-        if len(content) > _LARGEST_FILE_BYTES:
-            msg = f"{name} has more than {_LARGEST_FILE_BYTES} bytes"
-            raise zipfile.BadZipFile(msg)
-        yield name, content

@@ -37,6 +37,7 @@ _PARTS = {
     "pull_request_target": "pull_request",
     "push": "before",
     "merge_group": "merge_group",
+    "workflow_run": "workflow_run",
 }
 
 T = TypeVar("T")
@@ -88,6 +89,17 @@ class PullRequest(Value):
         return self.head_repository_id != self.base_repository_id
 
 
+class WorkflowRun(Value):
+    id: _Number
+    event: Annotated[str, _like("[a-z_]{1,64}", "the name of an event")]
+    path: Annotated[str, _like(r"[^\x00-\x20\x7f]{1,1024}", "the path of a workflow")]
+    """Whoever made a pull request may also have changed what is there."""
+    head_sha: Commit
+    head_repository_id: Annotated[_Number | None, at("head_repository", "id")] = None
+    """None if the fork was deleted meanwhile."""
+    repository_id: Annotated[_Number, at("repository", "id")]
+
+
 class Event(Value):
     """What this run was started for.
 
@@ -95,6 +107,7 @@ class Event(Value):
     that is checked. ``default_branch`` is empty and ``repository_id`` 0 if the event does not
     have them. ``before`` is the commit that a push replaced, ``merge_group_base`` and
     ``merge_group_ref`` are the commit and branch that a merge queue builds on; else empty.
+    ``ended_run`` is the run of another workflow whose end started this one; else 0.
     """
 
     name: Annotated[str, _like("[a-z_]{1,64}", "the name of an event"), at("GITHUB_EVENT_NAME")]
@@ -132,6 +145,8 @@ class Event(Value):
         at("event", "merge_group", "base_ref"),
     ] = ""
 
+    ended_run: Annotated[_Number, at("event", "workflow_run", "id")] = 0
+
     @property
     def head_sha(self) -> str:
         return self.pull_request.head_sha if self.pull_request else self.sha
@@ -150,6 +165,7 @@ class Event(Value):
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _PULL_REQUEST: TypeAdapter[PullRequest] = TypeAdapter(PullRequest)
+_RUN: TypeAdapter[WorkflowRun] = TypeAdapter(WorkflowRun)
 
 
 def read_event(env: Mapping[str, str]) -> Event:
@@ -177,8 +193,17 @@ def read_event(env: Mapping[str, str]) -> Event:
 
 def pull_request_of(answer: Any) -> PullRequest:
     """Raises InfrastructureFailure if it is invalid, because that is the server's fault."""
+    return _validate_answer(_PULL_REQUEST, answer, "pull request")
+
+
+def workflow_run_of(answer: Any) -> WorkflowRun:
+    """Raises InfrastructureFailure, as above."""
+    return _validate_answer(_RUN, answer, "run")
+
+
+def _validate_answer(adapter: TypeAdapter[T], answer: Any, start: str) -> T:
     try:
-        return _validate(_PULL_REQUEST, answer, "pull request")
+        return _validate(adapter, answer, start)
     except InputError as error:
         hint = "is GITHUB_API_URL right?"
         raise InfrastructureFailure(error.message, hint=hint) from None

@@ -121,6 +121,17 @@ class Forge:
             "pull_request", event, head, branch, merged, f"refs/pull/{number}/merge", **more
         )
 
+    def run_after(self, number: int, **more: Any) -> Run:
+        """Run what follows the last run, which was for a pull request of a copy elsewhere."""
+        run_id = max(self.api.runs)
+        home = {"id": FORK_ID, "full_name": FORK}
+        self.api.runs[run_id] |= {"path": ".github/workflows/megtrim.yml", "head_repository": home}
+        self.api.pulls[number]["head"]["repo"] = home
+        sha = self.api.heads["main"]
+        event = {"action": "completed", "workflow_run": self.api.runs[run_id]}
+        more["workflow"] = "megtrim-forks.yml"
+        return self._run("workflow_run", event, sha, "main", sha, "refs/heads/main", **more)
+
     def run_push(self, **more: Any) -> Run:
         sha = self.api.heads["main"]
         before = self.code.parents(sha)[:1] or ("0" * 40,)

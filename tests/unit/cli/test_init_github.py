@@ -15,7 +15,7 @@ from unit.cli.support import Shell
 
 KIT = ("--github", "--kit", "megtrim/kit")
 WRITTEN = (".github/workflows/megtrim.yml", ".github/workflows/megtrim-refresh.yml")
-NIGHT = ".github/workflows/megtrim-night.yml"
+FORKS, NIGHT = (f".github/workflows/megtrim-{kind}.yml" for kind in ("forks", "night"))
 PINNED = f"@{KIT_SHA} # v1.2.3\n"
 TRIM = tuple(name.replace(".yml", ".trim.yml") for name in WRITTEN)
 """Those of ``trim/megtrim.yaml``."""
@@ -58,7 +58,7 @@ def given(folder: Path, name: str) -> dict[str, str]:
 
 def test_everything_at_once(team: Shell) -> None:
     answer = team("init", "tiny-vgg.sample", *KIT).expect(0, err="")
-    paths = [team.folder / name for name in WRITTEN]
+    paths = [team.folder / name for name in (WRITTEN[0], FORKS, WRITTEN[1])]
     assert answer.out.splitlines() == [
         "wrote tiny-vgg.data.npy, for the input data Float32 (1, 3, 32, 32) of tiny-vgg.sample",
         "wrote megtrim.yaml and megtrim/models, for the sample engine",
@@ -93,7 +93,7 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
     second = team("init", *config, *KIT, "--branch", "trunk")
 
     assert (first.status, second.status) == (0, 0)
-    assert first.out.count("wrote ") == 2
+    assert first.out.count("wrote ") == 3
     assert second.out.count("wrote ") == 0
     assert given(team.folder, TRIM[0]) == {
         "config": "trim/megtrim.yaml",
@@ -123,7 +123,7 @@ def test_a_second_configuration_has_callers_of_its_own(team: Shell) -> None:
     quick = id_of("megtrim-quick.yaml")
     assert found == sorted(
         f"megtrim{part}{end}.yml"
-        for part in ("", "-refresh")
+        for part in ("", "-forks", "-refresh")
         for end in ("", ".android", f".{quick}")
     )
     assert given(team.folder, ".github/workflows/megtrim-refresh.android.yml") == {
@@ -194,8 +194,9 @@ def test_an_upgrade_replaces_what_init_wrote_and_of_what_someone_edited_the_pins
     change(team.folder / "megtrim.yaml", "kind: auto", "kind: host")
 
     kept = team("init", "--github", "--upgrade", "--branch", "trunk").expect(0)
-    assert kept.out.splitlines()[:4] == [
+    assert kept.out.splitlines()[:5] == [
         f"wrote {size}",
+        f"wrote {team.folder / FORKS}",
         f"wrote {team.folder / '.github/workflows/megtrim-release.yml'}",
         f"{refresh} was edited: its pins are new, its text is not",
         f"the kit is megtrim/kit v1.2.3, commit {KIT_SHA}",

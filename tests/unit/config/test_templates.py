@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from megtrim.config.callers import (
+    FORKS,
     NIGHT,
     REFRESH,
     RELEASE,
@@ -34,6 +35,9 @@ CALLERS = Callers(
 )
 
 
+_KINDS = ("forks", "refresh", "night", "release")
+
+
 @pytest.mark.parametrize(
     ("folder", "infix", "name"), [("", "", ""), ("android/", ".android", " android")]
 )
@@ -43,10 +47,10 @@ def test_names_follow_the_configuration(folder: str, infix: str, name: str) -> N
 
     assert list(texts) == [
         f".github/workflows/{kind}{infix}.yml"
-        for kind in ("megtrim", "megtrim-refresh", "megtrim-night", "megtrim-release")
+        for kind in ("megtrim", *(f"megtrim-{each}" for each in _KINDS))
     ]
-    assert folder or list(texts) == [SIZE_CHECK, REFRESH, NIGHT, RELEASE]
-    check, *others, release = texts.values()
+    assert folder or list(texts) == [SIZE_CHECK, FORKS, REFRESH, NIGHT, RELEASE]
+    check, _, *others, release = texts.values()
     documents = [yaml.safe_load(text) for text in (check, *others)]
     assert [document["name"] for document in documents] == [
         *(f"megtrim{name}", f"megtrim refresh{name}", f"megtrim night{name}")
@@ -68,11 +72,11 @@ def test_two_configurations_share_no_file() -> None:
     configs = ("megtrim.yaml", *(f"{folder}/megtrim.yaml" for folder in folders))
     paths = [path for config in configs for path in workflows(replace(CALLERS, config=config))]
 
-    assert len({*paths}) == 12
+    assert len({*paths}) == 16
 
 
 def test_what_a_caller_says() -> None:
-    check, refresh, night = workflows(CALLERS).values()
+    check, _, refresh, night = workflows(CALLERS).values()
 
     uses = "    uses: megtrim/kit.v2/.github/workflows/"
     assert f"{uses}size-check.yml@{SHA} # v1.20.3\n" in check
@@ -111,6 +115,7 @@ def test_a_kit_is_named_by_any_of_its_addresses(text: str) -> None:
 )
 def test_what_jobs_need_is_named_where_there_is_some(key: str, field: str, value: str) -> None:
     texts = workflows(replace(CALLERS, **{field: value}))  # type: ignore[arg-type]
+    del texts[FORKS.replace(".yml", ".trim.yml")]
 
     for text in texts.values():
         job = next(iter(yaml.safe_load(text)["jobs"].values()))

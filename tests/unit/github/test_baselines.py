@@ -16,7 +16,8 @@ from megtrim.build_spec import Origin
 from megtrim.checks.check import DeviceIdentity
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import VERSION, Evidence, EvidenceSet
-from megtrim.github.baselines import Base, BaselineSource, FoundBaseline, find, read_archive
+from megtrim.github.artifacts import read_archive as read_files
+from megtrim.github.baselines import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.event import Event, PullRequest
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
@@ -560,6 +561,10 @@ def patched(data: bytes, local: int, central: int, kind: str, value: int) -> byt
     return bytes(content)
 
 
+def read_archive(data: bytes) -> dict[str, bytes]:
+    return read_files(data, ("sizes.json", "evidence.json"))
+
+
 @pytest.mark.parametrize(
     "others",
     [
@@ -606,9 +611,9 @@ def test_an_archive_is_read_whole_or_refused(data: bytes, problem: str) -> None:
 
 def test_a_file_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = zipped({"sizes.json": bytes(2_000_000), "evidence.json": b"{}"})
-    monkeypatch.setattr("megtrim.github.baselines._LARGEST_FILE_BYTES", 2_000_000)
+    monkeypatch.setattr("megtrim.github.artifacts._LARGEST_FILE_BYTES", 2_000_000)
     assert len(read_archive(bomb)["sizes.json"]) == 2_000_000
-    monkeypatch.setattr("megtrim.github.baselines._LARGEST_FILE_BYTES", 1_999_999)
+    monkeypatch.setattr("megtrim.github.artifacts._LARGEST_FILE_BYTES", 1_999_999)
     with pytest.raises(InputError, match=r"sizes\.json has more than 1999999 bytes"):
         read_archive(bomb)
 

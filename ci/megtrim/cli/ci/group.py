@@ -80,6 +80,10 @@ def ci() -> None:
             "ci.github.publish:publish",
             "Publish REPORT as job summary, annotations and a comment on the pull request.",
         ),
+        "publish-fork": (
+            "ci.github.forks:publish_fork",
+            "Comment on the pull request of a fork with the report of its run, which has ended.",
+        ),
         "regression-issues": (
             "ci.github.history:regression_issues",
             "Open, update and close an issue for each scenario that got slower, by REPORT.",

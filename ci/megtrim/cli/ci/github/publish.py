@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import click
 
+from megtrim.build_spec import Origin
 from megtrim.checks.invocation import REPORT_ARTIFACT
 from megtrim.checks.statuses import exit_code
 from megtrim.cli.ci.gate import read_report
@@ -20,7 +21,7 @@ from megtrim.cli.environment import open_processes
 from megtrim.cli.options import PATH, artifact_option, config_path_option
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
-from megtrim.config.config_id import choose, split, suffix_of
+from megtrim.config.config_id import choose, is_inside, split, suffix_of
 from megtrim.evidence import limits
 from megtrim.evidence.evidence import expect_configuration
 from megtrim.github import runner
@@ -38,8 +39,8 @@ from megtrim.verdict.model import Verdict, parse_verdict
 T = TypeVar("T")
 
 _FORK = (
-    "no comment: the token of a pull request from a fork may not write one; "
-    "the job summary has the same text"
+    "no comment: the token of a pull request from a fork may not write one; the job summary has "
+    "the same text, which the workflow of forks' comments shows when this run has ended"
 )
 
 
@@ -197,16 +198,30 @@ def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
         raise InputError(msg, hint="name them as the file does, separated by spaces")
     env = open_processes().env
     config = str(PurePosixPath(config))  # as reports name it, without a leading ./
+    known = read_event_origin(env, config)
+    codes, found = join_toolchains(reports, config, names.split(), known, Links())
+    of_verdicts = (each.verdict.origin.project for each in found if each.verdict)
+    project = known.project or next(of_verdicts, config)
+    write_atomically(folder / COMMENT_FILE, render_joint(project, config, found))
+    worst = find_worst(found).verdict
+    runner.write_output(env, "verdict", "error" if worst is None else str(worst.verdict))
+    return worst_exit_code(codes)
+
+
+def join_toolchains(
+    reports: Path, config: str, names: Sequence[str], known: Origin, links: Links
+) -> tuple[list[int], list[ToolchainReport]]:
+    """Return the exit status and the report of each; ``known`` is what is sure of all of them."""
     codes, found = [], []
-    for name in names.split():
+    for name in names:
         chosen = choose(config, name)
         artifact = f"{REPORT_ARTIFACT}{suffix_of(chosen)}"
         report = _find_report(reports, artifact, chosen)
-        known = read_event_origin(env, chosen)
+        known = replace(known, config=chosen if is_inside(chosen) else "")
         try:
-            code, verdict = _judge(report, chosen)
-            page = read_page(report, config=chosen, links=Links(artifact=artifact), known=known)
-            text = page.text
+            code, verdict = judge_report(report, chosen)
+            own = replace(links, artifact=artifact)
+            text = read_page(report, config=chosen, links=own, known=known).text
         except MegtrimError as error:
             # The page of what was refused, such as another toolchain's, would speak for this one.
             show(f"{name}: {limits.clean_line(str(error))}")
@@ -215,12 +230,7 @@ def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
             verdict = confirm_origin(verdict, known)
         codes.append(code)
         found.append(ToolchainReport(name=name, verdict=verdict, page=text))
-    of_verdicts = (each.verdict.origin.project for each in found if each.verdict)
-    project = read_event_origin(env, config).project or next(of_verdicts, config)
-    write_atomically(folder / COMMENT_FILE, render_joint(project, config, found))
-    worst = find_worst(found).verdict
-    runner.write_output(env, "verdict", "error" if worst is None else str(worst.verdict))
-    return worst_exit_code(codes)
+    return codes, found
 
 
 def _find_report(reports: Path, artifact: str, chosen: str) -> Path:
@@ -235,8 +245,9 @@ def _config_of(report: Path) -> str:
     return ""
 
 
-def _judge(report: Path, chosen: str) -> tuple[int, Verdict | None]:
-    _, name = split(chosen)
+def judge_report(report: Path, chosen: str) -> tuple[int, Verdict | None]:
+    """Raises InputError where it is of another configuration."""
+    name = split(chosen)[1] or chosen
     found = read_report(report, parse_verdict)
     if isinstance(found, Verdict):
         expect_configuration("the verdict", found.invocation.config, chosen)

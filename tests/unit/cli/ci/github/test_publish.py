@@ -20,8 +20,8 @@ from unit.verdict.examples import failing, hostile, passing
 MARK = "<!-- megtrim:report:v1:megtrim.yaml -->"
 LINKS = Links(run="https://github.com/acme/phone/actions/runs/9007", artifact="")
 FORK = (
-    "no comment: the token of a pull request from a fork may not write one; "
-    "the job summary has the same text"
+    "no comment: the token of a pull request from a fork may not write one; the job summary has "
+    "the same text, which the workflow of forks' comments shows when this run has ended"
 )
 
 
