@@ -8,13 +8,15 @@ import shlex
 import shutil
 import sys
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from megtrim.util.process import CompletedCommand
-from support.megtrim_cli import SAMPLE, KeepFolder, Project, run_megtrim
+from megtrim.util.process import CompletedCommand, ProcessRunner
+from support.megtrim_cli import ROOT, SAMPLE, KeepFolder, Project, run_megtrim
+from support.pages import blocks_of, new_folder
 from unit.cli.support import SAMPLE_MODELS
 
 pytestmark = [pytest.mark.chain]
@@ -89,6 +91,33 @@ def test_a_model_and_a_level_are_added_without_a_word_of_a_person(tmp_path: Path
     assert all(record.functions for record in keep.read().scenarios)
     megtrim(tmp_path, "trim", "--committed")
     megtrim(tmp_path, "check")
+
+
+def test_four_commands_gate_pull_requests(tmp_path: Path) -> None:
+    """Without an edit. A job finds all that it needs in the commit."""
+    page = "docs/how-to/gate-pull-requests.md"
+    first, *_ = blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))
+    install, *typed = first.script.splitlines()
+    assert (len(typed), install.startswith("pip install ")) == (3, True)
+    place, remote = new_folder(tmp_path), tmp_path / "remote.git"
+    processes = ProcessRunner({**os.environ, **place.env})
+    processes.capture("git", "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
+    for words in (
+        *(("config", f"user.{key}", "me@example.invalid") for key in ("name", "email")),
+        *(("checkout", "-q", "-b", "main"), ("commit", "-q", "--allow-empty", "-m", "Begin")),
+        *(("remote", "add", "origin", str(remote)), ("push", "-q", "-u", "origin", "main")),
+    ):
+        processes.capture("git", "-C", str(place.folder), *words)
+
+    done = place.type(replace(first, script="\n".join(typed)))
+    assert done.rc == 0, done.stdout + done.stderr
+
+    clone, out = tmp_path / "clone", str(place.folder / "megtrim-out")
+    processes.capture("git", "clone", "--quiet", str(remote), str(clone))
+    assert {path.name for path in (clone / ".github/workflows").iterdir()} == {
+        *("megtrim.yml", "megtrim-forks.yml", "megtrim-refresh.yml")
+    }
+    assert "verdict: pass." in megtrim(clone, "trim", "--committed", "--out", out).stdout
 
 
 def test_each_trims_for_the_same_models(tmp_path: Path, shared_out: Path) -> None:

@@ -282,6 +282,20 @@ def test_the_callers_are_clean(processes: ProcessRunner, team: Path) -> None:
     assert texts[FORKS].count(" # zizmor: ignore[dangerous-triggers] ") == 1
 
 
+def test_the_recipe_for_a_page_is_clean(processes: ProcessRunner, team: Path) -> None:
+    pages = (ROOT / "docs/how-to/gate-pull-requests.md").read_text(encoding="utf-8")
+    recipe = pages[pages.index("  page:\n    name: page\n") :].partition("```")[0]
+    path = team / ".github" / "workflows" / "megtrim.yml"
+    path.write_text(path.read_text(encoding="utf-8") + recipe, encoding="utf-8")
+    (team / "zizmor.yml").write_bytes((ROOT / "zizmor.yml").read_bytes())
+
+    lint = _run(processes, team, "actionlint")
+    audit = _run(processes, team, *ZIZMOR[:-1], ".")
+
+    assert (lint.rc, lint.stdout, lint.stderr) == (0, "", "")
+    assert audit.rc == 0, audit.stdout
+
+
 @pytest.mark.parametrize(
     ("old", "new", "audit"),
     [
