@@ -10,7 +10,7 @@ from megtrim.checks.invocation import REPORT_ARTIFACT
 from megtrim.cli.ci.github.client import open_job
 from megtrim.cli.ci.github.publish import join_toolchains, judge_report
 from megtrim.cli.echo import open_console, show
-from megtrim.cli.options import config_path_option
+from megtrim.cli.options import config_path_option, to_option
 from megtrim.cli.session.job_summary import read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import choose, suffix_of
@@ -52,14 +52,8 @@ workflow_run, and GITHUB_TOKEN, which needs `permissions: actions: read, pull-re
 @click.option(
     "--toolchains", default="", help="Names of the toolchains, if the file has several, by spaces."
 )
-@click.option(
-    "--to",
-    "folder",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Folder that gets what is read of the run's artifacts.",
-)
-def publish_fork(config: str, workflow: str, toolchains: str, folder: Path) -> int:
+@to_option
+def publish_fork(config: str, workflow: str, toolchains: str, to: Path) -> int:
     """Comment on the pull request of a fork with the report of its run, which has ended.
 
     Pull request and commit are GitHub's answers. Of the run's artifact, verdict.json and
@@ -75,17 +69,17 @@ def publish_fork(config: str, workflow: str, toolchains: str, folder: Path) -> i
         names = toolchains.split()
         chosen = [choose(config, name) for name in names] or [config]
         artifacts = [f"{REPORT_ARTIFACT}{suffix_of(each)}" for each in chosen]
-        fetched = [_fetch(api, event, run, name, folder / name) for name in artifacts]
+        fetched = [_fetch(api, event, run, name, to / name) for name in artifacts]
         if not any(fetched):
             msg = f"the run {run.id} left no report"
             raise InputError(msg, hint="its log says why; a cancelled run leaves none")
         if names:
-            _, found = join_toolchains(folder, config, names, known, links)
+            _, found = join_toolchains(to, config, names, known, links)
             text = render_joint(known.project, config, found)
         else:
-            judge_report(folder / artifacts[0], config)
+            judge_report(to / artifacts[0], config)
             own = replace(links, artifact=artifacts[0])
-            text = read_page(folder / artifacts[0], config=config, links=own, known=known).text
+            text = read_page(to / artifacts[0], config=config, links=own, known=known).text
     except InputError as error:
         open_console().warn(f"no comment: {one_line(str(error), most=1000)}")
         return EXIT_PASS
