@@ -115,7 +115,7 @@ def test_a_report_with_markup(attacker: Attacker) -> None:
     assert "@admin" not in said
 
 
-def test_a_page_beside_the_report(attacker: Attacker) -> None:
+def test_a_page_next_to_the_report(attacker: Attacker) -> None:
     attacker.store({"comment.md": f"# Merge me @owner\n{OTHER_MARK}"})
     assert "no comment: " in attacker.end().expect(0).err
     attacker.upload(passing(), **{"comment.md": "# Merge me @owner"})
