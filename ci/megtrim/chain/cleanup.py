@@ -7,7 +7,7 @@ lists, and a build tree is megtrim's if there is a lock of its name.
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,13 +27,17 @@ class Leftover(Value):
     root: Path
     path: Path
     what: str
-    lock: str
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
     """Relative to ``path``: what may go; empty: the whole folder."""
-    used_ns: int
+    used_ns: int = 0
     """When a run last needed the result; 0: it is no finished one."""
     current: bool = False
     """A result of this megtrim, which a run of it may take."""
+
+    @property
+    def lock(self) -> str:
+        name = self.path.name.removesuffix(".before")
+        return name if self.path.parent == self.root else f"{self.path.parent.name}-{name}"
 
     @property
     def size_bytes(self) -> int:
@@ -56,13 +60,13 @@ def list_leftovers(root: Path, *, everything: bool = False) -> Iterator[Leftover
         results = sorted(_list_results(folder), key=lambda result: result.used_ns)
         last = {result.what: result for result in results if result.current}
         yield from (each for each in results if everything or last.get(each.what) is not each)
-        for tree in _list_folders(folder / WORK_FOLDER):
-            lock = f"{WORK_FOLDER}-{tree.name}"
-            if (folder / LOCKS / f"{lock}.lock").is_file():
-                yield _whole(folder, tree, f"build tree {tree.name}", lock)
+        for path in _list_folders(folder / WORK_FOLDER):
+            tree = Leftover(root=folder, path=path, what=f"build tree {path.name}")
+            if (folder / LOCKS / f"{tree.lock}.lock").is_file():
+                yield tree
         for path in _list_folders(folder) if everything else ():
             if path.name in _WHOLE:
-                yield _whole(folder, path, path.name, path.name)
+                yield Leftover(root=folder, path=path, what=path.name)
 
 
 def remove(leftover: Leftover, say: Callable[[str], None]) -> bool:
@@ -72,10 +76,7 @@ def remove(leftover: Leftover, say: Callable[[str], None]) -> bool:
         if _read_use(path) != leftover.used_ns:
             return False
         try:
-            if leftover.files:
-                _remove_files(path, leftover.files)
-            else:
-                shutil.rmtree(path)
+            _remove_files(leftover) if leftover.files else shutil.rmtree(path)
         except OSError as error:
             raise cannot_write(path, error) from None
     with suppress(OSError):  # there is more in it
@@ -96,29 +97,22 @@ def remove_rest(root: Path) -> None:
 
 def _list_results(root: Path) -> Iterator[Leftover]:
     for stage in Stage:
-        for path in _list_folders(root / stage):
-            if not _RESULT.fullmatch(path.name):
-                continue
-            lock = f"{stage}-{path.name[:20]}"
+        for path in filter(lambda path: _RESULT.fullmatch(path.name), _list_folders(root / stage)):
             try:
                 manifest = parse_manifest(load_text(path / MANIFEST))
             except (OSError, ValueError, InputError):
-                yield _whole(root, path, f"{stage}, unfinished", lock)
+                what = f"{stage}, unfinished"
+                yield Leftover(root=root, path=path, what=what, used_ns=_read_use(path))
                 continue
             current = path.name == manifest.key == key_of(stage, manifest.name, manifest.inputs)
             yield Leftover(
                 root=root,
                 path=path,
                 what=f"{stage}/{manifest.name}" + ", of another version" * (not current),
-                lock=lock,
                 files=(*manifest.files, MEMORY, MANIFEST),
                 used_ns=_read_use(path),
                 current=current,
             )
-
-
-def _whole(root: Path, path: Path, what: str, lock: str) -> Leftover:
-    return Leftover(root=root, path=path, what=what, lock=lock, files=(), used_ns=_read_use(path))
 
 
 def _read_use(path: Path) -> int:
@@ -127,10 +121,10 @@ def _read_use(path: Path) -> int:
     return 0
 
 
-def _remove_files(folder: Path, names: Sequence[str]) -> None:
-    top = folder.resolve()
-    for name in names:
-        if (folder / name).parent.resolve() == top / Path(name).parent:
+def _remove_files(leftover: Leftover) -> None:
+    folder = leftover.path
+    for name in leftover.files:
+        if (folder / name).parent.resolve() == folder.resolve() / Path(name).parent:
             (folder / name).unlink(missing_ok=True)
     for inner, _, _ in os.walk(folder, topdown=False):
         with suppress(OSError):  # a person's file is in it

@@ -10,7 +10,7 @@ from megtrim.build.engines.kinds import Engine
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import open_console, show, show_summary
 from megtrim.cli.environment import open_processes, read_invocation
-from megtrim.cli.options import config_option, engine_option
+from megtrim.cli.options import config_option, engine_option, examples
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.preflight import (
     expect_known_folders,
@@ -26,13 +26,11 @@ from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.wording import count
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim check
-  megtrim check --config android.yaml --engine ../MegEngine
-"""
+@examples(
+    "megtrim check",
+    "megtrim check --config android.yaml --engine ../MegEngine",
 )
+@click.command()
 @each_toolchain()
 @config_option
 @engine_option

@@ -6,19 +6,17 @@ import click
 
 from megtrim.chain.cleanup import list_leftovers, remove, remove_rest
 from megtrim.cli.echo import open_console, show
-from megtrim.cli.options import out_option, quiet_option
+from megtrim.cli.options import examples, out_option, quiet_option
 from megtrim.config.units import format_bytes
 from megtrim.render.formatting import align_columns, group_digits
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim clean --dry-run
-  megtrim clean
-  megtrim clean --out /tmp/demo --all
-"""
+@examples(
+    "megtrim clean --dry-run",
+    "megtrim clean",
+    "megtrim clean --out /tmp/demo --all",
 )
+@click.command()
 @out_option("The folder of results.")
 @click.option("--all", "everything", is_flag=True, help="Remove everything that megtrim wrote.")
 @click.option("--dry-run", "-n", is_flag=True, help="Only show what would be removed.")

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sys
-import textwrap
 
 import click
 
@@ -26,8 +25,6 @@ _STATUS = re.compile(
     rf"(?m)(?:^|(?<=  )|(?<=: ))(?:{'|'.join(_COLORS)})(?=$| {{2}}|[.,:])|^missing(?= )"
 )
 """A status as a cell of a table, or before its text."""
-_CELLS = re.compile(r"\S  |(?:megtrim|install) ")
-"""In a line that is not wrapped: columns, and commands that people copy."""
 
 
 def show(text: str) -> None:
@@ -36,9 +33,8 @@ def show(text: str) -> None:
 
 
 def show_summary(text: str) -> None:
-    """Print what ends in statuses: they have colours, and a terminal's lines fit its width."""
-    width = find_width()
-    shown = "\n".join(_wrap(line, width) for line in make_printable(text).split("\n"))
+    """Print what has statuses, with their colours."""
+    shown = make_printable(text)
     color = takes_color(sys.stdout)
     if color:
         shown = _STATUS.sub(lambda found: click.style(found[0], fg=_COLORS[found[0]]), shown)
@@ -48,15 +44,6 @@ def show_summary(text: str) -> None:
 def find_width() -> int:
     """Return the columns of the terminal that results go to, or 0."""
     return count_columns(sys.stdout, otherwise=0)
-
-
-def _wrap(line: str, width: int) -> str:
-    if not 0 < width < len(line) or _CELLS.search(line):
-        return line
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return textwrap.fill(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
 
 
 def show_json(value: object) -> None:

@@ -16,7 +16,7 @@ from megtrim.checks.statuses import CheckStatus, ScenarioStatus
 from megtrim.cli.echo import show, show_json
 from megtrim.cli.environment import open_processes, read_invocation
 from megtrim.cli.message_codes import CODE, describe_code
-from megtrim.cli.options import PATH, common, json_option
+from megtrim.cli.options import PATH, common, examples, json_option
 from megtrim.cli.session.setup import open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.model import Config
@@ -50,21 +50,19 @@ _REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)
 """What may be a tag or a region; a function may be spelled so, too."""
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim explain verdict
-  megtrim explain MT0304                        the code of an error
-  megtrim explain resnet50                      a model: its scenarios and their regions
-  megtrim explain resnet50/default@any          a scenario
-  megtrim explain megdnn_fp32_sgemv             a tag
-  megtrim explain 'megdnn_fp32_sgemv<-1290123641>'
-  megtrim explain my::session::run              a function, if functions are trimmed
-  megtrim explain --crash tombstone_04          what a crash in the field needed
-  megtrim explain --address 0x1a2b4
-  megtrim explain --crash tombstone_04 --release camera-1.4.tar.gz
-"""
+@examples(
+    "megtrim explain verdict",
+    "megtrim explain MT0304                        the code of an error",
+    "megtrim explain resnet50                      a model: its scenarios and their regions",
+    "megtrim explain resnet50/default@any          a scenario",
+    "megtrim explain megdnn_fp32_sgemv             a tag",
+    "megtrim explain 'megdnn_fp32_sgemv<-1290123641>'",
+    "megtrim explain my::session::run              a function, if functions are trimmed",
+    "megtrim explain --crash tombstone_04          what a crash in the field needed",
+    "megtrim explain --address 0x1a2b4",
+    "megtrim explain --crash tombstone_04 --release camera-1.4.tar.gz",
 )
+@click.command()
 @common
 @json_option
 @click.option(

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show, show_json
-from megtrim.cli.options import PATH, json_option
+from megtrim.cli.options import PATH, examples, json_option
 from megtrim.models.facts import describe
 from megtrim.models.reader import read_model
 from megtrim.util.files import sha256_file
@@ -17,13 +17,10 @@ def model() -> None:
     """Show what model files hold."""
 
 
-@model.command(
-    "show",
-    epilog="""\b
-Example:
-  megtrim model show models/resnet50.mge
-""",
+@examples(
+    "megtrim model show models/resnet50.mge",
 )
+@model.command("show")
 @click.argument("file", type=PATH)
 @json_option
 def show_model(file: Path, as_json: bool) -> None:

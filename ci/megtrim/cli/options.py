@@ -6,7 +6,7 @@ from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -17,6 +17,7 @@ from megtrim.util.errors import InputError, MegtrimError
 from megtrim.util.files import cannot_write
 
 Command = Callable[..., Any]
+C = TypeVar("C", bound=click.Command)
 
 PATH = click.Path(path_type=Path)
 _MISTAKES = frozenset(
@@ -34,6 +35,17 @@ class _Folder(click.Path):
         if not str(value):
             self.fail("found nothing, expected a folder", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def examples(*calls: str, more: str = "") -> Callable[[C], C]:
+    """Let the help of a command end with examples of it."""
+
+    def decorate(command: C) -> C:
+        lines = (f"  {call}\n" for call in calls)
+        command.epilog = f"\b\nExample{'s' * (len(calls) > 1)}:\n{''.join(lines)}{more}"
+        return command
+
+    return decorate
 
 
 def config_path_option(note: str = "") -> Callable[[Command], Command]:

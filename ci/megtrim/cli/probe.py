@@ -12,7 +12,7 @@ from megtrim.chain.graph import PROFILE, REDUCED, Stage, keep_task, tasks_up_to
 from megtrim.chain.session import Services, Session, binary
 from megtrim.checks.invocation import Invocation, Options, suggest_for_probe
 from megtrim.cli.echo import show
-from megtrim.cli.options import json_option, running
+from megtrim.cli.options import examples, json_option, running
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.retry import run_with_retries
@@ -52,14 +52,12 @@ def _read_inputs(
     return files
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim probe models/other.mge -- --cpu --enable-nchw44
-  megtrim probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3
-  megtrim probe resnet50 --application classify -- {model} --top 5
-"""
+@examples(
+    "megtrim probe models/other.mge -- --cpu --enable-nchw44",
+    "megtrim probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3",
+    "megtrim probe resnet50 --application classify -- {model} --top 5",
 )
+@click.command()
 @running
 @json_option
 @click.option(

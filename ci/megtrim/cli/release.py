@@ -15,7 +15,7 @@ from megtrim.chain.graph import Stage
 from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
-from megtrim.cli.options import PATH, common, device_option, trimming
+from megtrim.cli.options import PATH, common, device_option, examples, trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.stage import run_chain
 from megtrim.release.aar import AarPart, collect_part, explain_missing, make_aar, read_exported
@@ -61,14 +61,12 @@ def _join(results: Mapping[str, Path | None]) -> str:
     return f"{count(len(exported), 'toolchain')} in {top}; {file} is for {abis}"
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim export trimmed
-  megtrim export trimmed --committed
-  megtrim export trimmed --config megtrim.yaml#android-arm64
-"""
+@examples(
+    "megtrim export trimmed",
+    "megtrim export trimmed --committed",
+    "megtrim export trimmed --config megtrim.yaml#android-arm64",
 )
+@click.command()
 @_into_new_folder
 @each_toolchain(_join)
 @trimming
@@ -101,14 +99,12 @@ def leave(files: tuple[ReleaseFile, ...], path: Path) -> int:
     return EXIT_PASS
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim release build camera-1.4
-  megtrim release build camera-1.4.tar.gz --committed
-  megtrim release build draft --committed --draft
-"""
+@examples(
+    "megtrim release build camera-1.4",
+    "megtrim release build camera-1.4.tar.gz --committed",
+    "megtrim release build draft --committed --draft",
 )
+@click.command()
 @trimming
 @click.argument("release", type=PATH)
 @click.option(
@@ -129,13 +125,13 @@ def build(options: Options, release: Path, draft: bool) -> int:
     return leave(files, release)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim release prove draft camera-1.4 --verdict report/verdict.json --proofs report/evidence.json
-  megtrim release prove draft camera-1.4.tar.gz --verdict report/verdict.json --again other-draft
-"""
+@examples(
+    "megtrim release prove draft camera-1.4 --verdict report/verdict.json"
+    " --proofs report/evidence.json",
+    "megtrim release prove draft camera-1.4.tar.gz --verdict report/verdict.json"
+    " --again other-draft",
 )
+@click.command()
 @click.argument("draft", type=PATH)
 @click.argument("release", type=PATH)
 @click.option(
@@ -163,12 +159,10 @@ def prove(
     return leave(prove_release(draft, verdict, proofs=proofs, again=again), release)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim release aar MegEngineTrimmed.aar camera-1.4-arm64.tar.gz camera-1.4-armv7.tar.gz
-"""
+@examples(
+    "megtrim release aar MegEngineTrimmed.aar camera-1.4-arm64.tar.gz camera-1.4-armv7.tar.gz",
 )
+@click.command()
 @click.argument("file", type=PATH)
 @click.argument("releases", type=PATH, nargs=-1, required=True)
 def aar(file: Path, releases: tuple[Path, ...]) -> None:
@@ -212,15 +206,13 @@ def _read_digest(_context: click.Context, _option: click.Parameter, given: str |
     return digest
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim release verify camera-1.4.tar.gz
-  megtrim release verify camera-1.4 --model models/scene.mge
-  megtrim release verify camera-1.4 --rebuild --engine ../MegEngine
-  megtrim release verify camera-1.4 --rebuild --device virtual-phone
-"""
+@examples(
+    "megtrim release verify camera-1.4.tar.gz",
+    "megtrim release verify camera-1.4 --model models/scene.mge",
+    "megtrim release verify camera-1.4 --rebuild --engine ../MegEngine",
+    "megtrim release verify camera-1.4 --rebuild --device virtual-phone",
 )
+@click.command()
 @common
 @device_option
 @click.argument("release", type=PATH)

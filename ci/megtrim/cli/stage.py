@@ -31,6 +31,7 @@ from megtrim.cli.options import (
     add_options,
     again_option,
     base_options,
+    examples,
     json_option,
     neighbours_option,
     traces_option,
@@ -247,14 +248,12 @@ report = _command(Stage.REPORT, _form_option)
 report.epilog = f"{report.epilog}  megtrim report --format junit > junit.xml\n"
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim verify
-  megtrim verify --scenario resnet50/default@any --again
-  megtrim verify --neighbours
-"""
+@examples(
+    "megtrim verify",
+    "megtrim verify --scenario resnet50/default@any --again",
+    "megtrim verify --neighbours",
 )
+@click.command()
 @each_toolchain()
 @trimming
 @neighbours_option
@@ -273,13 +272,11 @@ def verify(options: Options) -> int:
     return execute(options, stage)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim plan
-  megtrim plan --why
-"""
+@examples(
+    "megtrim plan",
+    "megtrim plan --why",
 )
+@click.command()
 @each_toolchain()
 @trimming
 @traces_option

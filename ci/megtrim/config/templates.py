@@ -15,10 +15,8 @@ from megtrim.util.value import Value
 
 SCHEMAS = "megtrim/schemas"
 """Folder with the schemas that the files name for editors, which read them without a network."""
-_SCHEMA_LINE = "# yaml-language-server: $schema={path}.schema.json\n"
 
-_HEAD = f"""\
-{_SCHEMA_LINE.format(path=f"{SCHEMAS}/megtrim")}\
+_HEAD = """\
 # megtrim.yaml: what to trim, for which models, and what the result must hold to.
 # Paths are relative to this file. A line such as "#jobs: 4" shows a key that may be left out.
 version: 1
@@ -87,11 +85,10 @@ keep_set: {keep_set}
 MODELS = "megtrim/models"
 KEEP_SET = "megtrim/keepset"
 """The committed keep set of a megtrim.yaml; other files have their names in theirs."""
-_MODEL = f"""\
-{_SCHEMA_LINE}\
+_MODEL = """\
 # A model that the trimmed engine must run. Paths are relative to the configuration.
-name: {{name}}
-file: {{file}}
+name: {name}
+file: {file}
 """
 _STRIP_INFO = """\
 strip_info: {strip_info}
@@ -101,8 +98,7 @@ _SCENARIOS = """\
 # from the trimmed engine. Add one by another file in that folder.
 scenarios: {scenarios}
 """
-_SCENARIO = f"""\
-{_SCHEMA_LINE}\
+_SCENARIO = """\
 # One way the model is run.
 name: default
 args: [--cpu]
@@ -140,7 +136,7 @@ def starter(
         engine = _MEGENGINE.format(source=_quote_scalar(source))
     else:
         engine = _SAMPLE.format(source=f"  source: {_quote_scalar(source)}\n" if source else "")
-    return f"{_HEAD}{engine}{place}{tail}"
+    return f"{_name_schema('megtrim')}{_HEAD}{engine}{place}{tail}"
 
 
 def name_keep_set(config: PurePath) -> str:
@@ -160,24 +156,19 @@ def model_files(
         names.append(name)
         texts[f"{folder}/{name}.yaml"] = _write_model(name, model, folder)
         given = [f"  {_quote_scalar(key)}: {_quote_scalar(file)}\n" for key, file in model.inputs]
-        texts[f"{folder}/{name}/default.yaml"] = "".join(
-            [
-                _SCENARIO.format(path=f"{_climb(f'{folder}/{name}')}/scenario"),
-                *([_INPUTS] if given else ()),
-                *given,
-            ]
-        )
+        scenario = f"{_name_schema('scenario', f'{folder}/{name}')}{_SCENARIO}"
+        texts[f"{folder}/{name}/default.yaml"] = "".join((scenario, _INPUTS * bool(given), *given))
     return texts
 
 
-def _climb(folder: str) -> str:
-    return posixpath.relpath(SCHEMAS, folder)
+def _name_schema(kind: str, folder: str = ".") -> str:
+    place = posixpath.relpath(SCHEMAS, folder)
+    return f"# yaml-language-server: $schema={place}/{kind}.schema.json\n"
 
 
 def _write_model(name: str, model: StarterModel, folder: str) -> str:
-    text = _MODEL.format(
-        path=f"{_climb(folder)}/model", name=_quote_scalar(name), file=_quote_scalar(model.file)
-    )
+    text = _name_schema("model", folder)
+    text += _MODEL.format(name=_quote_scalar(name), file=_quote_scalar(model.file))
     if model.strip_info is not None:
         text += _STRIP_INFO.format(strip_info=_quote_scalar(model.strip_info))
     return text + _SCENARIOS.format(scenarios=_quote_scalar(f"{folder}/{name}/*.yaml"))

@@ -322,22 +322,6 @@ def test_a_status_has_its_color(
     assert capsys.readouterr().out == f"{colored.replace('warning', yellow)}\n{SUMMARY}\n"
 
 
-def test_a_summary_fits_the_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("megtrim.cli.echo.find_width", lambda: 44)
-    show_summary(SUMMARY)
-
-    first, _, rest = SUMMARY.split("\n", 2)
-    assert capsys.readouterr().out.splitlines() == [
-        first,
-        "verdict: fail. app: one of the outputs is",
-        "  another one than that of the plain build",
-        *rest.splitlines(),
-        "",
-    ]
-
-
 PRINTS = (
     "from megtrim.cli.echo import show\nfor _ in range(9999): show('x' * 99)\nraise SystemExit(3)"
 )

@@ -3,8 +3,13 @@
 import click
 
 from megtrim.cli.lazy_group import LazyGroup
+from megtrim.cli.options import examples
 
 
+@examples(
+    "megtrim ci gate megtrim-out/final",
+    "megtrim ci github publish megtrim-out/final",
+)
 @click.group(
     cls=LazyGroup,
     members={
@@ -26,16 +31,15 @@ from megtrim.cli.lazy_group import LazyGroup
             "Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.",
         ),
     },
-    epilog="""\b
-Examples:
-  megtrim ci gate megtrim-out/final
-  megtrim ci github publish megtrim-out/final
-""",
 )
 def ci() -> None:
     """Commands for workflows and other programs."""
 
 
+@examples(
+    "megtrim ci github publish megtrim-out/final",
+    "megtrim ci github baseline find --out megtrim-out",
+)
 @click.group(
     cls=LazyGroup,
     members={
@@ -105,11 +109,6 @@ def ci() -> None:
         ),
         "wait": ("ci.github.jobs:wait", "Wait for this run's device jobs, up to the timeouts."),
     },
-    epilog="""\b
-Examples:
-  megtrim ci github publish megtrim-out/final
-  megtrim ci github baseline find --out megtrim-out
-""",
 )
 def github() -> None:
     """Commands for jobs of GitHub Actions."""

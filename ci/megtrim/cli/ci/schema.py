@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.options import examples
 from megtrim.cli.stage import RESULTS_VERSION, make_results_schema
 from megtrim.config import json_schema
 from megtrim.size import baseline, history
@@ -41,14 +42,12 @@ def name_file(name: str) -> str:
     return f"{name.removesuffix('.json')}-{_MADE[name][0]}.schema.json"
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim ci schema > megtrim.schema.json
-  megtrim ci schema scenario > scenario.schema.json
-  megtrim ci schema verdict.json
-"""
+@examples(
+    "megtrim ci schema > megtrim.schema.json",
+    "megtrim ci schema scenario > scenario.schema.json",
+    "megtrim ci schema verdict.json",
 )
+@click.command()
 @click.argument("name", type=click.Choice(NAMES), default=NAMES[0])
 def schema(name: str) -> int:
     """Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.

@@ -23,7 +23,7 @@ from megtrim.cli.environment import (
     read_engine_host_keys,
     read_engine_key,
 )
-from megtrim.cli.options import PATH
+from megtrim.cli.options import PATH, examples
 from megtrim.config.config_id import split
 from megtrim.config.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.problems import ConfigError
@@ -33,12 +33,10 @@ from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, Me
 from megtrim.util.input_files import read_bytes
 
 
-@click.group(
-    epilog="""\b
-Example:
-  megtrim ci sources fetch project --trusted trusted --config megtrim.yaml
-"""
+@examples(
+    "megtrim ci sources fetch project --trusted trusted --config megtrim.yaml",
 )
+@click.group()
 def sources() -> None:
     """Fetch what an engine is built from."""
 

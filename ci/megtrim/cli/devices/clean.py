@@ -4,19 +4,18 @@ import click
 
 from megtrim.cli.devices.inventory import DeviceSelector, InventoryRow, asking
 from megtrim.cli.echo import show, show_json
+from megtrim.cli.options import examples
 from megtrim.devices.device import ConnectionState, MachineBusy
 from megtrim.devices.pool.device_pool import MachineState, Pool, PoolState, quarantine_machine
 from megtrim.devices.pool.recovery import UNAUTHORIZED
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim devices clean --attached
-  megtrim devices clean pixel-6
-"""
+@examples(
+    "megtrim devices clean --attached",
+    "megtrim devices clean pixel-6",
 )
+@click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
     "--attached", is_flag=True, help="Clean every phone that adb shows, configured or not."

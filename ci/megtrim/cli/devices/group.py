@@ -24,7 +24,7 @@ from megtrim.cli.devices.inventory import (
 )
 from megtrim.cli.devices.quarantine import quarantine, restore
 from megtrim.cli.echo import open_console, show, show_json
-from megtrim.cli.options import PATH
+from megtrim.cli.options import PATH, examples
 from megtrim.devices.device import Lease, MachineBusy
 from megtrim.devices.pool.device_pool import MachineState, Pool, PoolState, age
 from megtrim.devices.pool.recovery import Author
@@ -48,14 +48,11 @@ for command in (clean, quarantine, restore):
     devices.add_command(command)
 
 
-@devices.command(
-    "list",
-    epilog="""\b
-Examples:
-  megtrim devices list
-  megtrim devices list --facts --class armv82-dotprod
-""",
+@examples(
+    "megtrim devices list",
+    "megtrim devices list --facts --class armv82-dotprod",
 )
+@devices.command("list")
 @_names_argument
 @click.option(
     *("--facts", "with_facts"),
@@ -114,13 +111,11 @@ def _draw_table(
         yield from (f"    {label}: {value}" for label, value in sorted(found.items()))
 
 
-@devices.command(
-    epilog="""\b
-Examples:
-  megtrim devices check
-  megtrim devices check pixel-6 --json
-"""
+@examples(
+    "megtrim devices check",
+    "megtrim devices check pixel-6 --json",
 )
+@devices.command()
 @_names_argument
 @click.option("--no-wait", is_flag=True, help="Skip devices that a job holds.")
 @asking
@@ -138,13 +133,11 @@ def check(asked: DeviceSelector, no_wait: bool, as_json: bool) -> int:
     return _print(reports, as_json)
 
 
-@devices.command(
-    epilog="""\b
-Examples:
-  megtrim devices recover pixel-6
-  megtrim devices recover --class armv82-dotprod
-"""
+@examples(
+    "megtrim devices recover pixel-6",
+    "megtrim devices recover --class armv82-dotprod",
 )
+@devices.command()
 @_names_argument
 @asking
 def recover(asked: DeviceSelector, as_json: bool) -> int:
@@ -171,15 +164,11 @@ def recover(asked: DeviceSelector, as_json: bool) -> int:
     return _print(reports, as_json)
 
 
-@devices.command(
-    cls=devices_run.WithProgram,
-    options_metavar="[OPTIONS]",
-    epilog="""\b
-Examples:
-  megtrim devices run pixel-6 -- ./benchmark --threads 4
-  megtrim devices run --class armv82-dotprod --put model.mge -- load_and_run model.mge
-""",
+@examples(
+    "megtrim devices run pixel-6 -- ./benchmark --threads 4",
+    "megtrim devices run --class armv82-dotprod --put model.mge -- load_and_run model.mge",
 )
+@devices.command(cls=devices_run.WithProgram, options_metavar="[OPTIONS]")
 @click.argument("names", nargs=-1, metavar="[NAME]... -- PROGRAM [ARG]...")
 @click.option(
     "--put",

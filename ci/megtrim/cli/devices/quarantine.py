@@ -8,6 +8,7 @@ import click
 
 from megtrim.cli.devices.inventory import DeviceSelector, InventoryRow, asking
 from megtrim.cli.echo import show, show_json
+from megtrim.cli.options import examples
 from megtrim.devices.pool.device_pool import PoolState, age
 from megtrim.devices.pool.recovery import Author
 from megtrim.util.errors import InputError
@@ -15,12 +16,10 @@ from megtrim.util.errors import InputError
 _names_argument = click.argument("names", nargs=-1, metavar="NAME...", required=True)
 
 
-@click.command(
-    epilog="""\b
-Example:
-  megtrim devices quarantine pixel-6 --reason "battery is swollen"
-"""
+@examples(
+    'megtrim devices quarantine pixel-6 --reason "battery is swollen"',
 )
+@click.command()
 @_names_argument
 @click.option("--reason", required=True, help="Reason, which `devices list` shows.")
 @asking
@@ -39,12 +38,10 @@ def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> None:
     _tell(rows, as_json=as_json)
 
 
-@click.command(
-    epilog="""\b
-Example:
-  megtrim devices restore pixel-6
-"""
+@examples(
+    "megtrim devices restore pixel-6",
 )
+@click.command()
 @_names_argument
 @asking
 def restore(asked: DeviceSelector, as_json: bool) -> None:

@@ -10,7 +10,7 @@ import click
 from megtrim.cli.echo import show, show_json
 from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import HistorySelector, history_options, parse_day, warn_unreadable
-from megtrim.cli.options import PATH, json_option
+from megtrim.cli.options import PATH, examples, json_option
 from megtrim.history.entries import History
 from megtrim.history.folder import read_entry_file, read_folder
 from megtrim.perf.nights.change_points import DatedChange, Direction, Pattern, Series, make_series
@@ -25,13 +25,12 @@ from megtrim.util.wording import count
 _COMMIT_DIGITS = 12
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim perf history
-  megtrim perf history --branch perf-history --since 2026-10-01 --scenario resnet/plain-run@armv82
-"""
+@examples(
+    "megtrim perf history",
+    "megtrim perf history --branch perf-history --since 2026-10-01"
+    " --scenario resnet/plain-run@armv82",
 )
+@click.command()
 @history_options
 @click.option(
     "--since", callback=parse_day, metavar="DATE", help="Only runs of this day and later."
@@ -125,13 +124,11 @@ def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
     return chosen
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim perf append run.json
-  megtrim perf append runs/*.json --branch perf-history
-"""
+@examples(
+    "megtrim perf append run.json",
+    "megtrim perf append runs/*.json --branch perf-history",
 )
+@click.command()
 @click.argument("files", nargs=-1, metavar="FILE...", required=True, type=PATH)
 @history_options
 def append(selector: HistorySelector, files: tuple[Path, ...]) -> None:
@@ -148,13 +145,11 @@ def append(selector: HistorySelector, files: tuple[Path, ...]) -> None:
 _METHOD = "Ratios of medians; each interval combines those of both runs, which keep no samples."
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim perf compare 1a2b3c4 5d6e7f8 --branch perf-history
-  megtrim perf compare before/run.json after/run.json --json
-"""
+@examples(
+    "megtrim perf compare 1a2b3c4 5d6e7f8 --branch perf-history",
+    "megtrim perf compare before/run.json after/run.json --json",
 )
+@click.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @history_options

@@ -12,7 +12,7 @@ import click
 
 from megtrim.cli.echo import complain, show, show_json
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import PATH, engine_option, json_option
+from megtrim.cli.options import PATH, engine_option, examples, json_option
 from megtrim.cli.session.setup import find_toolchain, open_engine
 from megtrim.config.load import load_config
 from megtrim.devices.cpu import read_cpu_features
@@ -37,15 +37,12 @@ from megtrim.util.wording import count
 DEFAULT_CONFIG = Path("megtrim.yaml")
 
 
-@click.command(
-    "list",
-    epilog="""\b
-Examples:
-  megtrim perf list
-  megtrim perf list --experiment nchw88 --experiment recipe-x86
-  megtrim perf list --config examples/megengine-linux-arm64.yaml --engine ../MegEngine --json
-""",
+@examples(
+    "megtrim perf list",
+    "megtrim perf list --experiment nchw88 --experiment recipe-x86",
+    "megtrim perf list --config examples/megengine-linux-arm64.yaml --engine ../MegEngine --json",
 )
+@click.command("list")
 @click.option(
     *("--config", "-c"), type=PATH, help="The configuration. [default: megtrim.yaml, if any]"
 )

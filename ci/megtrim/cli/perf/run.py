@@ -17,6 +17,7 @@ from megtrim.cli.options import (
     committed_option,
     common,
     device_option,
+    examples,
     json_option,
 )
 from megtrim.cli.session.setup import describe, open_session
@@ -53,17 +54,15 @@ def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emul
             session.services.console.warn(msg)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim perf run
-  megtrim perf run --experiment nchw88 --experiment recipe-x86
-  megtrim perf run --experiment trimming --scenario resnet50/default
-  megtrim perf run --base ../base-out --base-name 1a2b3c4d5e6f
-  megtrim perf run --committed --evidence times
-  megtrim perf run --experiment fast-run-cache --rounds 16 --device pixel-6 --again
-"""
+@examples(
+    "megtrim perf run",
+    "megtrim perf run --experiment nchw88 --experiment recipe-x86",
+    "megtrim perf run --experiment trimming --scenario resnet50/default",
+    "megtrim perf run --base ../base-out --base-name 1a2b3c4d5e6f",
+    "megtrim perf run --committed --evidence times",
+    "megtrim perf run --experiment fast-run-cache --rounds 16 --device pixel-6 --again",
 )
+@click.command()
 @common
 @committed_option
 @device_option

@@ -11,7 +11,7 @@ from megtrim.chain.graph import PLAIN, with_dependencies
 from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show, show_json
-from megtrim.cli.options import common, device_option, json_option
+from megtrim.cli.options import common, device_option, examples, json_option
 from megtrim.cli.perf.run import emulated_option, expect_real_devices, find_scenarios
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.config_id import split
@@ -45,15 +45,12 @@ def _read_budget(_ctx: click.Context, _param: click.Parameter, text: str) -> flo
         raise click.BadParameter(error.message) from None
 
 
-@click.command(
-    "tune",
-    epilog="""\b
-Examples:
-  megtrim perf tune resnet50/default
-  megtrim perf tune resnet50/default --device pixel-6 --budget "30 min"
-  megtrim perf tune resnet50/default --write --name fastest
-""",
+@examples(
+    "megtrim perf tune resnet50/default",
+    'megtrim perf tune resnet50/default --device pixel-6 --budget "30 min"',
+    "megtrim perf tune resnet50/default --write --name fastest",
 )
+@click.command("tune")
 @common
 @device_option
 @click.argument("wanted", metavar="MODEL/SCENARIO")

@@ -9,7 +9,7 @@ import click
 from megtrim.build_spec import Variant
 from megtrim.cli.echo import open_console, show, show_json
 from megtrim.cli.history_options import HistorySelector, history_options, parse_day
-from megtrim.cli.options import json_option
+from megtrim.cli.options import examples, json_option
 from megtrim.config.config_id import is_inside, split
 from megtrim.config.load import load_config
 from megtrim.config.model import Budget
@@ -24,14 +24,12 @@ _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 60
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim size history --branch perf-history
-  megtrim size history --branch perf-history --since 2026-10-01 --measure deflated
-  megtrim size history --variant plain --json
-"""
+@examples(
+    "megtrim size history --branch perf-history",
+    "megtrim size history --branch perf-history --since 2026-10-01 --measure deflated",
+    "megtrim size history --variant plain --json",
 )
+@click.command()
 @history_options
 @click.option(
     "--since", callback=parse_day, metavar="DATE", help="Only commits of this day and later."

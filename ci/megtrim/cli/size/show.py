@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from megtrim.cli.echo import show, show_json
-from megtrim.cli.options import PATH, json_option
+from megtrim.cli.options import PATH, examples, json_option
 from megtrim.config.units import format_bytes
 from megtrim.functions.link_map import read_map
 from megtrim.render.formatting import align_columns, group_digits
@@ -97,15 +97,12 @@ def _as_data(sizes: FileSizes) -> dict[str, Any]:
 _BRIEFLY = (View.SECTION, View.COMPONENT, View.SYMBOL)
 
 
-@click.command(
-    "show",
-    epilog="""\b
-Examples:
-  megtrim size show load_and_run
-  megtrim size show load_and_run --map load_and_run.map --by source --top 40
-  megtrim size show app/libmegengine.so --twin build/libmegengine.so --json
-""",
+@examples(
+    "megtrim size show load_and_run",
+    "megtrim size show load_and_run --map load_and_run.map --by source --top 40",
+    "megtrim size show app/libmegengine.so --twin build/libmegengine.so --json",
 )
+@click.command("show")
 @click.argument("file", type=PATH)
 @click.option("--map", "link_map", type=PATH, help="The linker's map, which names the sources.")
 @click.option("--twin", type=PATH, help="The same file before it was stripped.")
@@ -173,13 +170,11 @@ def _table(found: Breakdown, view: View, top: int) -> str:
 _COLUMNS = ("A", "B", "change")
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim size diff before/load_and_run after/load_and_run
-  megtrim size diff old.so new.so --map-a old.map --map-b new.map --top 40
-"""
+@examples(
+    "megtrim size diff before/load_and_run after/load_and_run",
+    "megtrim size diff old.so new.so --map-a old.map --map-b new.map --top 40",
 )
+@click.command()
 @click.argument("first", metavar="A", type=PATH)
 @click.argument("second", metavar="B", type=PATH)
 @click.option("--map-a", type=PATH, help="The linker's map of A.")

@@ -21,7 +21,7 @@ from megtrim.chain.session import Session
 from megtrim.chain.store import made_by_another
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show, show_json
-from megtrim.cli.options import PATH, committed_option, common, json_option, quick_option
+from megtrim.cli.options import PATH, committed_option, common, examples, json_option, quick_option
 from megtrim.cli.session.setup import open_session
 from megtrim.cli.size.show import top_option
 from megtrim.config.problems import suggest
@@ -103,19 +103,17 @@ def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResult
     return TrimResults(session=stages.able(session))
 
 
-@click.command(
-    "why",
-    epilog="""\b
-Examples:
-  megtrim size why mgb::opr::Convolution::make
-  megtrim size why kernels/fallback            a component
-  megtrim size why libmegdnn.a                 an archive
-  megtrim size why .rodata --top 30            a section
-  megtrim size why megdnn_fp32_sgemv           a tag, or a region: 'megdnn_fp32_sgemv<-1290123641>'
-  megtrim size why Convolution                 an operator
-  megtrim size why main --file build/load_and_run --map build/load_and_run.map
-""",
+@examples(
+    "megtrim size why mgb::opr::Convolution::make",
+    "megtrim size why kernels/fallback            a component",
+    "megtrim size why libmegdnn.a                 an archive",
+    "megtrim size why .rodata --top 30            a section",
+    "megtrim size why megdnn_fp32_sgemv           a tag, or a region:"
+    " 'megdnn_fp32_sgemv<-1290123641>'",
+    "megtrim size why Convolution                 an operator",
+    "megtrim size why main --file build/load_and_run --map build/load_and_run.map",
 )
+@click.command("why")
 @common
 @committed_option
 @quick_option
@@ -374,15 +372,12 @@ def iter_kept_lines(facts: dict[str, Any], top: int) -> Iterator[str]:
 _BRIEFLY = (PriceKind.MODEL, PriceKind.OPERATOR, PriceKind.FUNCTION)
 
 
-@click.command(
-    "prices",
-    epilog="""\b
-Examples:
-  megtrim size prices
-  megtrim size prices --by scenario
-  megtrim size prices --by function --top 40
-""",
+@examples(
+    "megtrim size prices",
+    "megtrim size prices --by scenario",
+    "megtrim size prices --by function --top 40",
 )
+@click.command("prices")
 @common
 @committed_option
 @quick_option

@@ -11,7 +11,7 @@ import click
 from megtrim.chain.matrix import Shard
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_today
-from megtrim.cli.options import PATH, quiet_option, to_option
+from megtrim.cli.options import PATH, examples, quiet_option, to_option
 from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
 from megtrim.config.load import BOARDS_VARIABLE, load_owned_devices
 from megtrim.devices import kinds as device_kinds
@@ -39,14 +39,11 @@ All else is left out: a job's environment has tokens in it.
 """
 
 
-@click.command(
-    "run",
-    epilog="""\b
-Examples:
-  megtrim ci evidence run bundle --sha256 DIGEST --class pixel --shard 1/2 --to evidence
-  megtrim ci evidence run bundle --sha256 DIGEST --class any --to evidence --emulated
-""",
+@examples(
+    "megtrim ci evidence run bundle --sha256 DIGEST --class pixel --shard 1/2 --to evidence",
+    "megtrim ci evidence run bundle --sha256 DIGEST --class any --to evidence --emulated",
 )
+@click.command("run")
 @click.argument("folder", metavar="BUNDLE", type=PATH)
 @click.option("--sha256", required=True, metavar="DIGEST", help="SHA-256 of bundle.json.")
 @click.option("--class", "cpu_class", required=True, metavar="CLASS", help="CPU class to run.")

@@ -9,7 +9,7 @@ import click
 from megtrim.chain.store import MANIFEST, code_digest
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_cache_variables
-from megtrim.cli.options import PATH, config_path_option, out_option
+from megtrim.cli.options import PATH, config_path_option, examples, out_option
 from megtrim.config.config_id import id_of, infix_of, is_inside, split, suffix_of
 from megtrim.github.runner import write_output
 from megtrim.util.errors import EXIT_PASS, InputError
@@ -74,12 +74,10 @@ def _name_release(env: Mapping[str, str], config: str) -> str:
     return f"{named}{ARCHIVE_SUFFIX}"
 
 
-@click.command(
-    epilog="""\b
-Example:
-  megtrim ci github logs --out megtrim-out --to logs
-"""
+@examples(
+    "megtrim ci github logs --out megtrim-out --to logs",
 )
+@click.command()
 @out_option("Folder of results.")
 @click.option("--to", type=PATH, required=True, help="Folder to copy to.")
 def logs(out: Path, to: Path) -> int:

@@ -17,7 +17,7 @@ from megtrim.checks.invocation import Options
 from megtrim.cli.ci.github.client import open_job
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import common, config_path_option, out_option
+from megtrim.cli.options import common, config_path_option, examples, out_option
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.evidence.evidence import EVIDENCE_FILE
 from megtrim.github.baselines import Base, BaselineSource, FoundBaseline, find
@@ -35,13 +35,11 @@ WANTED_FILE = "wanted.json"
 _LONGEST_REASON = 160
 
 
-@click.group(
-    epilog="""\b
-Examples:
-  megtrim ci github baseline find --out megtrim-out
-  megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out
-"""
+@examples(
+    "megtrim ci github baseline find --out megtrim-out",
+    "megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out",
 )
+@click.group()
 def baseline() -> None:
     """Find or rebuild the sizes that a change is compared with."""
 

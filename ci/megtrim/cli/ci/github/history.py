@@ -10,6 +10,7 @@ from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.cli.ci.evidence.join import links, write_forms
 from megtrim.cli.ci.github.client import (
     expect_default_branch,
+    needs_token,
     open_api,
     open_job,
     read_runs,
@@ -17,7 +18,7 @@ from megtrim.cli.ci.github.client import (
 )
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes, read_now
-from megtrim.cli.options import PATH, artifact_option, config_path_option
+from megtrim.cli.options import PATH, artifact_option, config_path_option, examples
 from megtrim.cli.perf.history import load_run
 from megtrim.github.api import Api
 from megtrim.github.commits import fetch_commit, fetch_head, fetch_start, is_ancestor, list_rewrites
@@ -73,26 +74,20 @@ _WORDS = {
 }
 
 
-@click.group(
-    epilog="""\b
-Examples:
-  megtrim ci github history add report --history history
-  megtrim ci github history push report --branch perf-history --repository kit
-"""
+@examples(
+    "megtrim ci github history add report --history history",
+    "megtrim ci github history push report --branch perf-history --repository kit",
 )
+@click.group()
 def history() -> None:
     """Add a night or the sizes of a commit to the history, and the history to a night's report."""
 
 
-@history.command(
-    epilog="""\b
-Example:
-  megtrim ci github history add report --history history
-
-From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: actions: read, contents: read`.
-"""
+@examples(
+    "megtrim ci github history add report --history history",
+    more=needs_token("actions: read, contents: read"),
 )
+@history.command()
 @click.argument("report", type=PATH)
 @_history_option
 @artifact_option
@@ -122,15 +117,11 @@ def add(report: Path, history: Path, artifact: str) -> int:
     return EXIT_PASS
 
 
-@history.command(
-    epilog="""\b
-Example:
-  megtrim ci github history push report --branch perf-history --repository kit
-
-From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: contents: write`.
-"""
+@examples(
+    "megtrim ci github history push report --branch perf-history --repository kit",
+    more=needs_token("contents: write"),
 )
+@history.command()
 @click.argument("report", type=PATH)
 @_branch_option
 @_repository_option
@@ -156,15 +147,11 @@ def push(report: Path, branch: str, repository: Path) -> int:
     return EXIT_PASS
 
 
-@history.command(
-    epilog="""\b
-Example:
-  megtrim ci github history push-sizes baseline --branch perf-history --repository kit
-
-From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: contents: write`.
-"""
+@examples(
+    "megtrim ci github history push-sizes baseline --branch perf-history --repository kit",
+    more=needs_token("contents: write"),
 )
+@history.command()
 @click.argument("baseline", type=PATH)
 @config_path_option("sizes of others are refused")
 @_branch_option
@@ -269,16 +256,11 @@ def _choose_ancestor(api: Api, event: Event, commits: tuple[str, ...]) -> str:
     return ""
 
 
-@click.command(
-    "regression-issues",
-    epilog="""\b
-Example:
-  megtrim ci github regression-issues report --base 1a2b3c4... --history history
-
-From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: issues: write`.
-""",
+@examples(
+    "megtrim ci github regression-issues report --base 1a2b3c4... --history history",
+    more=needs_token("issues: write"),
 )
+@click.command("regression-issues")
 @click.argument("report", type=PATH)
 @config_path_option("each has issues of its own")
 @_history_option

@@ -18,7 +18,7 @@ from megtrim.cli.ci.gate import read_report
 from megtrim.cli.ci.github.client import open_api
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import PATH, artifact_option, config_path_option
+from megtrim.cli.options import PATH, artifact_option, config_path_option, examples
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import choose, is_inside, split, suffix_of
@@ -76,14 +76,12 @@ def _number(_context: click.Context, _option: click.Parameter, value: str) -> in
     return number
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim ci github publish megtrim-out/final
-  megtrim ci github publish report --config trim/megtrim.yaml --artifact megtrim-report
-  megtrim ci github publish report --pull-request 17
-"""
+@examples(
+    "megtrim ci github publish megtrim-out/final",
+    "megtrim ci github publish report --config trim/megtrim.yaml --artifact megtrim-report",
+    "megtrim ci github publish report --pull-request 17",
 )
+@click.command()
 @click.argument("report", type=PATH)
 @config_path_option("each has a comment of its own")
 @click.option(
