@@ -112,6 +112,8 @@ class Toolchain(Value):
     strip: tuple[str, ...] | None = None
     """In place; None if the link strips already."""
     compiler_check: str = "content"
+    first_link: str = ""
+    """What it makes at its first link on a machine, which takes minutes; empty: nothing."""
     archiver: str | None = None
     ranlib: str | None = None
     archive: tuple[str, ...] = ()

@@ -134,17 +134,13 @@ def plan(tasks: Sequence[Task], session: Session) -> tuple[PlanStep, ...]:
     return tuple(_step(task, session) for task in tasks)
 
 
-def describe_durations(tasks: Sequence[Task], session: Session) -> str:
-    if session.services.durations is None:
-        return ""
+def list_todo(tasks: Sequence[Task], session: Session) -> tuple[str, ...]:
     # What is found here, warnings of damage among it, is for the run itself.
     services = replace(session.services, store=Store(session.services.store.root))
     fresh = TaskResults(done=dict(session.results.done))
     quiet = replace(session, services=services, results=fresh)
     steps = [_step(task, quiet, explain=False) for task in tasks]
-    return session.services.durations.describe(
-        [each.task for each in steps if each.state is not TaskState.DONE]
-    )
+    return tuple(each.task for each in steps if each.state is not TaskState.DONE)
 
 
 def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:

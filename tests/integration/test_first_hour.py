@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util.process import CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT, SAMPLE, KeepFolder, Project, run_megtrim
 from support.pages import blocks_of, new_folder
 from unit.cli.support import SAMPLE_MODELS
@@ -50,8 +50,35 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
+def follow(folder: Path, printed: str) -> str:
+    """Look at what the last lines of a trim name, and do what they say."""
+    said: dict[str, str] = dict(re.findall(r"^(program|report|next): (.*)$", printed, re.MULTILINE))
+    assert (folder / said["program"]).read_bytes().startswith(b"\x7fELF")
+    assert f"<code>{said['program']}</code>" in (folder / said["report"]).read_text("utf-8")
+    what, _, command = said["next"].partition(": ")
+    if what.startswith("set a budget"):
+        with (folder / what.rpartition(" ")[2]).open("a", encoding="utf-8") as config:
+            config.write(f"{command}\n")
+    elif command.startswith("megtrim "):
+        megtrim(folder, *shlex.split(command)[1:])
+    else:
+        run(folder, "sh", "-c", command)
+    return what
+
+
+def run(folder: Path, *argv: str) -> None:
+    done = ProcessRunner(dict(os.environ)).run(Command(argv=argv, timeout_s=60, cwd=folder))
+    assert done.ok, f"{done.stdout}\n{done.stderr}"
+
+
 def test_one_command_from_a_model_to_a_proof(tmp_path: Path) -> None:
-    """Without an edit. The screen never stands still, and the next run knows how long it takes."""
+    """Without an edit. The screen never stands still, and the next run knows how long it takes.
+
+    What it prints at its end is true, and leads to a committed keep set, a budget and an export.
+    """
+    run(tmp_path, "git", "init", "--quiet")
+    for key, value in (("name", "me"), ("email", "me@example.invalid")):
+        run(tmp_path, "git", "config", f"user.{key}", value)
     shutil.copy(SAMPLE_MODELS / "tiny-quant.sample", tmp_path / "mine.sample")
 
     status, written, silence_s = at_a_terminal("trim", "mine.sample", cwd=tmp_path)
@@ -60,6 +87,15 @@ def test_one_command_from_a_model_to_a_proof(tmp_path: Path) -> None:
     verdict = json.loads((tmp_path / "megtrim-out/final/verdict.json").read_text("utf-8"))
     assert (verdict["verdict"], len(verdict["scenarios"])) == ("pass", 1)
     assert silence_s <= _LONGEST_SILENCE_S
+
+    followed = [follow(tmp_path, re.sub(r"\r|\x1b\[[0-9;]*[mK]", "", written))]
+    followed += [follow(tmp_path, megtrim(tmp_path, "trim").stdout) for _ in range(2)]
+    assert followed == ["commit the keep set", "set a budget, in megtrim.yaml", "export it"]
+    assert (tmp_path / "load_and_run-trimmed").is_dir()
+    assert megtrim(tmp_path, "trim").stdout.count("\n") == 1
+    left = json.loads(megtrim(tmp_path, "trim", "--json").stdout)
+    assert left["next"].startswith("export it: ")
+    assert all((tmp_path / name).is_file() for name in (*left["program"], left["report"]))
 
     planned = run_megtrim("plan", "--out", "elsewhere", cwd=tmp_path)
     assert re.search("^time: .* when these tasks were last done", planned.stdout, re.MULTILINE)

@@ -87,15 +87,15 @@ def test_every_task_runs_once(fake: Fake, tmp_path: Path) -> None:
 def test_what_is_to_be_done_took_some_time_before(fake: Fake, tmp_path: Path) -> None:
     log = DurationLog(tmp_path / "durations.json", "sample zig 1")
     first = changed(open_session(tmp_path)[0], durations=log)
-    assert stages.describe_durations(TASKS, first) == ""
+    assert log.describe(stages.list_todo(TASKS, first)) == ""
     assert (fake.worked, first.results.done) == ([], {})
 
     stages.run(TASKS, first)
     again = changed(open_session(tmp_path)[0], durations=log)
-    assert stages.describe_durations(TASKS, again) == ""
+    assert stages.list_todo(TASKS, again) == ()
     fake.named[BUILD.id] = {"engine": "another"}
     again = changed(open_session(tmp_path)[0], durations=log)
-    assert stages.describe_durations(TASKS, again).endswith(" last done on this machine")
+    assert log.describe(stages.list_todo(TASKS, again)).endswith(" last done on this machine")
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,10 @@ class TrimRequest(Value):
     """What programs print about the sources is not for those who read the reports."""
     trends: tuple[SizeTrend, ...] = ()
     invocation: Invocation = field(default_factory=Invocation)
+    final: str = ""
+    """Where a person finds what `megtrim trim` leaves; empty: a job of GitHub Actions has it."""
+    committed_keep_set: str | None = None
+    """Digest of the one that is in git as it is; empty: none is; None: there is no repository."""
     traced: Mapping[str, DeviceResult] = field(default_factory=dict)
     """By scenario: traces that were taken elsewhere and are used as they are."""
     recorded: Mapping[str, DeviceResult] = field(default_factory=dict)

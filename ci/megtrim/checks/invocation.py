@@ -2,16 +2,18 @@
 
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from megtrim.checks.statuses import CheckKind
-from megtrim.config.config_id import DEFAULT_CONFIG, suffix_of
+from megtrim.config.config_id import DEFAULT_CONFIG, split, suffix_of
 from megtrim.util.value import Value
 
 DEFAULT_OUT = "megtrim-out"
 REPORT_ARTIFACT = "megtrim-report"
 BASELINE_FILE = "baseline.json"
+_ROOM = 105
+"""Percent of its size that a first budget allows."""
 _WEIGH = ("size", "trim", "stage verdict")
 
 
@@ -176,6 +178,23 @@ def suggest_for_other_link(invocation: Invocation) -> str:
         "auto found another compiler here than where the list was made: install that one (zig: pip "
         "install ziglang, and qemu-user-static), or name one as toolchain.kind, for all machines"
     )
+
+
+def suggest_next(
+    invocation: Invocation, artifact: str, size_bytes: int, *, commits: bool, limited: bool
+) -> str:
+    """``commits``: the keep set is yet to be committed; ``limited``: there are budgets."""
+    if commits:
+        keep_set = PurePosixPath(invocation.keep_set)
+        git, name = ("git", "-C", str(keep_set.parent)), keep_set.name
+        commit = (*git, "commit", "--message", "Keep what scenarios run", "--", name)
+        both = f"{shlex.join((*git, 'add', '--', name))} && {shlex.join(commit)}"
+        return f"commit the keep set: {both}"
+    if not limited:
+        limit = -(-size_bytes * _ROOM // (100 * 1024))
+        file, _ = split(invocation.config)
+        return f"set a budget, in {file}: budgets: [{{artifact: {artifact}, max: {limit} KiB}}]"
+    return f"export it: {invocation.again('export', f'{artifact}-trimmed')}"
 
 
 def suggest_for_budget(*, lapsed: bool, owner: str = "") -> str:

@@ -2,7 +2,10 @@
 
 import platform
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import click
@@ -11,7 +14,9 @@ from megtrim.build.images.docker import DockerClient
 from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.cli.echo import show_json, show_summary
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import json_option
+from megtrim.cli.options import config_option, json_option
+from megtrim.config.config_id import DEFAULT_CONFIG, choose
+from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
 from megtrim.devices import adb, qemu, ssh, virtual_phone
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
@@ -24,6 +29,7 @@ class Finding(Value):
     there: bool
     text: str
     """Version or path; if it is missing, how to get it."""
+    needed: bool = False
 
 
 class Remote(Protocol):
@@ -34,6 +40,7 @@ class Remote(Protocol):
         """Return which tools are used, if none is missing."""
 
 
+_DOCKER = "docker, for toolchain.image"
 _REMOTE: Mapping[str, Remote] = {"adb": adb, "ssh": ssh, "virtual-phone": virtual_phone}
 
 
@@ -43,22 +50,53 @@ Example:
   megtrim doctor
 """
 )
+@config_option
 @json_option
-def doctor(as_json: bool) -> int:
+def doctor(config: Path, as_json: bool) -> int:
     """Show what this machine has, what is missing, and how to get it.
 
-    Exits with 2 if no toolchain here can build an engine.
+    Where there is a configuration, what it needs is listed apart from the rest; without one, a
+    toolchain that can build an engine is needed. Exits with 2 if something needed is missing.
     """
     processes = open_processes()
-    findings = tuple(_findings(processes))
+    configured = str(config) != DEFAULT_CONFIG or config.exists()
+    needed = {"python", "cmake", "ninja", *(_list_needed(config, processes) if configured else ())}
+    found = tuple(_findings(processes))
+    if not configured:
+        every = [each for each in found if each.what.startswith("toolchain")]
+        needed |= {each.what for each in [each for each in every if each.there] or every}
+    findings = tuple(replace(each, needed=each.what in needed) for each in found)
     if as_json:
         show_json(findings)
     else:
-        for finding in findings:
-            state = "ok     " if finding.there else "missing"
-            show_summary(f"{state} {finding.what}: {finding.text}")
-    can_build = any(each.there for each in findings if each.what.startswith("toolchain"))
-    return EXIT_PASS if can_build else InputError.exit_code
+        by = f" by {config}" if configured else ""
+        for head, wanted in ((f"needed{by}", True), ("optional", False)):
+            show_summary(head)
+            for each in (each for each in findings if each.needed is wanted):
+                show_summary(f"  {'ok     ' if each.there else 'missing'} {each.what}: {each.text}")
+    complete = all(each.there for each in findings if each.needed)
+    return EXIT_PASS if complete else InputError.exit_code
+
+
+def _list_needed(config: Path, processes: ProcessRunner) -> Iterator[str]:
+    """Yield the names of findings."""
+    from megtrim.cli.session.device_specs import standing_for
+    from megtrim.cli.session.setup import find_toolchain
+
+    names = list_toolchains(config)
+    for file in [Path(choose(str(config), name)) for name in names] or [config]:
+        loaded = load_config(file)
+        wanted = loaded.config.toolchain
+        # Where auto finds none, zig is the one that needs no root.
+        kind, machine = "zig" if wanted.kind == "auto" else str(wanted.kind), "aarch64"
+        with suppress(InputError):
+            found = find_toolchain(loaded, processes.for_builds())
+            kind, machine = found.kind, found.machine
+        yield _DOCKER if wanted.image else f"toolchain {kind}"
+        emulated = not wanted.image and machine != platform.machine()
+        for device, *_ in standing_for(loaded, None).values():
+            automatic = device.kind == "auto"
+            yield "device qemu" if automatic and emulated else f"device {device.kind}"
 
 
 def _findings(processes: ProcessRunner) -> Iterator[Finding]:
@@ -80,10 +118,10 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
         text = missing or room.describe_tools(processes)
         yield Finding(what=f"device {kind}", there=not missing, text=text)
     daemon = DockerClient(processes)
-    yield _try("docker, for toolchain.image", lambda: f"daemon {daemon.version()}")
+    yield _try(_DOCKER, lambda: f"daemon {daemon.version()}")
     for name, why in (("git", "commit and changes of an engine"), ("ccache", "quicker rebuilds")):
         found = processes.which(name)
-        text = found or f"optional, for {why}; on Debian: apt-get install {name}"
+        text = found or f"for {why}; on Debian: apt-get install {name}"
         yield Finding(what=name, there=found is not None, text=text)
 
 

@@ -56,8 +56,12 @@ def open_processes() -> ProcessRunner:
 def read_invocation(options: Options, *, keep_set: Path | None = None) -> Invocation:
     from megtrim.checks.invocation import render_invocation
 
-    in_job = os.environ.get("GITHUB_ACTIONS") == "true"
-    return render_invocation(options, here=Path.cwd(), in_job=in_job, keep_set=keep_set)
+    here, in_job = Path.cwd(), is_in_workflow()
+    return render_invocation(options, here=here, in_job=in_job, keep_set=keep_set)
+
+
+def is_in_workflow() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def is_in_job() -> bool:

@@ -2,7 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, get_args, get_type_hints
 
 import click
@@ -23,6 +25,7 @@ from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult, dump_result
 from megtrim.chain.store import Store
 from megtrim.checks.invocation import Options
+from megtrim.checks.statuses import VerdictKind
 from megtrim.cli.echo import find_width, show, show_json, show_summary
 from megtrim.cli.main import STAGES, VERBS
 from megtrim.cli.options import (
@@ -42,14 +45,16 @@ from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.proof.neighbours import model as neighbours
 from megtrim.proof.scenario_results import ahead, neighbour_results, scenario_checks_of
+from megtrim.render.markup import one_line
 from megtrim.report import table
 from megtrim.size.report import tables
 from megtrim.size.results import budget_checks_of, size_result
 from megtrim.stages import MODULES, TaskState
+from megtrim.util.console import Console
 from megtrim.util.errors import ACCEPT, EXIT_PASS, InputError, worst_exit_code
 from megtrim.util.files import cannot_write
 from megtrim.util.strict_json import make_schemas
-from megtrim.verdict.model import parse_verdict
+from megtrim.verdict.model import Verdict, parse_verdict
 
 RESULTS_VERSION = 2
 _FROM_PLAIN = ("trim.base is plain, so nothing is traced", "record what runs", ("stage functions",))
@@ -65,7 +70,8 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
 """Why a stage has no task, what to do, and the command for that."""
 
 
-FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": "index.html"}
+_PAGE = "index.html"
+FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": _PAGE}
 
 
 def execute(options: Options, stage: Stage) -> int:
@@ -77,12 +83,13 @@ def execute(options: Options, stage: Stage) -> int:
     return worst_exit_code(codes)
 
 
-def run_chain(options: Options, stage: Stage) -> tuple[Session, list[int]]:
+def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[Session, list[int]]:
+    """``leaves``: its results stay in `final`, and where nothing changed it says no more."""
     if options.committed and stage is Stage.PROFILE:
         msg = "--committed traces nothing, so there is nothing to profile"
         raise InputError(msg, hint="leave --committed out")
     session = open_session(options)
-    describe(session)
+    leaves = leaves and bool(session.request.final)
     wanted = (
         tasks_up_to(stage, session.request.tasks)
         if options.scenario is None
@@ -92,26 +99,68 @@ def run_chain(options: Options, stage: Stage) -> tuple[Session, list[int]]:
     if options.again:
         clear_final(session.services.store)  # it describes results that are replaced
         session.services.store.discard(stage, options.scenario or "")
-    if took := stages.describe_durations(wanted, session):
-        session.services.console.say(f"time       {took}")
-    ran, codes = stages.run(wanted, session)
+    console = session.services.console
+    if todo := stages.list_todo(wanted, session):
+        describe(session)
+        if took := session.services.durations and session.services.durations.describe(todo):
+            console.say(f"time       {took}")
+        ran, codes = stages.run(wanted, session)
+    else:
+        services = replace(session.services, console=Console(sys.stderr, quiet=True))
+        ran, codes = stages.run(wanted, replace(session, services=services))
     for line in ahead(session):
-        session.services.console.warn(line)
-    if ran == 0 and not session.results.failed:
-        session.services.console.say("everything is up to date: nothing was built or run")
+        console.warn(line)
+    fresh = ran > 0 or session.results.failed
+    if leaves and not fresh and not options.as_json and (line := _say_passed(session)):
+        show(line)
+        return session, codes
+    if not fresh:
+        console.say("everything is up to date: nothing was built or run")
     if options.form and REPORT in session.results.done:
         file = session.results.done[REPORT].file(FORMS[options.form])
         show(file.read_text(encoding="utf-8").rstrip("\n"))
     else:
-        show_results(session, stage, wanted, as_json=options.as_json)
+        show_results(session, stage, wanted, as_json=options.as_json, leaves=leaves)
     return session, codes
 
 
-def show_results(session: Session, stage: Stage, wanted: Sequence[Task], *, as_json: bool) -> None:
+def show_results(
+    session: Session, stage: Stage, wanted: Sequence[Task], *, as_json: bool, leaves: bool = False
+) -> None:
+    left = _list_left(session) if leaves else {}
     if as_json:
-        show(render_results(session.results))
-    else:
-        show_summary(_as_text(session, stage, wanted))
+        show(render_results(session.results, left))
+        return
+    values = ((label, [v] if isinstance(v, str) else v) for label, v in left.items())
+    lines = [f"{label}: {text}" for label, texts in values for text in texts]
+    show_summary(_as_text(session, stage, wanted, leaves=bool(left)))
+    if lines:  # as wide as they are: people copy them
+        show("\n".join(lines))
+
+
+def _read_verdict(session: Session) -> Verdict | None:
+    made = [each for each in session.results.done.values() if each.stage == Stage.VERDICT]
+    if not made:
+        return None
+    source = made[0].file(VERDICT_FILE)
+    return parse_verdict(source.read_text("utf-8"), source=str(source))
+
+
+def _say_passed(session: Session) -> str:
+    verdict = _read_verdict(session)
+    if verdict is None or verdict.verdict is not VerdictKind.PASS or verdict.warnings:
+        return ""
+    said = f"{verdict.verdict}. {verdict.headline}: {session.request.final}/{_PAGE}"
+    return one_line(f"everything is up to date: {said}")
+
+
+def _list_left(session: Session) -> dict[str, str | list[str]]:
+    verdict = _read_verdict(session)
+    if verdict is None or REPORT not in session.results.done:
+        return {}
+    following = {"next": verdict.next} if verdict.next else {}
+    page = f"{session.request.final}/{_PAGE}"
+    return {"program": [*verdict.programs], "report": page, **following}
 
 
 def clear_final(store: Store) -> None:
@@ -143,24 +192,22 @@ def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> 
     raise InputError(msg, hint=hint, command=command)
 
 
-def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:
+def _as_text(session: Session, stage: Stage, wanted: Sequence[Task], *, leaves: bool) -> str:
     lines = []
-    verdict = next((f for f in session.results.done.values() if f.stage == Stage.VERDICT), None)
-    if verdict is not None:
-        source = verdict.file(VERDICT_FILE)
-        read = parse_verdict(source.read_text("utf-8"), source=str(source))
-        lines.append(table.render(read, width=find_width()))
+    if verdict := _read_verdict(session):
+        lines.append(table.render(verdict, width=find_width()))
     if stage is Stage.NEIGHBOURS:
         lines.append(neighbours.text(neighbour_results(session)))
     if stage is Stage.VERIFY:
         lines += table.render_urgent(tuple(scenario_checks_of(wanted, session)))
     if stage is Stage.SIZE:
+        lines += map(table.render_sizes, size_result(session.results).artifacts)
         committed = session.request.options.committed
         lines += tables.explain(size_result(session.results), committed=committed)
         lines += table.render_urgent(tuple(budget_checks_of(session)))
     for folder in session.results.done.values():
-        if folder.stage == stage:
-            page = folder.path / "index.html"
+        if folder.stage == stage and not leaves:
+            page = folder.path / _PAGE
             lines.append(f"{folder.name}: {page if page.exists() else folder.path}")
     return "\n".join(lines)
 
@@ -173,7 +220,7 @@ def _of_scenario(scenario: str, request: TrimRequest) -> tuple[Task, ...]:
     return with_dependencies([known[scenario]], request.tasks)
 
 
-def render_results(results: TaskResults) -> str:
+def render_results(results: TaskResults, left: Mapping[str, object] | None = None) -> str:
     done = {
         task: {"folder": str(folder.path), "result": dump_result(folder.result)}
         for task, folder in results.done.items()
@@ -182,7 +229,7 @@ def render_results(results: TaskResults) -> str:
         task: {"exit": error.exit_code, "message": str(error)}
         for task, error in results.failed.items()
     }
-    document = {"version": RESULTS_VERSION, "done": done, "failed": failed}
+    document = {"version": RESULTS_VERSION, "done": done, "failed": failed, **(left or {})}
     return json.dumps(document, indent=1, sort_keys=True)
 
 
@@ -201,6 +248,11 @@ def make_results_schema() -> dict[str, Any]:
         done={"type": "object", "patternProperties": done, "additionalProperties": False},
         failed={"type": "object", "additionalProperties": failed},
     )
+    document["properties"] |= {
+        "program": {"type": "array", "items": {"type": "string"}},
+        "report": {"type": "string"},
+        "next": {"type": "string"},
+    }
     return document | {"$defs": known}
 
 

@@ -4,6 +4,7 @@
 ``ending.json`` and ``junit.xml`` say why the chain ended before it had them.
 """
 
+import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,7 +13,7 @@ from pathlib import Path
 import click
 
 from megtrim.chain.filenames import FINAL_FOLDER, SIZES_FILE, VERDICT_FILE
-from megtrim.chain.graph import REPORT, SIZE, VERDICT, Stage
+from megtrim.chain.graph import REDUCED, REPORT, SIZE, VERDICT, Stage
 from megtrim.chain.session import Session
 from megtrim.chain.store import Store
 from megtrim.checks.invocation import BASELINE_FILE, Options
@@ -43,7 +44,7 @@ from megtrim.util.errors import (
     MegtrimError,
     worst_exit_code,
 )
-from megtrim.util.files import write_atomically
+from megtrim.util.files import cannot_write, write_atomically
 from megtrim.verdict.model import Verdict, VerdictResult, parse_verdict
 
 _HINT = "trim it again"
@@ -92,7 +93,7 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
     store = Store(options.results)
     clear_final(store)
     try:
-        session, codes = run_chain(options, Stage.REPORT)
+        session, codes = run_chain(options, Stage.REPORT, leaves=True)
         failure = session.results.failed.get(VERDICT) or session.results.failed.get(REPORT)
         if failure is None:
             _leave_report(session)
@@ -144,10 +145,22 @@ def _leave_report(session: Session) -> None:
     for task in (REPORT, VERDICT):
         folder = session.results.done[task]
         files += [(name, folder.file(name)) for name in folder.files]
+    final = session.services.store.root / FINAL_FOLDER
     with session.services.store.lock(FINAL_FOLDER):
         for name, file in files:
             text = file.read_text(encoding="utf-8")
-            write_atomically(session.services.store.root / FINAL_FOLDER / name, text)
+            write_atomically(final / name, text)
+        if session.request.final and REDUCED in session.results.done:
+            _copy_programs(session.results.done[REDUCED].path / "bin", final / "bin")
+
+
+def _copy_programs(built: Path, folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+        for program in built.iterdir():
+            shutil.copy2(program, folder)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
 
 
 def _leave_ending(error: MegtrimError, store: Store, config: str) -> None:

@@ -9,10 +9,9 @@ from megtrim.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
 from megtrim.config.device import KINDS_OF_KEY, PATH_KEYS
 from megtrim.config.model import Budget, Config
 from megtrim.config.references import (
-    CLANG,
     COMPILED,
     FUNCTION_KEYS,
-    OF_NDK,
+    KINDS_OF_TOOLCHAIN_KEY,
     OF_ONE,
     OF_TRIMMED,
     OWN_ARGUMENTS,
@@ -108,9 +107,10 @@ def _device_rules() -> Iterator[Schema]:
 
 
 def _toolchain_rules() -> Iterator[Schema]:
-    for key in OF_NDK:
-        yield _if(_is(key, True) if key == "fp16" else _has(key), _is("kind", "ndk"))
-    yield _if(_has("clang"), _is("kind", CLANG))
+    for key, kind in KINDS_OF_TOOLCHAIN_KEY.items():
+        left_out = {"properties": {"kind": {"enum": [kind, None]}}}
+        of_kind = left_out if kind == "auto" else _is("kind", kind)
+        yield _if(_is(key, True) if key == "fp16" else _has(key), of_kind)
     first, *_ = LOWEST_API
     for abi, lowest in LOWEST_API.items():
         chosen = {"properties": {"abi": {"enum": [abi, None]}}} if abi == first else _is("abi", abi)

@@ -37,8 +37,12 @@ OF_ONE: Mapping[str, str] = {
 }
 LIMITED = ("classes", "devices", "applications", "models", "budgets", "waivers")
 """Lists whose items, and the scenarios of models, may be for some toolchains alone."""
-OF_NDK = ("ndk", "abi", "api", "fp16")
 CLANG = "clang-linux-arm64"
+KINDS_OF_TOOLCHAIN_KEY: Mapping[str, str] = {
+    "prefer": "auto",
+    "clang": CLANG,
+    **dict.fromkeys(("ndk", "abi", "api", "fp16"), "ndk"),
+}
 FUNCTION_KEYS = ("base", "keep")
 COMPILED = ("layout", "minimum_size", "switches")
 """Keys that only a reduced build obeys."""
@@ -291,14 +295,11 @@ def _check_source(path: KeyPath, application: Application) -> Mistakes:
 def _check_toolchain(config: Config, _document: Document) -> Mistakes:
     toolchain, packing = config.toolchain, config.trim.relocations
     kind = toolchain.kind
-    if kind != CLANG and toolchain.clang:
-        found = f"a key of kind {CLANG} on a toolchain of kind {kind}"
-        yield Mistake(("toolchain", "clang"), found, f"kind: {CLANG}, or no such key")
+    for key, of_kind in KINDS_OF_TOOLCHAIN_KEY.items():
+        if kind != of_kind and getattr(toolchain, key):
+            found = f"a key of kind {of_kind} on a toolchain of kind {kind}"
+            yield Mistake(("toolchain", key), found, f"kind: {of_kind}, or no such key")
     if kind != "ndk":
-        for key in OF_NDK:
-            if getattr(toolchain, key):
-                found = f"a key of kind ndk on a toolchain of kind {kind}"
-                yield Mistake(("toolchain", key), found, "kind: ndk, or no such key")
         if packing in LOADED_FROM and (kind, packing) != (CLANG, Relocations.RELR):
             found = f"{show(str(packing))} with a toolchain of kind {kind}"
             expected = f"kind: ndk, or relr with kind: {CLANG}, or none"

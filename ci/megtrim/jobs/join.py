@@ -104,6 +104,8 @@ def join(verdict: Verdict, seen: DeviceFindings) -> tuple[Verdict, EvidenceSet]:
         ),
         devices=_add_devices(verdict, (each.device for each in seen.evidence)),
         warnings=(*verdict.warnings, *seen.problems),
+        programs=(),
+        next="",
     )
     return final, proofs
 

@@ -20,7 +20,7 @@ _SPARE = ("bytes", "growth", "% of plain", "functions kept", "regions kept")
 
 def render(verdict: Verdict, *, width: int = 0) -> str:
     """``width``: columns that tables are to fit; 0: any."""
-    parts = [_table(artifact, verdict, width) for artifact in verdict.artifacts]
+    parts = [render_sizes(artifact, verdict, width=width) for artifact in verdict.artifacts]
     if growth := [*tables.explain(verdict, committed=verdict.invocation.committed)]:
         parts.append("\n".join(growth))
     if limits := budgets.text(verdict):
@@ -51,25 +51,26 @@ def render_urgent(checks: Iterable[Check]) -> list[str]:
     return lines
 
 
-def _table(artifact: ArtifactSizes, verdict: Verdict, width: int) -> str:
+def render_sizes(artifact: ArtifactSizes, verdict: Verdict | None = None, *, width: int = 0) -> str:
+    """``verdict``: None where only sizes were taken."""
     columns: dict[str, list[str]] = {
         "variant": [one_line(size.variant) for size in artifact.sizes],
         "bytes": [group_digits(size.size_bytes) for size in artifact.sizes],
         "size": [format_bytes(size.size_bytes) for size in artifact.sizes],
         "% of plain": [percent(size.share) for size in artifact.sizes],
-        "growth": [growth_of(size) or "-" for size in artifact.sizes],
-        "regions kept": [regions_of(size, verdict) or "-" for size in artifact.sizes],
-        "functions kept": [
-            functions_of(size, artifact.name, verdict) or "-" for size in artifact.sizes
-        ],
-        "verdict": [
-            str(verdict.verdict) if size.variant == "reduced" else "" for size in artifact.sizes
-        ],
     }
-    if not verdict.baseline:
-        del columns["growth"]
-    if not verdict.functions:
-        del columns["functions kept"]
+    growth = [growth_of(size) or "-" for size in artifact.sizes]
+    if verdict.baseline if verdict else set(growth) != {"-"}:
+        columns["growth"] = growth
+    if verdict:
+        columns["regions kept"] = [regions_of(size, verdict) or "-" for size in artifact.sizes]
+        if verdict.functions:
+            columns["functions kept"] = [
+                functions_of(size, artifact.name, verdict) or "-" for size in artifact.sizes
+            ]
+        columns["verdict"] = [
+            str(verdict.verdict) if size.variant == "reduced" else "" for size in artifact.sizes
+        ]
     rows = zip(*columns.values(), strict=True)
     lines = align_columns(tuple(columns), rows, _LEFT, width=max(0, width - 2), spare=_SPARE)
     return "\n".join([one_line(artifact.name), *(f"  {line}" for line in lines)])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from megtrim.checks.check import Check
-from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, decide
+from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.config.problems import Place
 from megtrim.config.units import format_bytes
 from megtrim.perf.rows import performance_checks, summarize
@@ -23,13 +23,15 @@ class VerdictInputs(VerdictFacts):
 
 def join(facts: VerdictInputs) -> Verdict:
     checks = _list_checks(facts)
+    verdict = decide(check.status for check in checks)
     shown = {field.name: getattr(facts, field.name) for field in fields(VerdictFacts)} | {
         "devices": tuple(sorted(facts.devices, key=lambda device: device.name)),
         "scenarios": tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id)),
+        "next": facts.next if verdict is VerdictKind.PASS else "",
     }
     return Verdict(
         **shown,
-        verdict=decide(check.status for check in checks),
+        verdict=verdict,
         headline=_headline(facts, checks),
         checks=checks,
     )

@@ -52,6 +52,10 @@ class VerdictFacts(Value):
     performance: Performance | None = None
     unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
     warnings: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    """Paths at which `megtrim trim` leaves what ships; empty: other machines have them."""
+    next: str = ""
+    """What a person does next, with the command or the line for it; empty: unless it passed."""
 
 
 class Verdict(VerdictFacts):

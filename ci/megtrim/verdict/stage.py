@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from megtrim.build_spec import Variant
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.chain.graph import (
     FUNCTIONS,
@@ -22,6 +23,7 @@ from megtrim.chain.graph import (
 from megtrim.chain.result_content import content_of, failure_content
 from megtrim.chain.session import Session, TaskResults
 from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
+from megtrim.checks.invocation import suggest_next
 from megtrim.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
 from megtrim.config.scenarios import all_scenarios
 from megtrim.perf.outcomes import list_measuring_devices, summarize_performance
@@ -103,6 +105,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         named["committed keep set"] = digest
     if session.results.taken:
         named["taken from an earlier run"] = " ".join(sorted(session.results.taken))
+    named |= {"next": _suggest_next(session), "final": session.request.final}
     if config.waivers:
         named["today"] = session.request.today.isoformat()  # a warning comes before one lapses
     for scenario, proof in _last_proofs(task, session).items():
@@ -151,6 +154,8 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             performance=summarize_performance(task.wants, session),
             unverified=UnverifiedPolicy(config.verify.unverified),
             warnings=_warnings(session),
+            programs=tuple(_list_programs(session)),
+            next=_suggest_next(session),
             invocation=session.request.invocation,
             places=places,
             expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
@@ -159,6 +164,27 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     )
     (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
     return VerdictResult(verdict=verdict.verdict, unverified=verdict.unverified)
+
+
+def _list_programs(session: Session) -> dict[str, int]:
+    """Return paths with sizes; nothing where a job of GitHub Actions has the programs."""
+    return {
+        f"{session.request.final}/bin/{artifact.name}": size.size_bytes
+        for artifact in size_result(session.results).artifacts
+        for size in artifact.sizes
+        if size.variant == Variant.REDUCED and session.request.final
+    }
+
+
+def _suggest_next(session: Session) -> str:
+    request, programs = session.request, _list_programs(session)
+    if not programs or request.options.traces:
+        return ""
+    path, size_bytes = next(iter(programs.items()))
+    changed = request.committed_keep_set not in (None, digest_committed(request.loaded))
+    commits, limited = changed and not request.options.quick, bool(request.config.budgets)
+    name = path.rpartition("/")[2]
+    return suggest_next(request.invocation, name, size_bytes, commits=commits, limited=limited)
 
 
 def _proves(task: Task) -> bool:

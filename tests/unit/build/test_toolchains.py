@@ -24,8 +24,13 @@ def machine(tmp_path: Path, *names: str) -> ProcessRunner:
     return ProcessRunner({"PATH": str(folder)})
 
 
-def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
-    calls = {"zig": (zig, "find"), "zig native": (zig, "find_native"), "host": (host, "find")}
+def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool, **keys: Any) -> str:
+    calls = {
+        "clang": (clang_linux_arm64, "find"),
+        "zig": (zig, "find"),
+        "zig native": (zig, "find_native"),
+        "host": (host, "find"),
+    }
     for name, (module, function) in calls.items():
 
         def find(*_: object, name: str = name) -> str:
@@ -35,14 +40,15 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
             return name
 
         monkeypatch.setattr(module, function, find)
-    return str(
-        toolchain_kinds.find(ToolchainConfig(kind="auto"), ProcessRunner({}), emulated=emulated)
-    )
+    wanted = ToolchainConfig(kind="auto", **keys)
+    return str(toolchain_kinds.find(wanted, ProcessRunner({}), emulated=emulated))
 
 
 @pytest.mark.parametrize(
     ("there", "emulated", "taken"),
     [
+        (("clang", "zig", "zig native", "host"), True, "clang"),
+        (("clang", "zig", "zig native", "host"), False, "zig native"),
         (("zig", "zig native", "host"), True, "zig"),
         (("zig", "zig native", "host"), False, "zig native"),
         (("zig native", "host"), True, "zig native"),
@@ -54,9 +60,14 @@ def test_auto_takes_the_best_that_is_there(
     monkeypatch: pytest.MonkeyPatch, there: tuple[str, ...], emulated: bool, taken: str
 ) -> None:
     assert chosen(monkeypatch, *there, emulated=emulated) == taken
+    liked = chosen(monkeypatch, *there, emulated=emulated, prefer="zig")
+    assert liked == ("zig" if taken == "clang" else taken)
     with pytest.raises(InputError) as caught:
         chosen(monkeypatch, emulated=True)
-    assert caught.value.message == "no C++ compiler was found: no zig; no zig native; no host"
+    assert (
+        caught.value.message
+        == "no C++ compiler was found: no clang; no zig; no zig native; no host"
+    )
     assert "pip install ziglang" in caught.value.hint
 
 

@@ -14,6 +14,7 @@ from megtrim.checks.invocation import (
     suggest_for_other_link,
     suggest_for_probe,
     suggest_for_scenario,
+    suggest_next,
 )
 from megtrim.checks.statuses import CheckKind
 
@@ -162,3 +163,17 @@ def test_paths_are_those_from_where_the_reader_stands(
     )
 
     assert made == Invocation(**expected)
+
+
+@pytest.mark.parametrize(
+    ("commits", "limited", "start", "rest"),
+    [
+        (True, True, "commit the keep set", "git -C trim/megtrim add -- keepset && git "),
+        (False, False, "set a budget, in trim/a.yaml", "budgets: [{artifact: app, max: 103 KiB}]"),
+        (False, True, "export it", "megtrim export --config trim/a.yaml --committed app-trimmed"),
+    ],
+)
+def test_what_comes_next(*, commits: bool, limited: bool, start: str, rest: str) -> None:
+    """Each is done in the first hour's test, as it is printed."""
+    line = suggest_next(COMMITTED, "app", 100_000, commits=commits, limited=limited)
+    assert line.startswith(f"{start}: {rest}")

@@ -160,8 +160,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settle_in(folder)
     config = folder / "megtrim.yaml"
     text = config.read_text(encoding="utf-8")
-    assert "{kind: auto}" in text
-    config.write_text(text.replace("{kind: auto}", "{kind: ndk}"), encoding="utf-8")
+    assert "{kind: auto, prefer: zig}" in text
+    config.write_text(text.replace("{kind: auto, prefer: zig}", "{kind: ndk}"), encoding="utf-8")
     return folder
 
 
@@ -203,7 +203,9 @@ def test_a_name_in_the_configuration_is_an_input_error(
     config = shell.folder / "megtrim.yaml"
     key = line.partition(":")[0]
     kept = re.sub(rf"^{key}:.*\n(?:[ -].*\n)*", "", config.read_text(encoding="utf-8"), flags=re.M)
-    config.write_text(f"{line}\n{kept}".replace("{kind: auto}", "{kind: ndk}"), encoding="utf-8")
+    config.write_text(
+        f"{line}\n{kept}".replace("{kind: auto, prefer: zig}", "{kind: ndk}"), encoding="utf-8"
+    )
     shell(*verb.split()).expect(2, names)
 
 

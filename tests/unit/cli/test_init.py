@@ -16,6 +16,7 @@ from megtrim.cli import doctor
 from megtrim.config.load import load_config
 from unit.build.engines.support import NEWEST, write
 from unit.cli.support import Shell
+from unit.config.support import MODEL
 
 
 @pytest.fixture
@@ -244,8 +245,9 @@ def test_each_kind_of_device_is_shown(shell: Shell, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(doctor, "_REMOTE", {"adb": adb, "ssh": ssh})
 
     found = {each["what"]: each for each in json.loads(shell("doctor", "--json").out)}
-    assert found["device adb"] == {"what": "device adb", "there": False, "text": lacking}
-    assert found["device ssh"] == {"what": "device ssh", "there": True, "text": "version 1"}
+    for kind, there, text in (("adb", False, lacking), ("ssh", True, "version 1")):
+        what = f"device {kind}"
+        assert found[what] == {"what": what, "there": there, "text": text, "needed": False}
 
 
 def test_doctor_says_what_is_there(shell: Shell) -> None:
@@ -257,10 +259,13 @@ def test_doctor_says_what_is_there(shell: Shell) -> None:
         *("toolchain ndk", "toolchain host", "device qemu", "device adb", "device ssh"),
         *("device virtual-phone", "docker, for toolchain.image", "git", "ccache"),
     ]
-    assert text.out.splitlines() == [
-        f"{'ok     ' if each['there'] else 'missing'} {each['what']}: {each['text']}"
-        for each in findings
-    ]
+    lines = text.out.splitlines()
+    at = lines.index("optional")
+    shown = [f"  {'ok     ' if each['there'] else 'missing'} {each['what']}" for each in findings]
+    for needed, part in ((True, lines[1:at]), (False, lines[at + 1 :])):
+        own = (line for line, each in zip(shown, findings, strict=True) if each["needed"] is needed)
+        assert [line.partition(":")[0] for line in part] == [*own]
+    assert lines[0] == "needed"
     assert findings[0]["text"] == ".".join(str(number) for number in sys.version_info[:3])
 
 
@@ -271,7 +276,7 @@ def test_doctor_says_how_to_get_what_is_missing(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
     answer = shell("doctor").expect(2)
-    lines = {line.partition(":")[0]: line for line in answer.out.splitlines()}
+    lines = {line.strip().partition(":")[0]: line for line in answer.out.splitlines()}
     hints = {
         "toolchain zig": "pip install 'megtrim[zig]'",
         "toolchain clang-linux-arm64": "apt-get install clang-14",
@@ -289,3 +294,14 @@ def test_doctor_says_how_to_get_what_is_missing(
         program.write_text("#!/bin/sh\necho g++ 12\n", encoding="utf-8")
         program.chmod(0o755)
     assert "ok      toolchain host: g++ 12\n" in shell("doctor").expect(0).out
+    shell.sample("tiny-vgg.sample")
+    for kind, status, needed in (
+        ("host", 0, {"toolchain host"}),
+        ("clang-linux-arm64", 2, {"toolchain clang-linux-arm64", "device qemu"}),
+        ("auto", 0, {"toolchain host"}),
+    ):
+        text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {{kind: {kind}}}\n"
+        shell.write("m.yaml", text + MODEL.replace("m.mge", "tiny-vgg.sample"))
+        answer = shell("doctor", "--config", "m.yaml", "--json").expect(status)
+        found = {each["what"] for each in json.loads(answer.out) if each["needed"]}
+        assert found == {"python", "cmake", "ninja", *needed}

@@ -140,7 +140,9 @@ def test_without_a_configuration_the_newest_program_is_meant() -> None:
 def test_a_configuration_says_what_each_model_computes_with(tmp_path: Path) -> None:
     text = (SAMPLE / "megtrim.yaml").read_text(encoding="utf-8")
     config = tmp_path / "megtrim.yaml"
-    text = text.replace("source: .", f"source: {SAMPLE}").replace("kind: auto", "kind: host")
+    text = text.replace("source: .", f"source: {SAMPLE}").replace(
+        "kind: auto, prefer: zig", "kind: host"
+    )
     config.write_text(text.replace("models/", f"{SAMPLE}/models/"), encoding="utf-8")
 
     found = look_around(config, None)

@@ -38,6 +38,7 @@ WRONG = [
     ("toolchain", "{fp16: true}", "toolchain.fp16"),
     ("toolchain", "{kind: ndk, abi: armeabi-v7a, fp16: true}", "toolchain.fp16"),
     ("toolchain", "{clang: 16}", "toolchain.clang"),
+    ("toolchain", "{kind: host, prefer: zig}", "toolchain.prefer"),
     *(("toolchain", "{image: An Image}", "toolchain.image"), ("toolchains", "zig", "toolchains")),
     *(("toolchains", "[]", "toolchains"), ("toolchains", "{a: {kind: zig}}", "toolchains")),
     ("toolchains", "[zig]", "toolchains[0]"),

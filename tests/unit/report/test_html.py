@@ -437,3 +437,12 @@ def test_every_status_and_cause_has_a_meaning(status: str) -> None:
 
     assert status.replace("-", " ") in named or status == "skipped"
     assert read_words(Environment(), FileSystemLoader(ROOT / "gone")) == {}
+
+
+def test_the_page_names_the_program_and_what_comes_next() -> None:
+    """The latter of a trim that passed alone."""
+    given = {"programs": ("out/final/bin/a<b",), "next": "export it: megtrim export"}
+    for scenarios, following in (((scenario(RESNET),), True), ((trapped(),), False)):
+        page = html.render(join(facts(scenarios=scenarios, **given)))
+        assert "program: <code>out/final/bin/a&lt;b</code>" in page
+        assert ("next: export it: megtrim export" in page) is following

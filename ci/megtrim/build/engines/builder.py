@@ -179,6 +179,9 @@ class Builder:
             places={name: f"{self._checkout.root}: {name}" for name in on} | dict(spec.places),
         )
         with _guard_tree(tree):
+            if self._toolchain.first_link:
+                progress(0, 0, self._toolchain.first_link)
+                driver.link_nothing(self._toolchain, job, tree, self._processes)
             if spec.script is None:
                 build_flatc(tree, build_env)
                 driver.run(job, self._processes, progress)

@@ -40,7 +40,9 @@ def find(
     """
     if wanted.kind != "auto":
         return KINDS[wanted.kind](wanted, processes, relocations)
-    choices: tuple[Find, ...] = (zig.find,) if emulated else ()
+    # clang needs no minutes for libraries of its own, and its programs are half as large.
+    best: tuple[Find, ...] = () if wanted.prefer == "zig" else (clang_linux_arm64.find,)
+    choices = (*best, zig.find) if emulated else ()
     problems = []
     for choice in (*choices, zig.find_native, host.find):
         try:

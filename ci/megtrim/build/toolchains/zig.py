@@ -50,6 +50,7 @@ def _toolchain(processes: ProcessRunner, machine: str) -> Toolchain:
         link_flags=("-target", target, "-static", "-s", "-Wl,--build-id=none"),
         # Hashing this file of 180 MB would slow down every compilation, even a cache hit.
         compiler_check=f"string:zig {version}",
+        first_link="zig builds its C++ library, once on this machine",
         # The machine's own ar may not know the symbols of another architecture.
         archive=(program, "ar"),
     )

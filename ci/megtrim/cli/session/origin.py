@@ -62,6 +62,16 @@ def read_origin(
     )
 
 
+def is_in_git(folder: Path, name: Path, processes: ProcessRunner) -> bool | None:
+    """Whether what there is of ``name`` is committed as it is; None outside of a repository."""
+    if processes.which("git") is None:
+        return None
+    words = ("status", "--porcelain", "--untracked-files=all", "--", str(name))
+    argv = ("git", *GIT_SETTINGS, "--literal-pathspecs", "-C", str(folder), *words)
+    outcome = processes.run(Command(argv=argv, timeout_s=_TIMEOUT_S))
+    return not outcome.stdout.strip() if outcome.ok else None
+
+
 def _show_time(seconds: str) -> str:
     try:
         return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -15,13 +15,15 @@ from megtrim.build.engines.sample import find_embedded_source
 from megtrim.build.images.docker import expect_fixed
 from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import Origin, Relocations, Toolchain, Variant
+from megtrim.chain.filenames import FINAL_FOLDER
 from megtrim.chain.graph import PLAIN, Stage, task_name
 from megtrim.chain.session import Services, Session, TaskResults, TrimRequest, open_durations
 from megtrim.chain.store import StageFolder, Store
-from megtrim.checks.invocation import Options
+from megtrim.checks.invocation import DEFAULT_OUT, Options
 from megtrim.cli.echo import open_console
 from megtrim.cli.environment import (
     is_in_job,
+    is_in_workflow,
     open_processes,
     read_invocation,
     read_now,
@@ -44,7 +46,7 @@ from megtrim.cli.session.device_specs import (
     standing_for,
     sysroot_of,
 )
-from megtrim.cli.session.origin import read_origin
+from megtrim.cli.session.origin import is_in_git, read_origin
 from megtrim.cli.session.preflight import (
     expect_known_folders,
     expect_known_options,
@@ -150,6 +152,9 @@ def _make_request(
     brought = read_brought(traces, config=invocation.config) if traces else {}
     named, name = list_named_files(loaded), options.config.name
     origin = read_origin(loaded.path, processes, name=name, named=named)
+    folder, keep_set = loaded.path.parent, loaded.resolve(loaded.config.keep_set)
+    in_git = is_in_git(folder, keep_set, processes)
+    digest = committed_keepset.digest_committed(loaded) if in_git else ""
     request = TrimRequest(
         loaded=loaded,
         options=options,
@@ -160,6 +165,8 @@ def _make_request(
         trends=read_trends(options, origin, console),
         base=(options.base_name or str(options.base)) if has_base else "",
         invocation=invocation,
+        final="" if is_in_workflow() else f"{invocation.out or DEFAULT_OUT}/{FINAL_FOLDER}",
+        committed_keep_set=None if in_git is None else digest,
         traced=brought.get(JobPurpose.TRACE, {}),
         recorded=brought.get(JobPurpose.RECORD, {}),
     )

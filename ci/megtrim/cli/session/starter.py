@@ -65,7 +65,7 @@ def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = Non
     inputs = {path: tuple(_plan_inputs(path, each)) for path, each in facts.items()}
     described = model_files([_describe_model(path, config, inputs[path]) for path in models])
     texts = {config.parent / name: text for name, text in described.items()}
-    # The toolchain that MegEngine is known to build with; auto would take zig.
+    # The toolchain that MegEngine is known to build with; auto might take zig.
     toolchain = "auto" if kind == _SAMPLE else "clang-linux-arm64"
     missing = find_missing(texts, hint="name another folder with --config, or remove it")
     missing |= _plan_schemas(config.parent)

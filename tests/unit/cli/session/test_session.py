@@ -15,7 +15,7 @@ from megtrim.build_spec import Origin
 from megtrim.cli.session import starter
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.job_summary import SummaryPage, read_page
-from megtrim.cli.session.origin import read_event_origin, read_origin
+from megtrim.cli.session.origin import is_in_git, read_event_origin, read_origin
 from megtrim.cli.session.starter import find_missing, plan_starter, write_files
 from megtrim.config.load import load_config
 from megtrim.evidence.fields import EarlyExit
@@ -81,6 +81,20 @@ def test_a_commit_is_not_named_where_changes_are_unknown(forge: SourceForge) -> 
     found = read(folder / "android" / "megtrim.yaml")
     assert (found.config, found.commit, found.committed_at) == ("android/megtrim.yaml", "", "")
     assert not found.changed
+
+
+def test_a_folder_is_in_git_only_as_it_is_there(forge: SourceForge, tmp_path: Path) -> None:
+    folder, _ = work_tree(forge)
+    here = ProcessRunner({"PATH": os.environ["PATH"]})
+    named = ("android", "new")
+    assert [is_in_git(folder, Path(name), here) for name in named] == [True, True]
+    for name in named:
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "kept.json").touch()
+    assert [is_in_git(folder, Path(name), here) for name in named] == [False, False]
+    (tmp_path / "alone").mkdir()
+    assert is_in_git(tmp_path / "alone", Path("new"), here) is None
+    assert is_in_git(folder, Path("new"), ProcessRunner({"PATH": str(tmp_path)})) is None
 
 
 def test_a_date_of_no_calendar_is_not_shown(forge: SourceForge, tmp_path: Path) -> None:

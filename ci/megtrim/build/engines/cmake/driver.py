@@ -145,6 +145,16 @@ def is_started(tree: WorkTree) -> bool:
     return (tree.root / _CONFIGURED).exists()
 
 
+def link_nothing(toolchain: Toolchain, job: Job, tree: WorkTree, processes: ProcessRunner) -> None:
+    """What fails here fails in CMake's own checks of the compiler, which say why."""
+    source = tree.root / "nothing.cpp"
+    write_atomically(source, "int main() {}\n")
+    compiler = (*toolchain.cxx_compiler, *toolchain.compile_flags)
+    for flags in ((), toolchain.link_flags):  # CMake's first check links without
+        argv = (*compiler, *flags, str(source), "-o", str(source.with_suffix("")))
+        _run_logged(argv, job, processes, BUILD_TIMEOUT_S, _Output(job, lambda *_: None))
+
+
 def run_script(
     script: BuildScript,
     job: Job,

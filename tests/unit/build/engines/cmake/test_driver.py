@@ -348,3 +348,15 @@ def test_a_shell_script_takes_less(path: str) -> None:
     expect_plain(Path("/opt/ndk-r21e_x+1@2/build.dir"), "the NDK", script=True, hint="")
     for other in ("/a-b_c.d/e+f@2~#^/-x", "/home/jürgen/構築/a\u0308"):
         expect_plain(Path(other), "--out", hint="")
+
+
+def test_the_first_link_is_one_of_nothing(job: Job, tmp_path: Path) -> None:
+    """With and without the flags of links; what fails there is left to CMake to say."""
+    words = ("sh", "-c", 'echo "$@"; exit 1', "c++")
+    toolchain = replace(TOOLCHAIN, cxx_compiler=words, compile_flags=("-s",), link_flags=("-x",))
+    driver.link_nothing(toolchain, job, WorkTree(root=tmp_path), ProcessRunner({}))
+
+    source, made = tmp_path / "nothing.cpp", tmp_path / "nothing"
+    lines = [line for line in job.log.read_text("utf-8").splitlines() if line.startswith("-s")]
+    assert lines == [f"-s {source} -o {made}", f"-s -x {source} -o {made}"]
+    assert source.read_text("utf-8").startswith("int main()")
