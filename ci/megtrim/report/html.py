@@ -66,7 +66,6 @@ def render(verdict: Verdict) -> str:
         tiles=_tiles(verdict),
         origin=origin_facts(verdict.origin),
         tags=_tags(verdict),
-        keeps=bool(verdict.regions.kept or verdict.operators.kept),
         matrices=neighbours.matrices(verdict.neighbours),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
         **_times(verdict),
@@ -232,13 +231,10 @@ class SizePicture(Value):
     bars: tuple[Bar, ...]
     sections: tuple[tuple[str, int, tuple[int | None, ...]], ...]
     """(section, colour, bytes in each variant or None)."""
-    aside: tuple[VariantSize, ...]
-    """Builds that no one ships: they are not to scale."""
 
 
 def size_picture(artifact: ArtifactSizes) -> SizePicture:
-    aside = tuple(size for size in artifact.sizes if size.variant == Variant.PROFILE)
-    drawn = tuple(size for size in artifact.sizes if size not in aside)
+    drawn = [size for size in artifact.sizes if size.variant != Variant.PROFILE]  # never ships
     parts = {size.variant: _parts(size) for size in drawn}
     names = tuple(dict.fromkeys(name for part in parts.values() for name, _ in part))
     colours = {name: number % _COLOURS for number, name in enumerate(names)}
@@ -258,7 +254,7 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
         for name in names
     )
     sections = tuple(row for row in rows if any(row[2]))
-    return SizePicture(name=artifact.name, bars=bars, sections=sections, aside=aside)
+    return SizePicture(name=artifact.name, bars=bars, sections=sections)
 
 
 def _parts(size: VariantSize) -> tuple[tuple[str, int], ...]:

@@ -175,7 +175,6 @@ SHOWN: Mapping[Callable[[], Verdict], str] = {
 load_and_run 2.5 MiB 6.7% of plain Scenarios verified 3 of 3 Regions kept 149 of 900
 text 27,588,611 26.3 MiB 1,553,448 1.5 MiB
 file 39,300,016 37.5 MiB 2,641,920 2.5 MiB
-Not drawn: profile, 39.3 MiB, which only records what runs and never ships.
 outputs equal to the last bit (1 tensor, 40 bytes) qemu-arm64 (qemu, cpu max) · 149 regions · 1.25 s
 pass load_and_run reduced size 2.5 MiB of 2.8 MiB, 236 KiB left
 growth +1 KiB since main at 2981d11, 16 KiB allowed

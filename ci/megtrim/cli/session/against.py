@@ -24,7 +24,6 @@ from megtrim.util.process import Command, ProcessRunner
 _FILE = "against.json"
 _ARTIFACT = "megtrim-baseline"
 _TIMEOUT_S = 120.0
-_API = "https://api.github.com"
 _REMOTE = re.compile(
     r"(?:https://|ssh://git@|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?", re.ASCII
 )
@@ -57,7 +56,7 @@ def leave_sizes(
         found = parse_sizes(text, source=f"{committed} of {shown}")
         found = replace(found, source=f"{shown}, its {committed}")
     else:
-        found = next(_of_commit(sha, options.results, shown), None) or _ask_github(
+        found = next(_of_commit(sha, options.results, shown), None) or ask_github(
             sha, options, loaded, processes, ask("config", "--get", "remote.origin.url") or ""
         )
     console.note(f"growth is measured against {found.source}")
@@ -71,25 +70,19 @@ def _of_commit(sha: str, root: Path, shown: str) -> Iterator[Baseline]:
             yield replace(passed, source=f"{shown}, which passed on this machine")
 
 
-def _ask_github(
+def ask_github(
     sha: str, options: Options, loaded: LoadedConfig, processes: ProcessRunner, remote: str
 ) -> Baseline:
     token, home = processes.env.get("GITHUB_TOKEN", "").strip(), _REMOTE.fullmatch(remote.strip())
     if not token or home is None:
         msg = f"--against {options.against}: found no sizes of {sha[:12]}"
         raise InputError(msg, hint=_HINT)
-    url = processes.env.get("GITHUB_API_URL", _API)
+    event = Event(name="push", repository=home[1], sha=sha, ref="refs/heads/main", run_id=0)
+    url = processes.env.get("GITHUB_API_URL", event.api_url)
     api = Api(url, token, user_agent=f"megtrim/{version('megtrim')}")
     answer = api.get(f"/repos/{home[1]}")
-    event = Event(
-        name="workflow_dispatch",
-        repository=home[1],
-        repository_id=int(find_at(answer, "id")),
-        default_branch=str(find_at(answer, "default_branch")),
-        sha=sha,
-        ref=f"refs/heads/{find_at(answer, 'default_branch')}",
-        run_id=0,
-    )
+    branch, number = (find_at(answer, key) for key in ("default_branch", "id"))
+    event = replace(event, default_branch=str(branch), repository_id=int(number))
     config = read_origin(loaded.path, processes, name=options.config.name).config
     now_s, quick = read_now().timestamp(), options.quick
     found = find(api, event, config=config, artifact=_ARTIFACT, now_s=now_s, quick=quick)

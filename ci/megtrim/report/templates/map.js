@@ -119,7 +119,7 @@ for (const map of document.querySelectorAll(".map")) {
     return end ?? (most < 4 ? "" : `${ends.at(-1).slice(0, most - 1)}…`);
   };
 
-  const nodes = new WeakMap();
+  const drawn = new WeakMap();
   const element = (name, attributes, text = "") => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -132,7 +132,8 @@ for (const map of document.querySelectorAll(".map")) {
     const parts = [above && `${above}${node.inside.length ? "/" : ": "}`, node.full || node.name];
     return `${parts.join("")}: ${node.text ?? size(node.bytes)} (${share}%)`;
   };
-  const cell = (node, tile, colour, head) => {
+  const cell = (node, tile, colour, around) => {
+    const head = node.inside.length > 0;
     const { x, y, width, height } = tile;
     const made = element("svg", { x, y, width, height });
     if (head) made.setAttribute("tabindex", 0);
@@ -147,13 +148,14 @@ for (const map of document.querySelectorAll(".map")) {
     if (label && !head && height > 36 && fit(detail, width) === detail) {
       made.append(element("text", { class: "small", x: MARGIN, y: 31 }, detail));
     }
-    nodes.set(made, node);
+    const entry = { node, around };
+    drawn.set(made, entry);
     svg.append(made);
+    return entry;
   };
 
   let [root, at] = [null, null];
-  const colours = new Map();
-  const draw = (node, frame, depth, colour) => {
+  const draw = (node, frame, depth, colour, around) => {
     const sorted = node.inside.map(merge).sort((a, b) => b.bytes - a.bytes);
     const least = (LEAST_AREA * node.bytes) / (frame.width * frame.height);
     const small = sorted.filter((each) => each.bytes < least);
@@ -166,11 +168,11 @@ for (const map of document.querySelectorAll(".map")) {
     const tiles = layout(shown, frame);
     for (const [index, each] of shown.entries()) {
       const tile = tiles[index];
-      const top = colour ?? colours.get(each.name.split("/")[0]) ?? index % 8;
+      const top = colour ?? index % 8;
       const inside = { ...tile, y: tile.y + HEAD, height: tile.height - HEAD };
       const fits = depth > 0 && Math.min(inside.width, inside.height) >= LEAST_INSIDE;
-      cell(each, tile, top, each.inside.length > 0);
-      if (fits && each.inside.length) draw(each, inside, depth - 1, top);
+      const entry = cell(each, tile, top, around);
+      if (fits && each.inside.length) draw(each, inside, depth - 1, top, entry);
     }
   };
   const show = (node) => {
@@ -179,7 +181,7 @@ for (const map of document.querySelectorAll(".map")) {
     const height = width < 500 ? 480 : 460;
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.replaceChildren();
-    if (node.bytes) draw(node, { x: 0, y: 0, width, height }, 2, null);
+    if (node.bytes) draw(node, { x: 0, y: 0, width, height }, 2, null, null);
     const trail = [];
     for (let each = node; each; each = each.above) trail.unshift(each);
     crumbs.replaceChildren(
@@ -204,18 +206,15 @@ for (const map of document.querySelectorAll(".map")) {
   };
   const target = (event) => event.target.closest(".byte-map svg");
   const enter = (event) => {
-    const hit = target(event);
-    if (!hit) return;
-    let node = nodes.get(hit);
-    note.textContent = describe(node);
-    const up = [];
-    for (let each = node; each && each !== at; each = each.above) up.unshift(each);
-    node = up.find((each) => each.inside.length > 1) ?? at;
-    if (node !== at) show(node);
+    let into = null;
+    for (let each = drawn.get(target(event)); each; each = each.around) {
+      if (each.node.inside.length > 1) into = each.node;
+    }
+    if (into) show(into);
   };
   for (const kind of ["pointerover", "focusin"]) {
     svg.addEventListener(kind, (event) => {
-      if (target(event)) note.textContent = describe(nodes.get(target(event)));
+      if (target(event)) note.textContent = describe(drawn.get(target(event)).node);
     });
   }
   svg.addEventListener("click", enter);
@@ -223,9 +222,6 @@ for (const map of document.querySelectorAll(".map")) {
     if (event.key === "Enter" && event.target.closest("svg")) enter(event);
     if (event.key === "Escape" && at.above) show(at.above);
   });
-  for (const each of grow(leaves.kept).inside.sort((a, b) => b.bytes - a.bytes)) {
-    colours.set(each.name, colours.size % 8);
-  }
   for (const option of [...view.options]) if (!leaves[option.value].length) option.remove();
   view.addEventListener("change", choose);
   find.addEventListener("input", choose);

@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -5,14 +6,19 @@ import pytest
 
 from megtrim.build_spec import Origin
 from megtrim.checks.invocation import Options
-from megtrim.cli.session.against import leave_sizes
+from megtrim.cli.session.against import ask_github, leave_sizes
 from megtrim.config.load import load_config
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.console import Console
-from megtrim.util.errors import InputError
+from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, ProcessRunner
+from support.github_double import GithubDouble
+from unit.github.support import TOKEN
+from unit.github.test_baselines import SIZES, Team, team
 from unit.trim.stages.support import CONFIG
+
+__all__ = ["team"]
 
 KEY = ("load_and_run", "reduced")
 
@@ -55,6 +61,12 @@ class Project:
 
 
 @pytest.fixture
+def github() -> Iterator[GithubDouble]:
+    with GithubDouble() as double:
+        yield double
+
+
+@pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return Project(tmp_path, monkeypatch)
 
@@ -88,3 +100,33 @@ def test_what_is_no_commit_is_refused(project: Project, rev: str) -> None:
     with pytest.raises(InputError, match="found no such commit in the repository"):
         project.find(rev)
     assert not (project.folder / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("remote", "token", "expected"),
+    [
+        ("git@github.com:acme/phone.git", TOKEN, ""),
+        ("https://github.com/acme/phone", "", "found no sizes of"),
+        ("https://example.com/acme/phone", TOKEN, "found no sizes of"),
+        ("https://github.com/acme/gone", TOKEN, "404"),
+    ],
+)
+def test_what_the_check_of_a_commit_stored_is_asked_for_with_a_token(
+    project: Project, team: Team, remote: str, token: str, expected: str
+) -> None:
+    team.store(days_ago=2)
+    project.commit(100)
+    env = {**project.processes.env, "GITHUB_API_URL": team.github.url, "GITHUB_TOKEN": token}
+    options, loaded = Options(against="main"), load_config(project.folder / "megtrim.yaml")
+
+    def ask() -> Baseline:
+        return ask_github(team.base, options, loaded, ProcessRunner(env), remote)
+
+    if not expected:
+        found = ask()
+        assert found.sizes == SIZES
+        assert found.source.startswith(f"main at {team.base[:12]}, this very commit, stored ")
+        return
+    with pytest.raises((InputError, InfrastructureFailure)) as caught:
+        ask()
+    assert expected in caught.value.message
