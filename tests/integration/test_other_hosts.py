@@ -17,6 +17,7 @@ from pytest_httpserver import HTTPServer
 
 from integration.conftest import MakeProject
 from megtrim.build.engines.megengine.generations import LITE
+from megtrim.config.callers import Kit, gitlab_pipeline
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
@@ -35,6 +36,8 @@ def read_blocks(page: str, language: str) -> list[str]:
 JOB: dict[str, Any] = yaml.safe_load(read_blocks(PAGE, "yaml")[0])["megtrim"]
 SCRIPT: list[str] = JOB["script"]
 *INSTALLS, FETCH, CLEAN, BASELINE = JOB["before_script"]
+JENKINS: list[str] = re.findall(r"sh '(.*)'", read_blocks(PAGE, "groovy")[0])
+JENKINS_FETCH, JENKINS_BASELINE = JENKINS[-5], JENKINS[-3]
 
 
 def run(command: str, folder: Path, **variables: str) -> CompletedCommand:
@@ -54,14 +57,21 @@ def test_the_template_is_what_gitlab_reads(tmp_path: Path) -> None:
     assert run(check, tmp_path).rc == 1
 
 
+def test_init_writes_what_the_page_shows() -> None:
+    kit = Kit(repository="https://github.com/OWNER/megtrim", sha="0" * 40, version="v0.2.0")
+    packages = "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu"
+    written = gitlab_pipeline(kit, "megtrim.yaml", packages, zig=False)
+
+    assert written.replace("0" * 40, "SHA") == read_blocks(PAGE, "yaml")[0]
+
+
 def test_all_templates_have_the_same_commands() -> None:
-    installs, commands = read_blocks(PAGE, "sh")
-    [jenkins] = read_blocks(PAGE, "groovy")
+    installs, commands, _ = read_blocks(PAGE, "sh")
     shared = [command.removesuffix(" --baseline baseline.json") for command in SCRIPT]
 
     assert commands.splitlines() == shared
     assert installs.splitlines() == INSTALLS
-    assert re.findall(r"sh '(.*)'", jenkins) == [*INSTALLS, *shared]
+    assert [*INSTALLS, JENKINS_FETCH, CLEAN, JENKINS_BASELINE, *SCRIPT] == JENKINS
 
 
 def test_an_engine_in_a_submodule_is_fetched_with_its_own(tmp_path: Path) -> None:
@@ -77,8 +87,9 @@ def test_an_engine_in_a_submodule_is_fetched_with_its_own(tmp_path: Path) -> Non
     app = forge.commit("app", {"megtrim.yaml": config}, {"engine": ("../engine.git", engine)})
     checkout = forge.check_out("app", app, tmp_path / "checkout")
 
-    for _ in range(2):
-        ended = run(FETCH, checkout, CI_PROJECT_URL=forge.url("app").removesuffix(".git"))
+    url = forge.url("app").removesuffix(".git")
+    for command, variable in ((FETCH, "CI_PROJECT_URL"), (JENKINS_FETCH, "GIT_URL")):
+        ended = run(command, checkout, **{variable: url})
         assert ended.rc == 0, ended.stderr
     parts = sorted(path.parent.as_posix() for path in checkout.rglob("part.h"))
     assert parts == sorted(str(checkout / "engine" / path) for path in needed)
@@ -109,12 +120,22 @@ def test_the_commands_trim_and_judge(
         query_string={"job": "megtrim"},
         headers={"JOB-TOKEN": "of-the-job"},
     ).respond_with_data(dump_sizes(Baseline(sizes={("load_and_run", "reduced"): 1})))
+    httpserver.expect_request(
+        "/job/app/job/main/lastSuccessfulBuild/artifact/megtrim-out/final/sizes.json"
+    ).respond_with_data(dump_sizes(Baseline(sizes={("load_and_run", "reduced"): 1})))
     server = {"CI_API_V4_URL": httpserver.url_for("/api/v4"), "CI_PROJECT_ID": "7"}
     for branch, statuses in (("none-yet", [0, 0]), ("main", [0, 1])):
         job = {**server, "CI_JOB_TOKEN": "of-the-job", "CI_DEFAULT_BRANCH": branch}
         assert [run(command, checkout, **job).rc for command in (CLEAN, BASELINE)] == [0, 0]
         assert [run(command, checkout).rc for command in SCRIPT] == statuses
     assert JUnitXml.fromfile(str(final / "junit.xml")).failures == 1
+    file = checkout / "baseline.json"
+    taken = file.read_text(encoding="utf-8")
+    build = {"JOB_URL": httpserver.url_for("/job/app/job/PR-7/"), "BRANCH_NAME": "PR-7"}
+    for target, baseline in (({"CHANGE_TARGET": "main"}, taken), ({}, None)):
+        assert run(CLEAN, checkout).rc == run(JENKINS_BASELINE, checkout, **build, **target).rc == 0
+        assert (file.read_text(encoding="utf-8") if file.exists() else None) == baseline
+    file.write_text(taken, encoding="utf-8")
 
     (checkout / "megtrim.yaml").write_text("version: 3\n", encoding="utf-8")
     assert run(SCRIPT[0], checkout).rc == 2

@@ -10,9 +10,15 @@ from megtrim.checks.invocation import Invocation
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import PATH
-from megtrim.cli.session.callers import choose_kit, find_top, make_callers, plan_callers
+from megtrim.cli.session.callers import (
+    CallerPlan,
+    choose_kit,
+    find_top,
+    make_callers,
+    plan_callers,
+    plan_gitlab,
+)
 from megtrim.cli.session.starter import StarterFiles, plan_models, plan_starter, write_files
-from megtrim.config.callers import name_check
 from megtrim.util.errors import InputError
 from megtrim.util.files import write_atomically
 
@@ -26,6 +32,7 @@ Examples:
   megtrim init --github --kit OWNER/REPO --kit-version v1.2.3 --kit-sha SHA
   megtrim init --github --release
   megtrim init --github --upgrade
+  megtrim init models/resnet50.mge --gitlab --kit OWNER/REPO
   megtrim init --add models/mobilenet.mge
 """
 )
@@ -50,6 +57,9 @@ Examples:
 )
 @click.option(
     "--release", is_flag=True, help="With --github: also write the one that makes releases of tags."
+)
+@click.option(
+    "--gitlab", is_flag=True, help="Write .gitlab-ci.yml with the job that checks merge requests."
 )
 @click.option(
     "--upgrade",
@@ -77,6 +87,7 @@ def init(
     engine: Path | None,
     github: bool,
     release: bool,
+    gitlab: bool,
     upgrade: bool,
     kit: str,
     kit_version: str,
@@ -90,40 +101,42 @@ def init(
     replace them by real ones when you have some. The engine is the one that runs such models.
     Nothing is written unless everything can be.
     """
-    if (release or upgrade) and not github:
-        msg = f"--{'release' if release else 'upgrade'} is about workflows: it needs --github"
-        raise InputError(msg)
+    _expect_compatible(github=github, gitlab=gitlab, release=release, upgrade=upgrade)
     if add and engine:
         msg = "--add leaves the configuration as it is: leave out --engine"
         raise InputError(msg)
     new = StarterFiles(files={}, lines=())
-    if models or not github:
+    if models or not (github or gitlab):
         new = plan_models(models, config) if add else plan_starter(models, config, engine)
-    if not github:
-        write_files(new.files)
-        for line in new.lines:
-            show(line)
-        _show_next(config)
-        return
     processes = open_processes()
-    top = find_top(config.absolute().parent)
-    pinned = choose_kit(kit, kit_version, kit_sha, top=top, upgrading=upgrade, processes=processes)
-    branch = branch or find_default_branch(top, processes)
-    callers = replace(make_callers(config, new.toolchain, pinned, branch, top), releases=release)
-    if release and callers.toolchains:
-        msg = f"--release: {config} has several toolchains, and a release is of one"
-        raise InputError(msg, hint="choose one: --config FILE#NAME")
-    plan = plan_callers(callers, top, upgrading=upgrade)
+    plan = CallerPlan()
+    if gitlab:
+        plan = plan_gitlab(config, new.toolchain, kit, kit_version, kit_sha, processes)
+    if github:
+        top = find_top(config.absolute().parent)
+        pinned = choose_kit(
+            kit, kit_version, kit_sha, top=top, upgrading=upgrade, processes=processes
+        )
+        branch = branch or find_default_branch(top, processes)
+        callers = make_callers(config, new.toolchain, pinned, branch, top)
+        if release and callers.toolchains:
+            msg = f"--release: {config} has several toolchains, and a release is of one"
+            raise InputError(msg, hint="choose one: --config FILE#NAME")
+        plan = plan_callers(replace(callers, releases=release), top, upgrading=upgrade)
     write_files({**new.files, **plan.new})
     for path, text in plan.changed.items():
         write_atomically(path, text)
     for line in (*new.lines, *plan.lines):
         show(line)
-    show(f"the kit is {pinned.repository} {pinned.version}, commit {pinned.sha}")
-    show(f"the default branch is {branch}: --branch names another")
-    _show_next(config)
-    show(f'then commit, and require the check "{name_check(plan.checked)}"')
-
-
-def _show_next(config: Path) -> None:
     show(f"next: {Invocation(config=str(config)).again('trim')}")
+    if plan.check:
+        show(f'then commit, and require the check "{plan.check}"')
+
+
+def _expect_compatible(*, github: bool, gitlab: bool, release: bool, upgrade: bool) -> None:
+    if github and gitlab:
+        msg = "--github and --gitlab cannot be combined"
+        raise InputError(msg, hint="run it for each")
+    if (release or upgrade) and not github:
+        msg = f"--{'release' if release else 'upgrade'} is about workflows: it needs --github"
+        raise InputError(msg)

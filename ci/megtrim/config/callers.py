@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field, replace
 
-from megtrim.config.config_id import choose, id_of, suffix_of
+from megtrim.config.config_id import DEFAULT_CONFIG, choose, id_of, suffix_of
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
@@ -29,6 +29,7 @@ _GRAMMAR = {
         r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+",
         "OWNER/REPO of the kit, or its URL",
     ),
+    "url": (r"https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._-]+)+", "OWNER/REPO or an https URL"),
     "sha": (r"[0-9a-f]{40}", "the 40 hex digits of a commit of the kit"),
     "version": (r"v[0-9]+\.[0-9]+\.[0-9]+", "that commit's version, such as v1.2.3"),
     "branch": (r"[A-Za-z0-9_][A-Za-z0-9._/-]*", "the name of a branch, without spaces"),
@@ -135,6 +136,45 @@ jobs:
     permissions: {{attestations: write, contents: write, id-token: write}} # attests, publishes
     uses: {repository}/.github/workflows/release.yml@{sha} # {version}
     with: {{{given}}}
+"""
+
+
+GITLAB = ".gitlab-ci.yml"
+_GITLAB = """\
+megtrim:
+  image: python:3.11-bookworm
+  variables:
+    GIT_SUBMODULE_STRATEGY: none
+    CCACHE_DIR: $CI_PROJECT_DIR/.ccache
+  cache:
+    key: megtrim
+    paths: [.ccache]
+    when: always
+  before_script:
+    - apt-get update
+    - apt-get install -y --no-install-recommends ccache {packages}qemu-user-static
+    - pip install "megtrim{extra} @ git+{repository}@{sha}" # {version}
+    - megtrim ci sources fetch . --trusted . --url "$CI_PROJECT_URL"{given}
+    - rm -f baseline.json
+    - >-
+      curl --fail --silent --show-error --header "JOB-TOKEN: $CI_JOB_TOKEN" --output baseline.json
+      "$CI_API_V4_URL/projects/$CI_PROJECT_ID/jobs/artifacts/$CI_DEFAULT_BRANCH/raw/megtrim-out/final/sizes.json?job=megtrim"
+      || echo "no baseline"
+  script:
+    - megtrim trim --committed --no-gate --baseline baseline.json{given}
+    - megtrim ci gate megtrim-out/final
+  artifacts:
+    when: always
+    paths:
+      - megtrim-out/final
+    reports:
+      junit: megtrim-out/final/junit.xml
+  retry:
+    max: 1
+    exit_codes: [3]
+  rules:
+    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
+    - if: $CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH
 """
 
 
@@ -251,6 +291,21 @@ def workflows(callers: Callers) -> dict[str, str]:
         for path, text in texts.items()
     }
     return {path: f"{_head(text)}{text}" for path, text in written.items()}
+
+
+def gitlab_pipeline(kit: Kit, config: str, packages: str, *, zig: bool) -> str:
+    """The kit's repository is a URL here."""
+    given = {"url": kit.repository, "sha": kit.sha, "version": kit.version, "config": config}
+    for name, value in (*given.items(), ("packages", packages)):
+        expect_plain(name, value)
+    return _GITLAB.format(
+        repository=kit.repository,
+        sha=kit.sha,
+        version=kit.version,
+        packages=packages and f"{packages} ",
+        extra="[zig]" if zig else "",
+        given="" if config == DEFAULT_CONFIG else f" --config {config}",
+    )
 
 
 def expect_plain(name: str, value: str) -> None:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from megtrim.build.images.docker import is_fixed
@@ -12,6 +12,7 @@ from megtrim.cli.environment import read_git_ceilings
 from megtrim.cli.session.starter import Content, find_missing
 from megtrim.config.callers import (
     CALLED,
+    GITLAB,
     NIGHT,
     RELEASE,
     Callers,
@@ -19,6 +20,8 @@ from megtrim.config.callers import (
     Provision,
     expect_plain,
     find_pins,
+    gitlab_pipeline,
+    name_check,
     name_own,
     parse_kit,
     upgrade,
@@ -34,6 +37,7 @@ from megtrim.util.process import ProcessRunner
 from megtrim.util.value import Value
 
 _SERVER = "https://github.com"
+_GITLAB_PAGE = "docs/how-to/use-any-ci.md"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
 _PACKAGES = {"clang-linux-arm64": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu", "host": "g++"}
 """Debian packages that a toolchain needs on a machine that has none; zig comes with the kit."""
@@ -42,12 +46,12 @@ _RECIPES = {"clang-linux-arm64": "linux-arm64", "ndk": "android-arm64"}
 
 
 class CallerPlan(Value):
-    new: Mapping[Path, Content]
-    changed: Mapping[Path, str]
+    new: Mapping[Path, Content] = field(default_factory=dict)
+    changed: Mapping[Path, str] = field(default_factory=dict)
     """Written before, and there."""
-    lines: tuple[str, ...]
-    checked: str
-    """The configuration whose check is to be required."""
+    lines: tuple[str, ...] = ()
+    check: str = ""
+    """What is to be required."""
 
 
 def choose_kit(
@@ -65,12 +69,55 @@ def choose_kit(
             version, sha = first.version, first.sha
     server = processes.env.get("GITHUB_SERVER_URL") or _SERVER
     repository = parse_kit(named, server)
-    for name, value in (("repository", repository), ("version", version), ("sha", sha)):
-        if value or name == "repository":
+    expect_plain("repository", repository)
+    found = _find_version(f"{server}/{repository}", version, sha, processes)
+    return replace(found, repository=repository)
+
+
+def _find_version(url: str, version: str, sha: str, processes: ProcessRunner) -> Kit:
+    for name, value in (("version", version), ("sha", sha)):
+        if value:
             expect_plain(name, value)
-    known = list_versions(f"{server}/{repository}", processes)
-    chosen = choose_version(repository, known, version=version, sha=sha)
-    return Kit(repository=repository, sha=known[chosen], version=chosen)
+    known = list_versions(url, processes)
+    chosen = choose_version(url, known, version=version, sha=sha)
+    return Kit(repository=url, sha=known[chosen], version=chosen)
+
+
+def plan_gitlab(
+    config: Path, toolchain: str, named: str, version: str, sha: str, processes: ProcessRunner
+) -> CallerPlan:
+    """``toolchain``: its kind, if the configuration is yet to be written."""
+    if not named:
+        msg = "--gitlab: --kit is needed"
+        raise InputError(msg, hint="--kit OWNER/REPO, or its URL; the newest version is pinned")
+    url = named if "://" in named else f"{_SERVER}/{named}"
+    expect_plain("url", url)
+    top = find_top(config.absolute().parent)
+    if not toolchain:
+        if names := list_toolchains(config):
+            msg = f"--gitlab: {config} has several toolchains, expected one"
+            raise InputError(msg, hint=f"choose one: --config {choose(str(config), names[0])}")
+        wanted = load_config(config).config.toolchain
+        toolchain = wanted.kind
+        if wanted.image or toolchain == "ndk":
+            msg = f"--gitlab: found toolchain.{'image' if wanted.image else 'kind: ndk'}"
+            raise InputError(msg, hint=f"the job needs an image that has it: {_GITLAB_PAGE}")
+    file, chosen = split(str(config))
+    path = _inside(Path(file).absolute(), top)
+    kit = _find_version(url, version, sha, processes)
+    text = gitlab_pipeline(
+        kit,
+        choose(path, chosen) if chosen else path,
+        _PACKAGES.get(toolchain, ""),
+        zig=toolchain in ("auto", "zig"),
+    )
+    hint = f"add the job to it by hand, as {_GITLAB_PAGE} shows it"
+    new = find_missing({top / GITLAB: text}, hint=hint)
+    return CallerPlan(new=new, lines=(*(f"wrote {path}" for path in new), _describe(kit)))
+
+
+def _describe(kit: Kit) -> str:
+    return f"the kit is {kit.repository} {kit.version}, commit {kit.sha}"
 
 
 def make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path) -> Callers:
@@ -147,7 +194,9 @@ def plan_callers(callers: Callers, top: Path, *, upgrading: bool) -> CallerPlan:
     ]
     if own[NIGHT].exists() and own[NIGHT] not in texts:
         lines.append(f"{own[NIGHT]} has no device to measure on: remove it, or add one")
-    return CallerPlan(new=new, changed=changed, lines=tuple(lines), checked=checked)
+    lines.append(_describe(callers.kit))
+    lines.append(f"the default branch is {callers.branch}: --branch names another")
+    return CallerPlan(new=new, changed=changed, lines=tuple(lines), check=name_check(checked))
 
 
 def _upgrade(path: Path, text: str, kit: Kit) -> str:
