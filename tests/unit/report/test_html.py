@@ -407,9 +407,9 @@ def test_what_changed_is_said_as_in_the_comment() -> None:
         "models: tiny-quant is new. What to do: look at it.",
         "load_and_run +59 KiB Causes: source and models +59 KiB together. The baseline was built",
         "model tiny-quant: its price is not known by itself, as other causes differ. trim: {prices",
-        "component before now change runtime 0 60,416 +60,416",
+        "part before now change runtime 0 60,416 +60,416",
         "New: 1 operator what which for bytes operator Resize tiny-quant",
-        "component symbol before now change runtime mgb:: run(…) 0 60,416 +60,416",
+        "component part before now change runtime mgb:: run(…) 0 60,416 +60,416",
     )
 
     assert [each for each in said if each not in text] == []

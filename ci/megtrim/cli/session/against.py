@@ -1,7 +1,6 @@
 """``--against REV``: the sizes of a commit, from the first place that has them."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -56,18 +55,16 @@ def leave_sizes(
         found = parse_sizes(text, source=f"{committed} of {shown}")
         found = replace(found, source=f"{shown}, its {committed}")
     else:
-        found = next(_of_commit(sha, options.results, shown), None) or ask_github(
-            sha, options, loaded, processes, ask("config", "--get", "remote.origin.url") or ""
-        )
+        passes = (passed for _, passed in read_passes(options.results))
+        own = (each for each in passes if each.origin.commit == sha and not each.origin.changed)
+        if passed := next(own, None):
+            found = replace(passed, source=f"{shown}, which passed on this machine")
+        else:
+            remote = ask("config", "--get", "remote.origin.url") or ""
+            found = ask_github(sha, options, loaded, processes, remote)
     console.note(f"growth is measured against {found.source}")
     write_atomically(options.results / _FILE, dump_sizes(found))
     return options.out / _FILE
-
-
-def _of_commit(sha: str, root: Path, shown: str) -> Iterator[Baseline]:
-    for _, passed in read_passes(root):
-        if passed.origin.commit == sha and not passed.origin.changed:
-            yield replace(passed, source=f"{shown}, which passed on this machine")
 
 
 def ask_github(
