@@ -44,8 +44,7 @@ from megtrim.verdict.wording import (
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_PACKAGE = Path(__file__).parents[1]
-_DOCUMENTATION = (_PACKAGE / "docs", _PACKAGE.parents[1] / "docs")
+_DOCUMENTATION = tuple(Path(__file__).parents[up] / "docs" for up in (1, 3))
 """In a wheel, or in a checkout."""
 _TEXT_LIMIT = 20_000
 _MOST_MISSING = 200

@@ -27,10 +27,7 @@ class Word(Value):
     meaning: str
     page: str
     """From the top of megtrim's repository."""
-
-    @property
-    def anchor(self) -> str:
-        return f"word-{self.word.replace(' ', '-')}"
+    anchor: str
 
 
 def read_words(environment: Environment, documentation: BaseLoader) -> dict[str, Word]:
@@ -51,4 +48,5 @@ def _read_table(text: str, page: str, heading: str) -> Iterator[Word]:
     for _, word, meaning in _ROW.findall(table):
         if heading != "Words" or _SHOWN.fullmatch(word):
             plain = _MARKS.sub("", _LINK.sub(r"\1", meaning))
-            yield Word(word=word, meaning=plain, page=f"docs/{page}")
+            anchor = f"word-{word.replace(' ', '-')}"
+            yield Word(word=word, meaning=plain, page=f"docs/{page}", anchor=anchor)

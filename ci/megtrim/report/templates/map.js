@@ -37,32 +37,28 @@ for (const map of document.querySelectorAll(".map")) {
   for (const row of rows(named("changes", map.dataset.map))) {
     const [component, label, before, now] = texts(row);
     const grown = whole(now) - whole(before);
-    if (!grown) continue;
     const bytes = Math.abs(grown);
     const text = `${grown > 0 ? "+" : "−"}${size(bytes)}, from ${before} to ${now} bytes`;
     leaves.change.push({ component, label, bytes, text, tone: grown > 0 ? 3 : 1 });
   }
 
-  const branch = (name, above) => ({ name, above, bytes: 0, inside: [], known: new Map() });
+  const branch = (name, above) => ({ name, above, bytes: 0, inside: [] });
   const grow = (wanted) => {
     const root = branch("all", null);
     for (const leaf of wanted) {
       let at = root;
       at.bytes += leaf.bytes;
       for (const part of leaf.component ? leaf.component.split("/") : []) {
-        if (!at.known.has(part)) {
-          const added = branch(part, at);
-          at.known.set(part, added);
-          at.inside.push(added);
-        }
-        at = at.known.get(part);
+        const known = at.inside.find((each) => each.name === part && each.label === undefined);
+        if (!known) at.inside.push(branch(part, at));
+        at = known ?? at.inside.at(-1);
         at.bytes += leaf.bytes;
       }
       at.inside.push({ ...leaf, name: leaf.label || "smaller ones", above: at, inside: [] });
     }
     return root;
   };
-  const path = (node) => (node.above ? [...path(node.above), node.name] : []);
+  const trail = (node) => (node ? [...trail(node.above), node] : []);
   // One that holds one thing alone is that thing, under both names.
   const merge = (node) => {
     if (node.inside.length !== 1) return node;
@@ -127,17 +123,15 @@ for (const map of document.querySelectorAll(".map")) {
     return made;
   };
   const describe = (node) => {
-    const above = path(node.above).join("/");
+    const above = trail(node.above).slice(1).map((each) => each.name).join("/");
     const share = ((100 * node.bytes) / root.bytes).toFixed(1);
     const parts = [above && `${above}${node.inside.length ? "/" : ": "}`, node.full || node.name];
     return `${parts.join("")}: ${node.text ?? size(node.bytes)} (${share}%)`;
   };
   const cell = (node, tile, colour, around) => {
     const head = node.inside.length > 0;
-    const { x, y, width, height } = tile;
-    const made = element("svg", { x, y, width, height });
-    if (head) made.setAttribute("tabindex", 0);
-    if (head) made.setAttribute("role", "button");
+    const { width, height } = tile;
+    const made = element("svg", head ? { ...tile, tabindex: 0, role: "button" } : tile);
     made.append(element("title", {}, describe(node)));
     for (const look of [`c${node.tone ?? colour}`, "rim"]) {
       made.append(element("rect", { class: look, width: "100%", height: "100%" }));
@@ -148,10 +142,9 @@ for (const map of document.querySelectorAll(".map")) {
     if (label && !head && height > 36 && fit(detail, width) === detail) {
       made.append(element("text", { class: "small", x: MARGIN, y: 31 }, detail));
     }
-    const entry = { node, around };
-    drawn.set(made, entry);
+    drawn.set(made, { node, around });
     svg.append(made);
-    return entry;
+    return made;
   };
 
   let [root, at] = [null, null];
@@ -167,25 +160,21 @@ for (const map of document.querySelectorAll(".map")) {
     }
     const tiles = layout(shown, frame);
     for (const [index, each] of shown.entries()) {
-      const tile = tiles[index];
-      const top = colour ?? index % 8;
+      const [tile, top] = [tiles[index], colour ?? index % 8];
       const inside = { ...tile, y: tile.y + HEAD, height: tile.height - HEAD };
       const fits = depth > 0 && Math.min(inside.width, inside.height) >= LEAST_INSIDE;
-      const entry = cell(each, tile, top, around);
-      if (fits && each.inside.length) draw(each, inside, depth - 1, top, entry);
+      const made = cell(each, tile, top, around);
+      if (fits && each.inside.length) draw(each, inside, depth - 1, top, made);
     }
   };
   const show = (node) => {
     at = node;
-    const width = map.clientWidth || 900;
-    const height = width < 500 ? 480 : 460;
+    const [width, height] = [map.clientWidth || 900, 470];
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.replaceChildren();
     if (node.bytes) draw(node, { x: 0, y: 0, width, height }, 2, null, null);
-    const trail = [];
-    for (let each = node; each; each = each.above) trail.unshift(each);
     crumbs.replaceChildren(
-      ...trail.map((each) => {
+      ...trail(node).map((each) => {
         const button = document.createElement("button");
         button.textContent = each.name;
         button.disabled = each === node;
@@ -196,9 +185,8 @@ for (const map of document.querySelectorAll(".map")) {
   };
   const choose = () => {
     const words = find.value.trim().toLowerCase();
-    const every = leaves[view.value];
     const has = ({ component, label }) => `${component}: ${label}`.toLowerCase().includes(words);
-    const wanted = words ? every.filter(has) : every;
+    const wanted = leaves[view.value].filter(has);
     root = grow(wanted);
     show(root);
     const count = wanted.filter((leaf) => leaf.label).length;
@@ -207,8 +195,8 @@ for (const map of document.querySelectorAll(".map")) {
   const target = (event) => event.target.closest(".byte-map svg");
   const enter = (event) => {
     let into = null;
-    for (let each = drawn.get(target(event)); each; each = each.around) {
-      if (each.node.inside.length > 1) into = each.node;
+    for (let each = target(event); each; each = drawn.get(each).around) {
+      if (drawn.get(each).node.inside.length > 1) into = drawn.get(each).node;
     }
     if (into) show(into);
   };
