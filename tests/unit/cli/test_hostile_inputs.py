@@ -122,7 +122,7 @@ def _find_paths() -> Iterator[tuple[str, ...]]:
         params = (
             getattr(command, "alone", command).params if getattr(command, "alone", command) else ()
         )
-        for asked in params if words != ("demo",) else ():  # trim has its options, and builds not
+        for asked in params if words != ("demo",) else ():  # would build
             if isinstance(asked.type, click.Path):
                 given = (_fill(each, asked) for each in params if each is asked or each.required)
                 yield (*words, *given)
