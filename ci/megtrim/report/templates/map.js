@@ -39,7 +39,7 @@ for (const map of document.querySelectorAll(".map")) {
     const grown = whole(now) - whole(before);
     const bytes = Math.abs(grown);
     const text = `${grown > 0 ? "+" : "−"}${size(bytes)}, from ${before} to ${now} bytes`;
-    leaves.change.push({ component, label, bytes, text, tone: grown > 0 ? 3 : 1 });
+    if (bytes) leaves.change.push({ component, label, bytes, text, tone: grown > 0 ? 3 : 1 });
   }
 
   const branch = (name, above) => ({ name, above, bytes: 0, inside: [] });
