@@ -1,6 +1,6 @@
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -89,7 +89,7 @@ COMPILE = ("-O2", "-fPIC", "-ffunction-sections", "-fdata-sections", "-fno-sanit
 @dataclass
 class Place:
     at: Lease
-    count: int = 0
+    made: dict[tuple[LinkSpec, tuple[str, ...]], Path] = field(default_factory=dict)
 
     @property
     def toolchain(self) -> Toolchain:
@@ -112,9 +112,11 @@ class Place:
         self.run(self.toolchain.archiver or "ar", "rcs", "lib/libparts.a", *objects)
 
     def linked(self, *flags: str, spec: LinkSpec) -> Path:
-        """Link with the inputs emptied as ordered, and return the program."""
-        self.count += 1
-        link_env = self.bench(f"made-{self.count}")
+        """Link with the inputs emptied as ordered, once, and return the program."""
+        if (spec, flags) in self.made:
+            return self.made[spec, flags]
+        count = len(self.made)
+        link_env = self.bench(f"made-{count}")
         link_env.scratch.mkdir()
         given = (*self.toolchain.link_flags, *flags, "-Wl,--gc-sections")
         words = (*(flag for flag in given if flag != "-s"), "main.cpp.o", "-Llib", "-lparts")
@@ -122,8 +124,9 @@ class Place:
         # As megtrim links: zig would compile its libraries once more for a link that names symbols.
         call = invocation.find(command, spec.target, link_env)
         argv = relink.copy_inputs(call.argv, link_env, spec)
-        self.run(*argv, "-o", f"program-{self.count}")
-        return self.at.root / f"program-{self.count}"
+        self.run(*argv, "-o", f"program-{count}")
+        self.made[spec, flags] = self.at.root / f"program-{count}"
+        return self.made[spec, flags]
 
     def bench(self, scratch: str) -> LinkEnvironment:
         """Return where links are made; what they need goes into a folder of its own."""
