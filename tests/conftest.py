@@ -56,19 +56,21 @@ _QUICK = ("unit", "walls")
 """Lanes whose files take seconds: they come last, so that no worker ends long after the others."""
 LONGEST = (
     "act/test_story.py",
-    "integration/test_miniature_trees.py",
     "act/test_faults.py",
     "act/test_configurations.py",
+    "integration/test_chain.py",
     "integration/devices/test_pages.py",
     "integration/devices/test_phone_of_a_team.py",
-    "integration/test_chain.py",
     "act/test_nights.py",
     "act/test_release_kit.py",
     "integration/devices/test_recorders_on_a_phone.py",
     "act/test_virtual_phone.py",
     "integration/devices/test_devices_cli.py",
-    "integration/test_functions.py",
-    "integration/test_stubbed_objects.py",
+    "integration/test_miniature_trees.py",
+    "integration/test_evidence.py",
+    "integration/test_perf_run.py",
+    "integration/test_commands.py",
+    "integration/test_field_crashes.py",
 )
 """Files that take two to ten minutes, the longest first."""
 TOGETHER = ("attacks", "images")
