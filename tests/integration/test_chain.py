@@ -194,18 +194,20 @@ def test_both_layouts_make_the_same_program(make_project: MakeProject, mobile: P
     assert programs[0].read_bytes() == programs[1].read_bytes()
 
 
-def test_results_do_not_depend_on_the_folder(tmp_path: Path) -> None:
+def test_results_do_not_depend_on_the_folder(tmp_path: Path, shared_out: Path) -> None:
+    """Nor on what was taken from another folder of results."""
     found = []
-    for name in ("here", "there/far/away"):
-        project = Project.of_sample(tmp_path / name / "project", models=("tiny-mobile",))
-        assert project.run("trim").rc == 0
+    for name, more in (("here", ("--reuse", str(shared_out))), ("there/far/away", ())):
+        project = Project.of_sample(tmp_path / name / "project", models=(MODEL,))
+        project.expect("trim", *more)
+        done = project.done()
         found.append(
             {
-                "keep set": project.file("header/keepset", "keepset.json").read_bytes(),
-                "macros": project.file("header/keepset", "include/bin_reduce.h").read_bytes(),
-                "midout.h": project.file("header/keepset", "include/midout.h").read_bytes(),
-                "program": project.file("reduce/reduced", "bin/load_and_run").read_bytes(),
-                "junit": _without_times(project.file("report/report", "junit.xml")),
+                "keep set": (done["header/keepset"] / "keepset.json").read_bytes(),
+                "macros": (done["header/keepset"] / "include/bin_reduce.h").read_bytes(),
+                "midout.h": (done["header/keepset"] / "include/midout.h").read_bytes(),
+                "program": (done[REDUCE] / "bin/load_and_run").read_bytes(),
+                "junit": _without_times(done["report/report"] / "junit.xml"),
             }
         )
 
@@ -413,7 +415,7 @@ def test_one_more_model_compiles_what_declares_a_changed_tag(make_project: MakeP
     assert project.verdict()["rebuild"] == {"compiled": len(reported), "units": units}
 
 
-def test_one_command_trims_for_two_toolchains(tmp_path: Path) -> None:
+def test_one_command_trims_for_two_toolchains(tmp_path: Path, shared_out: Path) -> None:
     """Where a verb is of one, it asks for a choice."""
     project = Project.of_sample(tmp_path / "project", models=(MODEL,))
     config = project.read()
@@ -424,7 +426,7 @@ def test_one_command_trims_for_two_toolchains(tmp_path: Path) -> None:
     assert asked.rc == 2
     assert f"expected --config {project.config}#desk or" in asked.stderr
 
-    ended = project.expect("trim", timeout_s=1200)
+    ended = project.expect("trim", "--reuse", str(shared_out), timeout_s=1200)
     cells = [row.split() for row in ended.stdout.rstrip().splitlines()[-2:]]
     assert [row[:2] for row in cells] == [[name, "load_and_run"] for name in ("desk", "arm64")]
     assert [row[-1] for row in cells] == ["pass", "pass"]

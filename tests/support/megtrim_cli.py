@@ -126,13 +126,16 @@ class Project:
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return data
 
-    def file(self, task: str, name: str) -> Path:
-        """Return a file that a task of this project left.
+    def done(self) -> dict[str, Path]:
+        """Return the folder of each task of this project.
 
         megtrim itself says where: other projects may share the folder of results.
         """
         reported = json.loads(self.run("report", "--json").stdout)
-        return Path(reported["done"][task]["folder"]) / name
+        return {task: Path(found["folder"]) for task, found in reported["done"].items()}
+
+    def file(self, task: str, name: str) -> Path:
+        return self.done()[task] / name
 
 
 def read_verdict(ended: CompletedCommand) -> dict[str, Any]:
