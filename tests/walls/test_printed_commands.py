@@ -90,7 +90,8 @@ LITERAL = {(name, found) for name, tree in TREES.items() for found in find_liter
 HINTED = {(name, complete(each)) for name, tree in TREES.items() for each in find_hinted(tree)}
 VERBS = {verb for tree in TREES.values() for verb in find_repeated(tree)}
 REPEATED = {
-    *(EVERYTHING.again(verb) for verb in VERBS - {"probe"}),
+    *(EVERYTHING.again(verb) for verb in VERBS - {"probe", "export"}),
+    EVERYTHING.again("export", "trimmed"),
     *(EVERYTHING.again(stage.verb) for stage in {*Stage} - UNPRINTED),
     *(
         replace(EVERYTHING, committed=False, quick=True).again(stage.verb)
