@@ -23,7 +23,8 @@ class Report:
 
     def start(self, state: str) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-        shutil.copytree(self.arena.kept(state) / "out/final", self.folder)
+        reports = shutil.ignore_patterns("bin")
+        shutil.copytree(self.arena.kept(state) / "out/final", self.folder, ignore=reports)
 
     def change(self, change: Callable[[dict[str, Any]], Any]) -> None:
         edit(self.verdict, change)

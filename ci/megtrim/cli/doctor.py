@@ -95,8 +95,7 @@ def _list_needed(config: Path, processes: ProcessRunner) -> Iterator[str]:
         yield _DOCKER if wanted.image else f"toolchain {kind}"
         emulated = not wanted.image and machine != platform.machine()
         for device, *_ in standing_for(loaded, None).values():
-            automatic = device.kind == "auto"
-            yield "device qemu" if automatic and emulated else f"device {device.kind}"
+            yield f"device {'qemu' if emulated and device.kind == 'auto' else device.kind}"
 
 
 def _findings(processes: ProcessRunner) -> Iterator[Finding]:

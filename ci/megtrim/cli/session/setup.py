@@ -152,8 +152,7 @@ def _make_request(
     brought = read_brought(traces, config=invocation.config) if traces else {}
     named, name = list_named_files(loaded), options.config.name
     origin = read_origin(loaded.path, processes, name=name, named=named)
-    folder, keep_set = loaded.path.parent, loaded.resolve(loaded.config.keep_set)
-    in_git = is_in_git(folder, keep_set, processes)
+    in_git = is_in_git(loaded.path.parent, loaded.resolve(loaded.config.keep_set), processes)
     digest = committed_keepset.digest_committed(loaded) if in_git else ""
     request = TrimRequest(
         loaded=loaded,
