@@ -3,7 +3,7 @@
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -15,9 +15,8 @@ from markdown_it import MarkdownIt
 from megtrim.evidence.fields import EarlyExit
 from megtrim.util.strict_json import dump
 from megtrim.verdict.model import Verdict, to_json
-from support.github_double import GithubDouble
 from support.github_state import FORK_ID, Repository, zipped
-from unit.cli.ci.github.job import Job, set_variables
+from unit.cli.ci.github.job import Job, open_job
 from unit.cli.support import Answer, Shell
 from unit.verdict.examples import HOSTILE, failing, hostile, passing
 
@@ -25,8 +24,6 @@ pytestmark = [pytest.mark.unit]
 
 MARK = "<!-- megtrim:report:v1:megtrim.yaml -->"
 OTHER_MARK = "<!-- megtrim:report:v1:android/megtrim.yaml -->"
-FILE = ".github/workflows/megtrim.yml"
-GIGABYTE = 1 << 30
 
 
 class Attacker:
@@ -36,13 +33,11 @@ class Attacker:
         self.job = job
         self.repository: Repository = job.repository
         self.number = self.repository.pull("feature")
-        self.repository.pulls[self.number]["head"]["repo"] = {"id": FORK_ID}
+        self.pull = self.repository.pulls[self.number]
+        self.pull["head"]["repo"] = {"id": FORK_ID}
         self.run_id = self.repository.run(job.head, event="pull_request", fork=True)
-        self.repository.runs[self.run_id]["path"] = FILE
-
-    @property
-    def pull(self) -> dict[str, Any]:
-        return self.repository.pulls[self.number]
+        self.run = self.repository.runs[self.run_id]
+        self.run["path"] = ".github/workflows/megtrim.yml"
 
     def upload(self, verdict: Verdict, **files: str | bytes) -> int:
         return self.store({"verdict.json": to_json(verdict), **files})
@@ -53,7 +48,8 @@ class Attacker:
 
     def end(self, *options: str) -> Answer:
         content = {"workflow_run": {"id": self.run_id}, "repository": self.repository.brief()}
-        self.job.event("workflow_run", content)
+        variables = {"SHA": self.job.base, "REF": "refs/heads/main"}
+        self.job.event("workflow_run", content, **variables)
         return self.job("publish-fork", "--to", "reports", *options)
 
     @property
@@ -67,8 +63,8 @@ class Attacker:
         (body,) = self.comments
         return body
 
-    def edit_run(self, **fields: Any) -> None:
-        self.repository.runs[self.run_id] |= fields
+    def is_refused(self) -> bool:
+        return "no comment: " in self.end().expect(0).err and not self.comments
 
 
 @pytest.fixture
@@ -76,23 +72,14 @@ def attacker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Attacker]:
     monkeypatch.chdir(tmp_path)
-    with GithubDouble() as github:
-        repository = github.repository("acme/phone")
-        base = repository.commit({"a": "1"}, branch="main")
-        head = repository.commit({"a": "2"}, parents=[base], branch="feature")
-        set_variables(monkeypatch, github, tmp_path, SHA=base, REF="refs/heads/main")
-        job = Job(Shell(tmp_path, capsys), github, repository, base, head, monkeypatch)
+    with open_job(Shell(tmp_path, capsys), monkeypatch) as job:
         yield Attacker(job)
-        github.check()
-
-
-def lie_about_the_origin(verdict: Verdict) -> Verdict:
-    origin = replace(verdict.origin, project="bank", commit="9" * 40, pull_request=1)
-    return replace(verdict, origin=origin)
 
 
 def test_a_report_of_another_pull_request(attacker: Attacker) -> None:
-    attacker.upload(lie_about_the_origin(failing()))
+    verdict = failing()
+    lies = replace(verdict.origin, project="bank", commit="9" * 40, pull_request=1)
+    attacker.upload(replace(verdict, origin=lies))
     body = attacker.comment()
 
     (first, *_), last = body.splitlines(), body.splitlines()[-1]
@@ -117,7 +104,7 @@ def test_a_report_with_markup(attacker: Attacker) -> None:
 
 def test_a_page_next_to_the_report(attacker: Attacker) -> None:
     attacker.store({"comment.md": f"# Merge me @owner\n{OTHER_MARK}"})
-    assert "no comment: " in attacker.end().expect(0).err
+    assert attacker.is_refused()
     attacker.upload(passing(), **{"comment.md": "# Merge me @owner"})
 
     assert "Merge me" not in attacker.comment()
@@ -175,128 +162,94 @@ def test_a_report_of_all_toolchains_but_one(attacker: Attacker) -> None:
     assert body.splitlines()[-1] == MARK
 
 
-def close(attacker: Attacker) -> None:
-    attacker.upload(passing())
-    attacker.pull["state"] = "closed"
-
-
-def move_on(attacker: Attacker) -> None:
-    attacker.upload(passing())
-    attacker.repository.commit({"a": "3"}, branch="feature")
-
-
-def open_another(attacker: Attacker) -> None:
-    attacker.upload(passing())
-    attacker.repository.pulls[99] = {**attacker.pull, "number": 99}
-
-
-def delete_the_fork(attacker: Attacker) -> None:
-    attacker.upload(passing())
-    attacker.pull["head"]["repo"] = None
-    attacker.edit_run(head_repository=None)
-
-
-def expire(attacker: Attacker) -> None:
-    attacker.repository.artifacts[attacker.upload(passing())]["expired"] = True
-
-
-def of_another_run(attacker: Attacker) -> None:
-    attacker.store({"verdict.json": to_json(passing())}, id=attacker.run_id + 10_000)
-
-
-def of_another_configuration(attacker: Attacker) -> None:
-    other = replace(passing().invocation, config="android/megtrim.yaml")
-    attacker.upload(replace(passing(), invocation=other))
-
-
-def replace_the_archive(attacker: Attacker) -> None:
-    artifact = attacker.upload(failing())
-    attacker.repository.archives[artifact] = zipped({"verdict.json": to_json(passing())})
-
-
-def claim_a_terabyte(attacker: Attacker) -> None:
-    attacker.repository.artifacts[attacker.upload(passing())]["size_in_bytes"] = 1 << 40
-
-
-def pack_zeros(attacker: Attacker) -> None:
+def pack(*texts: str | bytes) -> bytes:
+    """Return an archive with as many verdicts."""
     packed = BytesIO()
-    with (
-        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-        archive.open("verdict.json", "w") as member,
-    ):
-        for _ in range(GIGABYTE >> 23):
-            member.write(bytes(1 << 20))
-    attacker.store(packed.getvalue())
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for text in texts:
+            archive.writestr("verdict.json", text)
+    return packed.getvalue()
 
 
-def pack_twice(attacker: Attacker) -> None:
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("verdict.json", to_json(passing()))
-        with pytest.warns(UserWarning, match="Duplicate name"):
-            archive.writestr("verdict.json", to_json(failing()))
-    attacker.store(packed.getvalue())
+def replace_the_archive(attacker: Attacker, artifact: int) -> None:
+    attacker.repository.archives[artifact] = pack(to_json(failing()))
 
 
-def leave_no_zip(attacker: Attacker) -> None:
-    whole = zipped({"verdict.json": to_json(passing())})
-    for data in (zipped({str(number): "" for number in range(2_000)}), b"no zip", whole[:-9]):
-        attacker.store(data)
-        assert not_shown(attacker)
-
-
-def leave_no_verdict(attacker: Attacker) -> None:
-    lacking = {key: each for key, each in json.loads(to_json(passing())).items() if key != "notes"}
-    for text in ("[" * 100_000, "\x00" * 100, "{}", json.dumps(lacking)):
-        attacker.store({"verdict.json": text})
-        assert not_shown(attacker)
-
-
-def not_shown(attacker: Attacker) -> bool:
-    return "no comment: " in attacker.end().expect(0).err
-
-
-REFUSED: dict[str, Callable[[Attacker], None]] = {
-    "the_head_moved_on": move_on,
-    "the_pull_request_is_closed": close,
-    "a_commit_of_two_pull_requests": open_another,
-    "a_fork_that_is_gone": delete_the_fork,
-    "no_report": lambda _: None,
-    "a_report_of_another_configuration": of_another_configuration,
+REFUSED: dict[str, Callable[[Attacker, int], object]] = {
+    "the_head_moved_on": lambda fork, _: fork.repository.commit({"a": "3"}, branch="feature"),
+    "the_pull_request_is_closed": lambda fork, _: fork.pull.update(state="closed"),
+    "a_commit_of_two_pull_requests": lambda fork, _: fork.repository.pulls.update(
+        {99: {**fork.pull, "number": 99}}
+    ),
+    "a_fork_that_is_gone": lambda fork, _: (
+        fork.pull["head"].update(repo=None),
+        fork.run.update(head_repository=None),
+    ),
+    "no_report": lambda fork, _: fork.repository.artifacts.clear(),
     "a_report_that_was_replaced": replace_the_archive,
-    "an_archive_that_unpacks_to_gigabytes": pack_zeros,
-    "an_archive_with_two_verdicts": pack_twice,
-    "an_archive_that_is_none": leave_no_zip,
-    "a_verdict_that_cannot_be_read": leave_no_verdict,
 }
-NOT_DOWNLOADED: dict[str, Callable[[Attacker], None]] = {
-    "a_report_that_expired": expire,
-    "a_report_of_another_run": of_another_run,
-    "an_archive_that_is_huge": claim_a_terabyte,
+STORED: dict[str, dict[str, Any]] = {
+    "a_report_that_expired": {"expired": True},
+    "an_archive_that_is_huge": {"size_in_bytes": 1 << 40},
 }
 RUNS: dict[str, dict[str, Any]] = {
     "a_run_of_another_workflow": {"path": ".github/workflows/mine.yml"},
     "a_run_of_the_default_branch": {"event": "push"},
     "a_run_of_the_repository_itself": {"head_repository": {"id": 1, "full_name": "acme/phone"}},
 }
-ATTEMPTS = {*REFUSED, *NOT_DOWNLOADED, *RUNS}
+LACKING = {key: value for key, value in json.loads(to_json(passing())).items() if key != "notes"}
+OTHER = replace(passing().invocation, config="android/megtrim.yaml")
+ARCHIVES: dict[str, Sequence[bytes]] = {
+    "a_report_of_another_configuration": (pack(to_json(replace(passing(), invocation=OTHER))),),
+    "an_archive_that_unpacks_to_gigabytes": (pack(bytes(1 << 27)),),
+    "an_archive_that_is_none": (
+        *(zipped(dict.fromkeys(map(str, range(2_000)), "")), b"no zip"),
+        pack(to_json(passing()))[:-9],
+    ),
+    "a_verdict_that_cannot_be_read": [
+        pack(text) for text in ("[" * 100_000, "\x00" * 100, "{}", json.dumps(LACKING))
+    ],
+}
+ATTEMPTS = {*REFUSED, *STORED, *RUNS, *ARCHIVES}
 
 
-@pytest.mark.parametrize("attempt", [*REFUSED, *NOT_DOWNLOADED])
+@pytest.mark.parametrize("attempt", REFUSED)
 def test_attempt_to_be_shown(attacker: Attacker, attempt: str) -> None:
-    (REFUSED | NOT_DOWNLOADED)[attempt](attacker)
+    REFUSED[attempt](attacker, attacker.upload(passing()))
 
-    assert not_shown(attacker)
+    assert attacker.is_refused()
     assert attacker.repository.comments == {}
-    if attempt in NOT_DOWNLOADED:
-        assert attacker.job.github.calls("GET", "/zip$") == []
 
 
-@pytest.mark.parametrize("attempt", RUNS)
-def test_attempt_by_a_run(attacker: Attacker, attempt: str) -> None:
-    attacker.upload(passing())
-    attacker.edit_run(**RUNS[attempt])
+@pytest.mark.parametrize("attempt", [*STORED, *RUNS])
+def test_attempt_to_be_downloaded(attacker: Attacker, attempt: str) -> None:
+    stored = attacker.repository.artifacts[attacker.upload(passing())]
+    stored |= STORED.get(attempt, {})
+    attacker.run |= RUNS.get(attempt, {})
 
-    assert not_shown(attacker)
-    assert attacker.repository.comments == {}
-    assert attacker.job.github.calls("GET", "artifacts") == []
+    assert attacker.is_refused()
+    listed = attacker.job.github.calls("GET", "artifacts")
+    assert attacker.job.github.calls("GET", "/zip$") == []
+    assert (attempt in STORED) == bool(listed)
+
+
+@pytest.mark.parametrize("attempt", ARCHIVES)
+def test_attempt_by_an_archive(attacker: Attacker, attempt: str) -> None:
+    for data in ARCHIVES[attempt]:
+        attacker.store(data)
+        assert attacker.is_refused()
+
+
+def test_a_report_of_another_run(attacker: Attacker) -> None:
+    stored = attacker.repository.artifacts[attacker.upload(passing())]
+    stored["workflow_run"]["id"] += 10_000
+
+    assert attacker.is_refused()
+    assert attacker.job.github.calls("GET", "/zip$") == []
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_an_archive_with_two_verdicts(attacker: Attacker) -> None:
+    attacker.store(pack(to_json(passing()), to_json(failing())))
+
+    assert attacker.is_refused()

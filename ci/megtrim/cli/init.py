@@ -12,6 +12,7 @@ from megtrim.cli.environment import open_processes
 from megtrim.cli.options import PATH
 from megtrim.cli.session.callers import (
     CallerPlan,
+    choose_gitlab_kit,
     choose_kit,
     find_top,
     make_callers,
@@ -111,7 +112,8 @@ def init(
     processes = open_processes()
     plan = CallerPlan()
     if gitlab:
-        plan = plan_gitlab(config, new.toolchain, kit, kit_version, kit_sha, processes)
+        pinned = choose_gitlab_kit(kit, kit_version, kit_sha, processes)
+        plan = plan_gitlab(config, new.toolchain, pinned, find_top(config.absolute().parent))
     if github:
         top = find_top(config.absolute().parent)
         pinned = choose_kit(

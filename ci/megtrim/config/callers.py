@@ -137,8 +137,6 @@ jobs:
     uses: {repository}/.github/workflows/release.yml@{sha} # {version}
     with: {{{given}}}
 """
-
-
 GITLAB = ".gitlab-ci.yml"
 _GITLAB = """\
 megtrim:
@@ -153,7 +151,7 @@ megtrim:
   before_script:
     - apt-get update
     - apt-get install -y --no-install-recommends ccache {packages}qemu-user-static
-    - pip install "megtrim{extra} @ git+{repository}@{sha}" # {version}
+    - pip install "megtrim{extra} @ git+{url}@{sha}" # {version}
     - megtrim ci sources fetch . --trusted . --url "$CI_PROJECT_URL"{given}
     - rm -f baseline.json
     - >-
@@ -245,9 +243,8 @@ def _head(text: str) -> str:
 def name_own(config: str) -> dict[str, str]:
     """Return the path of each caller that this configuration may have, by that of the default's."""
     end = f"{suffix_of(config)}.yml"
-    return {
-        path: path.replace(".yml", end) for path in (SIZE_CHECK, FORKS, REFRESH, NIGHT, RELEASE)
-    }
+    every = (SIZE_CHECK, FORKS, REFRESH, NIGHT, RELEASE)
+    return {path: path.replace(".yml", end) for path in every}
 
 
 def workflows(callers: Callers) -> dict[str, str]:
@@ -271,10 +268,8 @@ def workflows(callers: Callers) -> dict[str, str]:
     values["starts"] = f", size-check: {started}" if own[SIZE_CHECK] != SIZE_CHECK else ""
     # With any letter after the v, a tag such as vision-v1 would be one of two configurations.
     values["tags"] = f"{id_}-v[0-9]*" if (id_ := id_of(callers.config)) else "v[0-9]*"
-    values |= dict.fromkeys(("leg", "strategy", "quiet", "compared"), "") | {
-        "job": "size",
-        "needs": "size",
-    }
+    values |= dict.fromkeys(("leg", "strategy", "quiet", "compared"), "")
+    values |= dict.fromkeys(("job", "needs"), "size")
     if callers.toolchains:
         # A matrix has the outputs of one of its jobs only, and the summary needs the ids of all.
         sizes = [_SIZE_JOB.format_map(values | leg) for leg in _list_size_jobs(callers)]
@@ -295,17 +290,13 @@ def workflows(callers: Callers) -> dict[str, str]:
 
 def gitlab_pipeline(kit: Kit, config: str, packages: str, *, zig: bool) -> str:
     """The kit's repository is a URL here."""
-    given = {"url": kit.repository, "sha": kit.sha, "version": kit.version, "config": config}
-    for name, value in (*given.items(), ("packages", packages)):
+    values = {"url": kit.repository, "sha": kit.sha, "version": kit.version}
+    for name, value in (values | {"config": config, "packages": packages}).items():
         expect_plain(name, value)
-    return _GITLAB.format(
-        repository=kit.repository,
-        sha=kit.sha,
-        version=kit.version,
-        packages=packages and f"{packages} ",
-        extra="[zig]" if zig else "",
-        given="" if config == DEFAULT_CONFIG else f" --config {config}",
-    )
+    values["packages"] = packages and f"{packages} "
+    values["extra"] = "[zig]" if zig else ""
+    values["given"] = "" if config == DEFAULT_CONFIG else f" --config {config}"
+    return _GITLAB.format_map(values)
 
 
 def expect_plain(name: str, value: str) -> None:

@@ -1,4 +1,4 @@
-"""Artifacts of runs, by their ids: archives that anyone may have stored, read to a limit."""
+"""Artifacts of runs: archives that anyone may have stored, read to a limit."""
 
 import hashlib
 import io
@@ -6,12 +6,19 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator
+from contextlib import suppress
+from typing import Annotated
+
+from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from megtrim.github.api import Api
+from megtrim.github.event import Commit, at
 from megtrim.github.runner import one_line
 from megtrim.util.errors import InputError
+from megtrim.util.value import Value
 
-LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
+_MOST_ARTIFACTS = 1000
+_LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
 _LARGEST_FILE_BYTES = 64 * 1024 * 1024
 _MOST_ENTRIES = 1000
 _DAMAGED = (
@@ -20,16 +27,45 @@ _DAMAGED = (
 )
 
 
+class StoredArtifact(Value):
+    id: Annotated[int, Field(strict=True)]
+    run_id: Annotated[int, Field(strict=True), at("workflow_run", "id")]
+    sha: Annotated[Commit, at("workflow_run", "head_sha")]
+    branch: Annotated[str, at("workflow_run", "head_branch")]
+    repository_id: Annotated[int, Field(strict=True), at("workflow_run", "repository_id")]
+    head_repository_id: Annotated[int, Field(strict=True), at("workflow_run", "head_repository_id")]
+    created: Annotated[AwareDatetime, at("created_at")]
+    size_bytes: Annotated[int, Field(strict=True), at("size_in_bytes")]
+    digest: str | None = None
+    """None from older servers."""
+
+
+_STORED: TypeAdapter[StoredArtifact] = TypeAdapter(StoredArtifact)
+
+
+def list_artifacts(api: Api, path: str, name: str) -> list[StoredArtifact]:
+    """Return those of that name that have not expired, the newest first."""
+    found = []
+    for artifact in api.pages(path, key="artifacts", params={"name": name}, most=_MOST_ARTIFACTS):
+        if artifact.get("name") == name and artifact.get("expired") is False:
+            with suppress(ValidationError):  # a strange entry must not hide the others
+                found.append(_STORED.validate_python(artifact))
+    return sorted(found, key=lambda stored: (stored.created, stored.id), reverse=True)
+
+
 def download(
-    api: Api, repository: str, artifact: int, digest: str | None, names: Collection[str]
+    api: Api, repository: str, stored: StoredArtifact, names: Collection[str]
 ) -> dict[str, bytes]:
-    """Return those of its files; ``digest`` is GitHub's, None from older servers.
+    """Return those of its files.
 
     Raises InputError for an archive that is not the one that was stored, or as read_archive does.
     """
-    path = f"/repos/{repository}/actions/artifacts/{artifact}/zip"
-    data = api.download(path, limit_bytes=LARGEST_ARCHIVE_BYTES)
-    if digest and f"sha256:{hashlib.sha256(data).hexdigest()}" != digest:
+    if stored.size_bytes > _LARGEST_ARCHIVE_BYTES:
+        msg = f"found {stored.size_bytes:,} bytes, expected at most {_LARGEST_ARCHIVE_BYTES:,}"
+        raise InputError(msg)
+    path = f"/repos/{repository}/actions/artifacts/{stored.id}/zip"
+    data = api.download(path, limit_bytes=_LARGEST_ARCHIVE_BYTES)
+    if stored.digest and f"sha256:{hashlib.sha256(data).hexdigest()}" != stored.digest:
         msg = "the archive is not the one that was stored: its digest differs"
         raise InputError(msg, hint="it was replaced or damaged in transfer; it is not used")
     return read_archive(data, names)

@@ -4,21 +4,17 @@ A run of a fork could store anything under that name, so the run of each artifac
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Annotated
 from urllib.parse import quote
-
-from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from megtrim.config.config_id import is_inside
 from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, expect_evidence_of, parse_proofs
 from megtrim.github.api import Api, find_at, text_at
-from megtrim.github.artifacts import download
+from megtrim.github.artifacts import StoredArtifact, download, list_artifacts
 from megtrim.github.commits import fetch_head, is_ancestor
-from megtrim.github.event import Commit, Event, at
+from megtrim.github.event import Event
 from megtrim.github.runner import one_line
 from megtrim.size.baseline import expect_same_kind, parse_sizes
 from megtrim.size.budgets import Baseline
@@ -28,7 +24,6 @@ from megtrim.util.value import Value
 from megtrim.util.wording import COMMIT_DIGEST, count
 
 SIZES_FILE = "sizes.json"
-_MOST_ARTIFACTS = 1000
 _MOST_TRIES = 5
 """Number of artifacts that are opened before the search is given up."""
 _LONGEST_REASON = 160
@@ -76,23 +71,6 @@ class FoundBaseline(Value):
         return "" if self.base is None or self.how is BaselineSource.MERGE_BASE else self.base.sha
 
 
-class StoredBaseline(Value):
-    id: Annotated[int, Field(strict=True)]
-    run_id: Annotated[int, Field(strict=True), at("workflow_run", "id")]
-    sha: Annotated[Commit, at("workflow_run", "head_sha")]
-    branch: Annotated[str, at("workflow_run", "head_branch")]
-    created: Annotated[AwareDatetime, at("created_at")]
-    digest: str | None = None
-    """None from older servers."""
-
-    def describe_age(self, now_s: float) -> str:
-        days = max(0, timedelta(seconds=now_s - self.created.timestamp()).days)
-        return "today" if days == 0 else f"{count(days, 'day')} ago"
-
-
-_STORED: TypeAdapter[StoredBaseline] = TypeAdapter(StoredBaseline)
-
-
 def find(
     api: Api, event: Event, *, config: str, artifact: str, now_s: float, quick: bool = False
 ) -> FoundBaseline:
@@ -109,7 +87,7 @@ def find(
         return FoundBaseline(how=BaselineSource.NONE, source=source, base=base, warnings=warnings)
     matching = [each for each in stored if (each.sha, each.branch) == (base.sha, base.branch)]
     for each, sizes, evidence in search.open_trusted(matching):
-        source = f"{base}, {base.what}, stored {each.describe_age(now_s)}"
+        source = f"{base}, {base.what}, stored {_describe_age(each, now_s)}"
         return search.make_baseline(
             BaselineSource.MERGE_BASE, source, base, sizes, evidence, each.sha
         )
@@ -119,7 +97,7 @@ def find(
     for each, sizes, evidence in search.open_trusted(others):
         known = Base(sha=each.sha, branch=each.branch, what="")
         lacking = f"{base.what} {base.sha[:12]} has stored none"
-        age = each.describe_age(now_s)
+        age = _describe_age(each, now_s)
         source = f"{known}, the last that is known, stored {age}, as {lacking}"
         return search.make_baseline(
             BaselineSource.LAST_KNOWN, source, base, sizes, evidence, each.sha
@@ -148,6 +126,11 @@ def resolve_base(api: Api, event: Event) -> Base:
     return _base(sha, branch, "this very commit" if sha == event.sha else "the merge base")
 
 
+def _describe_age(stored: StoredArtifact, now_s: float) -> str:
+    days = max(0, timedelta(seconds=now_s - stored.created.timestamp()).days)
+    return "today" if days == 0 else f"{count(days, 'day')} ago"
+
+
 def _base(sha: str, branch: str, what: str) -> Base:
     try:
         return Base(sha=sha, branch=branch, what=what)
@@ -165,25 +148,17 @@ class _Search:
         self._in_repository = str(PurePosixPath(config)) if is_inside(config) else ""
         self.warnings: list[str] = []
 
-    def list_artifacts(self, name: str) -> tuple[StoredBaseline, ...]:
-        path = f"{self._root}/actions/artifacts"
-        pages = self._api.pages(path, key="artifacts", params={"name": name}, most=_MOST_ARTIFACTS)
-        found: list[StoredBaseline] = []
-        for artifact in pages:
-            if artifact.get("name") != name or artifact.get("expired") is not False:
-                continue
-            homes = [
-                find_at(artifact, "workflow_run", key)
-                for key in ("repository_id", "head_repository_id")
-            ]
-            if homes == [self._event.repository_id] * 2:
-                with suppress(ValidationError):  # a strange entry must not hide the others
-                    found.append(_STORED.validate_python(artifact))
-        return tuple(sorted(found, key=lambda each: (each.created, each.id), reverse=True))
+    def list_artifacts(self, name: str) -> list[StoredArtifact]:
+        own = self._event.repository_id
+        return [
+            stored
+            for stored in list_artifacts(self._api, f"{self._root}/actions/artifacts", name)
+            if stored.repository_id == stored.head_repository_id == own
+        ]
 
     def open_trusted(
-        self, stored: list[StoredBaseline]
-    ) -> Iterator[tuple[StoredBaseline, Baseline, EvidenceSet]]:
+        self, stored: list[StoredArtifact]
+    ) -> Iterator[tuple[StoredArtifact, Baseline, EvidenceSet]]:
         for each in stored[:_MOST_TRIES]:
             try:
                 if not self._is_trusted(each):
@@ -194,7 +169,7 @@ class _Search:
                 continue
             yield each, sizes, evidence
 
-    def _is_trusted(self, stored: StoredBaseline) -> bool:
+    def _is_trusted(self, stored: StoredArtifact) -> bool:
         """Check its run: whoever may push to the base branch may also define its sizes."""
         event = self._event
         run = self._api.get(f"{self._root}/actions/runs/{stored.run_id}")
@@ -210,10 +185,9 @@ class _Search:
         head = fetch_head(self._api, event.repository, stored.branch)
         return is_ancestor(self._api, event.repository, stored.sha, head)
 
-    def _read(self, stored: StoredBaseline) -> tuple[Baseline, EvidenceSet]:
-        files = download(
-            self._api, self._event.repository, stored.id, stored.digest, (SIZES_FILE, EVIDENCE_FILE)
-        )
+    def _read(self, stored: StoredArtifact) -> tuple[Baseline, EvidenceSet]:
+        names = (SIZES_FILE, EVIDENCE_FILE)
+        files = download(self._api, self._event.repository, stored, names)
         if SIZES_FILE not in files:
             msg = f"its archive has no {SIZES_FILE}"
             raise InputError(msg)
@@ -228,7 +202,7 @@ class _Search:
         expect_evidence_of(self._config, "its proof", proofs.entries)
         return sizes, proofs
 
-    def _read_proofs(self, files: Mapping[str, bytes], stored: StoredBaseline) -> EvidenceSet:
+    def _read_proofs(self, files: Mapping[str, bytes], stored: StoredArtifact) -> EvidenceSet:
         try:
             if EVIDENCE_FILE in files:
                 text = decode(files[EVIDENCE_FILE], shown=EVIDENCE_FILE)

@@ -89,17 +89,6 @@ class PullRequest(Value):
         return self.head_repository_id != self.base_repository_id
 
 
-class WorkflowRun(Value):
-    id: _Number
-    event: Annotated[str, _like("[a-z_]{1,64}", "the name of an event")]
-    path: Annotated[str, _like(r"[^\x00-\x20\x7f]{1,1024}", "the path of a workflow")]
-    """Whoever made a pull request may also have changed what is there."""
-    head_sha: Commit
-    head_repository_id: Annotated[_Number | None, at("head_repository", "id")] = None
-    """None if the fork was deleted meanwhile."""
-    repository_id: Annotated[_Number, at("repository", "id")]
-
-
 class Event(Value):
     """What this run was started for.
 
@@ -144,7 +133,6 @@ class Event(Value):
         ),
         at("event", "merge_group", "base_ref"),
     ] = ""
-
     ended_run: Annotated[_Number, at("event", "workflow_run", "id")] = 0
 
     @property
@@ -165,7 +153,6 @@ class Event(Value):
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _PULL_REQUEST: TypeAdapter[PullRequest] = TypeAdapter(PullRequest)
-_RUN: TypeAdapter[WorkflowRun] = TypeAdapter(WorkflowRun)
 
 
 def read_event(env: Mapping[str, str]) -> Event:
@@ -193,17 +180,8 @@ def read_event(env: Mapping[str, str]) -> Event:
 
 def pull_request_of(answer: Any) -> PullRequest:
     """Raises InfrastructureFailure if it is invalid, because that is the server's fault."""
-    return _validate_answer(_PULL_REQUEST, answer, "pull request")
-
-
-def workflow_run_of(answer: Any) -> WorkflowRun:
-    """Raises InfrastructureFailure, as above."""
-    return _validate_answer(_RUN, answer, "run")
-
-
-def _validate_answer(adapter: TypeAdapter[T], answer: Any, start: str) -> T:
     try:
-        return _validate(adapter, answer, start)
+        return _validate(_PULL_REQUEST, answer, "pull request")
     except InputError as error:
         hint = "is GITHUB_API_URL right?"
         raise InfrastructureFailure(error.message, hint=hint) from None

@@ -37,6 +37,7 @@ from megtrim.util.process import ProcessRunner
 from megtrim.util.value import Value
 
 _SERVER = "https://github.com"
+_NAME_KIT = "--kit OWNER/REPO, or its URL; the newest version is pinned"
 _GITLAB_PAGE = "docs/how-to/use-any-ci.md"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
 _PACKAGES = {"clang-linux-arm64": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu", "host": "g++"}
@@ -62,7 +63,7 @@ def choose_kit(
     if not named:
         if len({pin.repository for pin in pins}) != 1:
             msg = "--kit is needed: no caller names one kit"
-            raise InputError(msg, hint="--kit OWNER/REPO, or its URL; the newest version is pinned")
+            raise InputError(msg, hint=_NAME_KIT)
         first = min(pins, key=lambda pin: pin.sha)
         named = first.repository
         if len(pins) == 1 and not (upgrading or version or sha):
@@ -74,6 +75,16 @@ def choose_kit(
     return replace(found, repository=repository)
 
 
+def choose_gitlab_kit(named: str, version: str, sha: str, processes: ProcessRunner) -> Kit:
+    """Its repository is a URL, which may be of any server."""
+    if not named:
+        msg = "--gitlab: --kit is needed"
+        raise InputError(msg, hint=_NAME_KIT)
+    url = named if "://" in named else f"{_SERVER}/{named}"
+    expect_plain("url", url)
+    return _find_version(url, version, sha, processes)
+
+
 def _find_version(url: str, version: str, sha: str, processes: ProcessRunner) -> Kit:
     for name, value in (("version", version), ("sha", sha)):
         if value:
@@ -83,16 +94,8 @@ def _find_version(url: str, version: str, sha: str, processes: ProcessRunner) ->
     return Kit(repository=url, sha=known[chosen], version=chosen)
 
 
-def plan_gitlab(
-    config: Path, toolchain: str, named: str, version: str, sha: str, processes: ProcessRunner
-) -> CallerPlan:
+def plan_gitlab(config: Path, toolchain: str, kit: Kit, top: Path) -> CallerPlan:
     """``toolchain``: its kind, if the configuration is yet to be written."""
-    if not named:
-        msg = "--gitlab: --kit is needed"
-        raise InputError(msg, hint="--kit OWNER/REPO, or its URL; the newest version is pinned")
-    url = named if "://" in named else f"{_SERVER}/{named}"
-    expect_plain("url", url)
-    top = find_top(config.absolute().parent)
     if not toolchain:
         if names := list_toolchains(config):
             msg = f"--gitlab: {config} has several toolchains, expected one"
@@ -102,15 +105,8 @@ def plan_gitlab(
         if wanted.image or toolchain == "ndk":
             msg = f"--gitlab: found toolchain.{'image' if wanted.image else 'kind: ndk'}"
             raise InputError(msg, hint=f"the job needs an image that has it: {_GITLAB_PAGE}")
-    file, chosen = split(str(config))
-    path = _inside(Path(file).absolute(), top)
-    kit = _find_version(url, version, sha, processes)
-    text = gitlab_pipeline(
-        kit,
-        choose(path, chosen) if chosen else path,
-        _PACKAGES.get(toolchain, ""),
-        zig=toolchain in ("auto", "zig"),
-    )
+    packages, zig = _PACKAGES.get(toolchain, ""), toolchain in ("auto", "zig")
+    text = gitlab_pipeline(kit, _name_config(config, top), packages, zig=zig)
     hint = f"add the job to it by hand, as {_GITLAB_PAGE} shows it"
     new = find_missing({top / GITLAB: text}, hint=hint)
     return CallerPlan(new=new, lines=(*(f"wrote {path}" for path in new), _describe(kit)))
@@ -122,8 +118,6 @@ def _describe(kit: Kit) -> str:
 
 def make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path) -> Callers:
     """``toolchain``: its kind, if the configuration is yet to be written."""
-    file, chosen = split(str(config))
-    path = _inside(Path(file).absolute(), top)
     legs: dict[str, Provision] = {}
     nights: tuple[str, ...] = ()
     if toolchain:
@@ -142,13 +136,19 @@ def make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path)
     return Callers(
         kit=kit,
         branch=branch,
-        config=choose(path, chosen) if chosen else path,
+        config=_name_config(config, top),
         keep_set=_inside(keep_set.parent if legs else keep_set, top),
         packages=own.packages,
         recipe=own.recipe,
         toolchains=legs,
         nights=nights,
     )
+
+
+def _name_config(config: Path, top: Path) -> str:
+    file, chosen = split(str(config))
+    path = _inside(Path(file).absolute(), top)
+    return choose(path, chosen) if chosen else path
 
 
 def _has_runner(config: Config) -> bool:

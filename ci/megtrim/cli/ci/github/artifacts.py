@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from megtrim.chain.store import MANIFEST, code_digest
+from megtrim.cli.ci.github.client import outputs
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_cache_variables
 from megtrim.cli.options import PATH, config_path_option, examples, out_option
@@ -28,21 +29,18 @@ _TOKEN = re.compile(r"(?<=\|)(bearer-token|header)=[^|\s]{1,2000}")
 """The step that copies does not get the password itself: it is recognised by its place."""
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim ci github names
-  megtrim ci github names --config android/megtrim.yaml
-
-\b
-Outputs of the step:
-  file     the file of the configuration, without the toolchain of FILE#TOOLCHAIN
-  suffix   what a name ends with, such as .android; empty for megtrim.yaml
-  infix    what separates the parts of a name, such as .android. or -
-  megtrim  digest of megtrim's own files, which names the results that it can use
-  release  the file of a release, such as app-v1.2.3.tar.gz; empty if the run is for no tag
-"""
+@examples(
+    "megtrim ci github names",
+    "megtrim ci github names --config android/megtrim.yaml",
+    more=outputs(
+        file="the file of the configuration, without the toolchain of FILE#TOOLCHAIN",
+        suffix="what a name ends with, such as .android; empty for megtrim.yaml",
+        infix="what separates the parts of a name, such as .android. or -",
+        megtrim="digest of megtrim's own files, which names the results that it can use",
+        release="the file of a release, such as app-v1.2.3.tar.gz; empty if the run is for no tag",
+    ),
 )
+@click.command()
 @config_path_option()
 def names(config: str) -> int:
     """Print how the names of this configuration differ from those of others in the repository.

@@ -14,7 +14,7 @@ from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE
 from megtrim.chain.graph import SIZE, Stage, tasks_up_to
 from megtrim.checks.invocation import Options
-from megtrim.cli.ci.github.client import open_job
+from megtrim.cli.ci.github.client import needs_token, open_job, outputs
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import common, config_path_option, examples, out_option
@@ -44,21 +44,15 @@ def baseline() -> None:
     """Find or rebuild the sizes that a change is compared with."""
 
 
-@baseline.command(
-    "find",
-    epilog="""\b
-Example:
-  megtrim ci github baseline find --out megtrim-out --artifact megtrim-baseline
-
-\b
-Outputs of the step:
-  how      merge-base, last-known or none
-  rebuild  the commit to build, if its sizes are not stored; otherwise empty
-
-From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: actions: read, contents: read`.
-""",
+@examples(
+    "megtrim ci github baseline find --out megtrim-out --artifact megtrim-baseline",
+    more=outputs(
+        how="merge-base, last-known or none",
+        rebuild="the commit to build, if its sizes are not stored; otherwise empty",
+    )
+    + needs_token("actions: read, contents: read"),
 )
+@baseline.command("find")
 @out_option("Folder of results.")
 @config_path_option("proofs of others are refused")
 @click.option(
@@ -88,17 +82,11 @@ def find_baseline(out: Path, config: str, artifact: str, quick: bool) -> int:
     return EXIT_PASS
 
 
-@baseline.command(
-    "rebuild",
-    epilog="""\b
-Example:
-  megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out
-
-\b
-Output of the step:
-  how      rebuilt; if the build failed, as before: last-known or none
-""",
+@examples(
+    "megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out",
+    more=outputs(how="rebuilt; if the build failed, as before: last-known or none"),
 )
+@baseline.command("rebuild")
 @common
 def rebuild_baseline(options: Options) -> int:
     """Build the plain and the reduced variant of the merge base, and measure them.

@@ -13,6 +13,7 @@ from megtrim.cli.ci.github.client import (
     needs_token,
     open_api,
     open_job,
+    outputs,
     read_runs,
     read_verdict,
 )
@@ -210,20 +211,15 @@ def _append(
     return commit
 
 
-@click.command(
-    epilog="""\b
-Example:
-  megtrim ci github base --history history
-
-\b
-Outputs of the step:
-  commit  what this night is compared with; empty: there is nothing earlier
-  name    what reports call it
-
-From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: contents: read, issues: read`.
-"""
+@examples(
+    "megtrim ci github base --history history",
+    more=outputs(
+        commit="what this night is compared with; empty: there is nothing earlier",
+        name="what reports call it",
+    )
+    + needs_token("contents: read, issues: read"),
 )
+@click.command()
 @config_path_option("each has issues of its own")
 @_history_option
 def base(config: str, history: Path) -> int:

@@ -6,26 +6,25 @@ import click
 
 from megtrim.build.images import docker as images
 from megtrim.build.images.docker import DockerClient, expect_fixed, is_fixed
+from megtrim.cli.ci.github.client import outputs
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import PATH, config_option
+from megtrim.cli.options import PATH, config_option, examples
 from megtrim.config.load import load_config
 from megtrim.github.runner import one_line, write_output
 from megtrim.util.errors import EXIT_PASS, InputError
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim ci github image --config megtrim.yaml --image "$IMAGE" --recipe "$RECIPE" --kept image
-  megtrim ci github image --recipe android-arm64 --kept image
-
-\b
-Outputs of the step:
-  image  value for MEGTRIM_IMAGE; empty: use the configured image
-  made   true if the image of a recipe was built now and should be kept
-"""
+@examples(
+    'megtrim ci github image --config megtrim.yaml --image "$IMAGE" --recipe "$RECIPE" '
+    "--kept image",
+    "megtrim ci github image --recipe android-arm64 --kept image",
+    more=outputs(
+        image="value for MEGTRIM_IMAGE; empty: use the configured image",
+        made="true if the image of a recipe was built now and should be kept",
+    ),
 )
+@click.command()
 @config_option
 @click.option(
     "--image",

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from megtrim.checks.invocation import Invocation
-from megtrim.cli.ci.github.client import open_job, read_verdict
+from megtrim.cli.ci.github.client import needs_token, open_job, outputs, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import PATH, config_path_option
+from megtrim.cli.options import PATH, config_path_option, examples
 from megtrim.config.config_id import id_of
 from megtrim.evidence.evidence import PendingReason, expect_configuration
 from megtrim.github.event import Event
@@ -58,21 +58,16 @@ def _count(_context: click.Context, _option: click.Parameter, value: str) -> int
     return int(value)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim ci github wait --jobs 3 --pickup 10 --run 60
-  megtrim ci github wait --jobs 1 --config android/megtrim.yaml
-
-\b
-Output of the step:
-  pending  empty (all ended), no-runner (no runner took some), approval (a reviewer
-           must approve some), or late (some still run)
-
-From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: actions: read`.
-"""
+@examples(
+    "megtrim ci github wait --jobs 3 --pickup 10 --run 60",
+    "megtrim ci github wait --jobs 1 --config android/megtrim.yaml",
+    more=outputs(
+        pending="empty (all ended), no-runner (no runner took some), approval (a reviewer\n"
+        "           must approve some), or late (some still run)",
+    )
+    + needs_token("actions: read"),
 )
+@click.command()
 @click.option("--jobs", callback=_count, required=True, metavar="N", help="Number of device jobs.")
 @click.option(
     "--pickup",

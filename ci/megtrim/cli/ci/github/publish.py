@@ -15,7 +15,7 @@ from megtrim.build_spec import Origin
 from megtrim.checks.invocation import REPORT_ARTIFACT
 from megtrim.checks.statuses import exit_code
 from megtrim.cli.ci.gate import read_report
-from megtrim.cli.ci.github.client import open_api
+from megtrim.cli.ci.github.client import open_api, outputs
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import PATH, artifact_option, config_path_option, examples
@@ -25,6 +25,7 @@ from megtrim.config.config_id import choose, is_inside, split, suffix_of
 from megtrim.evidence import limits
 from megtrim.evidence.evidence import expect_configuration
 from megtrim.github import runner
+from megtrim.github.api import Api
 from megtrim.github.event import Event, pull_request_of, read_event
 from megtrim.github.issues import key_of, upsert
 from megtrim.github.runner import one_line
@@ -128,8 +129,7 @@ def publish(
     _annotate(page.annotations, before.annotations if before else ())
     number = event.pull_request.number if event and event.pull_request else pull_request
     if event is not None and number is not None and comments:
-        key = key_of(config)
-        problems.attempt(lambda: _comment(env, event, number, key, page.text, problems))
+        problems.attempt(lambda: _comment(env, event, number, config, page.text, problems))
     if problems.page():
         problems.attempt(lambda: runner.add_summary(env, problems.page()))
     return EXIT_PASS
@@ -145,7 +145,7 @@ def _annotate(found: Sequence[Annotation], before: Sequence[Annotation]) -> None
 
 
 def _comment(
-    env: Mapping[str, str], event: Event, number: int, key: str, text: str, problems: _Problems
+    env: Mapping[str, str], event: Event, number: int, config: str, text: str, problems: _Problems
 ) -> None:
     if event.pull_request is not None and event.pull_request.fork:
         problems.note(_FORK)
@@ -161,20 +161,21 @@ def _comment(
             f"this run is of {event.head_sha[:12]}"
         )
     else:
-        outcome = upsert(api, event.repository, number, key, text)
-        show(f"comment on pull request {number}: {outcome}")
+        write_comment(api, event, number, config, text)
 
 
-@click.command(
-    epilog="""\b
-Example:
-  megtrim ci github toolchains reports --names "android-arm64 linux-x86-64" --to report
+def write_comment(api: Api, event: Event, number: int, config: str, text: str) -> None:
+    outcome = upsert(api, event.repository, number, key_of(config), text)
+    show(f"comment on pull request {number}: {outcome}")
 
-\b
-Output of the step:
-  verdict  the worst of all: pass, unverified, inconclusive, fail; error: one has none
-"""
+
+@examples(
+    'megtrim ci github toolchains reports --names "android-arm64 linux-x86-64" --to report',
+    more=outputs(
+        verdict="the worst of all: pass, unverified, inconclusive, fail; error: one has none",
+    ),
 )
+@click.command()
 @click.argument("reports", type=PATH)
 @config_path_option("it names the toolchains")
 @click.option("--names", required=True, help="Names of the toolchains, separated by spaces.")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.ci.github.client import open_job, read_tag
+from megtrim.cli.ci.github.client import needs_token, open_job, outputs, read_tag
 from megtrim.cli.echo import show
-from megtrim.cli.options import PATH
+from megtrim.cli.options import PATH, examples
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
 from megtrim.regions.keepset_files import parse_keep_set
@@ -34,20 +34,12 @@ _MOST_NOTES_BYTES = 120_000
 """GitHub takes a text of 125,000 characters."""
 
 
-@click.command(
-    epilog="""\b
-Example:
-  megtrim ci github release vision-app-v1.4.0.tar.gz
-
-\b
-Outputs of the step:
-  url     the page of the release
-  sha256  of its SHA256SUMS, by which it is verified
-
-From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: contents: write`.
-"""
+@examples(
+    "megtrim ci github release vision-app-v1.4.0.tar.gz",
+    more=outputs(url="the page of the release", sha256="of its SHA256SUMS, by which it is verified")
+    + needs_token("contents: write"),
 )
+@click.command()
 @click.argument("archive", type=PATH)
 def release(archive: Path) -> int:
     """Publish a release, ARCHIVE, under the tag that this run is for.
@@ -102,20 +94,11 @@ def _describe(tag: str, contents: bytes, keep: bytes) -> DescribedRelease:
     )
 
 
-@click.command(
-    "release-files",
-    epilog="""\b
-Example:
-  megtrim ci github release-files dist --notes notes.md
-
-\b
-Output of the step:
-  url  the page of the release
-
-From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: contents: write`.
-""",
+@examples(
+    "megtrim ci github release-files dist --notes notes.md",
+    more=outputs(url="the page of the release") + needs_token("contents: write"),
 )
+@click.command("release-files")
 @click.argument("folder", type=PATH)
 @click.option(
     "--notes",

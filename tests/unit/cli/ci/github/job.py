@@ -71,6 +71,17 @@ def set_variables(
 
 
 @contextmanager
+def open_job(shell: Shell, env: pytest.MonkeyPatch) -> Iterator[Job]:
+    with GithubDouble() as github:
+        repository = github.repository("acme/phone", workflows={"megtrim.yml": {"pull-request"}})
+        base = repository.commit({"a": "1"}, branch="main")
+        head = repository.commit({"a": "2"}, parents=[base], branch="feature")
+        set_variables(env, github, shell.folder)
+        yield Job(shell, github, repository, base, head, env)
+        github.check()
+
+
+@contextmanager
 def open_night(folder: Path, env: pytest.MonkeyPatch) -> Iterator[tuple[GithubDouble, Repository]]:
     with GithubDouble() as github:
         repository = github.repository("acme/phone")
