@@ -9,9 +9,12 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from megtrim.chain.filenames import FINAL_FOLDER, WORK_FOLDER
+from filelock import FileLock
+
+from megtrim.chain.filenames import AGAINST_FILE, FINAL_FOLDER, PASS_FILES, WORK_FOLDER
 from megtrim.chain.graph import Stage
 from megtrim.chain.store import GITIGNORE, LOCKS, MANIFEST, Store, key_of, parse_manifest
 from megtrim.util.errors import InputError
@@ -19,7 +22,7 @@ from megtrim.util.files import MEMORY, cannot_write, load_text
 from megtrim.util.value import Value
 
 _RESULT = re.compile(r"[0-9a-f]{20}(\.before)?", re.ASCII)
-_WHOLE = (FINAL_FOLDER, "runs", "ccache", "sysroots")
+_WHOLE = frozenset({FINAL_FOLDER, "runs", "ccache", "sysroots"})
 """Folders that hold what a run made, and the next one reads or fills again."""
 
 
@@ -36,8 +39,7 @@ class Leftover(Value):
 
     @property
     def lock(self) -> str:
-        name = self.path.name.removesuffix(".before")
-        return name if self.path.parent == self.root else f"{self.path.parent.name}-{name}"
+        return "-".join(self.path.relative_to(self.root).parts).removesuffix(".before")
 
     @property
     def size_bytes(self) -> int:
@@ -56,8 +58,14 @@ def list_leftovers(root: Path, *, everything: bool = False) -> Iterator[Leftover
     if not _is_results(root):
         msg = f"{root}: found no results of megtrim, expected a folder that a run wrote"
         raise InputError(msg, hint="name it with --out")
-    for folder in (root, *filter(_is_results, _list_folders(root))):
-        results = sorted(_list_results(folder), key=lambda result: result.used_ns)
+    for folder in _list_results_folders(root):
+        found = (
+            _read_result(folder, stage, path)
+            for stage in Stage
+            for path in _list_folders(folder / stage)
+            if _RESULT.fullmatch(path.name)
+        )
+        results = sorted(found, key=lambda result: result.used_ns)
         last = {result.what: result for result in results if result.current}
         yield from (each for each in results if everything or last.get(each.what) is not each)
         for path in _list_folders(folder / WORK_FOLDER):
@@ -85,34 +93,29 @@ def remove(leftover: Leftover, say: Callable[[str], None]) -> bool:
 
 
 def remove_rest(root: Path) -> None:
-    """Remove locks, and folders that hold nothing else, once all results went."""
-    for folder in (*filter(_is_results, _list_folders(root)), root):
-        with suppress(OSError):  # what a person put there keeps its folder
+    """Remove folders of results in which nothing but sizes of passes and locks is left."""
+    for folder in _list_results_folders(root):
+        if [each.name for each in _list_folders(folder)] != [LOCKS]:
+            continue
+        with suppress(OSError):  # another run holds a lock, or a person put something there
             for lock in (folder / LOCKS).glob("*.lock"):
-                lock.unlink()
+                with FileLock(lock, timeout=0):
+                    lock.unlink()
             (folder / LOCKS).rmdir()
-            (folder / GITIGNORE).unlink()
+            for name in (*PASS_FILES, AGAINST_FILE, GITIGNORE):
+                (folder / name).unlink(missing_ok=True)
             folder.rmdir()
 
 
-def _list_results(root: Path) -> Iterator[Leftover]:
-    for stage in Stage:
-        for path in filter(lambda path: _RESULT.fullmatch(path.name), _list_folders(root / stage)):
-            try:
-                manifest = parse_manifest(load_text(path / MANIFEST))
-            except (OSError, ValueError, InputError):
-                what = f"{stage}, unfinished"
-                yield Leftover(root=root, path=path, what=what, used_ns=_read_use(path))
-                continue
-            current = path.name == manifest.key == key_of(stage, manifest.name, manifest.inputs)
-            yield Leftover(
-                root=root,
-                path=path,
-                what=f"{stage}/{manifest.name}" + ", of another version" * (not current),
-                files=(*manifest.files, MEMORY, MANIFEST),
-                used_ns=_read_use(path),
-                current=current,
-            )
+def _read_result(root: Path, stage: Stage, path: Path) -> Leftover:
+    found = Leftover(root=root, path=path, what=f"{stage}, unfinished", used_ns=_read_use(path))
+    try:
+        manifest = parse_manifest(load_text(path / MANIFEST))
+    except (OSError, ValueError, InputError):
+        return found
+    current = path.name == manifest.key == key_of(stage, manifest.name, manifest.inputs)
+    what = f"{stage}/{manifest.name}" + ", of another version" * (not current)
+    return replace(found, what=what, files=(*manifest.files, MEMORY, MANIFEST), current=current)
 
 
 def _read_use(path: Path) -> int:
@@ -129,6 +132,11 @@ def _remove_files(leftover: Leftover) -> None:
     for inner, _, _ in os.walk(folder, topdown=False):
         with suppress(OSError):  # a person's file is in it
             Path(inner).rmdir()
+
+
+def _list_results_folders(root: Path) -> list[Path]:
+    """Return those of toolchains, and the one that they are in."""
+    return [each for each in (*_list_folders(root), root) if _is_results(each)]
 
 
 def _is_results(folder: Path) -> bool:

@@ -26,10 +26,7 @@ from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.wording import count
 
 
-@examples(
-    "megtrim check",
-    "megtrim check --config android.yaml --engine ../MegEngine",
-)
+@examples("megtrim check", "megtrim check --config android.yaml --engine ../MegEngine")
 @click.command()
 @each_toolchain()
 @config_option

@@ -14,7 +14,7 @@ from megtrim.build.images.docker import DockerClient
 from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.cli.echo import show_json, show_summary
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import config_option, json_option
+from megtrim.cli.options import config_option, examples, json_option
 from megtrim.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
@@ -44,12 +44,8 @@ _DOCKER = "docker, for toolchain.image"
 _REMOTE: Mapping[str, Remote] = {"adb": adb, "ssh": ssh, "virtual-phone": virtual_phone}
 
 
-@click.command(
-    epilog="""\b
-Example:
-  megtrim doctor
-"""
-)
+@examples("megtrim doctor")
+@click.command()
 @config_option
 @json_option
 def doctor(config: Path, as_json: bool) -> int:

@@ -9,7 +9,7 @@ from megtrim.build.sources.git import find_default_branch
 from megtrim.checks.invocation import Invocation
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import PATH
+from megtrim.cli.options import PATH, examples
 from megtrim.cli.session.callers import (
     CallerPlan,
     choose_gitlab_kit,
@@ -24,19 +24,17 @@ from megtrim.util.errors import InputError
 from megtrim.util.files import write_atomically
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim init models/resnet50.mge
-  megtrim init --config trim/megtrim.yaml models/*.mge --engine ../MegEngine
-  megtrim init models/resnet50.mge --github --kit OWNER/REPO
-  megtrim init --github --kit OWNER/REPO --kit-version v1.2.3 --kit-sha SHA
-  megtrim init --github --release
-  megtrim init --github --upgrade
-  megtrim init models/resnet50.mge --gitlab --kit OWNER/REPO
-  megtrim init --add models/mobilenet.mge
-"""
+@examples(
+    "megtrim init models/resnet50.mge",
+    "megtrim init --config trim/megtrim.yaml models/*.mge --engine ../MegEngine",
+    "megtrim init models/resnet50.mge --github --kit OWNER/REPO",
+    "megtrim init --github --kit OWNER/REPO --kit-version v1.2.3 --kit-sha SHA",
+    "megtrim init --github --release",
+    "megtrim init --github --upgrade",
+    "megtrim init models/resnet50.mge --gitlab --kit OWNER/REPO",
+    "megtrim init --add models/mobilenet.mge",
 )
+@click.command()
 @click.argument("models", nargs=-1, type=PATH)
 @click.option(
     "--config",

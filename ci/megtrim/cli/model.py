@@ -17,9 +17,7 @@ def model() -> None:
     """Show what model files hold."""
 
 
-@examples(
-    "megtrim model show models/resnet50.mge",
-)
+@examples("megtrim model show models/resnet50.mge")
 @model.command("show")
 @click.argument("file", type=PATH)
 @json_option

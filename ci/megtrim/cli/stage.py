@@ -99,15 +99,15 @@ def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[
     if options.again:
         clear_final(session.services.store)  # it describes results that are replaced
         session.services.store.discard(stage, options.scenario or "")
-    console = session.services.console
+    console, durations = session.services.console, session.services.durations
     if todo := stages.list_todo(wanted, session):
         describe(session)
-        if took := session.services.durations and session.services.durations.describe(todo):
+        if durations is not None and (took := durations.describe(todo)):
             console.say(f"time       {took}")
-        ran, codes = stages.run(wanted, session)
     else:
-        services = replace(session.services, console=Console(sys.stderr, quiet=True))
-        ran, codes = stages.run(wanted, replace(session, services=services))
+        silent = replace(session.services, console=Console(sys.stderr, quiet=True))
+        session = replace(session, services=silent)
+    ran, codes = stages.run(wanted, session)
     for line in ahead(session):
         console.warn(line)
     fresh = ran > 0 or session.results.failed
@@ -131,11 +131,10 @@ def show_results(
     if as_json:
         show(render_results(session.results, left))
         return
-    values = ((label, [v] if isinstance(v, str) else v) for label, v in left.items())
-    lines = [f"{label}: {text}" for label, texts in values for text in texts]
     show_summary(_as_text(session, stage, wanted, leaves=bool(left)))
-    if lines:  # as wide as they are: people copy them
-        show("\n".join(lines))
+    for label, value in left.items():
+        for text in [value] if isinstance(value, str) else value:
+            show(f"{label}: {text}")  # as wide as it is: people copy it
 
 
 def _read_verdict(session: Session) -> Verdict | None:
@@ -270,20 +269,20 @@ def _object(**properties: object) -> dict[str, Any]:
     }
 
 
-def _command(stage: Stage, *own: Callable[[Command], Command]) -> click.Command:
+def _command(
+    stage: Stage, *own: Callable[[Command], Command], calls: tuple[str, ...] = ()
+) -> click.Command:
     verb = f"{stage.verb} --accept" if accept_option in own else stage.verb
-    epilog = f"""\b
-Examples:
-  megtrim {verb}
-  megtrim {verb} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
-"""
+    call = f"megtrim {verb}"
+    configured = f"{call} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine"
 
     def command(options: Options) -> int:
         return execute(options, stage)
 
     with_options = trimming(add_options(command, json_option, again_option, *own))
     _, about = (VERBS | STAGES)[stage]
-    return click.command(stage.value, help=about, epilog=epilog)(each_toolchain()(with_options))
+    command_of_stage = click.command(stage.value, help=about)(each_toolchain()(with_options))
+    return examples(call, configured, *calls)(command_of_stage)
 
 
 build = _command(Stage.BUILD)
@@ -296,8 +295,8 @@ verdict = _command(Stage.VERDICT)
 _form_option = click.option(
     "--format", "form", type=click.Choice([*FORMS]), help="Print the report in a form."
 )
-report = _command(Stage.REPORT, _form_option)
-report.epilog = f"{report.epilog}  megtrim report --format junit > junit.xml\n"
+_to_junit = "megtrim report --format junit > junit.xml"
+report = _command(Stage.REPORT, _form_option, calls=(_to_junit,))
 
 
 @examples(
@@ -324,10 +323,7 @@ def verify(options: Options) -> int:
     return execute(options, stage)
 
 
-@examples(
-    "megtrim plan",
-    "megtrim plan --why",
-)
+@examples("megtrim plan", "megtrim plan --why")
 @click.command()
 @each_toolchain()
 @trimming

@@ -22,6 +22,7 @@ from megtrim.cli.environment import read_invocation
 from megtrim.cli.options import (
     PATH,
     accept_option,
+    examples,
     expect_writable,
     json_option,
     neighbours_option,
@@ -61,16 +62,14 @@ def _read_final(out: Path | None) -> Verdict | None:
     return parse_verdict(limits.read_text(file, hint=_HINT), source=str(file))
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim trim
-  megtrim trim models/resnet50.mge --engine ../MegEngine
-  megtrim trim --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
-  megtrim trim --quick
-  megtrim trim --committed --no-gate
-"""
+@examples(
+    "megtrim trim",
+    "megtrim trim models/resnet50.mge --engine ../MegEngine",
+    "megtrim trim --config examples/megengine-linux-arm64.yaml --engine ../MegEngine",
+    "megtrim trim --quick",
+    "megtrim trim --committed --no-gate",
 )
+@click.command()
 @each_toolchain(_summarize)
 @trimming
 @neighbours_option

@@ -23,6 +23,7 @@ from megtrim.proof.neighbours import model as neighbours
 from megtrim.proof.neighbours.model import count_working
 from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds, width_of
 from megtrim.render.markup import clean, path_in_repository
+from megtrim.report.words import read_words
 from megtrim.size.prices import PriceKind
 from megtrim.size.report import budgets
 from megtrim.size.report import tables as growth
@@ -44,8 +45,7 @@ from megtrim.verdict.wording import (
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_DOCUMENTATION = tuple(Path(__file__).parents[up] / "docs" for up in (1, 3))
-"""In a wheel, or in a checkout."""
+_IN_WHEEL, _IN_CHECKOUT = (Path(__file__).parents[up] / "docs" for up in (1, 3))
 _TEXT_LIMIT = 20_000
 _MOST_MISSING = 200
 _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
@@ -106,9 +106,7 @@ def _times(verdict: Verdict) -> dict[str, Any]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, PackageLoader, StrictUndefined
-
-    from megtrim.report.words import read_words
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("megtrim.report", "templates"),
@@ -143,7 +141,7 @@ def _environment() -> Environment:
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,
         "most_missing": _MOST_MISSING,
-        "words": read_words(environment, FileSystemLoader(_DOCUMENTATION)),
+        "words": read_words(_IN_WHEEL if _IN_WHEEL.is_dir() else _IN_CHECKOUT),
     }
     return environment
 

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator
-
-from jinja2 import BaseLoader, Environment, TemplateNotFound
+from pathlib import Path
 
 from megtrim.util.value import Value
 
@@ -30,20 +29,17 @@ class Word(Value):
     anchor: str
 
 
-def read_words(environment: Environment, documentation: BaseLoader) -> dict[str, Word]:
-    """Return them by word; without the documentation's pages, there are none."""
+def read_words(documentation: Path) -> dict[str, Word]:
+    """Return them by word; without the documentation, there are none."""
     words: dict[str, Word] = {}
-    for page, heading in _TABLES:
-        try:
-            text, _, _ = documentation.get_source(environment, page)
-        except TemplateNotFound:
-            continue
-        for word in _read_table(text, page, heading):
+    for table in _TABLES if documentation.is_dir() else ():
+        for word in _read_table(documentation, *table):
             words.setdefault(word.word, word)
     return words
 
 
-def _read_table(text: str, page: str, heading: str) -> Iterator[Word]:
+def _read_table(documentation: Path, page: str, heading: str) -> Iterator[Word]:
+    text = (documentation / page).read_text(encoding="utf-8")
     table = text.partition(f"# {heading}\n")[2].partition("\n|---")[2].partition("\n\n")[0]
     for _, word, meaning in _ROW.findall(table):
         if heading != "Words" or _SHOWN.fullmatch(word):

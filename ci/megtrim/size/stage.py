@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from megtrim.build_spec import Link, Variant
+from megtrim.build_spec import Link, Origin, Variant
 from megtrim.chain.filenames import BYTE_TABLES_FILE, PASS_FILES, SIZES_FILE
 from megtrim.chain.graph import (
     LINKED,
@@ -305,11 +305,9 @@ def _choose_baseline(session: Session) -> tuple[Path, str] | None:
     request = session.request
     if (chosen := _baseline_file(request)) is not None or not request.remembers:
         return chosen
+    root, quick = session.services.store.root, request.options.quick
     made_from = make_print(read_build_inputs(session.results.done[REDUCED], session))
-    for path, passed in read_passes(session.services.store.root):
-        mine = (passed.quick, passed.origin.project, passed.origin.config)
-        if mine != (request.options.quick, request.origin.project, request.origin.config):
-            continue
+    for path, passed in list_passes(root, request.origin, quick=quick):
         if passed.made_from != made_from:
             at = f", at {passed.origin.commit[:12]}" if passed.origin.commit else ""
             changed = " with uncommitted changes" if passed.origin.changed else ""
@@ -317,7 +315,17 @@ def _choose_baseline(session: Session) -> tuple[Path, str] | None:
     return None
 
 
-def read_passes(root: Path) -> Iterator[tuple[Path, Baseline]]:
+def list_passes(root: Path, origin: Origin, *, quick: bool) -> list[tuple[Path, Baseline]]:
+    """Return those of the same kind of trim by the same configuration, the newest first."""
+    wanted = (quick, origin.project, origin.config)
+    return [
+        (path, passed)
+        for path, passed in _read_passes(root)
+        if (passed.quick, passed.origin.project, passed.origin.config) == wanted
+    ]
+
+
+def _read_passes(root: Path) -> Iterator[tuple[Path, Baseline]]:
     for name in PASS_FILES:
         with suppress(InputError):  # damaged or of another version: it cannot be compared with
             yield root / name, load_sizes(root / name, shown=name)
@@ -328,8 +336,7 @@ def remember_pass(session: Session) -> None:
     root = session.services.store.root
     sizes = session.results.done[SIZE].file(SIZES_FILE)
     last, before = (root / name for name in PASS_FILES)
-    former = dict(read_passes(root)).get(last)
-    if former is not None:
+    if (former := dict(_read_passes(root)).get(last)) is not None:
         if former.made_from == load_sizes(sizes, shown=SIZES_FILE).made_from:
             return
         write_atomically(before, last.read_text(encoding="utf-8"))

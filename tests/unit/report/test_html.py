@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from jinja2 import Environment, FileSystemLoader
 
 from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
@@ -432,10 +431,10 @@ def test_each_word_of_the_page_leads_to_what_it_means() -> None:
 
 @pytest.mark.parametrize("status", [*CheckStatus, *ScenarioStatus, *VerdictKind, *Cause])
 def test_every_status_and_cause_has_a_meaning(status: str) -> None:
-    named = read_words(Environment(), FileSystemLoader(ROOT / "docs"))
+    named = read_words(ROOT / "docs")
 
     assert status.replace("-", " ") in named or status == "skipped"
-    assert read_words(Environment(), FileSystemLoader(ROOT / "gone")) == {}
+    assert read_words(ROOT / "gone") == {}
 
 
 def test_the_page_names_the_program_and_what_comes_next() -> None:

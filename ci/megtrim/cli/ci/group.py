@@ -6,10 +6,7 @@ from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.options import examples
 
 
-@examples(
-    "megtrim ci gate megtrim-out/final",
-    "megtrim ci github publish megtrim-out/final",
-)
+@examples("megtrim ci gate megtrim-out/final", "megtrim ci github publish megtrim-out/final")
 @click.group(
     cls=LazyGroup,
     members={

@@ -33,9 +33,7 @@ from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, Me
 from megtrim.util.input_files import read_bytes
 
 
-@examples(
-    "megtrim ci sources fetch project --trusted trusted --config megtrim.yaml",
-)
+@examples("megtrim ci sources fetch project --trusted trusted --config megtrim.yaml")
 @click.group()
 def sources() -> None:
     """Fetch what an engine is built from."""

@@ -11,10 +11,7 @@ from megtrim.devices.pool.recovery import UNAUTHORIZED
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure
 
 
-@examples(
-    "megtrim devices clean --attached",
-    "megtrim devices clean pixel-6",
-)
+@examples("megtrim devices clean --attached", "megtrim devices clean pixel-6")
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(

@@ -48,10 +48,7 @@ for command in (clean, quarantine, restore):
     devices.add_command(command)
 
 
-@examples(
-    "megtrim devices list",
-    "megtrim devices list --facts --class armv82-dotprod",
-)
+@examples("megtrim devices list", "megtrim devices list --facts --class armv82-dotprod")
 @devices.command("list")
 @_names_argument
 @click.option(
@@ -111,10 +108,7 @@ def _draw_table(
         yield from (f"    {label}: {value}" for label, value in sorted(found.items()))
 
 
-@examples(
-    "megtrim devices check",
-    "megtrim devices check pixel-6 --json",
-)
+@examples("megtrim devices check", "megtrim devices check pixel-6 --json")
 @devices.command()
 @_names_argument
 @click.option("--no-wait", is_flag=True, help="Skip devices that a job holds.")
@@ -133,10 +127,7 @@ def check(asked: DeviceSelector, no_wait: bool, as_json: bool) -> int:
     return _print(reports, as_json)
 
 
-@examples(
-    "megtrim devices recover pixel-6",
-    "megtrim devices recover --class armv82-dotprod",
-)
+@examples("megtrim devices recover pixel-6", "megtrim devices recover --class armv82-dotprod")
 @devices.command()
 @_names_argument
 @asking

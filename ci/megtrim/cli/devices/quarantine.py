@@ -16,9 +16,7 @@ from megtrim.util.errors import InputError
 _names_argument = click.argument("names", nargs=-1, metavar="NAME...", required=True)
 
 
-@examples(
-    'megtrim devices quarantine pixel-6 --reason "battery is swollen"',
-)
+@examples('megtrim devices quarantine pixel-6 --reason "battery is swollen"')
 @click.command()
 @_names_argument
 @click.option("--reason", required=True, help="Reason, which `devices list` shows.")
@@ -38,9 +36,7 @@ def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> None:
     _tell(rows, as_json=as_json)
 
 
-@examples(
-    "megtrim devices restore pixel-6",
-)
+@examples("megtrim devices restore pixel-6")
 @click.command()
 @_names_argument
 @asking

@@ -5,24 +5,24 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from megtrim.build_spec import Origin
+from megtrim.chain.filenames import AGAINST_FILE
 from megtrim.checks.invocation import Options
-from megtrim.cli.environment import read_now
-from megtrim.cli.session.origin import GIT_SETTINGS, read_origin
+from megtrim.cli.environment import is_in_job, read_now
+from megtrim.cli.session.origin import ask_git, read_origin
 from megtrim.config.load import LoadedConfig
-from megtrim.github.api import Api, find_at
+from megtrim.github.api import Api, number_at, text_at
 from megtrim.github.baselines import BaselineSource, find
 from megtrim.github.event import Event
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.budgets import Baseline
-from megtrim.size.stage import read_passes
+from megtrim.size.stage import list_passes
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import write_atomically
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.util.process import ProcessRunner
 
-_FILE = "against.json"
 _ARTIFACT = "megtrim-baseline"
-_TIMEOUT_S = 120.0
 _REMOTE = re.compile(
     r"(?:https://|ssh://git@|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?", re.ASCII
 )
@@ -36,12 +36,9 @@ def leave_sizes(
     options: Options, loaded: LoadedConfig, processes: ProcessRunner, console: Console
 ) -> Path:
     """Write the sizes of ``options.against`` to a file, and return it. Raises InputError."""
-    folder = loaded.path.parent.resolve()
 
     def ask(*arguments: str) -> str | None:
-        argv = ("git", *GIT_SETTINGS, "-C", str(folder), *arguments)
-        outcome = processes.run(Command(argv=argv, timeout_s=_TIMEOUT_S))
-        return outcome.stdout if outcome.ok else None
+        return ask_git(loaded.path.parent.resolve(), processes, *arguments)
 
     rev = options.against
     sha = (ask("rev-parse", "--verify", "--end-of-options", f"{rev}^{{commit}}") or "").strip()
@@ -51,24 +48,25 @@ def leave_sizes(
     shown = rev if sha.startswith(rev) else f"{rev} at {sha[:12]}"
     committed = loaded.config.baseline
     text = ask("cat-file", "blob", f"{sha}:./{committed.as_posix()}") if committed else None
+    origin = read_origin(loaded.path, processes, name=options.config.name)
+    # Whoever proposes a change may plant one for a job.
+    passes = () if is_in_job() else list_passes(options.results, origin, quick=options.quick)
+    own = [each for _, each in passes if each.origin.commit == sha and not each.origin.changed]
     if text is not None:
         found = parse_sizes(text, source=f"{committed} of {shown}")
         found = replace(found, source=f"{shown}, its {committed}")
+    elif own:
+        found = replace(own[0], source=f"{shown}, which passed on this machine")
     else:
-        passes = (passed for _, passed in read_passes(options.results))
-        own = (each for each in passes if each.origin.commit == sha and not each.origin.changed)
-        if passed := next(own, None):
-            found = replace(passed, source=f"{shown}, which passed on this machine")
-        else:
-            remote = ask("config", "--get", "remote.origin.url") or ""
-            found = ask_github(sha, options, loaded, processes, remote)
+        remote = ask("config", "--get", "remote.origin.url") or ""
+        found = ask_github(sha, options, origin, processes, remote)
     console.note(f"growth is measured against {found.source}")
-    write_atomically(options.results / _FILE, dump_sizes(found))
-    return options.out / _FILE
+    write_atomically(options.results / AGAINST_FILE, dump_sizes(found))
+    return options.out / AGAINST_FILE
 
 
 def ask_github(
-    sha: str, options: Options, loaded: LoadedConfig, processes: ProcessRunner, remote: str
+    sha: str, options: Options, origin: Origin, processes: ProcessRunner, remote: str
 ) -> Baseline:
     token, home = processes.env.get("GITHUB_TOKEN", "").strip(), _REMOTE.fullmatch(remote.strip())
     if not token or home is None:
@@ -78,11 +76,15 @@ def ask_github(
     url = processes.env.get("GITHUB_API_URL", event.api_url)
     api = Api(url, token, user_agent=f"megtrim/{version('megtrim')}")
     answer = api.get(f"/repos/{home[1]}")
-    branch, number = (find_at(answer, key) for key in ("default_branch", "id"))
-    event = replace(event, default_branch=str(branch), repository_id=int(number))
-    config = read_origin(loaded.path, processes, name=options.config.name).config
-    now_s, quick = read_now().timestamp(), options.quick
-    found = find(api, event, config=config, artifact=_ARTIFACT, now_s=now_s, quick=quick)
+    branch, number = text_at(answer, "default_branch"), number_at(answer, "id")
+    found = find(
+        api,
+        replace(event, default_branch=branch, repository_id=number),
+        config=origin.config,
+        artifact=_ARTIFACT,
+        now_s=read_now().timestamp(),
+        quick=options.quick,
+    )
     if found.how is not BaselineSource.NONE:
         return replace(found.stored, source=found.source)
     msg = f"--against {options.against}: GitHub has no sizes of {sha[:12]}: {found.source}"

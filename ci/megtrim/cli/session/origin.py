@@ -15,7 +15,7 @@ from megtrim.util.process import Command, ProcessRunner
 _TIMEOUT_S = 120.0
 _NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _NUMBER = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
-GIT_SETTINGS = (
+_SETTINGS = (
     *("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"),
     "--no-optional-locks",
 )
@@ -27,16 +27,9 @@ def read_origin(
     """``name``: what it is called, if not as its file; ``named``: the files that it names."""
     folder, name = file.parent.resolve(), name or file.name
     alone = Origin(project=folder.name, config=name, megtrim=version("megtrim"))
-    if processes.which("git") is None:
-        return alone
-
-    def answer(*arguments: str) -> str | None:
-        argv = ("git", *GIT_SETTINGS, "--literal-pathspecs", "-C", str(folder), *arguments)
-        outcome = processes.run(Command(argv=argv, timeout_s=_TIMEOUT_S))
-        return outcome.stdout if outcome.ok else None
 
     def ask(*arguments: str) -> str:
-        return answer(*arguments) or ""
+        return ask_git(folder, processes, *arguments) or ""
 
     shown = ask("log", "-1", "--format=%H %ct").split()
     if len(shown) != 2 or not ask("cat-file", "-s", f"HEAD:./{file.name}"):
@@ -48,7 +41,7 @@ def read_origin(
     remote = ask("config", "--get", "remote.origin.url").strip()
     elsewhere = (each for each in named if not each.is_relative_to(folder))
     inside = sorted({str(each) for each in elsewhere if each.is_relative_to(top)})
-    changes = answer(*status, "--", ".", *inside)
+    changes = ask_git(folder, processes, *status, "--", ".", *inside)
     if changes is None:  # a commit that may not be what is here is not named
         commit, seconds = "", ""
     return Origin(
@@ -64,12 +57,18 @@ def read_origin(
 
 def is_in_git(folder: Path, name: Path, processes: ProcessRunner) -> bool | None:
     """Whether what there is of ``name`` is committed as it is; None outside of a repository."""
+    status = ("status", "--porcelain", "--untracked-files=all", "--", str(name))
+    changes = ask_git(folder, processes, *status)
+    return None if changes is None else not changes.strip()
+
+
+def ask_git(folder: Path, processes: ProcessRunner, *arguments: str) -> str | None:
+    """None if git refuses, or is not there."""
     if processes.which("git") is None:
         return None
-    words = ("status", "--porcelain", "--untracked-files=all", "--", str(name))
-    argv = ("git", *GIT_SETTINGS, "--literal-pathspecs", "-C", str(folder), *words)
+    argv = ("git", *_SETTINGS, "--literal-pathspecs", "-C", str(folder), *arguments)
     outcome = processes.run(Command(argv=argv, timeout_s=_TIMEOUT_S))
-    return not outcome.stdout.strip() if outcome.ok else None
+    return outcome.stdout if outcome.ok else None
 
 
 def _show_time(seconds: str) -> str:

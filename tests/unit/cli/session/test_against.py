@@ -1,3 +1,4 @@
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,9 @@ from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.util.process import ProcessRunner
 from support.github_double import GithubDouble
+from support.source_forge import SourceForge
 from unit.github.support import TOKEN
 from unit.github.test_baselines import SIZES, Team, team
 from unit.trim.stages.support import CONFIG
@@ -21,41 +23,25 @@ from unit.trim.stages.support import CONFIG
 __all__ = ["team"]
 
 KEY = ("load_and_run", "reduced")
+ORIGIN = Origin(project="app", config="megtrim.yaml")
 
 
 class Project:
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.out = folder / "app", folder / "out"
-        self.folder.mkdir()
+    def __init__(self, root: Path) -> None:
+        self.forge, self.folder, self.out = SourceForge(root), root / "work/app", root / "out"
         self.out.mkdir()
-        ids = {
-            f"GIT_{who}_{what}": "a@b"
-            for who in ("AUTHOR", "COMMITTER")
-            for what in ("NAME", "EMAIL")
-        }
-        self.processes = ProcessRunner({"PATH": "/usr/bin:/bin", "HOME": str(folder), **ids})
-        (self.folder / "m.mge").touch()
-        self.git("init", "-q", "-b", "main")
-
-    def git(self, *arguments: str) -> str:
-        argv = ("git", "-C", str(self.folder), *arguments)
-        outcome = self.processes.run(Command(argv=argv, timeout_s=60.0))
-        assert outcome.ok, outcome
-        return outcome.stdout.strip()
 
     def commit(self, size_bytes: int, more: str = "") -> str:
-        (self.folder / "megtrim.yaml").write_text(CONFIG + more, encoding="utf-8")
         sizes = dump_sizes(Baseline(sizes={KEY: size_bytes}))
-        (self.folder / "sizes.json").write_text(sizes, encoding="utf-8")
-        self.git("add", ".")
-        self.git("commit", "-q", "--allow-empty", "-m", "x")
-        return self.git("rev-parse", "HEAD")
+        files = {"m.mge": "", "megtrim.yaml": CONFIG + more, "sizes.json": sizes}
+        return self.forge.commit("app", files)
 
     def find(self, rev: str) -> tuple[str, int]:
         options = Options(out=self.out, against=rev)
         loaded = load_config(self.folder / "megtrim.yaml")
+        processes = ProcessRunner({"PATH": os.environ["PATH"]})
         with (self.out / "log").open("w") as log:
-            file = leave_sizes(options, loaded, self.processes, Console(log, quiet=True))
+            file = leave_sizes(options, loaded, processes, Console(log, quiet=True))
         found = load_sizes(file, shown="against.json")
         return found.source, found.sizes[KEY]
 
@@ -68,28 +54,42 @@ def github() -> Iterator[GithubDouble]:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    return Project(tmp_path, monkeypatch)
+    monkeypatch.delenv("CI", raising=False)
+    return Project(tmp_path)
 
 
 def test_the_committed_sizes_of_a_commit_are_found(project: Project) -> None:
     first = project.commit(100, "baseline: sizes.json\n")
     project.commit(200, "baseline: sizes.json\n")
-    project.git("tag", "v1", first)
+    project.forge.git("-C", str(project.folder), "tag", "v1", first)
 
     assert project.find("v1") == (f"v1 at {first[:12]}, its sizes.json", 100)
     assert project.find(first[:9]) == (f"{first[:9]}, its sizes.json", 100)
     assert project.find("main")[1] == 200
 
 
-def test_a_pass_of_the_commit_counts_if_it_had_no_other_changes(project: Project) -> None:
+def test_a_pass_of_the_commit_counts(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If it was of the same configuration, had no other changes, and is not from before a job."""
     sha = project.commit(100)
-    passed = Baseline(sizes={KEY: 300}, origin=Origin(commit=sha))
-    (project.out / "last-pass.json").write_text(dump_sizes(passed), encoding="utf-8")
+    passed = Baseline(sizes={KEY: 300}, origin=replace(ORIGIN, commit=sha))
+    others = (
+        replace(passed, origin=replace(passed.origin, changed=True)),
+        replace(passed, origin=replace(passed.origin, config="other.yaml")),
+        replace(passed, quick=True),
+    )
+    last, before = project.out / "last-pass.json", project.out / "pass-before.json"
+    last.write_text(dump_sizes(passed), encoding="utf-8")
 
-    assert project.find("main") == (f"main at {sha[:12]}, which passed on this machine", 300)
-    dirty = replace(passed, origin=Origin(commit=sha, changed=True))
-    (project.out / "last-pass.json").write_text(dump_sizes(dirty), encoding="utf-8")
-    with pytest.raises(InputError, match=f"--against main: found no sizes of {sha[:12]}"):
+    for other in others:
+        before.write_text(last.read_text("utf-8"), encoding="utf-8")
+        last.write_text(dump_sizes(other), encoding="utf-8")
+        assert project.find("main") == (f"main at {sha[:12]}, which passed on this machine", 300)
+        before.unlink()
+        with pytest.raises(InputError, match=f"--against main: found no sizes of {sha[:12]}"):
+            project.find("main")
+        last.write_text(dump_sizes(passed), encoding="utf-8")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(InputError, match="found no sizes of"):
         project.find("main")
 
 
@@ -112,21 +112,14 @@ def test_what_is_no_commit_is_refused(project: Project, rev: str) -> None:
     ],
 )
 def test_what_the_check_of_a_commit_stored_is_asked_for_with_a_token(
-    project: Project, team: Team, remote: str, token: str, expected: str
+    team: Team, remote: str, token: str, expected: str
 ) -> None:
     team.store(days_ago=2)
-    project.commit(100)
-    env = {**project.processes.env, "GITHUB_API_URL": team.github.url, "GITHUB_TOKEN": token}
-    options, loaded = Options(against="main"), load_config(project.folder / "megtrim.yaml")
-
-    def ask() -> Baseline:
-        return ask_github(team.base, options, loaded, ProcessRunner(env), remote)
-
-    if not expected:
-        found = ask()
-        assert found.sizes == SIZES
-        assert found.source.startswith(f"main at {team.base[:12]}, this very commit, stored ")
+    processes = ProcessRunner({"GITHUB_API_URL": team.github.url, "GITHUB_TOKEN": token})
+    try:
+        found = ask_github(team.base, Options(against="main"), ORIGIN, processes, remote)
+    except (InputError, InfrastructureFailure) as error:
+        assert expected and expected in error.message
         return
-    with pytest.raises((InputError, InfrastructureFailure)) as caught:
-        ask()
-    assert expected in caught.value.message
+    assert (found.sizes, expected) == (SIZES, "")
+    assert found.source.startswith(f"main at {team.base[:12]}, this very commit, stored ")

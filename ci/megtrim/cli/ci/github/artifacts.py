@@ -72,9 +72,7 @@ def _name_release(env: Mapping[str, str], config: str) -> str:
     return f"{named}{ARCHIVE_SUFFIX}"
 
 
-@examples(
-    "megtrim ci github logs --out megtrim-out --to logs",
-)
+@examples("megtrim ci github logs --out megtrim-out --to logs")
 @click.command()
 @out_option("Folder of results.")
 @click.option("--to", type=PATH, required=True, help="Folder to copy to.")
