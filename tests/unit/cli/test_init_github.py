@@ -1,4 +1,4 @@
-"""``megtrim init --github``: what a team's repository misses is written, nothing is overwritten."""
+"""``megtrim init --github`` and ``--gitlab``: what a repository misses is written, no more."""
 
 import shutil
 from collections.abc import Callable
@@ -22,6 +22,7 @@ TRIM = tuple(name.replace(".yml", ".trim.yml") for name in WRITTEN)
 
 
 NEW = ("tiny-vgg.sample", *KIT)
+GITLAB, ON_GITLAB = ".gitlab-ci.yml", ("--gitlab", "--kit", "megtrim/kit")
 NO_KIT = "--kit is needed: no caller names one kit\n  --kit OWNER/REPO, or its URL; the newest"
 FILE = """\
 version: 1
@@ -36,12 +37,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def team(shell: Shell, server: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
+def team(
+    shell: Shell,
+    server: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Shell:
     monkeypatch.setenv("GITHUB_SERVER_URL", server)
     for folder in ("objects", "refs"):
         (shell.folder / ".git" / folder).mkdir(parents=True)
     set_branch(shell.folder, "HEAD", "refs/heads/main")
     shell.sample("tiny-vgg.sample")
+    # The kit of a pipeline is named by a URL: git takes the folder for github.com.
+    settings = tmp_path_factory.mktemp("settings")
+    (settings / "git").mkdir()
+    text = f'[url "{server}/"]\n\tinsteadOf = https://github.com/\n'
+    (settings / "git/config").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(settings))
     return shell
 
 
@@ -429,3 +441,64 @@ def test_without_the_kits_server_nothing_is_written(
     monkeypatch.setenv("GITHUB_SERVER_URL", "http://127.0.0.1:9")
     team("init", *NEW).expect(3, "cannot be read from http://127.0.0.1:9/megtrim/kit")
     assert sorted(path.name for path in team.folder.iterdir()) == [".git", "tiny-vgg.sample"]
+
+
+def test_a_pipeline_from_nothing(team: Shell) -> None:
+    answer = team("init", "tiny-vgg.sample", *ON_GITLAB).expect(0, err="")
+    assert answer.out.splitlines()[-3:] == [
+        f"wrote {team.folder / GITLAB}",
+        f"the kit is https://github.com/megtrim/kit v1.2.3, commit {KIT_SHA}",
+        "next: megtrim trim --config megtrim.yaml",
+    ]
+    job = yaml.safe_load(team.read(GITLAB))["megtrim"]
+    assert job["before_script"][1:3] == [
+        "apt-get install -y --no-install-recommends ccache qemu-user-static",
+        f'pip install "megtrim[zig] @ git+https://github.com/megtrim/kit@{KIT_SHA}"',
+    ]
+
+
+def test_another_configuration_is_named(team: Shell) -> None:
+    assert team("init", "-c", "linux/megtrim.yaml", "tiny-vgg.sample").status == 0
+    path = team.folder / "linux/megtrim.yaml"
+    path.write_text(path.read_text("utf-8").replace("kind: auto", "kind: host"), "utf-8")
+    version = ("--kit-version", "v0.9.0")
+    assert team("init", "-c", "linux/megtrim.yaml", *ON_GITLAB, *version).status == 0
+
+    job = yaml.safe_load(team.read(GITLAB))["megtrim"]
+    assert job["script"][0].endswith(" --baseline baseline.json --config linux/megtrim.yaml")
+    assert job["before_script"][1].endswith("ccache g++ qemu-user-static")
+    assert "# v0.9.0\n" in team.read(GITLAB)
+
+
+def test_a_file_that_is_there_stays(team: Shell) -> None:
+    team.write(GITLAB, "mine: {script: [make]}\n")
+    before = sorted(team.folder.rglob("*"))
+
+    team("init", "tiny-vgg.sample", *ON_GITLAB).expect(
+        2, f"{GITLAB} exists and differs\n  add the job to it by hand"
+    )
+    assert sorted(team.folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "keys", "message"),
+    [
+        (("--gitlab",), "", "--gitlab: --kit is needed"),
+        (("--gitlab", "--github"), "", "--github and --gitlab cannot be combined"),
+        ((*ON_GITLAB, "--upgrade"), "", "--upgrade is about workflows: it needs --github"),
+        (("--gitlab", "--kit", "https://u:p@a.example/k"), "", "url: found"),
+        (ON_GITLAB, "toolchain: {kind: ndk}\n", "found toolchain.kind: ndk\n  the job needs"),
+        (ON_GITLAB, "toolchain: {kind: host, image: mine}\n", "--gitlab: found toolchain.image"),
+        (
+            *(ON_GITLAB, "toolchains: [{name: a, kind: host}, {name: b, kind: zig}]\n"),
+            "has several toolchains, expected one\n  choose one: --config megtrim.yaml#a",
+        ),
+    ],
+)
+def test_what_the_job_could_not_do_is_refused(
+    team: Shell, words: tuple[str, ...], keys: str, message: str
+) -> None:
+    _configure(keys)(team.folder)
+
+    team("init", *words).expect(2, message)
+    assert not (team.folder / GITLAB).exists()
