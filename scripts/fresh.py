@@ -32,8 +32,8 @@ def main(arguments: list[str]) -> int:
         return 0 if arguments else 2
     ready = VENV / kit.READY
     if not ready.exists() or ready.read_bytes() != LOCK.read_bytes():
-        _bring_venv()
         try:
+            _bring_venv()
             kit.install(LOCK, VENV)
         except kit.Refusal as refusal:
             sys.stderr.write(f"fresh.py: {refusal}\n")
@@ -45,11 +45,9 @@ def main(arguments: list[str]) -> int:
 
 def _bring_venv() -> None:
     """Install what Debian leaves out of Python, where that is possible."""
-    if importlib.util.find_spec("ensurepip") or os.geteuid() or not shutil.which("apt-get"):
-        return
-    subprocess.run(["apt-get", "update", "-qq"], check=False)
-    package = f"python3.{sys.version_info.minor}-venv"
-    subprocess.run(["apt-get", "install", "-y", "-qq", package], check=False)
+    is_missing = importlib.util.find_spec("ensurepip") is None
+    if is_missing and os.geteuid() == 0 and shutil.which("apt-get"):
+        kit.bring([f"python3.{sys.version_info.minor}-venv"], os.environ)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import shlex
 import shutil
 import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 if sys.version_info < (3, 11):  # noqa: UP036 - this script is run by whatever is there
@@ -100,8 +100,8 @@ def bring(packages: list[str], env: Mapping[str, str]) -> None:
     prefix = [] if os.geteuid() == 0 else ["sudo", "-n"]
     apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
     apt += ["-o", "Acquire::Retries=3"]
-    _run([*apt, "update"])
-    _run([*apt, "install", "-y", "--no-install-recommends", *missing])
+    run([*apt, "update"])
+    run([*apt, "install", "-y", "--no-install-recommends", *missing])
 
 
 def cache_root(env: Mapping[str, str]) -> Path:
@@ -140,10 +140,10 @@ def install(lock: Path, folder: Path) -> str:
         msg = "this Python has no ensurepip; on Debian: apt-get install python3-venv"
         raise Refusal(msg, rc=2)
     (folder / READY).unlink(missing_ok=True)
-    _run([sys.executable, "-m", "venv", "--clear", str(folder)])
+    run([sys.executable, "-m", "venv", "--clear", str(folder)])
     python = str(folder / "bin" / "python")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "--only-binary", ":all:", "--require-hashes", "-r", str(lock)])
+    run([*pip, "--only-binary", ":all:", "--require-hashes", "-r", str(lock)])
     shutil.copyfile(lock, folder / READY)
     return python
 
@@ -184,17 +184,34 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _run(argv: list[str]) -> None:
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    capture: bool = False,
+    rc: int = 3,
+    **variables: str,
+) -> str:
+    """Return what was captured; raise Refusal, with ``rc`` if the program fails."""
     # Variables of another Python would lead pip to libraries that are not in the environment.
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     try:
-        rc = subprocess.run(argv, env=env, check=False).returncode
+        done = subprocess.run(
+            [*argv],
+            cwd=cwd,
+            env={**env, **variables},
+            stdin=subprocess.DEVNULL,  # no program may ask a person
+            stdout=subprocess.PIPE if capture else None,
+            text=True,
+            check=False,
+        )
     except FileNotFoundError:
         msg = f"{argv[0]} is missing, and is needed for: {shlex.join(argv)}"
         raise Refusal(msg, rc=3) from None
-    if rc != 0:
-        msg = f"this failed with exit status {rc}: {shlex.join(argv)}"
-        raise Refusal(msg, rc=3)
+    if done.returncode != 0:
+        msg = f"this failed with exit status {done.returncode}: {shlex.join(argv)}"
+        raise Refusal(msg, rc=rc)
+    return done.stdout or ""
 
 
 if __name__ == "__main__":

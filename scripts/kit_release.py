@@ -19,14 +19,12 @@ import argparse
 import hashlib
 import os
 import re
-import shlex
 import shutil
-import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
 import sys
 import sysconfig
 import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -56,19 +54,16 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage="%(prog)s"
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    one: tuple[str, ...] = ("folder",)
-    arguments_of = {"cut": ("version",), "check": ("tag",), "build": one, "try": one}
-    arguments_of["compare"] = ("folder", "again")
-    for name, positional in arguments_of.items():
-        command = commands.add_parser(name)
-        for argument in positional:
-            command.add_argument(argument)
-        if name == "build":
-            command.add_argument("--umask", help="such as 077: the bytes do not depend on it")
-            command.add_argument("--python", help="one that has hatchling; by default, a new one")
-        if name == "try":
-            command.add_argument("--libraries", help="a Python with the libraries, not a new one")
+    add = parser.add_subparsers(dest="command", required=True).add_parser
+    add("cut").add_argument("version")
+    add("check").add_argument("tag")
+    building, comparing, trying = add("build"), add("compare"), add("try")
+    for command in (building, comparing, trying):
+        command.add_argument("folder")
+    building.add_argument("--umask", help="such as 077: the bytes do not depend on it")
+    building.add_argument("--python", help="one that has hatchling; by default, a new one")
+    comparing.add_argument("again")
+    trying.add_argument("--libraries", help="a Python with the libraries, not a new one")
     chosen = parser.parse_args(arguments)
     try:
         _run_command(chosen)
@@ -166,13 +161,13 @@ def build(root: Path, folder: Path, python: str | None, env: Mapping[str, str]) 
         tree, archive = Path(scratch, "tree"), Path(scratch, "tree.tar")
         tree.mkdir()
         _ask(root, "archive", "--format=tar", f"--output={archive}", commit)
-        _run(["tar", "-xf", str(archive), "-C", str(tree)], env)
+        kit.run(["tar", "-xf", str(archive), "-C", str(tree)])
         builder = python or kit.install(tree / BUILD_LOCK, Path(scratch, "builder"))
         made = Path(scratch, "made")
         made.mkdir()
         argv = [builder, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel"]
-        own = {**env, "SOURCE_DATE_EPOCH": seconds, "PYTHONDONTWRITEBYTECODE": "1"}
-        _run([*argv, "-d", str(made)], own, cwd=tree)
+        argv += ["-d", str(made)]
+        kit.run(argv, cwd=tree, SOURCE_DATE_EPOCH=seconds, PYTHONDONTWRITEBYTECODE="1")
         version = read_version((tree / PROJECT).read_text(encoding="utf-8"))
         shutil.copyfile(tree / kit.LOCK, made / f"megtrim-{version}-requirements.txt")
         listed = ((file.name, file.read_bytes()) for file in sorted(made.iterdir()))
@@ -215,33 +210,32 @@ def compare(folder: Path, again: Path) -> None:
 
 def try_out(folder: Path, libraries: str | None) -> None:
     (wheel,) = folder.absolute().glob("*.whl")
-    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch, "environment")
         locked = libraries or kit.libraries(ROOT / kit.LOCK, kit.cache_root(os.environ))
-        _borrow(place, locked, env)
+        _borrow(place, locked)
         pip = [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-        _run([*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)], env)
-        _run([*pip, "check"], env)
+        kit.run([*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)])
+        kit.run([*pip, "check"])
         megtrim = str(place / "bin" / "megtrim")
-        said = _run([megtrim, "--version"], env, capture=True)
+        said = kit.run([megtrim, "--version"], capture=True)
         if said.split()[-1] != wheel.name.split("-")[1]:
             msg = f"{wheel.name}: megtrim --version says {said.strip()!r}"
             raise Refused(msg)
         team = Path(scratch, "team")
         team.mkdir()
         sample = _site(place) / "megtrim" / "sample_engine"
-        _run([megtrim, "demo", "--out", "demo"], env, cwd=team, rc=1)
+        kit.run([megtrim, "demo", "--out", "demo"], cwd=team, rc=1)
         for name in _SMALLEST:
             shutil.copyfile(sample / name, team / Path(name).name)
-        _run([megtrim, "init", Path(_SMALLEST[0]).name], env, cwd=team)
-        _run([megtrim, "trim"], env, cwd=team, rc=1)
+        kit.run([megtrim, "init", Path(_SMALLEST[0]).name], cwd=team)
+        kit.run([megtrim, "trim"], cwd=team, rc=1)
     _say(f"{wheel.name}: installed, checked, ran the demo, and trimmed a model")
 
 
-def _borrow(place: Path, libraries: str | Path, env: Mapping[str, str]) -> None:
+def _borrow(place: Path, libraries: str | Path) -> None:
     """Make an environment that finds the libraries of another Python."""
-    _run([sys.executable, "-m", "venv", str(place)], env)
+    kit.run([sys.executable, "-m", "venv", str(place)])
     programs = Path(libraries).absolute().parent
     (_site(place) / "libraries.pth").write_text(f"{_site(programs.parent)}\n", encoding="utf-8")
     for name in ("cmake", "ninja"):
@@ -260,33 +254,7 @@ def _has_entries(text: str) -> bool:
 def _ask(root: Path, *arguments: str) -> str:
     # A checkout by another user, such as an action's, is read all the same.
     argv = ["git", "-c", "safe.directory=*", "-C", str(root), *arguments]
-    return _run(argv, os.environ, capture=True, rc=2)
-
-
-def _run(
-    argv: Sequence[str],
-    env: Mapping[str, str],
-    *,
-    cwd: Path | None = None,
-    capture: bool = False,
-    rc: int = 3,
-) -> str:
-    """Raise Refusal with ``rc`` if the program fails."""
-    stdout = subprocess.PIPE if capture else None
-    # `init` asks a person at a terminal whether to go on: there is none to answer.
-    done = subprocess.run(
-        [*argv],
-        cwd=cwd,
-        env={**env},
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        msg = f"this failed with exit status {done.returncode}: {shlex.join(argv)}"
-        raise kit.Refusal(msg, rc=rc)
-    return done.stdout or ""
+    return kit.run(argv, capture=True, rc=2)
 
 
 def _say(text: str) -> None:

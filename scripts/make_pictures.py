@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 import cmarkgfm
-from selenium import webdriver
 from selenium.webdriver.common.by import By
+
+from support.browser import start
 
 _PAGE = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; padding: 16px; background: #fff; width: 900px; color: #1f2328;
@@ -65,13 +65,8 @@ def list_headings(comment: str) -> list[str]:
 
 def main(comments: Path, folder: Path) -> int:
     report = folder / "index.html"
-    options = webdriver.ChromeOptions()
-    for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"):
-        options.add_argument(argument)
-    options.binary_location = shutil.which("chromium") or ""
-    service = webdriver.ChromeService(shutil.which("chromedriver") or "")
-    driver = webdriver.Chrome(options=options, service=service)
     with tempfile.TemporaryDirectory() as scratch:
+        driver = start(Path(scratch, "profile"))
         page = Path(scratch, "comment.html")
         driver.set_window_size(1100, 1980)
         driver.get(report.absolute().as_uri())
@@ -87,7 +82,7 @@ def main(comments: Path, folder: Path) -> int:
             driver.set_window_size(960, 2400)
             driver.get(page.as_uri())
             driver.find_element(By.TAG_NAME, "body").screenshot(str(_IMAGES / f"{picture}.png"))
-    driver.quit()
+        driver.quit()
     shown = json.dumps(read_shown(comments, folder), ensure_ascii=False, indent=1)
     (_IMAGES / "shown.json").write_text(f"{shown}\n", encoding="utf-8")
     return 0

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Write the pages of docs/reference from what they describe, except results.md.
+"""Write docs/schemas, and what pages of docs/reference and docs/architecture.md mark as written.
 
-It also writes docs/schemas and, into docs/architecture.md, the rooms, from the layers that
-import-linter enforces, and the stages, from the tasks of a trim.
+The rooms come from the layers that import-linter enforces, the stages from the tasks of a trim.
 
 `nox -s docs` runs it; a test fails if the committed pages differ from its output. It must not
 contain facts of its own: what a key or an option does is described in the code.
@@ -15,7 +14,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,72 +36,29 @@ from virtual_phone.cli import main as phone_command_line
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "ci"
-FOLDER = "docs/reference"
 _SCHEMAS = "docs/schemas"
-
-_ARCHITECTURE = "docs/architecture.md"
-_ROOMS = re.compile(
-    r"(<!-- rooms of (\w+): written by scripts/make_reference\.py -->\n)"
-    r".*?(<!-- end of rooms -->)",
-    re.DOTALL,
-)
-_STAGES = re.compile(
-    r"(<!-- stages: written by scripts/make_reference\.py -->\n).*?(<!-- end of stages -->)",
-    re.DOTALL,
-)
 _CHAIN = ROOT / "examples" / "sample-engine" / "functions.yaml"
 _MANY = 6
 _MARKS = ("├─ ", *("│  ",) * 9)
 """Rooms of one layer are grouped: only the first has a branch."""
-_WRITTEN = "<!-- Written by scripts/make_reference.py (nox -s docs): do not edit. -->\n"
 _DAY_S = 86_400
 _WORDS = {"string": "text", "boolean": "true or false", "integer": "whole number"}
-_CONFIGURATION = """\
-# Configuration
-
-The keys of `megtrim.yaml`. Paths are relative to the file itself. Each mistake is reported with its
-file, line and key, what was found and what was expected: first all keys that are wrong by
-themselves, then all that contradict each other. An unknown key is a mistake. `megtrim ci schema`
-prints the same as JSON Schema, for editors.
-"""
-_STARTER = """\
-## A starter
-
-What `megtrim init` writes for one model and a checkout of MegEngine: `megtrim.yaml`, a file for
-the model, and one for its scenario. A line such as `#jobs: 4` shows a key that may be left out.
-"""
-_COMMAND_LINE = """\
-# Command line
-
-`megtrim VERB --help` says the same. Results go to standard output, progress and warnings to
-standard error.
-"""
-_EXPERIMENTS = """\
-# Experiments
-
-What `megtrim perf list` prints, in the order of the engine's page on tuning inference with
-load_and_run. *In the document* is that page's own label; it calls *prepare* 模型配置, *warm-up*
-模型预热 and *inference* 模型推理. *Changes* is what it shows against no
-optimisation; *outputs* is how far outputs may be from the baseline's: absolute, and a share of each
-number. `DUMPED_MODEL` and `ALGO_CACHE` are files that an earlier step writes, and inputs are left
-out. The last command of each experiment is the one that is measured. What runs on CPU and GPU is
-shown for a CPU; on a GPU it has `--cuda` for `--cpu`, and `cuda` as the target of layouts.
-"""
-_WORKFLOWS = """\
-# Workflows
-
-The reusable workflows that a team's repository calls, and what each takes under `with:`.
-[Gate pull requests](../how-to/gate-pull-requests.md) shows them at work.
-"""
 
 
 def pages() -> dict[str, str]:
+    written: dict[str, dict[str, Iterable[str]]] = {
+        "architecture": {
+            "rooms of megtrim": _layers("megtrim"),
+            "rooms of virtual_phone": _layers("virtual_phone"),
+            "stages": _data_flow(),
+        },
+        "reference/command-line": {"verbs": _command_line()},
+        "reference/configuration": {"keys": _configuration(), "starter": _starter()},
+        "reference/experiments": {"experiments": (render_reference(),)},
+        "reference/workflows": {"workflows": _workflows()},
+    }
     return {
-        f"{FOLDER}/configuration.md": "\n".join(_configuration()),
-        f"{FOLDER}/command-line.md": "\n".join(_command_line()),
-        f"{FOLDER}/experiments.md": f"{_WRITTEN}\n{_EXPERIMENTS}\n{render_reference()}",
-        f"{FOLDER}/workflows.md": "\n".join(_workflows()),
-        _ARCHITECTURE: _architecture(),
+        **{f"docs/{page}.md": _fill(f"docs/{page}.md", blocks) for page, blocks in written.items()},
         **{
             f"{_SCHEMAS}/{name_file(name)}": json.dumps(make_schema(name), indent=1) + "\n"
             for name in NAMES
@@ -110,20 +66,22 @@ def pages() -> dict[str, str]:
     }
 
 
-def _architecture() -> str:
-    page = (ROOT / _ARCHITECTURE).read_text(encoding="utf-8")
-    page = _ROOMS.sub(lambda found: _block(found[1], _layers(found[2]), found[3]), page)
-    return _STAGES.sub(lambda found: _block(found[1], _data_flow(), found[2]), page)
-
-
-def _block(before: str, lines: Iterable[str], after: str) -> str:
-    return "\n".join((f"{before}```text", *lines, f"```\n{after}"))
+def _fill(page: str, blocks: Mapping[str, Iterable[str]]) -> str:
+    """Replace what is between the marks of each block, both of which must be there, once."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for name, lines in blocks.items():
+        begin, end = f"<!-- {name}: written by `nox -s docs` -->", f"<!-- end of {name} -->"
+        before, rest = text.split(begin)
+        _, after = rest.split(end)
+        text = "\n".join((before + begin, *lines, end + after))
+    return text
 
 
 def _data_flow() -> Iterator[str]:
     """Yield each stage with the stages whose results its tasks read."""
     config = load_config(_CHAIN).config
     every = (*tasks(config, neighbours=True), *on_demand(config))
+    yield "```text"
     for stage in Stage:
         own = (task for task in every if task.stage is stage)
         needed = {need.partition("/")[0] for task in own for need in (*task.needs, *task.wants)}
@@ -131,12 +89,14 @@ def _data_flow() -> Iterator[str]:
         reads = ", ".join(read) if len(read) < _MANY else "all of these"
         about = _first_line(stages.MODULES[stage].__doc__ or "").partition(": ")[2]
         yield f"{stage:<12}{f'◄ {reads}' if reads else '':<36}{about}"
+    yield "```"
 
 
 def _layers(package: str) -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     layered = (each for each in contracts if each["type"] == "layers")
+    yield "```text"
     for layer in next(each["layers"] for each in layered if each["containers"] == [package]):
         for mark, name in zip(_MARKS, re.split(r" [|:] ", layer), strict=False):
             folder = SOURCES / package / name
@@ -145,6 +105,7 @@ def _layers(package: str) -> Iterator[str]:
             for inner in sorted(folder.rglob("*/__init__.py")):
                 yield f"│     {inner.parent.relative_to(folder).as_posix():<14}{_opening(inner)}"
     yield "▼"
+    yield "```"
 
 
 def _opening(module: Path) -> str:
@@ -157,8 +118,6 @@ def _first_line(docstring: str) -> str:
 
 def _configuration() -> Iterator[str]:
     schema = make_json_schema()
-    yield _WRITTEN
-    yield _CONFIGURATION
     every = list(_sections("", schema, schema["$defs"]))
     places: dict[str, str] = {}
     for path, section in sorted(every, key=lambda each: each[0].count(".")):
@@ -174,7 +133,9 @@ def _configuration() -> Iterator[str]:
             needed = key in section.get("required", ())
             yield _row(key, value, schema["$defs"], places, needed=needed)
         yield ""
-    yield _STARTER
+
+
+def _starter() -> Iterator[str]:
     yield f"```yaml\n{starter('megengine', source='../MegEngine')}```\n"
     model = StarterModel(file="models/resnet50.mge", strip_info="models/resnet50.mge.json")
     for path, text in model_files([model]).items():
@@ -268,23 +229,12 @@ def _default(value: dict[str, Any]) -> str:
 
 
 def _command_line() -> Iterator[str]:
-    yield _WRITTEN
-    yield _COMMAND_LINE
     yield from _help(command_line.epilog or "")
     for text, shared in _iter_shared():
         yield text
         yield from _options(shared, click.Context(command_line, help_option_names=["-h", "--help"]))
     for program, group in (("megtrim", command_line), ("virtual-phone", phone_command_line)):
-        for name, command in _inner(group):
-            yield from _command(f"{program} {name}", command)
-
-
-def _inner(group: click.Group) -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if command is not None:
-            yield name, command
+        yield from _command(program, group)
 
 
 def _iter_shared() -> Iterator[tuple[str, list[click.Parameter]]]:
@@ -298,13 +248,15 @@ def _iter_shared() -> Iterator[tuple[str, list[click.Parameter]]]:
 
 
 def _command(path: str, command: click.Command) -> Iterator[str]:
-    if isinstance(command, click.Group):
-        if isinstance(command, LazyGroup) and command.alone:
-            yield from _verb(path, command.alone)
-        for name, inner in _inner(command):
-            yield from _command(f"{path} {name}", inner)
+    if not isinstance(command, click.Group):
+        yield from _verb(path, command)
         return
-    yield from _verb(path, command)
+    if isinstance(command, LazyGroup) and command.alone:
+        yield from _verb(path, command.alone)
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        if inner := command.get_command(context, name):
+            yield from _command(f"{path} {name}", inner)
 
 
 def _verb(path: str, command: click.Command) -> Iterator[str]:
@@ -345,8 +297,6 @@ def _help(text: str) -> Iterator[str]:
 
 
 def _workflows() -> Iterator[str]:
-    yield _WRITTEN
-    yield _WORKFLOWS
     for name in CALLED:
         text = (ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8")
         workflow = yaml.safe_load(text)
@@ -360,12 +310,10 @@ def _workflows() -> Iterator[str]:
             given = f"`{value['default']}`" if value.get("default", "") != "" else ""
             given = "required" if value.get("required") else given
             yield _table_row(f"`{key}`", value["type"], given, value["description"])
-        yield "\n| secret | meaning |\n|---|---|" if called.get("secrets") else ""
-        for key, value in called.get("secrets", {}).items():
-            yield _table_row(f"`{key}`", value["description"])
-        yield "\n| output | what it is |\n|---|---|" if called.get("outputs") else ""
-        for key, value in called.get("outputs", {}).items():
-            yield _table_row(f"`{key}`", value["description"])
+        for kind, heads in (("secrets", "secret | meaning"), ("outputs", "output | what it is")):
+            yield f"\n| {heads} |\n|---|---|" if called.get(kind) else ""
+            for key, value in called.get(kind, {}).items():
+                yield _table_row(f"`{key}`", value["description"])
         yield "\n| job | runs on | may |\n|---|---|---|"
         for job in workflow["jobs"].values():
             labels = job["runs-on"]

@@ -1,7 +1,6 @@
 """The HTML report in a real browser: what it loads, how it looks, how it behaves."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from selenium.webdriver.support.ui import Select
 
 from megtrim.report import html
 from megtrim.verdict.model import Verdict
+from support.browser import start
 from unit.verdict.examples import (
     HOSTILE,
     big,
@@ -31,11 +31,6 @@ from unit.verdict.performance_examples import timed
 
 pytestmark = pytest.mark.browser
 
-QUIET = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
-    *("--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--hide-scrollbars"),
-)
 MADE = (passing, failing, unverified, hostile, big, mapped, grown, near, timed)
 SAMPLES: Mapping[str, Callable[[], Verdict]] = {make.__name__: make for make in MADE}
 LEAST_CONTRAST = 4.5
@@ -120,13 +115,7 @@ class Browser:
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     folder = tmp_path_factory.mktemp("browser")
-    options = webdriver.ChromeOptions()
-    for argument in (*QUIET, f"--user-data-dir={folder / 'profile'}"):
-        options.add_argument(argument)
-    options.binary_location = shutil.which("chromium") or ""
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver") or "")
-    driver = webdriver.Chrome(options=options, service=service)
+    driver = start(folder / "profile", browser="ALL", performance="ALL")
     try:
         yield Browser(driver, folder)
     finally:

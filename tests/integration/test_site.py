@@ -2,7 +2,6 @@
 
 import re
 import runpy
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +11,8 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
-from integration.test_report_in_browser import QUIET
 from megtrim.util.process import Command, ProcessRunner
+from support.browser import start
 from support.pages import ROOT
 
 pytestmark = pytest.mark.browser
@@ -67,12 +66,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, processes: ProcessRunner) -> 
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    for argument in (*QUIET, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(argument)
-    options.binary_location = shutil.which("chromium") or ""
-    service = webdriver.ChromeService(shutil.which("chromedriver") or "")
-    driver = webdriver.Chrome(options=options, service=service)
+    driver = start(tmp_path_factory.mktemp("profile"))
     try:
         yield driver
     finally:

@@ -37,7 +37,7 @@ class Installer:
 @pytest.fixture
 def installer(monkeypatch: pytest.MonkeyPatch) -> Installer:
     made = Installer()
-    monkeypatch.setattr(kit, "_run", made)
+    monkeypatch.setattr(kit, "run", made)
     return made
 
 

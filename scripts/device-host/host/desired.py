@@ -44,7 +44,6 @@ class HostSpec:
     runner_sha256: str
     adb: Path
     checkout: Path
-    """Its ``.venv/bin/megtrim`` looks after the phones between jobs."""
     usb_vendors: tuple[str, ...] = ()
     power_hubs: tuple[tuple[str, str], ...] = ()
     """Vendor and product of USB hubs whose ports jobs may switch."""

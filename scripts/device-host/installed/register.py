@@ -84,8 +84,15 @@ def request(env: Mapping[str, str], *, name: str, token: str) -> urllib.request.
     )
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """One would send the token to another host."""
+
+    def redirect_request(self, *_: object, **__: object) -> None:
+        return
+
+
 def ask(call: urllib.request.Request) -> str:
-    opener = _opener()
+    opener = urllib.request.build_opener(_NoRedirects)
     try:
         with opener.open(call, timeout=TIMEOUT_S) as answer:
             data = answer.read(ANSWER_LIMIT_BYTES)
@@ -103,21 +110,6 @@ def ask(call: urllib.request.Request) -> str:
         msg = f"{call.full_url} answered without a configuration for a runner"
         raise Refusal(msg, rc=3) from None
     return str(config)
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    """Return an opener that follows no redirect, which would send the token to another host."""
-    made = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.UnknownHandler(),
-    ):
-        made.add_handler(handler)
-    return made
 
 
 def write_config(file: Path, config: str) -> None:
