@@ -48,6 +48,21 @@ def examples(*calls: str, more: str = "") -> Callable[[C], C]:
     return decorate
 
 
+def outputs(**meanings: str) -> str:
+    """Return what the help of a verb says of the outputs of its step."""
+    width = max(map(len, meanings))
+    lines = (f"  {name.replace('_', '-'):{width}}  {text}\n" for name, text in meanings.items())
+    return f"\n\b\nOutput{'s' * (len(meanings) > 1)} of the step:\n{''.join(lines)}"
+
+
+def needs_token(permissions: str) -> str:
+    """Return what the help of a verb says of its environment, such as ``contents: write``."""
+    return (
+        "\nFrom the environment: GITHUB_EVENT_PATH and the runner's other variables, and "
+        f"GITHUB_TOKEN, which needs `permissions: {permissions}`.\n"
+    )
+
+
 def config_path_option(note: str = "") -> Callable[[Command], Command]:
     text = "; ".join(filter(None, ("The configuration, from the top of the repository", note)))
     return click.option(

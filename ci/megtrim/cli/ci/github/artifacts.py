@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 
 from megtrim.chain.store import MANIFEST, code_digest
-from megtrim.cli.ci.github.client import outputs
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_cache_variables
-from megtrim.cli.options import PATH, config_path_option, examples, out_option
+from megtrim.cli.options import PATH, config_path_option, examples, out_option, outputs
 from megtrim.config.config_id import id_of, infix_of, is_inside, split, suffix_of
 from megtrim.github.runner import write_output
 from megtrim.util.errors import EXIT_PASS, InputError

@@ -14,10 +14,17 @@ from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE
 from megtrim.chain.graph import SIZE, Stage, tasks_up_to
 from megtrim.checks.invocation import Options
-from megtrim.cli.ci.github.client import needs_token, open_job, outputs
+from megtrim.cli.ci.github.client import open_job
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import common, config_path_option, examples, out_option
+from megtrim.cli.options import (
+    common,
+    config_path_option,
+    examples,
+    needs_token,
+    out_option,
+    outputs,
+)
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.evidence.evidence import EVIDENCE_FILE
 from megtrim.github.baselines import Base, BaselineSource, FoundBaseline, find

@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 _TAGS = "refs/tags/"
 
 
-def outputs(**meanings: str) -> str:
-    """Return what the help of a verb says of the outputs of its step."""
-    width = max(map(len, meanings))
-    lines = (f"  {name.replace('_', '-'):{width}}  {text}\n" for name, text in meanings.items())
-    return f"\n\b\nOutput{'s' * (len(meanings) > 1)} of the step:\n{''.join(lines)}"
-
-
-def needs_token(permissions: str) -> str:
-    """Return what the help of a verb says of its environment, such as ``contents: write``."""
-    return (
-        "\nFrom the environment: GITHUB_EVENT_PATH and the runner's other variables, and "
-        f"GITHUB_TOKEN, which needs `permissions: {permissions}`.\n"
-    )
-
-
 def open_api(env: Mapping[str, str], event: Event) -> Api:
     token = env.get("GITHUB_TOKEN", "").strip()
     return Api(event.api_url, token, user_agent=f"megtrim/{version('megtrim')}")

@@ -7,10 +7,10 @@ import click
 
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.checks.invocation import REPORT_ARTIFACT
-from megtrim.cli.ci.github.client import needs_token, open_job
+from megtrim.cli.ci.github.client import open_job
 from megtrim.cli.ci.github.publish import join_toolchains, judge_report, write_comment
 from megtrim.cli.echo import open_console
-from megtrim.cli.options import config_path_option, examples, to_option
+from megtrim.cli.options import config_path_option, examples, needs_token, to_option
 from megtrim.cli.session.job_summary import read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import choose, suffix_of

@@ -10,16 +10,21 @@ from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.cli.ci.evidence.join import links, write_forms
 from megtrim.cli.ci.github.client import (
     expect_default_branch,
-    needs_token,
     open_api,
     open_job,
-    outputs,
     read_runs,
     read_verdict,
 )
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes, read_now
-from megtrim.cli.options import PATH, artifact_option, config_path_option, examples
+from megtrim.cli.options import (
+    PATH,
+    artifact_option,
+    config_path_option,
+    examples,
+    needs_token,
+    outputs,
+)
 from megtrim.cli.perf.history import load_run
 from megtrim.github.api import Api
 from megtrim.github.commits import fetch_commit, fetch_head, fetch_start, is_ancestor, list_rewrites

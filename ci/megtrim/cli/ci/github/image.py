@@ -6,10 +6,9 @@ import click
 
 from megtrim.build.images import docker as images
 from megtrim.build.images.docker import DockerClient, expect_fixed, is_fixed
-from megtrim.cli.ci.github.client import outputs
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import PATH, config_option, examples
+from megtrim.cli.options import PATH, config_option, examples, outputs
 from megtrim.config.load import load_config
 from megtrim.github.runner import one_line, write_output
 from megtrim.util.errors import EXIT_PASS, InputError

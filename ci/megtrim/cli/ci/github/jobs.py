@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from megtrim.checks.invocation import Invocation
-from megtrim.cli.ci.github.client import needs_token, open_job, outputs, read_verdict
+from megtrim.cli.ci.github.client import open_job, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import PATH, config_path_option, examples
+from megtrim.cli.options import PATH, config_path_option, examples, needs_token, outputs
 from megtrim.config.config_id import id_of
 from megtrim.evidence.evidence import PendingReason, expect_configuration
 from megtrim.github.event import Event

@@ -15,10 +15,10 @@ from megtrim.build_spec import Origin
 from megtrim.checks.invocation import REPORT_ARTIFACT
 from megtrim.checks.statuses import exit_code
 from megtrim.cli.ci.gate import read_report
-from megtrim.cli.ci.github.client import open_api, outputs
+from megtrim.cli.ci.github.client import open_api
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes
-from megtrim.cli.options import PATH, artifact_option, config_path_option, examples
+from megtrim.cli.options import PATH, artifact_option, config_path_option, examples, outputs
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import choose, is_inside, split, suffix_of

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.ci.github.client import needs_token, open_job, outputs, read_tag
+from megtrim.cli.ci.github.client import open_job, read_tag
 from megtrim.cli.echo import show
-from megtrim.cli.options import PATH, examples
+from megtrim.cli.options import PATH, examples, needs_token, outputs
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
 from megtrim.regions.keepset_files import parse_keep_set
