@@ -170,6 +170,7 @@ def test_a_last_pass_that_was_planted(arena: Arena, monkeypatch: pytest.MonkeyPa
     """On a machine of one's own it counts, once it is of this configuration."""
     monkeypatch.delenv("CI", raising=False)
     arena.start("honest")
+    arena.trim()
     limit(arena, growth="1 B", max="64 MiB")
     last = arena.project.out / "last-pass.json"
     planted = json.loads(last.read_text(encoding="utf-8"))

@@ -105,7 +105,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         named["committed keep set"] = digest
     if session.results.taken:
         named["taken from an earlier run"] = " ".join(sorted(session.results.taken))
-    named |= {"next": _suggest_next(session), "final": session.request.final}
+    named["final"] = f"{session.request.final} {_suggest_next(session)}"
     if config.waivers:
         named["today"] = session.request.today.isoformat()  # a warning comes before one lapses
     for scenario, proof in _last_proofs(task, session).items():

@@ -80,6 +80,8 @@ NO_FACTS: Mapping[str, str] = {
     "neighbours": "asks for tasks of their own",
     "options": "is a value of all options",
     "private": "shortens what a failed task says, which is named as it is then",
+    "committed_keep_set": "decides on the next step, which is named as it reads",
+    "remembers": "finds a baseline, which is named by its bytes",
     "timed": "what counts of it is named by its bytes: tests/unit/perf/test_stage.py",
     "done": "see LEFT",
 }
@@ -87,7 +89,7 @@ NO_FACTS: Mapping[str, str] = {
 OPTIONS_ELSEWHERE = frozenset(
     (
         *("config", "out", "engine", "jobs", "device", "image", "no_docker", "recompile", "reuse"),
-        *("history", "traces", "base", "base_name"),
+        *("history", "traces", "base", "base_name", "against"),
         *("quiet", "as_json", "again", "form", "scenario", "accept"),
     )
 )
@@ -112,6 +114,7 @@ PLACES: Mapping[str, str] = dict.fromkeys(
     "says where programs and files are; version, target, files and image say which",
 ) | {
     **dict.fromkeys(("machine", "abi", "api"), "part of target"),
+    "first_link": "says what is done meanwhile",
     "compiler_check": "how ccache knows the compiler, which changes no object",
 }
 """Fields of a toolchain that no key depends on, and why."""
@@ -169,7 +172,7 @@ CONFIG: tuple[Fact, ...] = (
         key(f"toolchain.{name}", value)
         for name, value in (
             *(("kind", "ndk"), ("ndk", "r21e"), ("abi", "arm64-v8a"), ("api", 30), ("fp16", True)),
-            *(("clang", 16), ("image", "other"), ("jobs", 3)),
+            *(("clang", 16), ("image", "other"), ("jobs", 3), ("prefer", "zig")),
         )
     ),
     key(
@@ -465,6 +468,7 @@ AROUND: tuple[Fact, ...] = (
     around(VERDICT, invocation=Invocation(device="other")),
     around(VERDICT, trends=(_TREND,)),
     around(VERDICT, base="main at 1a2b3c4d5e6f"),
+    around(VERDICT, final="elsewhere"),
     *(having("applications", BUILDS, _application(name)) for name in ("classify", "viewer")),
     _brought("traced", _TRACED, ("brought",), trace="9" * 64),
     _brought("traced", f"{_TRACED}#search", ("brought",), cache="9" * 64),
