@@ -37,7 +37,7 @@ class Attacker:
         self.pull["head"]["repo"] = {"id": FORK_ID}
         self.run_id = self.repository.run(job.head, event="pull_request", fork=True)
         self.run = self.repository.runs[self.run_id]
-        self.run["path"] = ".github/workflows/megtrim.yml"
+        self.run["path"] = ".github/workflows/megtrim.yml@main"  # the documented form
 
     def upload(self, verdict: Verdict, **files: str | bytes) -> int:
         return self.store({"verdict.json": to_json(verdict), **files})

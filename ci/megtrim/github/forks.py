@@ -22,7 +22,7 @@ def find_pull_request(api: Api, event: Event, workflow: str) -> PullRequest:
     run = api.get(f"{root}/actions/runs/{event.ended_run}")
     file, sha, started_by = (text_at(run, key) for key in ("path", "head_sha", "event"))
     found = f"the run {event.ended_run} is of {one_line(file, most=80)} for {one_line(started_by)}"
-    if (file, started_by) != (f"{_FOLDER}{workflow}", "pull_request"):
+    if (file.partition("@")[0], started_by) != (f"{_FOLDER}{workflow}", "pull_request"):
         msg = f"{found}, expected {_FOLDER}{workflow} for pull_request"
         raise InputError(msg, hint="name the file with the size check: --workflow FILE.yml")
     own, home = (find_at(run, key, "id") for key in ("repository", "head_repository"))
