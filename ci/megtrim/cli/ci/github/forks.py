@@ -28,8 +28,8 @@ _OF_A_FORK = "A fork decides what its run reports: look at what it changes in `.
 
 @examples(
     "megtrim ci github publish-fork --to reports",
-    "megtrim ci github publish-fork --workflow megtrim.android.yml --to reports \\\n"
-    "      --config android/megtrim.yaml",
+    "megtrim ci github publish-fork --config android/megtrim.yaml "
+    "--workflow megtrim.android.yml --to reports",
     more=needs_token("actions: read, pull-requests: write"),
 )
 @click.command("publish-fork")
