@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from megtrim.build_spec import Variant
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.chain.graph import (
     FUNCTIONS,
@@ -57,6 +56,7 @@ from megtrim.util.strict_json import dump
 from megtrim.util.wording import count
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import VerdictResult, to_json
+from megtrim.verdict.wording import list_trimmed
 
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
@@ -154,7 +154,11 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             performance=summarize_performance(task.wants, session),
             unverified=UnverifiedPolicy(config.verify.unverified),
             warnings=_warnings(session),
-            programs=tuple(_list_programs(session)),
+            programs=tuple(
+                f"{session.request.final}/bin/{name}"
+                for name, _ in list_trimmed(size_result(session.results))
+                if session.request.final
+            ),
             next=_suggest_next(session),
             invocation=session.request.invocation,
             places=places,
@@ -166,25 +170,14 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     return VerdictResult(verdict=verdict.verdict, unverified=verdict.unverified)
 
 
-def _list_programs(session: Session) -> dict[str, int]:
-    """Return paths with sizes; nothing where a job of GitHub Actions has the programs."""
-    return {
-        f"{session.request.final}/bin/{artifact.name}": size.size_bytes
-        for artifact in size_result(session.results).artifacts
-        for size in artifact.sizes
-        if size.variant == Variant.REDUCED and session.request.final
-    }
-
-
 def _suggest_next(session: Session) -> str:
-    request, programs = session.request, _list_programs(session)
-    if not programs or request.options.traces:
+    request, programs = session.request, list_trimmed(size_result(session.results))
+    if not (request.final and programs) or request.options.traces:
         return ""
-    path, size_bytes = next(iter(programs.items()))
+    name, size = programs[0]
     changed = request.committed_keep_set not in (None, digest_committed(request.loaded))
     commits, limited = changed and not request.options.quick, bool(request.config.budgets)
-    name = path.rpartition("/")[2]
-    return suggest_next(request.invocation, name, size_bytes, commits=commits, limited=limited)
+    return suggest_next(request.invocation, name, size.size_bytes, commits=commits, limited=limited)
 
 
 def _proves(task: Task) -> bool:

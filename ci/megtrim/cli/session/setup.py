@@ -152,7 +152,10 @@ def _make_request(
     brought = read_brought(traces, config=invocation.config) if traces else {}
     named, name = list_named_files(loaded), options.config.name
     origin = read_origin(loaded.path, processes, name=name, named=named)
-    in_git = is_in_git(loaded.path.parent, loaded.resolve(loaded.config.keep_set), processes)
+    final = "" if is_in_workflow() else f"{invocation.out or DEFAULT_OUT}/{FINAL_FOLDER}"
+    keep_set = loaded.resolve(loaded.config.keep_set)
+    # It decides on the next step, which is for the person who finds the programs.
+    in_git = is_in_git(loaded.path.parent, keep_set, processes) if final else None
     digest = committed_keepset.digest_committed(loaded) if in_git else ""
     request = TrimRequest(
         loaded=loaded,
@@ -164,7 +167,7 @@ def _make_request(
         trends=read_trends(options, origin, console),
         base=(options.base_name or str(options.base)) if has_base else "",
         invocation=invocation,
-        final="" if is_in_workflow() else f"{invocation.out or DEFAULT_OUT}/{FINAL_FOLDER}",
+        final=final,
         committed_keep_set=None if in_git is None else digest,
         traced=brought.get(JobPurpose.TRACE, {}),
         recorded=brought.get(JobPurpose.RECORD, {}),
