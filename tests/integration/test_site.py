@@ -1,7 +1,6 @@
 """The pages as a site: it builds without a dead link, loads nothing from elsewhere, and answers."""
 
 import re
-import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from megtrim.util.process import Command, ProcessRunner
 from support.browser import start
-from support.pages import ROOT
+from support.pages import ROOT, read_noxfile
 
 pytestmark = pytest.mark.browser
 
@@ -57,7 +56,7 @@ LEAST_RIGHT = 17
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, processes: ProcessRunner) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    options = runpy.run_path(str(ROOT / "noxfile.py"))["SPHINX"]
+    options = read_noxfile()["SPHINX"]
     argv = (sys.executable, "-m", "sphinx", *options, "-d", f"{folder}/trees", ".", f"{folder}/out")
     built = processes.run(Command(argv=argv, cwd=ROOT, timeout_s=600))
     assert built.rc == 0, built.stderr

@@ -13,13 +13,16 @@ A paragraph that begins with a command is a block of one.
 
 import os
 import re
+import runpy
 import shlex
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -46,6 +49,12 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _RUN = re.compile(r"(?P<lane>[a-z_]+)(?:, exit (?P<status>\d+))?")
+
+
+@cache
+def read_noxfile() -> dict[str, Any]:
+    """Return the names of the noxfile; nox registers each session of a process once."""
+    return runpy.run_path(str(ROOT / "noxfile.py"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

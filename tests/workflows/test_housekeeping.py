@@ -1,13 +1,12 @@
 import json
 import re
-import runpy
 import shlex
 from pathlib import Path
 
 import pytest
 import yaml
 
-from support.pages import find_refusal
+from support.pages import find_refusal, read_noxfile
 from workflows.documents import ROOT, action, actions, workflow, workflows
 
 PINNED = re.compile(
@@ -64,7 +63,7 @@ def test_what_runs_elsewhere_has_owners() -> None:
 
 
 def test_ci_installs_what_the_lanes_need() -> None:
-    sessions = runpy.run_path(str(ROOT / "noxfile.py"))
+    sessions = read_noxfile()
     steps = workflow("ci").jobs["tests"]["steps"]
     install = next(step["run"] for step in steps if " install " in step.get("run", ""))
     words = install.split()
