@@ -60,7 +60,7 @@ def test_the_template_is_what_gitlab_reads(tmp_path: Path) -> None:
 def test_init_writes_what_the_page_shows() -> None:
     kit = Kit(repository="https://github.com/OWNER/megtrim", sha="0" * 40, version="v0.2.0")
     packages = "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu"
-    written = gitlab_pipeline(kit, "megtrim.yaml", packages, zig=False)
+    written = gitlab_pipeline(kit, "megtrim.yaml", packages)
 
     assert written.replace("0" * 40, "SHA") == read_blocks(PAGE, "yaml")[0]
 

@@ -4,7 +4,7 @@ import errno
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
@@ -66,7 +66,12 @@ def needs_token(permissions: str) -> str:
 def config_path_option(note: str = "") -> Callable[[Command], Command]:
     text = "; ".join(filter(None, ("The configuration, from the top of the repository", note)))
     return click.option(
-        *("--config", "-c"), default=DEFAULT_CONFIG, show_default=True, help=f"{text}."
+        *("--config", "-c"),
+        default=DEFAULT_CONFIG,
+        show_default=True,
+        # Another spelling would be another name of a comment or an artifact.
+        callback=lambda _context, _option, path: path and str(PurePosixPath(path)),
+        help=f"{text}.",
     )
 
 

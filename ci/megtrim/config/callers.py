@@ -288,13 +288,13 @@ def workflows(callers: Callers) -> dict[str, str]:
     return {path: f"{_head(text)}{text}" for path, text in written.items()}
 
 
-def gitlab_pipeline(kit: Kit, config: str, packages: str, *, zig: bool) -> str:
+def gitlab_pipeline(kit: Kit, config: str, packages: str) -> str:
     """The kit's repository is a URL here."""
     values = {"url": kit.repository, "sha": kit.sha, "version": kit.version}
     for name, value in (values | {"config": config, "packages": packages}).items():
         expect_plain(name, value)
     values["packages"] = packages and f"{packages} "
-    values["extra"] = "[zig]" if zig else ""
+    values["extra"] = "" if packages else "[zig]"
     values["given"] = "" if config == DEFAULT_CONFIG else f" --config {config}"
     return _GITLAB.format_map(values)
 

@@ -22,6 +22,7 @@ TRIM = tuple(name.replace(".yml", ".trim.yml") for name in WRITTEN)
 
 
 NEW = ("tiny-vgg.sample", *KIT)
+CLANG = "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu"
 GITLAB, ON_GITLAB = ".gitlab-ci.yml", ("--gitlab", "--kit", "megtrim/kit")
 NO_KIT = "--kit is needed: no caller names one kit\n  --kit OWNER/REPO, or its URL; the newest"
 FILE = """\
@@ -92,7 +93,7 @@ def test_the_caller_of_releases_is_written_if_it_is_asked_for(team: Shell) -> No
 
     name = ".github/workflows/megtrim-release.yml"
     assert (answer.status, answer.out.count("wrote ")) == (0, 1)
-    assert given(team.folder, name) == {"config": "megtrim.yaml"}
+    assert given(team.folder, name) == {"config": "megtrim.yaml", "packages": CLANG}
 
 
 def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
@@ -109,7 +110,7 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
     assert second.out.count("wrote ") == 0
     assert given(team.folder, TRIM[0]) == {
         "config": "trim/megtrim.yaml",
-        "packages": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu",
+        "packages": CLANG,
         "pull-request": "${{ inputs.pull-request }}",
     }
     assert given(team.folder, TRIM[1])["keep-set"] == "trim/megtrim/keepset"
@@ -140,6 +141,7 @@ def test_a_second_configuration_has_callers_of_its_own(team: Shell) -> None:
     )
     assert given(team.folder, ".github/workflows/megtrim-refresh.android.yml") == {
         "config": "android/megtrim.yaml",
+        "packages": CLANG,
         "keep-set": "android/megtrim/keepset",
         "size-check": "megtrim.android.yml",
     }
@@ -301,6 +303,8 @@ _DIGEST = "registry.lan/android@sha256:" + "0123456789abcdef" * 4
         ("{kind: clang-linux-arm64, image: mine}", {"image-recipe": "linux-arm64"}),
         (f"{{kind: host, image: '{_DIGEST}'}}", {}),
         ("{kind: host}", {"packages": "g++"}),
+        ("{kind: auto}", {"packages": CLANG}),
+        ("{kind: auto, prefer: zig}", {}),
     ],
 )
 def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[str, str]) -> None:
@@ -452,21 +456,22 @@ def test_a_pipeline_from_nothing(team: Shell) -> None:
     ]
     job = yaml.safe_load(team.read(GITLAB))["megtrim"]
     assert job["before_script"][1:3] == [
-        "apt-get install -y --no-install-recommends ccache qemu-user-static",
-        f'pip install "megtrim[zig] @ git+https://github.com/megtrim/kit@{KIT_SHA}"',
+        f"apt-get install -y --no-install-recommends ccache {CLANG} qemu-user-static",
+        f'pip install "megtrim @ git+https://github.com/megtrim/kit@{KIT_SHA}"',
     ]
 
 
 def test_another_configuration_is_named(team: Shell) -> None:
     assert team("init", "-c", "linux/megtrim.yaml", "tiny-vgg.sample").status == 0
     path = team.folder / "linux/megtrim.yaml"
-    path.write_text(path.read_text("utf-8").replace("kind: auto", "kind: host"), "utf-8")
+    path.write_text(path.read_text("utf-8").replace("kind: auto", "kind: zig"), "utf-8")
     version = ("--kit-version", "v0.9.0")
     assert team("init", "-c", "linux/megtrim.yaml", *ON_GITLAB, *version).status == 0
 
     job = yaml.safe_load(team.read(GITLAB))["megtrim"]
     assert job["script"][0].endswith(" --baseline baseline.json --config linux/megtrim.yaml")
-    assert job["before_script"][1].endswith("ccache g++ qemu-user-static")
+    assert job["before_script"][1].endswith("ccache qemu-user-static")
+    assert 'pip install "megtrim[zig] @' in job["before_script"][2]
     assert "# v0.9.0\n" in team.read(GITLAB)
 
 

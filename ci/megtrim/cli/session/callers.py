@@ -40,8 +40,12 @@ _SERVER = "https://github.com"
 _NAME_KIT = "--kit OWNER/REPO, or its URL; the newest version is pinned"
 _GITLAB_PAGE = "docs/how-to/use-any-ci.md"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
-_PACKAGES = {"clang-linux-arm64": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu", "host": "g++"}
-"""Debian packages that a toolchain needs on a machine that has none; zig comes with the kit."""
+_CLANG = "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu"
+_PACKAGES = {"auto": _CLANG, "clang-linux-arm64": _CLANG, "host": "g++"}
+"""Debian packages that a toolchain needs on a machine that has none; zig comes with the kit.
+
+``auto`` gets what it would choose first, so that CI and desks use one compiler.
+"""
 _RECIPES = {"clang-linux-arm64": "linux-arm64", "ndk": "android-arm64"}
 """Recipe of the kit whose image holds a toolchain."""
 
@@ -96,17 +100,17 @@ def _find_version(url: str, version: str, sha: str, processes: ProcessRunner) ->
 
 def plan_gitlab(config: Path, toolchain: str, kit: Kit, top: Path) -> CallerPlan:
     """``toolchain``: its kind, if the configuration is yet to be written."""
+    packages = _PACKAGES.get(toolchain, "")
     if not toolchain:
         if names := list_toolchains(config):
             msg = f"--gitlab: {config} has several toolchains, expected one"
             raise InputError(msg, hint=f"choose one: --config {choose(str(config), names[0])}")
         wanted = load_config(config).config.toolchain
-        toolchain = wanted.kind
-        if wanted.image or toolchain == "ndk":
+        if wanted.image or wanted.kind == "ndk":
             msg = f"--gitlab: found toolchain.{'image' if wanted.image else 'kind: ndk'}"
             raise InputError(msg, hint=f"the job needs an image that has it: {_GITLAB_PAGE}")
-    packages, zig = _PACKAGES.get(toolchain, ""), toolchain in ("auto", "zig")
-    text = gitlab_pipeline(kit, _name_config(config, top), packages, zig=zig)
+        packages = _list_packages(wanted)
+    text = gitlab_pipeline(kit, _name_config(config, top), packages)
     hint = f"add the job to it by hand, as {_GITLAB_PAGE} shows it"
     new = find_missing({top / GITLAB: text}, hint=hint)
     return CallerPlan(new=new, lines=(*(f"wrote {path}" for path in new), _describe(kit)))
@@ -157,13 +161,17 @@ def _has_runner(config: Config) -> bool:
 
 def _provide(wanted: ToolchainConfig) -> Provision:
     if not wanted.image and wanted.kind != "ndk":
-        return Provision(packages=_PACKAGES.get(wanted.kind, ""))
+        return Provision(packages=_list_packages(wanted))
     if is_fixed(wanted.image or ""):
         return Provision()
     if wanted.kind in _RECIPES:
         return Provision(recipe=_RECIPES[wanted.kind])
     msg = f"toolchain.image: found {wanted.image}, expected NAME@sha256:DIGEST"
     raise InputError(msg, hint="CI takes no tags: a tag may name another image tomorrow")
+
+
+def _list_packages(wanted: ToolchainConfig) -> str:
+    return "" if wanted.prefer else _PACKAGES.get(wanted.kind, "")
 
 
 def _find_checked(callers: Callers, top: Path) -> str:

@@ -203,7 +203,7 @@ def test_rebuild_needs_what_find_left(job: Job, text: str | None) -> None:
     ],
 )
 def test_names_follow_the_path(job: Job, config: str, suffix: str, infix: str, said: str) -> None:
-    job("names", "--config", config).expect(0, out=f"configuration {config}: {said}\n")
+    job("names", "--config", f"./{config}").expect(0, out=f"configuration {config}: {said}\n")
     names = {"file": config.partition("#")[0], "suffix": suffix, "infix": infix, "release": ""}
     assert job.outputs() == {**names, "megtrim": code_digest()}
 
