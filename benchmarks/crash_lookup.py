@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from megtrim.chain.store import Store
+from megtrim.chain.result_store import Store
 from megtrim.crashes.lookup import CrashCause, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report

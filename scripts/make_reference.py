@@ -27,7 +27,7 @@ from megtrim.cli.ci.schema import NAMES, make_schema, name_file
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main as command_line
 from megtrim.cli.options import common, trimming
-from megtrim.config.callers import CALLED
+from megtrim.config.caller_workflows import CALLED
 from megtrim.config.json_schema import make_json_schema
 from megtrim.config.load import load_config
 from megtrim.config.templates import StarterModel, model_files, starter

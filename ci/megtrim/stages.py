@@ -17,9 +17,9 @@ from pathlib import Path
 
 from megtrim.chain.graph import Stage, Task, keep_task, on_demand, with_dependencies
 from megtrim.chain.graph import tasks as tasks_of
+from megtrim.chain.result_store import StageFolder, Store, key_of
 from megtrim.chain.session import Session, StageModule, TaskResults
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import StageFolder, Store, key_of
 from megtrim.perf import stage as perf
 from megtrim.proof import stage as verify
 from megtrim.proof.neighbours import stage as neighbours

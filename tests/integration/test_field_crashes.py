@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.chain.store import Store
+from megtrim.chain.result_store import Store
 from megtrim.crashes.lookup import CrashCause, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from integration.conftest import MakeProject
-from megtrim.config.callers import Callers, Kit, workflows
+from megtrim.config.caller_workflows import Callers, Kit, workflows
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.templates import StarterModel, model_files, starter

@@ -17,7 +17,7 @@ from pytest_httpserver import HTTPServer
 
 from integration.conftest import MakeProject
 from megtrim.build.engines.megengine.generations import LITE
-from megtrim.config.callers import Kit, gitlab_pipeline
+from megtrim.config.caller_workflows import Kit, gitlab_pipeline
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner

@@ -20,8 +20,8 @@ from megtrim import stages
 from megtrim.build_spec import Link
 from megtrim.chain.filenames import DROPPED_FILE
 from megtrim.chain.graph import LINKED, REDUCED, Stage, tasks, tasks_up_to, verify_task
+from megtrim.chain.result_store import MANIFEST
 from megtrim.chain.session import Session
-from megtrim.chain.store import MANIFEST
 from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
 from megtrim.config.scenarios import all_scenarios
@@ -29,7 +29,7 @@ from megtrim.elf.objects import Object
 from megtrim.elf.symbol_names import brief, is_local_name, readable
 from megtrim.elf.symbol_table import read_table
 from megtrim.functions import linker_script, local_functions
-from megtrim.functions.keep_patterns import BY_VALUES
+from megtrim.functions.kept_functions import BY_VALUES
 from megtrim.functions.observables import read_observables
 from megtrim.proof.results import VerifyResult
 from megtrim.regions.keepset import KeepSet

@@ -8,11 +8,11 @@ from unittest.mock import Mock
 import pytest
 
 from megtrim import stages
-from megtrim.chain import store as stores
+from megtrim.chain import result_store as stores
 from megtrim.chain.graph import PROFILE, Stage, Task
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import DurationLog, Session
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import StageFolder
 from megtrim.stages import TaskState
 from megtrim.trim import committed_keepset
 from megtrim.util.errors import (

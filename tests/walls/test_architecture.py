@@ -21,9 +21,8 @@ PHONE = SOURCES / "virtual_phone"
 MODULES = sorted([*PACKAGE.rglob("*.py"), *PHONE.rglob("*.py")])
 ACTING = (
     *("__main__", "stages", "cli/*", "github/*", "jobs/*", "build/*", "devices/*", "*/stage"),
-    *("history/branch", "history/folder", "chain/cleanup", "chain/result_content", "chain/session"),
-    *("chain/store",),
-    *("crashes/trimmed_programs", "perf/measuring/*", "perf/outcomes", "perf/tuning"),
+    *("history/branch", "history/folder", "chain/cleanup", "chain/result_store", "chain/session"),
+    *("crashes/trimmed_programs", "perf/measuring/*", "perf/outcomes", "perf/tuning_winner"),
     *("proof/neighbours/requests", "proof/scenario_results"),
     *("proof/trap_diagnosis", "proof/verification", "release/archive", "release/aar"),
     *("release/check", "release/collect", "release/prove", "size/byte_tables"),
@@ -87,7 +86,7 @@ FOUND_IN = {
         *("__main__.py", "cli/main.py", "virtual_phone/system/boot.py")
     },
     # The environment is read once, at the edge, into a value.
-    r"\bos\.(?:environ|getenv)\b": {"cli/environment.py", "virtual_phone/cli.py"},
+    r"\bos\.(?:environ|getenv)\b": {"cli/clock.py", "cli/environment.py", "virtual_phone/cli.py"},
     # A command is a list of words; nothing is ever pasted into a shell.
     r"shell\s*=\s*True|os\.system|os\.popen": set[str](),
     # Python 3.11.2, which Debian 12 has, matches such groups with alternatives wrongly.
@@ -117,15 +116,15 @@ def test_the_virtual_phone_shares_two_modules_with_megtrim() -> None:
 @pytest.mark.parametrize(
     "planted",
     [
-        "import megtrim.chain.store",
-        "from megtrim.chain import store",
-        "from megtrim.chain.store import x",
+        "import megtrim.chain.result_store",
+        "from megtrim.chain import result_store",
+        "from megtrim.chain.result_store import x",
     ],
 )
 def test_another_shared_module_is_seen(planted: str, tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text(planted, encoding="utf-8")
 
-    assert _shared([tmp_path / "module.py"]) == {"megtrim.chain.store"}
+    assert _shared([tmp_path / "module.py"]) == {"megtrim.chain.result_store"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_id)

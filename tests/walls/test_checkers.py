@@ -20,7 +20,7 @@ WALLS = {f"tests/walls/test_{wall}.py" for wall in check_changes.WALLS}
 @pytest.mark.parametrize(
     ("changed", "selected"),
     [
-        ("tests/unit/chain/test_store.py", {"tests/unit/chain/test_store.py"}),
+        ("tests/unit/chain/test_result_store.py", {"tests/unit/chain/test_result_store.py"}),
         ("ci/megtrim/no_such_room/module.py", set()),
         ("tests/integration/test_chain.py", set()),
         ("README.md", set()),

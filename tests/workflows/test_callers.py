@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.config.callers import (
+from megtrim.config.caller_workflows import (
     FORKS,
     NIGHT,
     REFRESH,

@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from megtrim.chain.filenames import AGAINST_FILE, FINAL_FOLDER, PASS_FILES, WORK_FOLDER
 from megtrim.chain.graph import Stage
-from megtrim.chain.store import GITIGNORE, LOCKS, MANIFEST, Store, key_of, parse_manifest
+from megtrim.chain.result_store import GITIGNORE, LOCKS, MANIFEST, Store, key_of, parse_manifest
 from megtrim.util.errors import InputError
 from megtrim.util.files import MEMORY, cannot_write, load_text
 from megtrim.util.value import Value

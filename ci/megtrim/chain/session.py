@@ -16,14 +16,15 @@ from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.kinds import Engine
 from megtrim.build_spec import Origin, Toolchain
 from megtrim.chain.graph import Task, tasks
+from megtrim.chain.result_store import StageFolder, Store
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.invocation import Invocation, Options
 from megtrim.config.load import LoadedConfig
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.device import Device
 from megtrim.devices.pool.leases import state_folder
+from megtrim.evidence.binding import DEVICE_LABEL
 from megtrim.size.history import SizeTrend
 from megtrim.util.console import Console, show_time
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
@@ -203,4 +204,4 @@ def scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     if settings.algo_cache is not None:
         named["algorithm cache"] = sha256_file(session.request.path(settings.algo_cache))
     device = session.services.device(scenario).identity()
-    return named | {f"device {label}": value for label, value in device.items()}
+    return named | {f"{DEVICE_LABEL}{label}": value for label, value in device.items()}

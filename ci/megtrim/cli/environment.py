@@ -1,4 +1,4 @@
-"""The one place that reads the environment and the clock.
+"""The one place that reads the environment, but for the clock of :mod:`megtrim.cli.clock`.
 
 An image with little more than Python imports it: it may import nothing that needs more.
 """
@@ -6,7 +6,6 @@ An image with little more than Python imports it: it may import nothing that nee
 from __future__ import annotations
 
 import os
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -26,10 +25,6 @@ ENGINE_HOST_KEYS = "MEGTRIM_ENGINE_HOST_KEYS"
 PRIVATE = "MEGTRIM_PRIVATE_SOURCES"
 """Set to true, compilers' messages, which quote what they compile, are not reported."""
 GIT_CEILINGS = "GIT_CEILING_DIRECTORIES"
-CLOCK = "MEGTRIM_NOW"
-"""A day, or a time in UTC, to take for the present: tests of waivers and proofs set it."""
-_FIRST_YEAR, _LAST_YEAR = 1980, 9000
-"""Files of zip archives begin with the one, and dates end soon after the other."""
 _LONGEST_KEY = 2_000
 _LONGEST_HOST_KEYS = 100_000
 _CACHE = (CACHE_INPUT, CACHE_SECRET, *CACHE_OWN)
@@ -111,26 +106,3 @@ def read_private() -> bool:
 
 def read_git_ceilings() -> tuple[Path, ...]:
     return tuple(Path(name) for name in os.environ.get(GIT_CEILINGS, "").split(os.pathsep) if name)
-
-
-def read_now() -> datetime:
-    """Return the time in UTC. Raises InputError if MEGTRIM_NOW is no time."""
-    given = os.environ.get(CLOCK, "")
-    try:
-        moment = datetime.fromisoformat(given) if given else datetime.now(UTC)
-        now = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-        if _FIRST_YEAR <= now.year <= _LAST_YEAR:
-            return now
-        raise ValueError
-    except (ValueError, OverflowError):
-        msg = f"{CLOCK}: found {given[:60]!r}, expected a day or a time, such as 2027-01-31"
-        raise InputError(msg) from None
-
-
-def describe_clock() -> str:
-    given = os.environ.get(CLOCK)
-    return f"{CLOCK} is set: waivers, proofs and evidence are judged as on {given}" if given else ""
-
-
-def read_today() -> date:
-    return read_now().date() if os.environ.get(CLOCK) else date.today()

@@ -9,7 +9,7 @@ import click
 
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.chain.graph import Stage
-from megtrim.chain.store import Store, made_by_another
+from megtrim.chain.result_store import Store, made_by_another
 from megtrim.checks.check import Check
 from megtrim.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_for_keep_set
 from megtrim.checks.statuses import CheckStatus, ScenarioStatus

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from megtrim.cli.clock import read_now
 from megtrim.cli.echo import open_console
-from megtrim.cli.environment import open_processes, read_now
+from megtrim.cli.environment import open_processes
 from megtrim.cli.options import PATH, Command, add_options
 from megtrim.history.branch import DataBranch
 from megtrim.history.entries import Entry, EntryKind, History, HistoryEntry

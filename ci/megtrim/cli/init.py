@@ -10,7 +10,7 @@ from megtrim.checks.invocation import Invocation
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import PATH, examples
-from megtrim.cli.session.callers import (
+from megtrim.cli.session.caller_workflows import (
     CallerPlan,
     choose_gitlab_kit,
     choose_kit,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from megtrim.cli.clock import describe_clock
 from megtrim.cli.echo import complain
-from megtrim.cli.environment import describe_clock
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.message_codes import describe_error
 from megtrim.util.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError

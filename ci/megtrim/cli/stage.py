@@ -21,9 +21,9 @@ from megtrim.chain.graph import (
     verify_task,
     with_dependencies,
 )
+from megtrim.chain.result_store import Store
 from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult, dump_result
-from megtrim.chain.store import Store
 from megtrim.checks.invocation import Options
 from megtrim.checks.statuses import VerdictKind
 from megtrim.cli.echo import find_width, show, show_json, show_summary

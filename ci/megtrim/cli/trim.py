@@ -14,8 +14,8 @@ import click
 
 from megtrim.chain.filenames import FINAL_FOLDER, SIZES_FILE, VERDICT_FILE
 from megtrim.chain.graph import REDUCED, REPORT, SIZE, VERDICT, Stage
+from megtrim.chain.result_store import Store
 from megtrim.chain.session import Session
-from megtrim.chain.store import Store
 from megtrim.checks.invocation import BASELINE_FILE, Options
 from megtrim.checks.statuses import VerdictKind
 from megtrim.cli.environment import read_invocation

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import FUNCTIONS, HEADER, REDUCED, REGION, Stage, task_name
-from megtrim.chain.result_content import content_of
-from megtrim.chain.store import StageFolder, Store, made_by_another
+from megtrim.chain.result_store import StageFolder, Store, content_of, made_by_another
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.functions.linker_script import STUB, is_stub

@@ -7,7 +7,6 @@ it, and command lines name only files of the run directory.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
@@ -59,9 +58,6 @@ from megtrim.util.value import Value
 
 VERSION = 6
 BUNDLE_FILE = "bundle.json"
-
-DEVICE_LABEL = "device "
-"""Prefix of the names of a task's inputs that say which device runs it."""
 
 DROPPED = "dropped"
 """Among the programs: the list of names that the *named* link refers to by number."""
@@ -317,15 +313,6 @@ _NEEDED: Mapping[JobPurpose, set[str]] = {
     JobPurpose.RECORD: {Link.UNFOLDED, OBSERVABLES},
     JobPurpose.TIME: {Variant.PLAIN},
 }
-
-
-def binding(inputs: Mapping[str, str]) -> str:
-    """Return the sha256 over a task's inputs but those that say which device ran it."""
-    return hashlib.sha256(json.dumps(sorted(deviceless(inputs).items())).encode()).hexdigest()
-
-
-def deviceless(inputs: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in inputs.items() if not name.startswith(DEVICE_LABEL)}
 
 
 def parse_bundle(text: str, *, source: str) -> Bundle:

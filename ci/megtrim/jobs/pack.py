@@ -22,11 +22,12 @@ from megtrim.chain.graph import (
     trims_functions,
     trims_plain_build,
 )
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, TrimRequest, binary
-from megtrim.chain.store import StageFolder
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence import limits
+from megtrim.evidence.binding import binding
 from megtrim.evidence.bundle import (
     BUNDLE_FILE,
     DROPPED,
@@ -40,7 +41,6 @@ from megtrim.evidence.bundle import (
     BundleTimes,
     JobPurpose,
     ProvenScenario,
-    binding,
     find_device,
 )
 from megtrim.evidence.evidence import EvidenceSet, newest

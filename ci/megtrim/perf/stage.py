@@ -14,7 +14,8 @@ from megtrim.chain.graph import PLAIN, Stage, Task
 from megtrim.chain.session import Session, scenario_inputs
 from megtrim.checks.check import MACHINE_FACTS
 from megtrim.config.device import EMULATED
-from megtrim.evidence.bundle import BundleContest, binding, deviceless
+from megtrim.evidence.binding import DEVICE_LABEL, binding, deviceless
+from megtrim.evidence.bundle import BundleContest
 from megtrim.evidence.limits import clean_line
 from megtrim.experiments.contest import METHOD, Contest, PerformanceStatus
 from megtrim.perf.measuring.contest_plan import (
@@ -48,7 +49,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if timed is None:
         # Outputs are the same on every host, so only times depend on it.
         facts = session.services.device(scenario_of(task)).facts()
-        host = {f"device {fact}": facts[fact] for fact in MACHINE_FACTS if fact in facts}
+        host = {f"{DEVICE_LABEL}{fact}": facts[fact] for fact in MACHINE_FACTS if fact in facts}
         bound = scenario_inputs(scenario_of(task), session) | host
         return _name_inputs(task, session, bound, plan_contest(task, session))
     named, contest = named_inputs(task, session), plan_for_runner(task, session)

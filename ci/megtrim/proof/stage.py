@@ -19,14 +19,14 @@ from megtrim.chain.graph import (
     search_task,
     trims_functions,
 )
+from megtrim.chain.result_store import StageFolder, code_digest
 from megtrim.chain.session import Session, scenario_inputs
-from megtrim.chain.store import StageFolder, code_digest
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.device import Lease
 from megtrim.devices.retry import keep_first_failure, run_with_retries
-from megtrim.evidence.bundle import binding
+from megtrim.evidence.binding import binding
 from megtrim.proof.results import VerificationOutcome, VerifyResult
 from megtrim.proof.trap_diagnosis import ensure_named_program
 from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove

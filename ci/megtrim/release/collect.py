@@ -9,8 +9,8 @@ from megtrim.build.engines.checkout import Checkout
 from megtrim.build_spec import EngineLibrary, Linkage, Origin, Variant
 from megtrim.chain.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.chain.graph import REDUCED, REGION, REPORT, SIZE, VERDICT, Stage, base_task, keep_task
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder
 from megtrim.config.scenarios import all_scenarios
 from megtrim.crashes.program import dump_left_out
 from megtrim.crashes.trimmed_programs import read_program

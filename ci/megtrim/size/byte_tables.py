@@ -7,8 +7,8 @@ from pathlib import Path
 from megtrim.build.engines.link.relink import LINKS
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, LinkSpec, Variant
 from megtrim.chain.filenames import BYTE_TABLES_FILE
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder
 from megtrim.elf.symbol_table import read_linked
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, load_sizes

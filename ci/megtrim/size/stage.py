@@ -16,8 +16,8 @@ from megtrim.chain.graph import (
     Task,
     trims_plain_build,
 )
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
-from megtrim.chain.store import StageFolder
 from megtrim.config.units import Measure
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf

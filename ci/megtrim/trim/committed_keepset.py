@@ -9,8 +9,8 @@ from pathlib import Path
 from megtrim.build.engines.kinds import Engine
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import keep_task, trims_functions, trims_plain_build, verb_of
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, TrimRequest
-from megtrim.chain.store import StageFolder
 from megtrim.checks.check import Check
 from megtrim.checks.invocation import suggest_for_keep_set, suggest_for_other_link
 from megtrim.checks.statuses import CheckKind, CheckStatus

@@ -19,7 +19,7 @@ from megtrim.chain.graph import (
     verb_of,
     verify_task,
 )
-from megtrim.chain.result_content import content_of, failure_content
+from megtrim.chain.result_store import content_of, failure_content
 from megtrim.chain.session import Session, TaskResults
 from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
 from megtrim.checks.invocation import suggest_next

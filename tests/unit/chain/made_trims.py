@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from megtrim.chain.filenames import KEEP_SET_FILE
+from megtrim.chain.result_store import Store
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import Store
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.trim.builds import links as linking
 from megtrim.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.chain.cleanup import list_leftovers, remove, remove_rest
+from megtrim.chain.result_store import MANIFEST, Store
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import MANIFEST, Store
 from unit.cli.support import Shell
 
 

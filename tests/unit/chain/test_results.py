@@ -12,9 +12,16 @@ from typing import Any
 
 import pytest
 
-from megtrim.chain.result_content import content_of, failure_content
+from megtrim.chain.result_store import (
+    FileFacts,
+    Manifest,
+    StageFolder,
+    content_of,
+    dump_manifest,
+    failure_content,
+    parse_manifest,
+)
 from megtrim.chain.stage_result import StageResult, dump_result, parse_result
-from megtrim.chain.store import FileFacts, Manifest, StageFolder, dump_manifest, parse_manifest
 from megtrim.checks.statuses import ScenarioStatus, VerdictKind
 from megtrim.proof.neighbours.model import NeighbourRunResult, NeighboursResult
 from megtrim.proof.results import VerifyResult

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.chain.store import Store
+from megtrim.chain.result_store import Store
 from megtrim.checks.invocation import Invocation, suggest_for_keep_set
 from megtrim.trim.committed_keepset import write_committed
 from megtrim.verdict.join import join

@@ -14,15 +14,9 @@ from click.shell_completion import ShellComplete
 
 from megtrim.cli import main as entry
 from megtrim.cli import message_codes
+from megtrim.cli.clock import describe_clock, read_now, read_today
 from megtrim.cli.echo import complain, open_console, show, show_command, show_summary
-from megtrim.cli.environment import (
-    describe_clock,
-    open_processes,
-    read_git_ceilings,
-    read_now,
-    read_today,
-    takes_color,
-)
+from megtrim.cli.environment import open_processes, read_git_ceilings, takes_color
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main
 from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted, ProductFailure

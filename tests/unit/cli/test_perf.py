@@ -19,13 +19,13 @@ from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import DataType
 from megtrim.history.folder import append_to_folder
 from megtrim.load_and_run.dialects import LITE
-from megtrim.perf.tuning import TunedScenario
+from megtrim.perf.tuning_winner import TunedScenario
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
 from support.history_entries import SCENARIO, make_row, make_run
 from unit.cli.support import Shell
-from unit.perf.test_tuning import CONFIG as TUNED_CONFIG
-from unit.perf.test_tuning import search, write_config
+from unit.perf.test_tuning_winner import CONFIG as TUNED_CONFIG
+from unit.perf.test_tuning_winner import search, write_config
 
 
 @pytest.fixture

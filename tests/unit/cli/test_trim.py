@@ -9,9 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from megtrim.chain.graph import REPORT, SIZE, VERDICT, Stage
+from megtrim.chain.result_store import Store
 from megtrim.chain.session import Session, TaskResults
 from megtrim.chain.stage_result import StageResult, dump_result
-from megtrim.chain.store import Store
 from megtrim.cli.stage import (
     RESULTS_VERSION,
     clear_final,

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from megtrim.config.callers import (
+from megtrim.config.caller_workflows import (
     FORKS,
     NIGHT,
     REFRESH,

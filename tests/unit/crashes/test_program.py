@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.chain import store as stores
-from megtrim.chain.store import Store
+from megtrim.chain import result_store as stores
+from megtrim.chain.result_store import Store
 from megtrim.crashes.program import dump_left_out, parse_left_out
 from megtrim.crashes.trimmed_programs import read_newest
 from megtrim.util.errors import InputError

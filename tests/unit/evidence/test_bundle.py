@@ -8,13 +8,13 @@ import pytest
 
 from megtrim.build_spec import Link, Variant
 from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
+from megtrim.evidence.binding import binding
 from megtrim.evidence.bundle import (
     DROPPED,
     Bundle,
     BundleApplication,
     BundleDevice,
     JobPurpose,
-    binding,
     parse_bundle,
     read_bundle,
 )

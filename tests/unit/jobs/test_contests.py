@@ -6,7 +6,8 @@ import pytest
 from megtrim.build_spec import Variant
 from megtrim.chain.graph import PLAIN, REDUCED
 from megtrim.chain.session import Session
-from megtrim.evidence.bundle import BundleContest, JobPurpose, binding, read_bundle
+from megtrim.evidence.binding import binding
+from megtrim.evidence.bundle import BundleContest, JobPurpose, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.jobs.pack import describe_times, list_devices, list_required_tasks, pack, select

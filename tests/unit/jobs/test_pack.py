@@ -18,19 +18,13 @@ from megtrim.chain.graph import (
     REDUCED,
     search_task,
 )
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder
 from megtrim.checks.check import DeviceIdentity
 from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.config.scenarios import all_scenarios
-from megtrim.evidence.bundle import (
-    DROPPED,
-    BundleDevice,
-    BundleInput,
-    JobPurpose,
-    binding,
-    read_bundle,
-)
+from megtrim.evidence.binding import binding
+from megtrim.evidence.bundle import DROPPED, BundleDevice, BundleInput, JobPurpose, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.jobs.pack import expect_packable, pack, purpose_of, runner_classes, select
 from megtrim.load_and_run.parity import EXACT, Tolerance

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from megtrim.chain.graph import PLAIN, PROFILE, REDUCED, Stage, Task
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder
 from megtrim.checks.check import DeviceIdentity
 from megtrim.config.scenarios import all_scenarios
-from megtrim.evidence.bundle import binding
+from megtrim.evidence.binding import binding
 from megtrim.proof import stage as verify
 from megtrim.proof.results import VerificationOutcome, VerifyResult
 from megtrim.proof.verification import VerificationCase, prove

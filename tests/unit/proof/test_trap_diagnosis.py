@@ -5,8 +5,8 @@ import pytest
 
 from megtrim.chain.filenames import DROPPED_FILE
 from megtrim.chain.graph import NAMED
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.proof.trap_diagnosis import (

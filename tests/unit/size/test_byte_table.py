@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.build_spec import BuildSpec, LinkSpec, Variant
-from megtrim.chain.store import StageFolder, Store
+from megtrim.chain.result_store import StageFolder, Store
 from megtrim.size import byte_tables
 from megtrim.size.byte_table import (
     LONGEST_LABEL,

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from megtrim.build.engines.checkout import Checkout, digest_of
+from megtrim.chain.result_store import Store
 from megtrim.chain.session import Session
-from megtrim.chain.store import Store
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.arrivals import MOST_PARTS, NewPart, NewUse, PriceBasis, find_arrivals
 from megtrim.size.growth.build_inputs import (

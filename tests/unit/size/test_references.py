@@ -20,7 +20,7 @@ from megtrim.chain.graph import (
     Task,
     task_name,
 )
-from megtrim.chain.result_content import content_of
+from megtrim.chain.result_store import content_of
 from megtrim.chain.session import Session
 from megtrim.elf.layout import ElfLayout
 from megtrim.functions.link_map import LinkMap

@@ -12,9 +12,9 @@ import pytest
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build_spec import Origin
 from megtrim.chain.graph import PLAIN, REDUCED, SIZE, Task, tasks
+from megtrim.chain.result_store import StageFolder, Store
 from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.statuses import CheckStatus
 from megtrim.config.load import load_config
 from megtrim.elf.symbol_names import readable

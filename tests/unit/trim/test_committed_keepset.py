@@ -5,8 +5,8 @@ from typing import Any, cast
 import pytest
 
 from megtrim.chain.graph import FUNCTIONS, HEADER, PROFILE, REDUCED, VERDICT, tasks, trace_task
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder
 from megtrim.checks.statuses import CheckStatus
 from megtrim.config.load import load_config
 from megtrim.regions.keepset import KeepSet

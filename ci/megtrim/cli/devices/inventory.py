@@ -13,8 +13,9 @@ from typing import Any
 
 import click
 
+from megtrim.cli.clock import read_now
 from megtrim.cli.echo import open_console
-from megtrim.cli.environment import open_processes, read_now
+from megtrim.cli.environment import open_processes
 from megtrim.cli.options import PATH, add_options, json_option, out_option, quiet_option
 from megtrim.cli.session.device_specs import DeviceDefaults, make_device_specs
 from megtrim.cli.session.setup import find_toolchain

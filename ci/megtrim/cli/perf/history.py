@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from megtrim.cli.clock import read_now
 from megtrim.cli.echo import show, show_json
-from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import HistorySelector, history_options, parse_day, warn_unreadable
 from megtrim.cli.options import PATH, examples, json_option
 from megtrim.history.entries import History

@@ -23,7 +23,7 @@ from megtrim.experiments.catalog import find_experiments
 from megtrim.experiments.listing import describe_step
 from megtrim.perf.measuring.contest_plan import look_at, own_flags
 from megtrim.perf.times import ratio_with_interval
-from megtrim.perf.tuning import (
+from megtrim.perf.tuning_winner import (
     Heat,
     MadeFiles,
     Search,

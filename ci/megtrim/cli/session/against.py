@@ -8,7 +8,8 @@ from pathlib import Path
 from megtrim.build_spec import Origin
 from megtrim.chain.filenames import AGAINST_FILE
 from megtrim.checks.invocation import Options
-from megtrim.cli.environment import is_in_job, read_now
+from megtrim.cli.clock import read_now
+from megtrim.cli.environment import is_in_job
 from megtrim.cli.session.origin import ask_git, read_origin
 from megtrim.config.load import LoadedConfig
 from megtrim.github.api import Api, number_at, text_at

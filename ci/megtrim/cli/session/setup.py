@@ -17,18 +17,17 @@ from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import Origin, Relocations, Toolchain, Variant
 from megtrim.chain.filenames import FINAL_FOLDER
 from megtrim.chain.graph import PLAIN, Stage, task_name
+from megtrim.chain.result_store import StageFolder, Store
 from megtrim.chain.session import Services, Session, TaskResults, TrimRequest, open_durations
-from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.invocation import DEFAULT_OUT, Options
+from megtrim.cli.clock import read_now, read_today
 from megtrim.cli.echo import open_console
 from megtrim.cli.environment import (
     is_in_job,
     is_in_workflow,
     open_processes,
     read_invocation,
-    read_now,
     read_private,
-    read_today,
 )
 from megtrim.cli.options import expect_writable
 from megtrim.cli.session.against import leave_sizes

@@ -17,8 +17,8 @@ from megtrim.chain.graph import (
     trims_functions,
     with_dependencies,
 )
+from megtrim.chain.result_store import made_by_another
 from megtrim.chain.session import Session
-from megtrim.chain.store import made_by_another
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show, show_json
 from megtrim.cli.options import PATH, committed_option, common, examples, json_option, quick_option

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from megtrim.build.engines.checkout import Checkout
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import keep_task
+from megtrim.chain.result_store import StageFolder, code_digest
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder, code_digest
 from megtrim.regions.keepset import KeepSet, model_of
 from megtrim.regions.keepset_files import read_keep_set
 from megtrim.size.growth.causes import BuildInputs, digest

@@ -19,12 +19,11 @@ from megtrim.chain.graph import (
     keep_task,
     trims_functions,
 )
-from megtrim.chain.result_content import content_of
+from megtrim.chain.result_store import StageFolder, content_of
 from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import StageFolder
 from megtrim.elf.symbol_table import read_linked
-from megtrim.functions.keep_patterns import KeptFunctions
+from megtrim.functions.kept_functions import KeptFunctions
 from megtrim.functions.link_map import read_map
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import read_keep_set

@@ -6,8 +6,8 @@ from pathlib import Path
 from megtrim.build.engines.application import FULL_LTO, ApplicationSpec, expect_possible
 from megtrim.build_spec import Linkage, Variant, cmake_value
 from megtrim.chain.graph import trims_plain_build
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
-from megtrim.chain.store import StageFolder
 from megtrim.config.model import Application
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.util.errors import InputError

@@ -4,13 +4,13 @@ from megtrim.build.engines.link.relink import LINKS
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
 from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.chain.graph import FUNCTIONS, HEADER, LINKED, trims_plain_build
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, TaskResults
-from megtrim.chain.store import StageFolder
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
 from megtrim.functions import link_map, linker_script
 from megtrim.functions.calls import Disassembly, parse_code
-from megtrim.functions.keep_patterns import KeepPattern, keep_always
+from megtrim.functions.kept_functions import KeepPattern, keep_always
 from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables, read_observables
 from megtrim.regions.keepset import KeepSet

@@ -15,8 +15,8 @@ from megtrim.build_spec import (
 )
 from megtrim.chain.filenames import WORK_FOLDER
 from megtrim.chain.graph import HEADER
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Services, Session, TaskResults
-from megtrim.chain.store import StageFolder
 from megtrim.config.model import OPTIONS, switched_off, switched_on
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.trim.builds import applications, size_options

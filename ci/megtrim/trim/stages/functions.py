@@ -27,10 +27,10 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.devices.device import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.elf.symbol_table import parse_table, read_linked
-from megtrim.evidence.bundle import binding, deviceless
+from megtrim.evidence.binding import binding, deviceless
 from megtrim.evidence.evidence import LARGEST_LIST, DeviceResult, expect_fitting, find_brought
 from megtrim.functions import link_map, probes
-from megtrim.functions.keep_patterns import matching, without_chance
+from megtrim.functions.kept_functions import matching, without_chance
 from megtrim.functions.observables import (
     FunctionList,
     Observables,

@@ -13,7 +13,7 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.device import Lease
 from megtrim.devices.retry import run_with_retries
-from megtrim.evidence.bundle import binding, deviceless
+from megtrim.evidence.binding import binding, deviceless
 from megtrim.evidence.evidence import (
     ANOTHER,
     LARGEST_CACHE,

@@ -19,9 +19,8 @@ from megtrim.chain.graph import (
     trims_functions,
     trims_plain_build,
 )
-from megtrim.chain.result_content import content_of
+from megtrim.chain.result_store import StageFolder, content_of
 from megtrim.chain.session import Session, TrimRequest, binary
-from megtrim.chain.store import StageFolder
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.elf.symbol_table import read_registrations, read_table
 from megtrim.functions import linker_script

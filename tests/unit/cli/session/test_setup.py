@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import Origin
-from megtrim.chain import store as stores
-from megtrim.chain.store import Store
+from megtrim.chain import result_store as stores
+from megtrim.chain.result_store import Store
 from megtrim.checks.invocation import Options
 from megtrim.cli.options import history_option
 from megtrim.cli.session import setup

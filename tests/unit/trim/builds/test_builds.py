@@ -9,11 +9,11 @@ from megtrim.build.engines.checkout import take
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.build_spec import BuildScript, BuildSpec, Link, Switch, Variant
 from megtrim.chain.graph import HEADER
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import StageFolder
 from megtrim.elf.layout import WITH_BUILD_ID
-from megtrim.functions.keep_patterns import KeepPattern
+from megtrim.functions.kept_functions import KeepPattern
 from megtrim.functions.observables import Observables
 from megtrim.regions.header import Scopes
 from megtrim.regions.keepset import KeepSet, build_keep_set
@@ -26,7 +26,7 @@ from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.process import ProcessRunner
 from unit.build.engines.support import TOOLCHAIN, write
 from unit.functions.made_links import calling
-from unit.functions.test_keep_patterns import (
+from unit.functions.test_kept_functions import (
     FORMAT,
     LOAD,
     NAMES,

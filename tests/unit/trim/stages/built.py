@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from megtrim.chain.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
+from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import StageFolder
 from megtrim.config.load import load_config
 from megtrim.devices.device import Device
 from megtrim.trim.results import UnfoldedLinksResult

@@ -24,8 +24,8 @@ from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.build_spec import BuildSpec, EngineIdentity
 from megtrim.chain.graph import Stage, Task, on_demand, tasks
+from megtrim.chain.result_store import StageFolder, Store
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.check import DeviceIdentity
 from megtrim.config.load import load_config
 from megtrim.config.model import Config

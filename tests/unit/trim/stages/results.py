@@ -7,7 +7,7 @@ from typing import Any
 from megtrim import stages
 from megtrim.build_spec import BuildRecord
 from megtrim.chain.graph import Stage, Task
-from megtrim.chain.result_content import MEASURED
+from megtrim.chain.result_store import MEASURED
 from megtrim.chain.stage_result import Result, StageResult
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus, VerdictKind

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.chain.graph import Stage, Task
+from megtrim.chain.result_store import StageFolder, Store
 from megtrim.chain.session import Services, Session, TrimRequest
-from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.invocation import Options
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario, all_scenarios

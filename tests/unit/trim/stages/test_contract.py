@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from megtrim import stages
 from megtrim.build_spec import Toolchain
-from megtrim.chain.result_content import MEASURED
+from megtrim.chain.result_store import MEASURED
 from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.invocation import Options

@@ -12,7 +12,7 @@ from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import all_scenarios
-from megtrim.evidence.bundle import binding
+from megtrim.evidence.binding import binding
 from megtrim.functions.observables import FunctionList, dump_list
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_files import dump_keep_set

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from megtrim.chain.matrix import Shard
+from megtrim.cli.clock import read_today
 from megtrim.cli.echo import open_console, show
-from megtrim.cli.environment import open_processes, read_today
+from megtrim.cli.environment import open_processes
 from megtrim.cli.options import PATH, examples, quiet_option, to_option
 from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
 from megtrim.config.load import BOARDS_VARIABLE, load_owned_devices

@@ -14,8 +14,9 @@ from megtrim.checks.invocation import BASELINE_FILE
 from megtrim.checks.statuses import Contradiction, VerdictKind
 from megtrim.cli.ci.evidence.pack import proofs_option, read_proofs
 from megtrim.cli.ci.gate import NOTHING_LEFT
+from megtrim.cli.clock import read_today
 from megtrim.cli.echo import open_console, show
-from megtrim.cli.environment import open_processes, read_today
+from megtrim.cli.environment import open_processes
 from megtrim.cli.options import PATH, artifact_option
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin

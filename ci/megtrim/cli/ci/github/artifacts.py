@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.chain.store import MANIFEST, code_digest
+from megtrim.chain.result_store import MANIFEST, code_digest
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_cache_variables
 from megtrim.cli.options import PATH, config_path_option, examples, out_option, outputs

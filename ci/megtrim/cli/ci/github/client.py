@@ -48,7 +48,7 @@ def read_tag(event: Event) -> str:
 
 
 def read_runs(history: Path) -> tuple[HistoryRun, ...]:
-    from megtrim.cli.environment import read_now
+    from megtrim.cli.clock import read_now
     from megtrim.cli.history_options import warn_unreadable
     from megtrim.history.folder import read_folder
     from megtrim.perf.nights.history import RUN_FILES

@@ -15,8 +15,9 @@ from megtrim.cli.ci.github.client import (
     read_runs,
     read_verdict,
 )
+from megtrim.cli.clock import read_now
 from megtrim.cli.echo import open_console, show, show_command
-from megtrim.cli.environment import open_processes, read_now
+from megtrim.cli.environment import open_processes
 from megtrim.cli.options import (
     PATH,
     artifact_option,

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from megtrim.chain.store import code_digest
+from megtrim.chain.result_store import code_digest
 from megtrim.cli.ci.github import baseline as github_baseline
 from megtrim.cli.ci.github.artifacts import LARGEST_BYTES, MOST_LOGS
 from megtrim.cli.ci.github.client import open_api, read_runs, read_verdict

@@ -10,7 +10,7 @@ from megtrim.build.images.docker import is_fixed
 from megtrim.build.sources.git import choose_version, list_versions
 from megtrim.cli.environment import read_git_ceilings
 from megtrim.cli.session.starter import Content, find_missing
-from megtrim.config.callers import (
+from megtrim.config.caller_workflows import (
     CALLED,
     GITLAB,
     NIGHT,

@@ -15,7 +15,7 @@ from megtrim.experiments.experiment import TimeStage
 from megtrim.load_and_run.arguments import Flag
 from megtrim.load_and_run.dialects import LITE, SDK
 from megtrim.perf.times import Answer, StageTime
-from megtrim.perf.tuning import (
+from megtrim.perf.tuning_winner import (
     Heat,
     Search,
     TunedScenario,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.functions import keep_patterns
+from megtrim.functions import kept_functions
 from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables
 from megtrim.util.errors import InputError
@@ -35,9 +35,9 @@ def kept(
     names: Sequence[str] = NAMES,
     calls: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
-    wanted = tuple(keep_patterns.KeepPattern(text=text, where=where) for text in patterns)
+    wanted = tuple(kept_functions.KeepPattern(text=text, where=where) for text in patterns)
     code = calling(names, calls or {})
-    return keep_patterns.keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
+    return kept_functions.keep_always(wanted, ran=ran, unseen=unseen, code=code, origins=ORIGINS)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def listed(
     unseen: Collection[str] = (),
 ) -> tuple[str, ...]:
     alone = tuple((name,) for name in names if name not in unseen)
-    return keep_patterns.without_chance(
+    return kept_functions.without_chance(
         ran,
         unseen=unseen,
         code=calling(names, calls),
@@ -204,7 +204,7 @@ def test_functions_that_share_code_are_listed_alike() -> None:
 KEPT_NAMES = (
     *("ran", "my_log", "engine_log", "__assert_fail", "_Hashtable_x", "shown", "hidden", "called"),
 )
-KEPT = keep_patterns.KeptFunctions(
+KEPT = kept_functions.KeptFunctions(
     ran={"ran": ("m/s@any", "m/t@any")},
     table=replace(
         functions(*((name, 16 * at, 16) for at, name in enumerate(KEPT_NAMES)), machine="x86_64"),
@@ -215,8 +215,8 @@ KEPT = keep_patterns.KeptFunctions(
     ),
     origins=LinkMap(starts=(), ends=(), files=()),
     patterns=(
-        keep_patterns.KeepPattern(text="my_*", where="megtrim.yaml:9"),
-        keep_patterns.KeepPattern(text="engine_log"),
+        kept_functions.KeepPattern(text="my_*", where="megtrim.yaml:9"),
+        kept_functions.KeepPattern(text="engine_log"),
     ),
 )
 
@@ -224,20 +224,20 @@ KEPT = keep_patterns.KeptFunctions(
 @pytest.mark.parametrize(
     ("name", "rule", "by"),
     [
-        ("ran", keep_patterns.KeepRule.RAN, ("m/s@any", "m/t@any")),
-        ("my_log", keep_patterns.KeepRule.REQUESTED, ("my_*",)),
-        ("engine_log", keep_patterns.KeepRule.ENGINE, ("engine_log",)),
-        ("__assert_fail", keep_patterns.KeepRule.REPORTS, ("*assert_fail*",)),
-        ("_Hashtable_x", keep_patterns.KeepRule.BY_VALUES, ()),
-        ("shown", keep_patterns.KeepRule.SHARED, ()),
-        ("hidden", keep_patterns.KeepRule.UNOBSERVABLE, ()),
-        ("called", keep_patterns.KeepRule.CALLED, ()),
+        ("ran", kept_functions.KeepRule.RAN, ("m/s@any", "m/t@any")),
+        ("my_log", kept_functions.KeepRule.REQUESTED, ("my_*",)),
+        ("engine_log", kept_functions.KeepRule.ENGINE, ("engine_log",)),
+        ("__assert_fail", kept_functions.KeepRule.REPORTS, ("*assert_fail*",)),
+        ("_Hashtable_x", kept_functions.KeepRule.BY_VALUES, ()),
+        ("shown", kept_functions.KeepRule.SHARED, ()),
+        ("hidden", kept_functions.KeepRule.UNOBSERVABLE, ()),
+        ("called", kept_functions.KeepRule.CALLED, ()),
     ],
 )
 def test_the_first_rule_that_applies_is_the_reason(
-    name: str, rule: keep_patterns.KeepRule, by: tuple[str, ...]
+    name: str, rule: kept_functions.KeepRule, by: tuple[str, ...]
 ) -> None:
-    assert KEPT.find_reason(name) == keep_patterns.KeepReason(rule=rule, by=by)
+    assert KEPT.find_reason(name) == kept_functions.KeepReason(rule=rule, by=by)
 
 
 def test_reasons_are_counted() -> None:
@@ -245,6 +245,6 @@ def test_reasons_are_counted() -> None:
     found = KEPT.count_reasons([("other", "ran"), ("called",), ("ran",), ("table",)])
 
     assert [(reason.rule, count) for reason, count in found] == [
-        (keep_patterns.KeepRule.RAN, 2),
-        (keep_patterns.KeepRule.CALLED, 1),
+        (kept_functions.KeepRule.RAN, 2),
+        (kept_functions.KeepRule.CALLED, 1),
     ]

@@ -18,10 +18,9 @@ from unittest.mock import Mock
 import pytest
 from filelock import FileLock, Timeout
 
-from megtrim.chain import store as manifests
-from megtrim.chain import store as stores
-from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import (
+from megtrim.chain import result_store as manifests
+from megtrim.chain import result_store as stores
+from megtrim.chain.result_store import (
     MANIFEST,
     StageFolder,
     Store,
@@ -30,6 +29,7 @@ from megtrim.chain.store import (
     key_of,
     parse_manifest,
 )
+from megtrim.chain.stage_result import StageResult
 from megtrim.util import files as util_files
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.files import sha256_file, write_atomically
@@ -498,7 +498,7 @@ import sys, time
 sys.path.insert(0, {package!r})
 from pathlib import Path
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import Store
+from megtrim.chain.result_store import Store
 
 class Count(StageResult):
     count: int

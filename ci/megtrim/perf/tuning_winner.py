@@ -1,4 +1,4 @@
-"""The search for the fastest experiment of a scenario, by successive halving.
+"""The winner of `perf tune`: a search for a scenario's fastest experiment, by successive halving.
 
 Each experiment is compared with the baseline in a contest, as ``perf run`` compares it. The faster
 half goes on, with more pairs of processes, until one is left; it meets the baseline once more, in

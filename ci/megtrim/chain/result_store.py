@@ -1,4 +1,4 @@
-"""Stage folders: ``OUT/<stage>/<key>/`` with files and, written last, ``manifest.json``.
+"""The store of results: ``OUT/<stage>/<key>/`` with files and, written last, ``manifest.json``.
 
 The key is the digest of the inputs and of megtrim's own code, so the same inputs are never built
 or run twice, and two versions of megtrim never take each other's results. A folder without a
@@ -21,7 +21,13 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from megtrim.chain.stage_result import Result, StageResult, dump_result, parse_result
-from megtrim.util.errors import NO_ROOM, InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.errors import (
+    NO_ROOM,
+    InfrastructureFailure,
+    InputError,
+    MegtrimError,
+    ProductFailure,
+)
 from megtrim.util.files import (
     KnownDigests,
     cannot_write,
@@ -87,11 +93,11 @@ def _expect(holds: bool, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-def _text(data: Mapping[str, Any]) -> str:
+def _text(data: Any) -> str:
     return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _digest(data: Mapping[str, Any]) -> str:
+def _digest(data: Any) -> str:
     # A lone surrogate, which JSON can spell and no file can hold, is a ValueError here.
     return hashlib.sha256(_text(data).encode()).hexdigest()
 
@@ -137,6 +143,32 @@ class StageFolder(Value):
             msg = f"{path} was damaged: {_OTHER_DIGEST}"
             raise InfrastructureFailure(msg, hint="run it again: it is made again then")
         return path
+
+
+MEASURED = frozenset({"time_s", "conditions", "crash", "log_tail", "day", "rebuilt"})
+"""Fields of a result, at any depth, that differ where the same is done again: times, logs, what
+a device was like, and what a tree had compiled before."""
+_LOG = ".log"
+
+
+def content_of(folder: StageFolder) -> str:
+    """Digest what other stages depend on: what was found, and not how long it took or where.
+
+    So a result that is made again and says something else replaces whatever was reported before.
+    """
+    files = {name: sha256 for name, sha256 in folder.files.items() if not name.endswith(_LOG)}
+    return _digest([_facts(dump_result(folder.result)), files])
+
+
+def failure_content(failure: MegtrimError) -> str:
+    attempts = failure.attempts if isinstance(failure, InfrastructureFailure) else ()
+    return _digest([failure.exit_code, str(failure), *attempts])
+
+
+def _facts(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _facts(each) for key, each in value.items() if key not in MEASURED}
+    return [_facts(each) for each in value] if isinstance(value, list) else value
 
 
 def key_of(stage: str, name: str, inputs: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What always stays: functions that a team names, functions that report errors, and their calls.
+"""Functions that stay: those that a team names, those that report errors, and what they call.
 
 A pattern is a shell pattern for linkage names or names in the source (``my::log::*``), or a folder
 (``src/log/``), which stands for the functions of objects and archives in it. Pure.

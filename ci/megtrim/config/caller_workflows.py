@@ -1,4 +1,4 @@
-"""The short workflows of a team's repository that call the kit's; ``megtrim init`` writes them."""
+"""The short workflows of a team's repository that call the kit's: what `megtrim init` writes."""
 
 import hashlib
 import re
