@@ -189,8 +189,6 @@ def test_a_release_that_is_built_otherwise(arena: Arena, tmp_path: Path) -> None
     arena.start("honest")
     built = arena.stage("release build", str(tmp_path / "r.tar.gz"), "--committed")
     assert built.rc == 0, built.stderr
-    honest = arena.stage("release verify", str(tmp_path / "r.tar.gz"), "--rebuild")
-    assert honest.rc == 0, honest.stderr
     with tarfile.open(tmp_path / "r.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     found = check_release(tmp_path / "r")

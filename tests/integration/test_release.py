@@ -61,19 +61,6 @@ def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> No
     assert [*(second.out / "rebuilt/reduce").iterdir()]  # not what the first build left
 
 
-def test_what_is_built_otherwise_is_named(make_project: MakeProject, tmp_path: Path) -> None:
-    project = team(make_project)
-    project.expect("release build", str(tmp_path / "release"))
-    source = project.folder / "engine/src/load_and_run/main.cpp"
-    source.write_text(
-        f"{source.read_text(encoding='utf-8')}\nint more() {{ return 7; }}\n", encoding="utf-8"
-    )
-    again = project.run("release verify", str(tmp_path / "release"), "--rebuild")
-
-    assert again.rc == 1
-    assert "the engine is another: " in again.stderr
-
-
 def read(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {
         str(each.relative_to(folder)): (each.stat().st_mode, each.read_bytes())

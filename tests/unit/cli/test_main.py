@@ -216,7 +216,8 @@ _CHAIN = ("megtrim.stages", "megtrim.devices")
 @pytest.mark.parametrize(
     ("words", "more", "needed"),
     [
-        *((words, (), []) for words in ("--version", "--help", "perf --help", "trim -h")),
+        *((words, (), []) for words in ("--version", "--help", "perf --help")),
+        ("trim -h", ("requests",), []),
         *((words, (), []) for words in ("ci github --help", "ci evidence --help", "perf list")),
         *((f"{verb} --help", (), []) for verb in ("perf run", "ci evidence run")),
         ("ci evidence join --help", (), []),

@@ -30,7 +30,6 @@ from megtrim.cli.environment import (
     read_private,
 )
 from megtrim.cli.options import expect_writable
-from megtrim.cli.session.against import leave_sizes
 from megtrim.cli.session.build_host import (
     attach_image,
     open_compiler_cache,
@@ -99,6 +98,8 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
         committed_keepset.read_committed(loaded, engine)
     warnings = expect_runnable_models(loaded, engine)
     if options.against and writes:
+        from megtrim.cli.session.against import leave_sizes  # with requests
+
         options = replace(options, baseline=leave_sizes(options, loaded, processes, console))
     console.note("looking for compilers and devices")
     place = _place(loaded, processes, options)
