@@ -1,19 +1,20 @@
 """Every stage, and running a plan: each task once for equal inputs, in order.
 
-A stage module has three functions. ``inputs`` names everything that the result depends on, each
-as a short text or a digest; ``work`` does it in an empty folder and returns the result for the
-manifest; ``result_type`` is the type of that. Stages read former results from the store, and do
-not import each other.
+A stage module has two functions. ``inputs`` names everything that the result depends on, each as a
+short text or a digest; ``work`` does it in an empty folder and returns the result for the manifest,
+of the type that its signature states. Stages read former results from the store, and do not import
+each other.
 
 Bad input and Ctrl-C end a chain at once. A product or infrastructure failure ends only what
 depends on it: the verdict speaks of it, and the chain exits as its worst stage.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 from megtrim.chain.graph import Stage, Task, keep_task, on_demand, with_dependencies
 from megtrim.chain.graph import tasks as tasks_of
@@ -54,6 +55,12 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.REFERENCES: references,
 }
 
+_RESULT_TYPES: Mapping[Stage, Callable[[Task], type[StageResult]]] = {
+    Stage.PROFILE: profile.result_type,
+    Stage.REDUCE: reduce.result_type,
+    Stage.FUNCTIONS: functions.result_type,
+}
+"""Of stages with results of several types."""
 OTHER_VERSION = "another version of megtrim made its last result"
 _SHOWN = 3
 _SHORT = 40
@@ -73,6 +80,16 @@ class PlanStep(Value):
     state: TaskState
     why: str
     folder: str
+
+
+def list_result_types(stage: Stage) -> tuple[type[StageResult], ...]:
+    stated = get_type_hints(MODULES[stage].work)["return"]
+    return get_args(stated) or (stated,)
+
+
+def result_type(task: Task) -> type[StageResult]:
+    kinds = list_result_types(task.stage)
+    return kinds[0] if len(kinds) == 1 else _RESULT_TYPES[task.stage](task)
 
 
 def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:
@@ -152,8 +169,9 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
         session.services.console.say(f"  run   {task.id}")
         return module.work(task, session, folder)
 
-    kind = module.result_type(task)
-    folder, fresh = session.services.store.ensure(task.stage, task.name, named, produce, kind)
+    folder, fresh = session.services.store.ensure(
+        task.stage, task.name, named, produce, result_type(task)
+    )
     if folder.key in session.services.store.taken:
         session.results.taken.add(task.id)
     took_s = time.monotonic() - started
@@ -175,12 +193,12 @@ def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
     waits = [need for need in (*task.needs, *task.wants) if need not in session.results.done]
     if waits:
         return step(TaskState.WAITS, f"on {waits[0]}")
-    module, store = MODULES[task.stage], session.services.store
+    store = session.services.store
     try:
-        named = module.inputs(task, session)
+        named = MODULES[task.stage].inputs(task, session)
     except (InputError, ProductFailure, InfrastructureFailure) as error:
         return step(TaskState.WAITS, error.message)
-    kind = module.result_type(task)
+    kind = result_type(task)
     found = store.find(task.stage, key_of(task.stage, task.name, named), kind)
     if found is not None:
         session.results.done[task.id] = found

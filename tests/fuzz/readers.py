@@ -44,7 +44,7 @@ from megtrim.size.breakdown import break_down
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.causes import InputPrint
-from megtrim.size.history import parse_commit_sizes
+from megtrim.size.history import SIZE_FILES
 from megtrim.size.references.graph import count_retained
 from megtrim.size.references.linked_file import read_graph
 from megtrim.util.strict_json import dump
@@ -166,7 +166,7 @@ READERS = (
     FileReader(
         "sizes of a commit",
         (dump(make_sizes(1, 100, kernels=40)).encode(), dump(make_sizes(2, 7)).encode()),
-        _text(parse_commit_sizes),
+        _text(SIZE_FILES.parse),
     ),
     FileReader("bytes of an ELF file", (OBJECT, LINKED), _break_down),
     FileReader("sections", (OBJECT, LINKED), _raw(parse_elf)),

@@ -53,9 +53,6 @@ class Fake:
         wanted = {want: str(want in session.results.done) for want in task.wants}
         return {"version": "1", **rests, **wanted, **self.named.get(task.id, {})}
 
-    def result_type(self, task: Task) -> type[Found]:
-        return Found
-
     def work(self, task: Task, session: Session, folder: Path) -> Found:
         self.worked.append(task.id)
         done = self.does.get(task.id, Found(code=0))

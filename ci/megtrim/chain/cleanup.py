@@ -18,7 +18,7 @@ from megtrim.chain.filenames import AGAINST_FILE, FINAL_FOLDER, PASS_FILES, WORK
 from megtrim.chain.graph import Stage
 from megtrim.chain.result_store import GITIGNORE, LOCKS, MANIFEST, Store, key_of, parse_manifest
 from megtrim.util.errors import InputError
-from megtrim.util.files import MEMORY, cannot_write, load_text
+from megtrim.util.files import MEMORY, guard_write, load_text
 from megtrim.util.value import Value
 
 _RESULT = re.compile(r"[0-9a-f]{20}(\.before)?", re.ASCII)
@@ -83,10 +83,8 @@ def remove(leftover: Leftover, say: Callable[[str], None]) -> bool:
     with Store(leftover.root, say=say).lock(leftover.lock):
         if _read_use(path) != leftover.used_ns:
             return False
-        try:
+        with guard_write(path):
             _remove_files(leftover) if leftover.files else shutil.rmtree(path)
-        except OSError as error:
-            raise cannot_write(path, error) from None
     with suppress(OSError):  # there is more in it
         path.parent.rmdir()
     return True

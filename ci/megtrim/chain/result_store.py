@@ -31,6 +31,7 @@ from megtrim.util.errors import (
 from megtrim.util.files import (
     KnownDigests,
     cannot_write,
+    guard_write,
     is_known,
     load_text,
     read_damage,
@@ -289,15 +290,13 @@ class Store:
         path = self.root / stage / key
         self._hide_from_git()
         self._clear(path)
-        try:
+        with guard_write(path):
             # The manifest comes last: a copy that is cut off is none.
             source = self._earlier / stage / key
             shutil.copytree(
                 source, path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST)
             )
             shutil.copy2(source / MANIFEST, path / MANIFEST)
-        except OSError as error:
-            raise cannot_write(path, error) from None
         self.taken.add(key)
         return self.find(stage, key, kind)
 
@@ -315,19 +314,16 @@ class Store:
 
     def _set_aside(self, path: Path) -> None:
         aside = path.with_name(f"{path.name}{_ASIDE}")
-        try:
+        # Another process may discard it just now.
+        with guard_write(path), suppress(FileNotFoundError):
             shutil.rmtree(aside, ignore_errors=True)
             path.rename(aside)
-        except FileNotFoundError:
-            return  # another process discarded it just now
-        except OSError as error:
-            raise cannot_write(path, error) from None
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
         """Hold a lock between processes; it dies with its holder. The wait is announced once."""
         path = self.root / LOCKS / f"{name}.lock"
-        try:
+        with guard_write(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(path)
             try:
@@ -335,8 +331,6 @@ class Store:
             except Timeout:
                 self._say(f"waiting for another megtrim that works on {name}")
                 lock.acquire(poll_interval=_LOCK_POLL_S)
-        except OSError as error:
-            raise cannot_write(path, error) from None
         try:
             yield
         finally:
@@ -348,14 +342,12 @@ class Store:
             write_atomically(path, "*\n")
 
     def _clear(self, path: Path) -> None:
-        try:
+        with guard_write(path):
             if path.is_symlink():
                 path.unlink()
             elif path.exists():
                 shutil.rmtree(path)
             path.mkdir(parents=True)
-        except OSError as error:
-            raise cannot_write(path, error) from None
 
     def _finish(
         self,

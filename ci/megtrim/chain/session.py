@@ -174,9 +174,6 @@ class StageModule(Protocol):
     def inputs(self, task: Task, session: Session) -> dict[str, str]:
         """Name everything that the result depends on."""
 
-    def result_type(self, task: Task, /) -> type[StageResult]:
-        """Return the type of what ``work`` returns for this task."""
-
     def work(self, task: Task, session: Session, folder: Path) -> StageResult:
         """Do it, leave files in ``folder``, return the result."""
 

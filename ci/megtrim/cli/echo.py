@@ -11,7 +11,7 @@ import sys
 import click
 
 from megtrim.cli.environment import is_in_job, takes_color
-from megtrim.util.console import CLEAR_LINE, Console, count_columns
+from megtrim.util.console import CLEAR_LINE, Console
 from megtrim.util.wording import make_printable
 
 _COLORS = {
@@ -39,11 +39,6 @@ def show_summary(text: str) -> None:
     if color:
         shown = _STATUS.sub(lambda found: click.style(found[0], fg=_COLORS[found[0]]), shown)
     show_command(shown, color=color or None)
-
-
-def find_width() -> int:
-    """Return the columns of the terminal that results go to, or 0."""
-    return count_columns(sys.stdout, otherwise=0)
 
 
 def show_json(value: object) -> None:

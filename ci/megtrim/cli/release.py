@@ -2,12 +2,10 @@
 
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import wraps
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import click
 
@@ -34,17 +32,13 @@ from megtrim.release.collect import collect_export, collect_release
 from megtrim.release.contents import AAR_PATH, RELEASE_FILE, ReleaseContents
 from megtrim.release.prove import compare_rebuild, is_traced, prove_release
 from megtrim.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
-from megtrim.util.files import cannot_write
+from megtrim.util.files import guard_write
 from megtrim.util.wording import count
 
 
-def _into_new_folder(command: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(command)
-    def work(**values: Any) -> Any:
-        expect_new(values["folder"])
-        return command(**values)
-
-    return work
+def _expect_new(_context: click.Context, _argument: click.Parameter, path: Path) -> Path:
+    expect_new(path)
+    return path
 
 
 def _join(results: Mapping[str, Path | None]) -> str:
@@ -67,10 +61,9 @@ def _join(results: Mapping[str, Path | None]) -> str:
     "megtrim export trimmed --config megtrim.yaml#android-arm64",
 )
 @click.command()
-@_into_new_folder
 @each_toolchain(_join)
 @trimming
-@click.argument("folder", type=PATH)
+@click.argument("folder", type=PATH, callback=_expect_new)
 def export(options: Options, folder: Path) -> int:
     """Trim, and write programs, libraries, headers and a CMake package to FOLDER.
 
@@ -85,7 +78,6 @@ def export(options: Options, folder: Path) -> int:
 
 
 def trim_for_release(options: Options, folder: Path) -> tuple[Session, int]:
-    expect_new(folder)
     session, codes = run_chain(options, Stage.REPORT)
     status = worst_exit_code(codes)
     if status != EXIT_PASS:
@@ -106,7 +98,7 @@ def leave(files: tuple[ReleaseFile, ...], path: Path) -> int:
 )
 @click.command()
 @trimming
-@click.argument("release", type=PATH)
+@click.argument("release", type=PATH, callback=_expect_new)
 @click.option(
     "--draft",
     is_flag=True,
@@ -163,7 +155,7 @@ def prove(
     "megtrim release aar MegEngineTrimmed.aar camera-1.4-arm64.tar.gz camera-1.4-armv7.tar.gz",
 )
 @click.command()
-@click.argument("file", type=PATH)
+@click.argument("file", type=PATH, callback=_expect_new)
 @click.argument("releases", type=PATH, nargs=-1, required=True)
 def aar(file: Path, releases: tuple[Path, ...]) -> None:
     """Write one AAR with the libraries of several RELEASES, each of another ABI.
@@ -171,7 +163,6 @@ def aar(file: Path, releases: tuple[Path, ...]) -> None:
     The releases, folders or .tar.gz, are verified first, and must be of one engine. Equal releases
     give equal bytes, so whoever has them can check it by making it again.
     """
-    expect_new(file)
     parts = [_read_part(release) for release in releases]
     write_file(make_aar(parts), file)
     abis = ", ".join(sorted(part.library.target.abi for part in parts))
@@ -261,11 +252,9 @@ def _rebuild(
     fresh = replace(
         options, out=options.out / _REBUILT, recompile=True, committed=not is_traced(found)
     )
-    try:
+    with guard_write(fresh.out):
         if fresh.out.is_symlink() or fresh.out.exists():  # results there would only be read
             shutil.rmtree(fresh.out)
-    except OSError as error:
-        raise cannot_write(fresh.out, error) from None
     session, codes = run_chain(fresh, Stage.VERDICT)
     status = worst_exit_code(codes)
     if status != EXIT_PASS:

@@ -3,9 +3,10 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import click
 
@@ -23,10 +24,10 @@ from megtrim.chain.graph import (
 )
 from megtrim.chain.result_store import Store
 from megtrim.chain.session import Session, TaskResults, TrimRequest
-from megtrim.chain.stage_result import StageResult, dump_result
+from megtrim.chain.stage_result import dump_result
 from megtrim.checks.invocation import Options
 from megtrim.checks.statuses import VerdictKind
-from megtrim.cli.echo import find_width, show, show_json, show_summary
+from megtrim.cli.echo import show, show_json, show_summary
 from megtrim.cli.main import STAGES, VERBS
 from megtrim.cli.options import (
     Command,
@@ -49,10 +50,10 @@ from megtrim.render.markup import one_line
 from megtrim.report import table
 from megtrim.size.report import tables
 from megtrim.size.results import budget_checks_of, size_result
-from megtrim.stages import MODULES, TaskState
-from megtrim.util.console import Console
+from megtrim.stages import TaskState, list_result_types
+from megtrim.util.console import Console, count_columns
 from megtrim.util.errors import ACCEPT, EXIT_PASS, InputError, worst_exit_code
-from megtrim.util.files import cannot_write
+from megtrim.util.files import guard_write
 from megtrim.util.strict_json import make_schemas
 from megtrim.verdict.model import Verdict, parse_verdict
 
@@ -166,13 +167,9 @@ def clear_final(store: Store) -> None:
     final = store.root / FINAL_FOLDER
     if not final.exists():
         return
-    with store.lock(FINAL_FOLDER):  # another megtrim may share the folder of results
-        try:
-            shutil.rmtree(final)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise cannot_write(final, error) from None
+    # Another megtrim may share the folder of results.
+    with store.lock(FINAL_FOLDER), guard_write(final), suppress(FileNotFoundError):
+        shutil.rmtree(final)
 
 
 def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> None:
@@ -194,7 +191,7 @@ def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> 
 def _as_text(session: Session, stage: Stage, wanted: Sequence[Task], *, leaves: bool) -> str:
     lines = []
     if verdict := _read_verdict(session):
-        lines.append(table.render(verdict, width=find_width()))
+        lines.append(table.render(verdict, width=count_columns(sys.stdout, otherwise=0)))
     if stage is Stage.NEIGHBOURS:
         lines.append(neighbours.text(neighbour_results(session)))
     if stage is Stage.VERIFY:
@@ -233,7 +230,7 @@ def render_results(results: TaskResults, left: Mapping[str, object] | None = Non
 
 
 def make_results_schema() -> dict[str, Any]:
-    kinds = {stage: tuple(list_kinds(stage)) for stage in Stage}
+    kinds = {stage: list_result_types(stage) for stage in Stage}
     schemas, known = make_schemas(kind for each in kinds.values() for kind in each)
     done = {
         f"^{stage}/": _object(
@@ -253,11 +250,6 @@ def make_results_schema() -> dict[str, Any]:
         "next": {"type": "string"},
     }
     return document | {"$defs": known}
-
-
-def list_kinds(stage: Stage) -> Iterator[type[StageResult]]:
-    [kind] = get_args(get_type_hints(MODULES[stage].result_type)["return"])
-    yield from get_args(kind) or (kind,)
 
 
 def _object(**properties: object) -> dict[str, Any]:

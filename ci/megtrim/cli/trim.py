@@ -45,7 +45,7 @@ from megtrim.util.errors import (
     MegtrimError,
     worst_exit_code,
 )
-from megtrim.util.files import cannot_write, write_atomically
+from megtrim.util.files import guard_write, write_atomically
 from megtrim.verdict.model import Verdict, VerdictResult, parse_verdict
 
 _HINT = "trim it again"
@@ -154,12 +154,10 @@ def _leave_report(session: Session) -> None:
 
 
 def _copy_programs(built: Path, folder: Path) -> None:
-    try:
+    with guard_write(folder):
         folder.mkdir(exist_ok=True)
         for program in built.iterdir():
             shutil.copy2(program, folder)
-    except OSError as error:
-        raise cannot_write(folder, error) from None
 
 
 def _leave_ending(error: MegtrimError, store: Store, config: str) -> None:

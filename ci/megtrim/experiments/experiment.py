@@ -91,13 +91,13 @@ class ExperimentNeeds(Value):
 class Experiment(Value):
     name: str
     """Stable: histories and configurations use it."""
-    row: str
     title: str
     steps: tuple[Step, ...]
+    row: str = ""
     needs: ExperimentNeeds = ExperimentNeeds()
     tolerance: Tolerance = REORDERED
     slower: tuple[TimeStage, ...] = ()
-    faster: tuple[TimeStage, ...] = ()
+    faster: tuple[TimeStage, ...] = (TimeStage.INFERENCE,)
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

@@ -60,7 +60,8 @@ def annotation(level: str, message: str, *, title: str, file: str = "", line: in
         msg = f"not a level of an annotation: {level!r}"
         raise ValueError(msg)
     properties = {"file": file, "line": str(line) if file and line > 0 else "", "title": title}
-    given = ",".join(f"{key}={_property(text)}" for key, text in properties.items() if text)
+    short = {key: _data(text[:_LONGEST_PROPERTY]) for key, text in properties.items() if text}
+    given = ",".join(f"{k}={v.replace(':', '%3A').replace(',', '%2C')}" for k, v in short.items())
     # A runner reports an annotation without a message as an error of the step.
     return f"::{level} {given}::{_data((message or title)[:LONGEST_MESSAGE])}"
 
@@ -68,10 +69,6 @@ def annotation(level: str, message: str, *, title: str, file: str = "", line: in
 def _data(text: str) -> str:
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return "".join(c if c.isprintable() else " " for c in escaped)
-
-
-def _property(text: str) -> str:
-    return _data(text[:_LONGEST_PROPERTY]).replace(":", "%3A").replace(",", "%2C")
 
 
 def _append(env: Mapping[str, str], variable: str, text: str) -> None:

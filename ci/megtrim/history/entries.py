@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
 from megtrim.util.errors import InputError
+from megtrim.util.input_files import decode
 from megtrim.util.strict_json import dump, load
 from megtrim.util.value import Value
 
@@ -38,14 +39,6 @@ class HistoryEntry(Protocol):
 
 
 Entry = TypeVar("Entry", bound=HistoryEntry)
-Entry_co = TypeVar("Entry_co", bound=HistoryEntry, covariant=True)
-
-
-class EntryParser(Protocol[Entry_co]):
-    """Parses the text of an entry; raises InputError naming ``source``, the line and the flaw."""
-
-    def __call__(self, text: str, *, source: str) -> Entry_co:
-        """Return the entry."""
 
 
 class UnreadableFile(Value):
@@ -76,12 +69,13 @@ class History(Value, Generic[Entry]):
 
 
 class EntryKind(Value, Generic[Entry]):
+    kind: type[Entry]
+    version: int
     folder: str
     """Lower-case letters."""
     noun: str
     """What an entry is called in messages, such as ``run``."""
     hint: str
-    parse: EntryParser[Entry]
     largest_bytes: int
     most: int
 
@@ -104,17 +98,22 @@ class EntryKind(Value, Generic[Entry]):
             raise InputError(msg, hint="name a first day: --since 2026-01-31")
         return tuple(found)
 
+    def parse(self, text: str, *, source: str) -> Entry:
+        """Raises InputError naming ``source``, the line and the flaw."""
+        try:
+            return load(self.kind, text, source=source, version=self.version, hint=self.hint)
+        except InputError as error:
+            newer = _NEWER.search(error.message)
+            if newer is None or int(newer[1]) <= self.version:
+                raise
+            hint = f"{self.hint}; if a newer megtrim wrote it, update megtrim"
+            raise InputError(error.message, hint=hint) from None
+
     def parse_file(self, path: str, data: bytes) -> Entry:
         if len(data) > self.largest_bytes:
             msg = f"{path}: found {len(data):,} bytes, expected at most {self.largest_bytes:,}"
             raise InputError(msg, hint=self.hint)
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            msg = f"{path}:{line}: found a byte that is not UTF-8, expected JSON"
-            raise InputError(msg, hint=self.hint) from None
-        entry = self.parse(text, source=path)
+        entry = self.parse(decode(data, shown=path, hint=self.hint), source=path)
         if entry.path != path:
             msg = f"{path}:1: found what belongs at {entry.path}, expected it under its own name"
             raise InputError(msg, hint=self.hint)
@@ -145,18 +144,6 @@ def is_future(entry: HistoryEntry, now: datetime) -> bool:
     """Return whether an entry is dated after ``now``, by more than clocks differ."""
     text = _name_of(entry.path).partition("-")[0]
     return datetime.strptime(text, _NAME_TIME).replace(tzinfo=UTC) - now > _CLOCKS_APART
-
-
-def load_entry(kind: type[Entry], text: str, *, source: str, version: int, hint: str) -> Entry:
-    try:
-        return load(kind, text, source=source, version=version, hint=hint)
-    except InputError as error:
-        newer = _NEWER.search(error.message)
-        if newer is None or int(newer[1]) <= version:
-            raise
-        raise InputError(
-            error.message, hint=f"{hint}; if a newer megtrim wrote it, update megtrim"
-        ) from None
 
 
 def parse_time(key: str, text: str) -> datetime:

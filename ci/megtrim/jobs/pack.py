@@ -56,7 +56,7 @@ from megtrim.trim.builds import links as linking
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.trim.stages import functions, profile
 from megtrim.util.errors import InputError
-from megtrim.util.files import cannot_write, sha256_file, write_atomically
+from megtrim.util.files import guard_write, sha256_file, write_atomically
 from megtrim.util.strict_json import decode, dump, encode
 from megtrim.util.value import Value
 
@@ -379,15 +379,13 @@ def _put(to: Path, source: Path) -> str:
     digest = sha256_file(source)
     target = to / limits.FILES / digest
     if not target.exists():
-        try:
+        with guard_write(target):
             shutil.copyfile(source, target)
-        except OSError as error:
-            raise cannot_write(target, error) from None
     return digest
 
 
 def _clear(to: Path) -> None:
-    try:
+    with guard_write(to):
         if to.is_symlink() or (to.exists() and not to.is_dir()):
             msg = f"--to {to}: found no folder, expected a new or an empty one"
             raise InputError(msg)
@@ -397,5 +395,3 @@ def _clear(to: Path) -> None:
                 raise InputError(msg)
             shutil.rmtree(to)
         (to / limits.FILES).mkdir(parents=True)
-    except OSError as error:
-        raise cannot_write(to, error) from None

@@ -55,7 +55,7 @@ from megtrim.trim.runs import tracing
 from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
-from megtrim.util.files import cannot_write
+from megtrim.util.files import guard_write
 from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 from megtrim.util.wording import count
@@ -166,7 +166,8 @@ class _Worker:
     ) -> tuple[str, EvidenceResult]:
         self.log = self.crash = ""
         if lease.name not in self.machines or not self.machines[lease.name].facts:
-            facts = _clean_facts(lease.facts())
+            shown = sorted(lease.facts().items())[:MOST_FACTS]
+            facts = {limits.clean_line(label): limits.clean_line(value) for label, value in shown}
             self.machines[lease.name] = DeviceIdentity(
                 name=lease.name, kind=lease.kind, facts=facts
             )
@@ -217,10 +218,8 @@ class _Worker:
                 cache, ran = tracing.search(scenario.id, spec, lease, self._note)
                 cache_digest = self._keep(cache, LARGEST_CACHE, "algorithm cache")
                 path = self.job.work / f"{cache_digest}.cache"
-                try:
+                with guard_write(path):
                     path.write_bytes(cache)
-                except OSError as error:
-                    raise cannot_write(path, error) from None
                 spec = spec.with_cache(path)
                 time_s += ran.wall_s
             spec = spec.with_program(profile)
@@ -369,11 +368,6 @@ def _make_result(
         time_s=time_s,
         **more,
     )
-
-
-def _clean_facts(facts: Mapping[str, str]) -> dict[str, str]:
-    shown = sorted(facts.items())[:MOST_FACTS]
-    return {limits.clean_line(label): limits.clean_line(value) for label, value in shown}
 
 
 def take(folder: Path, digest: str, target: Path) -> Path:

@@ -81,10 +81,6 @@ def _name_inputs(
     return named | {"method": str(METHOD)}
 
 
-def result_type(_task: Task) -> type[PerfResult]:
-    return PerfResult
-
-
 def work(task: Task, session: Session, folder: Path) -> PerfResult:
     del folder  # the result says everything
     timed = session.request.timed

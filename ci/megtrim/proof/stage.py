@@ -59,10 +59,6 @@ def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     }
 
 
-def result_type(_task: Task) -> type[VerifyResult]:
-    return VerifyResult
-
-
 def work(task: Task, session: Session, folder: Path) -> VerifyResult:
     scenario = scenario_of(task)
     keep = read_keep_set(_keep_set(session).file(KEEP_SET_FILE))

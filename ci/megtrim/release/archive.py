@@ -18,7 +18,7 @@ from pathlib import Path
 from megtrim.release.contents import PROGRAMS, ReleaseContents
 from megtrim.release.documents import is_inside, seal
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.util.files import cannot_write, sha256_file
+from megtrim.util.files import cannot_write, guard_write, sha256_file
 from megtrim.util.input_files import open_plain_file
 from megtrim.util.value import Value
 
@@ -56,13 +56,9 @@ def seal_files(
 
 
 def expect_new(folder: Path) -> None:
-    try:
-        taken = folder.is_symlink() or (folder.exists() and any(folder.iterdir()))
-    except NotADirectoryError:
-        taken = True
-    except OSError as error:
-        raise cannot_write(folder, error) from None
-    if taken:
+    with guard_write(folder):
+        empty = folder.is_dir() and not any(folder.iterdir())
+    if folder.is_symlink() or (folder.exists() and not empty):
         msg = f"{folder} exists already and is no empty folder"
         raise InputError(msg, hint="remove it, or name another one")
 
@@ -79,18 +75,17 @@ def write_folder(files: Iterable[ReleaseFile], folder: Path) -> None:
     # Compilers and people may have any umask: modes are set one by one.
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     try:
-        partial.mkdir(parents=True)
-        partial.chmod(_FOLDER_MODE)
-        for file in files:
-            target = partial / file.path
-            _make_folders(target.parent, partial)
-            target.write_bytes(read_bytes(file))
-            target.chmod(mode_of(file.path))
-        if folder.exists():
-            folder.rmdir()
-        partial.rename(folder)
-    except OSError as error:
-        raise cannot_write(folder, error) from None
+        with guard_write(folder):
+            partial.mkdir(parents=True)
+            partial.chmod(_FOLDER_MODE)
+            for file in files:
+                target = partial / file.path
+                _make_folders(target.parent, partial)
+                target.write_bytes(read_bytes(file))
+                target.chmod(mode_of(file.path))
+            if folder.exists():
+                folder.rmdir()
+            partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -105,11 +100,10 @@ def write_file(data: bytes, path: Path) -> None:
 def write_whole(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        partial.rename(path)
-    except OSError as error:
-        raise cannot_write(path, error) from None
+        with guard_write(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield partial
+            partial.rename(path)
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)

@@ -12,10 +12,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     return {"verdict": session.results.done[VERDICT].files[VERDICT_FILE]}
 
 
-def result_type(_task: Task) -> type[ReportResult]:
-    return ReportResult
-
-
 def work(task: Task, session: Session, folder: Path) -> ReportResult:
     from megtrim.report import comment, html, junit
 

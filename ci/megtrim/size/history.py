@@ -16,7 +16,6 @@ from megtrim.history.entries import (
     UnreadableFile,
     expect_line,
     expect_match,
-    load_entry,
     name_entry,
     parse_time,
     place_entry,
@@ -70,15 +69,12 @@ class FileSize(Value):
         kind, _, name = measure.partition(" ")
         table = None
         if kind == Measure.COMPONENT:
-            if not self._lists(name):
+            coarse = name.count("/") < _DEEPEST
+            if not coarse or (name not in self.components and SMALLER in self.components):
                 return None
             parts = {each: {SMALLER: size_bytes} for each, size_bytes in self.components.items()}
             table = ByteTable(least_bytes=0, components=parts) if parts else None
         return find_measure(measure, self.size_bytes, self.measures or None, table)
-
-    def _lists(self, component: str) -> bool:
-        coarse = component.count("/") < _DEEPEST
-        return coarse and (component in self.components or SMALLER not in self.components)
 
 
 class CommitSizes(Value):
@@ -124,16 +120,12 @@ class CommitSizes(Value):
         return (self.commit, self.config, self.quick)
 
 
-def parse_commit_sizes(text: str, *, source: str) -> CommitSizes:
-    """Raise InputError naming ``source``, the line and the flaw."""
-    return load_entry(CommitSizes, text, source=source, version=ENTRY_VERSION, hint=_HINT)
-
-
 SIZE_FILES = EntryKind(
+    kind=CommitSizes,
+    version=ENTRY_VERSION,
     folder=FOLDER,
     noun="commit",
     hint=_HINT,
-    parse=parse_commit_sizes,
     largest_bytes=LARGEST_ENTRY_BYTES,
     most=MOST_ENTRIES,
 )

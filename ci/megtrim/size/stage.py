@@ -75,10 +75,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     return named
 
 
-def result_type(_task: Task) -> type[SizeResult]:
-    return SizeResult
-
-
 def work(task: Task, session: Session, folder: Path) -> SizeResult:
     config, builds = session.request.config, _builds(task, session)
     facts = {

@@ -33,7 +33,7 @@ from megtrim.regions.keepset_files import HINT, dump_folder, find_files, read_fo
 from megtrim.regions.trace import TraceFailure, TraceProblem
 from megtrim.trim.runs.scenario_runs import bind
 from megtrim.util.errors import ACCEPT, EXIT_PASS, InputError, ProductFailure
-from megtrim.util.files import cannot_write, sha256_file, write_atomically
+from megtrim.util.files import guard_write, sha256_file, write_atomically
 from megtrim.util.wording import count
 
 _TRIM = ("trim",)
@@ -132,12 +132,10 @@ def write_committed(path: Path, keep: KeepSet) -> None:
 
 
 def _remove(file: Path) -> None:
-    try:
+    with guard_write(file):
         file.unlink()
         with suppress(OSError):  # the folder of a model that has other scenarios
             file.parent.rmdir()
-    except OSError as error:
-        raise cannot_write(file, error) from None
 
 
 def settle(session: Session, folder: StageFolder) -> int:

@@ -8,8 +8,8 @@ import json
 import os
 import stat
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -32,17 +32,24 @@ def sha256_file(path: Path) -> str:
 def write_atomically(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise cannot_write(path, error) from None
+        with guard_write(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(path)
     finally:
         with suppress(OSError):  # Ctrl-C leaves nothing either; gone already where all went well
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def guard_write(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(path, error) from None
 
 
 def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:

@@ -32,7 +32,7 @@ from typing import IO, Literal
 
 from megtrim.util.environment import select_passed
 from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
-from megtrim.util.files import cannot_write
+from megtrim.util.files import guard_write
 from megtrim.util.value import Value
 
 CAPTURE_LIMIT_BYTES = 16 * 1024 * 1024
@@ -439,11 +439,9 @@ class Stream:
     def _write_log(self, line: bytes) -> None:
         if self._log_path is None:
             return
-        try:
+        with guard_write(self._log_path):
             self._log = self._log or self._log_path.open("ab", buffering=0)
             self._log.write(line)
-        except OSError as error:
-            raise cannot_write(self._log_path, error) from None
 
     def _keep(self, line: bytes) -> None:
         half = CAPTURE_LIMIT_BYTES // 2

@@ -114,10 +114,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     return named
 
 
-def result_type(_task: Task) -> type[VerdictResult]:
-    return VerdictResult
-
-
 def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     config = session.request.config
     toolchain = session.services.toolchain

@@ -15,10 +15,10 @@ from megtrim.chain.stage_result import StageResult, dump_result
 from megtrim.cli.stage import (
     RESULTS_VERSION,
     clear_final,
-    list_kinds,
     make_results_schema,
     render_results,
 )
+from megtrim.stages import list_result_types
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from unit.cli.support import Answer, Shell
 from unit.trim.stages.results import SAMPLES, type_of
@@ -190,7 +190,7 @@ def find_errors(document: Any) -> list[str]:
     return [each.message for each in validator.iter_errors(document)]
 
 
-STAGES = {kind: stage for stage in Stage for kind in list_kinds(stage)}
+STAGES = {kind: stage for stage in Stage for kind in list_result_types(stage)}
 
 
 @pytest.mark.parametrize("kind", STAGES, ids=lambda kind: kind.__name__)

@@ -21,7 +21,6 @@ from megtrim.size.history import (
     SizeTrend,
     make_commit_sizes,
     make_trends,
-    parse_commit_sizes,
 )
 from megtrim.size.report.trend import draw_trends
 from megtrim.util.errors import InputError
@@ -224,7 +223,7 @@ def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None
     assert old in text
 
     with pytest.raises(InputError, match=expected) as caught:
-        parse_commit_sizes(text.replace(old, new), source="x.json")
+        SIZE_FILES.parse(text.replace(old, new), source="x.json")
     assert caught.value.message.startswith("x.json:")
 
 

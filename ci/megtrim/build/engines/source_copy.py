@@ -14,7 +14,7 @@ from megtrim.build.engines.checkout import Checkout, digest_of
 from megtrim.build.engines.cmake.driver import WorkTree
 from megtrim.build_spec import BuildSpec
 from megtrim.util.errors import InputError, ProductFailure
-from megtrim.util.files import cannot_write, write_atomically
+from megtrim.util.files import guard_write, write_atomically
 
 _RECORD = "shadow.json"
 
@@ -29,14 +29,12 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
         return
     # Forget these files first: an interrupted sync may leave them in any state.
     _write(record, before | dict.fromkeys((*gone, *new), ""))
-    try:
+    with guard_write(tree):
         for name in gone:
             _remove(tree / name, tree)
         for name in new:
             _place(checkout.root / name, tree / name, overrides.get(name))
             _expect(checkout.root / name, tree / name, after[name])
-    except OSError as error:
-        raise cannot_write(tree, error) from None
     _write(record, after)
 
 
@@ -95,14 +93,12 @@ def _read(record: Path) -> dict[str, str]:
 
 def update(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
     sync(checkout, tree.source, dict(spec.overrides))
-    try:
+    with guard_write(tree.include):
         tree.include.mkdir(parents=True, exist_ok=True)
         expected = {tree.include / name for name, _ in spec.include}
         for path in sorted(tree.include.rglob("*")):
             if path not in expected and not path.is_dir():
                 path.unlink()
-    except OSError as error:
-        raise cannot_write(tree.include, error) from None
     for name, text in spec.include:
         write_if_changed(tree.include / name, text)
 

@@ -196,12 +196,7 @@ def _list_serials(processes: ProcessRunner) -> tuple[list[str], str]:
 
 def _machines(entry: InventoryEntry) -> Iterator[InventoryRow]:
     nothing = MachineStatus(
-        entry=entry.name,
-        name=entry.name,
-        kind=entry.kind,
-        key="",
-        machine=None,
-        presence=ConnectionState.READY,
+        entry=entry.name, name=entry.name, kind=entry.kind, presence=ConnectionState.READY
     )
     try:
         device = device_kinds.make(entry.kind, entry.spec, native=platform.machine())

@@ -14,7 +14,7 @@ from megtrim.cli.options import PATH, examples, json_option
 from megtrim.history.entries import History
 from megtrim.history.folder import read_entry_file, read_folder
 from megtrim.perf.nights.change_points import DatedChange, Direction, Pattern, Series, make_series
-from megtrim.perf.nights.history import RUN_FILES, HistoryRun, compare_runs, parse_run
+from megtrim.perf.nights.history import RUN_FILES, HistoryRun, compare_runs
 from megtrim.perf.rows import PerformanceRow
 from megtrim.perf.times import Answer
 from megtrim.render.formatting import align_columns
@@ -93,7 +93,8 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)
 
 
 def load_run(path: Path) -> HistoryRun:
-    return parse_run(decode(read_entry_file(path, RUN_FILES), shown=str(path)), source=str(path))
+    text = decode(read_entry_file(path, RUN_FILES), shown=str(path))
+    return RUN_FILES.parse(text, source=str(path))
 
 
 def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:

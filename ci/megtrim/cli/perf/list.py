@@ -74,7 +74,8 @@ def list_experiments(
     if as_json:
         show_json({"experiments": [_row(experiment, found) for experiment in experiments]})
         return
-    shown = [each for each in experiments if names or everything or _can_run(each, found)]
+    every = names or everything or not found.situations
+    shown = [each for each in experiments if every or None in _reasons(each, found).values()]
     width = max((len(experiment.name) for experiment in shown), default=0)
     for experiment in shown:
         show("\n".join(_lines(experiment, found, width)))
@@ -98,12 +99,6 @@ def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]
     ]
     lines = [f"{experiment.name:<{width}}  {experiment.title}"]
     return lines + [f"    {label}: {text}" for label, text in pairs if text]
-
-
-def _can_run(experiment: Experiment, found: Surroundings) -> bool:
-    """Without a configuration, nothing is known against it."""
-    reasons = _reasons(experiment, found).values()
-    return not reasons or None in reasons
 
 
 def _describe_processes(experiment: Experiment) -> str:

@@ -19,7 +19,7 @@ from megtrim.cli.environment import CACHE_INPUT, CACHE_OWN, CACHE_SECRET, read_c
 from megtrim.github.event import read_event
 from megtrim.util.environment import CCACHE
 from megtrim.util.errors import InputError
-from megtrim.util.files import cannot_write
+from megtrim.util.files import guard_write
 from megtrim.util.process import ProcessRunner
 
 _OF_THE_IMAGE = frozenset(
@@ -69,13 +69,11 @@ def sysroot_here(toolchain: Toolchain, place: ProcessRunner, results: Path) -> P
     if folder.is_dir():
         return folder
     half = folder.with_name(f"{folder.name}.half")
-    try:
+    with guard_write(folder):
         shutil.rmtree(half, ignore_errors=True)
         half.mkdir(parents=True)
         place.bring_out(toolchain.sysroot, half)
         half.rename(folder)
-    except OSError as error:
-        raise cannot_write(folder, error) from None
     return folder
 
 

@@ -53,9 +53,9 @@ class MachineStatus(Value):
     """The name in the configuration, or how the machine was found."""
     name: str
     kind: str
-    key: str
+    key: str = ""
     """Empty if no machine matches."""
-    machine: Machine | None
+    machine: Machine | None = None
     presence: ConnectionState
     detail: str = ""
     """What is wrong with the record, or why the machine could not be looked up."""
@@ -87,16 +87,13 @@ class MachineStatus(Value):
         if self.quarantine is not None:
             put = self.quarantine
             since = f"{put.since:%Y-%m-%d %H:%M} UTC ({age(now - put.since)})"
-            parts.append(f"since {since} by {_by(put)} because {put.reason}")
+            by = "a person" if put.by == "person" else "megtrim"
+            parts.append(f"since {since} by {by} because {put.reason}")
         if self.holder is not None:
             parts.append(f"held by {self.holder} since {self.holder.since:%H:%M:%S} UTC")
         if self.state is MachineState.HELD:
             parts[0] = parts[0].removeprefix("held ")
         return f"{self.state}: {', '.join(parts)}" if parts else str(self.state)
-
-
-def _by(put: Quarantine) -> str:
-    return "a person" if put.by == "person" else "megtrim"
 
 
 def age(lasted: timedelta) -> str:
@@ -177,12 +174,7 @@ def find_quarantine(shared: PoolState, machine: Machine) -> Quarantine | None:
 
 def read_statuses(entry: PoolEntry, shared: PoolState) -> tuple[MachineStatus, ...]:
     absent = MachineStatus(
-        entry=entry.name,
-        name=entry.name,
-        kind=entry.kind,
-        key="",
-        machine=None,
-        presence=ConnectionState.ABSENT,
+        entry=entry.name, name=entry.name, kind=entry.kind, presence=ConnectionState.ABSENT
     )
     try:
         found = [(machine, machine.presence()) for machine in entry.find()]

@@ -16,7 +16,6 @@ from megtrim.history.entries import (
     EntryKind,
     expect_line,
     expect_match,
-    load_entry,
     name_entry,
     parse_time,
     place_entry,
@@ -34,7 +33,6 @@ _MOST_ROWS = 5_000
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _TimeKey = tuple[str, str, str, str]
 _Measured: TypeAlias = "tuple[HistoryRun, PerformanceRow, StageTime | None]"
-_HINT = "expected a run as `megtrim perf append` writes it, unchanged"
 
 
 class MeasuredCommit(Value):
@@ -107,15 +105,12 @@ def _expect_row(row: PerformanceRow) -> None:
         raise ValueError(msg)
 
 
-def parse_run(text: str, *, source: str) -> HistoryRun:
-    return load_entry(HistoryRun, text, source=source, version=VERSION, hint=_HINT)
-
-
 RUN_FILES = EntryKind(
+    kind=HistoryRun,
+    version=VERSION,
     folder=FOLDER,
     noun="run",
-    hint=_HINT,
-    parse=parse_run,
+    hint="expected a run as `megtrim perf append` writes it, unchanged",
     largest_bytes=LARGEST_RUN_BYTES,
     most=MOST_RUNS,
 )

@@ -63,10 +63,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     }
 
 
-def result_type(_task: Task) -> type[NeighboursResult]:
-    return NeighboursResult
-
-
 def work(task: Task, session: Session, folder: Path) -> NeighboursResult:
     scenario = scenario_of(task)
     rows = tuple(

@@ -72,7 +72,8 @@ def find_arrivals(
     scenarios = (scenario for scenario in changes.new_scenarios if model_of(scenario) not in models)
     new = [(PriceKind.MODEL, name) for name in sorted(models)]
     new += [(PriceKind.SCENARIO, name) for name in sorted(scenarios)]
-    exact = growth_bytes if _differs_by_scenarios_alone(changes) else None
+    others = changes.changed_scenarios or changes.lost_scenarios
+    exact = None if others or {*changes.causes} - {Cause.MODELS} else growth_bytes
     # Another compiler, for example, has other functions run: no one asked for these.
     asked = not {Cause.KEEP_SET, Cause.MODELS}.isdisjoint(changes.causes)
     parts = _list_parts(changes, symbols, prices) if asked else ()
@@ -85,11 +86,6 @@ def find_arrivals(
         parts=parts[:MOST_PARTS],
         other_parts=len(parts[MOST_PARTS:]),
     )
-
-
-def _differs_by_scenarios_alone(changes: InputChanges) -> bool:
-    others = changes.changed_scenarios or changes.lost_scenarios
-    return not others and {*changes.causes} <= {Cause.MODELS}
 
 
 def _price_use(

@@ -45,10 +45,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     return {"linked again": content_of(session.results.done[linked])}
 
 
-def result_type(_task: Task) -> type[ReferencesResult]:
-    return ReferencesResult
-
-
 def work(task: Task, session: Session, folder: Path) -> ReferencesResult:
     spec, links = _specify(task, session)
     wanted = tuple(

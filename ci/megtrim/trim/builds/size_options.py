@@ -1,7 +1,7 @@
 """Which size optimisations a trim uses, known before anything is built, and why not the others."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -112,7 +112,10 @@ def apply_flags(session: Session, spec: BuildSpec) -> BuildSpec:
 
 
 def relink_flags(session: Session) -> tuple[str, ...]:
-    return of_links(choices(session)) if trims_plain_build(session.request.config) else ()
+    if not trims_plain_build(session.request.config):
+        return ()
+    of_links = (each for each in choices(session) if is_of_links(each.means))
+    return _append_flags((), _LINK, _list_used(of_links))
 
 
 def unfolded_flags(session: Session) -> tuple[str, ...]:
@@ -207,7 +210,7 @@ def apply_choices(
     kernels: tuple[str, ...],
 ) -> BuildSpec:
     """``kernels`` are the folders of the engine that stay compiled for speed."""
-    used = [(each.means, each.value) for each in chosen if not each.why_not]
+    used = _list_used(chosen)
     # Up to r21 an NDK links with gold by default, also the engine's configure checks: with
     # bitcode, each of them would fail silently.
     lld = toolchain.kind == "ndk" and (SizeFlag.LTO, "full") in used
@@ -224,9 +227,8 @@ def apply_choices(
     )
 
 
-def of_links(chosen: Sequence[SizeFlagChoice]) -> tuple[str, ...]:
-    used = [(each.means, each.value) for each in chosen if not each.why_not]
-    return _append_flags((), _LINK, [each for each in used if is_of_links(each[0])])
+def _list_used(chosen: Iterable[SizeFlagChoice]) -> list[tuple[SizeFlag, str]]:
+    return [(each.means, each.value) for each in chosen if not each.why_not]
 
 
 def is_of_links(means: SizeFlag) -> bool:

@@ -18,10 +18,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     return variants.inputs(session, variants.make_spec(session, Variant(task.name), {}))
 
 
-def result_type(_task: Task) -> type[BuildResult]:
-    return BuildResult
-
-
 def work(task: Task, session: Session, folder: Path) -> BuildResult:
     wanted = variants.make_spec(session, Variant(task.name), {})
     build = variants.work(session, wanted, folder)

@@ -45,10 +45,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     return named
 
 
-def result_type(_task: Task) -> type[HeaderResult]:
-    return HeaderResult
-
-
 def work(task: Task, session: Session, folder: Path) -> HeaderResult:
     keep, warnings = (
         _load_keep_set(session)

@@ -20,7 +20,6 @@ from megtrim.perf.nights.history import (
     MeasuredCommit,
     combine,
     compare_runs,
-    parse_run,
 )
 from megtrim.perf.nights.night import NightFacts, add_history, make_runs
 from megtrim.perf.rows import HistorySeries
@@ -77,7 +76,7 @@ def test_a_changed_file_and_another_version_are_refused() -> None:
         text = dump(RUN).replace('"version": 2', f'"version": {version}')
         said = rf"x\.json:1: version: found {version}, expected 2"
         with pytest.raises(InputError, match=said) as caught:
-            parse_run(text, source="x.json")
+            RUN_FILES.parse(text, source="x.json")
         assert ("update megtrim" in caught.value.hint) is newer
 
 
@@ -114,7 +113,7 @@ def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None
     assert old in text
 
     with pytest.raises(InputError, match=expected) as caught:
-        parse_run(text.replace(old, new), source="x.json")
+        RUN_FILES.parse(text.replace(old, new), source="x.json")
     assert caught.value.message.startswith("x.json:1: ")
 
 
@@ -344,7 +343,7 @@ def test_every_status_can_be_written_and_read_and_a_job_be_repeated() -> None:
     assert make_one(verdict(row()), night()).id == make_one(verdict(row()), night()).id
     for found in (verdict(*ROWS), join(facts(performance=hostile_performance()))):
         for run in make_runs(found, night()):
-            assert parse_run(dump(run), source="run.json") == run
+            assert RUN_FILES.parse(dump(run), source="run.json") == run
 
 
 def test_a_machine_is_known_by_what_stays() -> None:

@@ -143,7 +143,7 @@ def sample(kind: type[Result], **changes: Any) -> Result:
 
 def type_of(task: str) -> type[StageResult]:
     stage, _, name = task.partition("/")
-    return stages.MODULES[Stage(stage)].result_type(Task(stage=Stage(stage), name=name, needs=()))
+    return stages.result_type(Task(stage=Stage(stage), name=name, needs=()))
 
 
 def found_facts(result: StageResult) -> Iterator[tuple[str, Any]]:

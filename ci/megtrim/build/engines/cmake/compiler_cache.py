@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.files import cannot_write
+from megtrim.util.files import guard_write
 from megtrim.util.process import Command, ProcessRunner
 from megtrim.util.value import Value
 
@@ -185,12 +185,10 @@ def _ask(
     """Compile an empty file through the storage; return the counters that ccache increased."""
     scratch = folder / "remote-cache"
     counted = scratch / "counted"
-    try:
+    with guard_write(scratch):
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         (scratch / "empty.cpp").write_text("", encoding="utf-8")
-    except OSError as error:
-        raise cannot_write(scratch, error) from None
     # An empty local cache, so that ccache asks the storage.
     env = {"CCACHE_DIR": str(scratch / "local"), "CCACHE_STATSLOG": str(counted), VARIABLE: remote}
     argv = (*compiler, "-c", "empty.cpp", "-o", "empty.o")

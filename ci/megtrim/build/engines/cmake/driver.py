@@ -16,7 +16,7 @@ from pathlib import Path
 from megtrim.build_spec import BuildScript, BuildSpec, Toolchain
 from megtrim.render.markup import clean
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.util.files import cannot_write, write_atomically
+from megtrim.util.files import guard_write, write_atomically
 from megtrim.util.process import CAPTURE_LIMIT_BYTES, Command, CompletedCommand, ProcessRunner
 from megtrim.util.value import Value
 
@@ -133,11 +133,9 @@ def drop_stale_tree(
     wanted = json.dumps([sorted(toolchain.identity().items()), sorted(settings)])
     if record.exists() and record.read_text(encoding="utf-8") == wanted:
         return
-    try:
+    with guard_write(tree.build):
         if tree.build.exists():
             shutil.rmtree(tree.build)
-    except OSError as error:
-        raise cannot_write(tree.build, error) from None
     write_atomically(record, wanted)
 
 
@@ -257,10 +255,8 @@ def build_token(spec: BuildSpec, toolchain: Toolchain, digests: Sequence[str]) -
 
 
 def forget_build(tree: WorkTree) -> None:
-    try:
+    with guard_write(tree.root / _BUILT):
         (tree.root / _BUILT).unlink(missing_ok=True)
-    except OSError as error:
-        raise cannot_write(tree.root / _BUILT, error) from None
 
 
 def note_build(tree: WorkTree, finished: str) -> None:

@@ -21,7 +21,7 @@ from megtrim.build.engines.link.invocation import (
 from megtrim.build_spec import LinkSpec
 from megtrim.functions import link_map, local_functions
 from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.files import cannot_write, write_atomically
+from megtrim.util.files import guard_write, write_atomically
 
 LINKS = "links"
 STRIPPED = "stripped"
@@ -91,17 +91,13 @@ def _expect_code(
 def _clear(scratch: Path, *folders: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     for folder in (scratch, *folders):
-        try:
+        with guard_write(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(folder, error) from None
 
 
 def _copy(linked: Path, copy: Path) -> None:
-    try:
+    with guard_write(copy):
         shutil.copy2(linked, copy)
-    except OSError as error:
-        raise cannot_write(copy, error) from None
 
 
 def _command(built: Path, link_env: LinkEnvironment) -> LinkCommand:
@@ -205,10 +201,8 @@ def _from_image(argv: Sequence[str], link_env: LinkEnvironment) -> Here:
 
 
 def _copy_out(paths: Sequence[str], mirror: Path, link_env: LinkEnvironment) -> None:
-    try:
+    with guard_write(mirror):
         mirror.mkdir(exist_ok=True)
-    except OSError as error:
-        raise cannot_write(mirror, error) from None
     # It exits with 1 if a path is missing.
     find = ("find", "-L", *paths, "-maxdepth", "0", "-type", "f", "-readable")
     there = _capture_stdout(find, link_env, (0, 1)).split("\n")
@@ -294,12 +288,10 @@ def _copy_edited(path: Path, copy: Path, names: dict[str, int], spec: LinkSpec) 
     )
     if not edits:
         return False
-    try:
+    with guard_write(copy):
         copy.parent.mkdir(parents=True)
         shutil.copyfile(path, copy)
         with copy.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
             for at, new in edits:
                 content[at : at + len(new)] = new
-    except OSError as error:
-        raise cannot_write(copy, error) from None
     return True

@@ -24,7 +24,7 @@ from megtrim.jobs.worker import DeviceJob, JobResult, run
 from megtrim.util.console import Console
 from megtrim.util.environment import PASSED
 from megtrim.util.errors import EXIT_PASS, InputError
-from megtrim.util.files import cannot_write, write_atomically
+from megtrim.util.files import guard_write, write_atomically
 from megtrim.util.process import ProcessRunner
 from megtrim.util.strict_json import dump
 
@@ -169,21 +169,17 @@ def _open(
 
 
 def _prepare(to: Path) -> None:
-    try:
+    with guard_write(to):
         if to.is_symlink() or (to.exists() and (not to.is_dir() or any(to.iterdir()))):
             msg = f"--to {to}: found something there, expected a new or an empty folder"
             raise InputError(msg)
         to.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(to, error) from None
 
 
 def _write(result: JobResult, to: Path) -> None:
-    try:
+    with guard_write(to):
         for digest, data in sorted(result.files.items()):
             path = to / limits.FILES / digest
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
-    except OSError as error:
-        raise cannot_write(to, error) from None
     write_atomically(to / EVIDENCE_FILE, dump(result.evidence))

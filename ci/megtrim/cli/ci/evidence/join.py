@@ -39,7 +39,7 @@ from megtrim.jobs.join import DeviceFindings, join, join_times
 from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
-from megtrim.util.files import cannot_write, sha256_file, write_atomically
+from megtrim.util.files import guard_write, sha256_file, write_atomically
 from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
@@ -251,12 +251,10 @@ def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str,
 
 
 def _clear(to: Path) -> None:
-    try:
+    with guard_write(to):
         to.mkdir(parents=True, exist_ok=True)
         for name in _ALL:
             (to / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise cannot_write(to, error) from None
 
 
 def write_forms(verdict: Verdict, to: Path, where: Links) -> None:
@@ -270,10 +268,8 @@ def write_forms(verdict: Verdict, to: Path, where: Links) -> None:
 def _copy(source: Path, target: Path) -> None:
     if not source.is_file() or source.is_symlink():
         return
-    try:
+    with guard_write(target):
         shutil.copyfile(source, target)
-    except OSError as error:
-        raise cannot_write(target, error) from None
 
 
 def _read_ending(left: Path, config: str) -> EarlyExit:

@@ -32,7 +32,7 @@ from megtrim.github.runner import one_line, write_output
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
-from megtrim.util.files import cannot_write, write_atomically
+from megtrim.util.files import guard_write, write_atomically
 from megtrim.util.input_files import read_text
 from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.util.strict_json import dump, load
@@ -131,10 +131,8 @@ def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
     if found.base is not None:
         write_atomically(wanted, dump(found.base))
         return
-    try:
+    with guard_write(wanted):
         wanted.unlink(missing_ok=True)
-    except OSError as error:
-        raise cannot_write(wanted, error) from None
 
 
 def _read_base(path: Path) -> Base:
