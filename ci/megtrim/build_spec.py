@@ -127,6 +127,8 @@ class Toolchain(Value):
     api: int = 0
     """0 outside Android."""
     fp16: bool = False
+    page_bytes: int = 0
+    """Largest memory pages of the devices; 0 outside Android."""
     ndk: str = ""
     """Root folder, as its programs see it; empty outside Android."""
     includes: str = ""

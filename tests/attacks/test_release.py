@@ -14,16 +14,29 @@ import pytest
 
 from attacks.arena import Arena
 from megtrim.checks.statuses import CheckStatus, VerdictKind
+from megtrim.elf.layout import LOADED, Segment
 from megtrim.evidence.evidence import Evidence, EvidenceResult
-from megtrim.release.aar import CONFIG_PATH
+from megtrim.release.aar import CONFIG_PATH, read_exported
 from megtrim.release.archive import write_archive, write_folder
 from megtrim.release.check import check_release, clean_proofs
 from megtrim.release.contents import PROOFS_PATH, README_FILE, RELEASE_FILE, ReleaseContents
 from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, DOCUMENTS, STATEMENT_FILE, seal
 from megtrim.release.prove import prove
+from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
 from support.megtrim_cli import run_megtrim
-from unit.release.examples import PROOFS, PROVEN, as_files, contents, documents, sha, sum_up, write
+from unit.elf.made_objects import with_segments
+from unit.release.examples import (
+    PROOFS,
+    PROVEN,
+    as_files,
+    contents,
+    documents,
+    sha,
+    sum_up,
+    write,
+    write_for_android,
+)
 
 SCRIPT = "#!/bin/sh\ntouch pwned\n"
 COMMAND = "execute_process(COMMAND touch pwned)\n"
@@ -183,6 +196,18 @@ def test_attempt(attempt: str, number: int, tmp_path: Path) -> None:
     said, forged = ATTEMPTS[attempt][number]
 
     assert said in refuse(tmp_path, forged())
+
+
+def test_a_library_for_other_pages(tmp_path: Path) -> None:
+    segment = Segment(LOADED, 5, 0, 0, 0, 64, 64, 4096)
+    write_for_android(tmp_path / "release", with_segments(segment), page_bytes=16_384)
+    named = "lib/libengine.so: LOAD segment 1 of 1, at 0x0, is aligned to 4,096 bytes, expected"
+
+    said = verify(tmp_path)
+    assert f"{named} 16,384: link it with -Wl,-z,max-page-size=16384" in said
+    assert said.count("libengine.so") == 1
+    with pytest.raises(InputError, match=named):
+        read_exported(tmp_path / "release")
 
 
 def test_a_release_that_is_built_otherwise(arena: Arena, tmp_path: Path) -> None:

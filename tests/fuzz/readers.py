@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from megtrim.config.document import parse_document
 from megtrim.crashes.report import parse_report
 from megtrim.elf.layout import segments
 from megtrim.elf.needed_libraries import find_exported_runtime
+from megtrim.elf.pages import find_misfit
 from megtrim.elf.sections import parse_elf
 from megtrim.elf.symbol_table import parse_table
 from megtrim.evidence.bundle import JobPurpose, parse_bundle
@@ -173,6 +175,7 @@ READERS = (
     FileReader("segments", (LINKED, PROGRAM), _raw(segments)),
     FileReader("functions", (LINKED, PROGRAM), _raw(parse_table)),
     FileReader("C++ runtime", (LINKED, PROGRAM), _raw(find_exported_runtime)),
+    FileReader("pages", (LINKED, PROGRAM), _raw(partial(find_misfit, page_bytes=4096))),
     FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),
     FileReader(
         "bytes of an archive",

@@ -12,6 +12,7 @@ from megtrim.build.engines.application import ApplicationSpec
 from megtrim.build.toolchains import kinds as toolchain_kinds
 from megtrim.build_spec import BuildScript, BuildSpec, EngineLibrary, Linkage, LinkSpec, Variant
 from megtrim.config.model import ToolchainConfig
+from megtrim.elf.pages import find_misfit
 from megtrim.elf.symbol_table import read_table
 from megtrim.functions import linker_script, qemu_log
 from megtrim.util.errors import InputError, ProductFailure
@@ -314,6 +315,8 @@ def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
     logs = [(tmp_path / name / "build.log").read_text() for name in ("first", "second")]
 
     assert (tmp_path / "work/src/inside/program").is_file()
-    assert made.run(links / "shipped/stripped/program").stdout == SAID
-    assert made.run(links / "shipped/stripped/program", *MORE).rc == TRAPPED["aarch64"]
+    program = links / "shipped/stripped/program"
+    assert made.run(program).stdout == SAID
+    assert made.run(program, *MORE).rc == TRAPPED["aarch64"]
+    assert find_misfit(program.read_bytes(), toolchain.page_bytes, source="program") == ""
     assert ["build.sh" in log for log in logs] == [True, False]

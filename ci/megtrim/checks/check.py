@@ -35,6 +35,8 @@ class ToolchainIdentity(Value):
     version: str
     image: str = ""
     """Digest or ID of the image that contains it; empty: it is on the machine itself."""
+    page_bytes: int = 0
+    """Memory pages that what it links must support; 0: nothing is promised."""
 
 
 class DeviceIdentity(Value):

@@ -34,6 +34,7 @@ class CheckKind(StrEnum):
     HEADER = "header"
     KEEP_SET = "keep-set"
     REDUCE = "reduce"
+    PAGES = "pages"
     TRAP = "trap"
     PARITY = "parity"
     ENGINE = "engine"

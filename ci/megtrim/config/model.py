@@ -144,6 +144,9 @@ class ToolchainConfig(ConfigSection):
     """ndk: API level of the oldest phone; left out: the lowest that the ABI has."""
     fp16: StrictBool = False
     """ndk, arm64-v8a: use the half-precision instructions of Armv8.2; not on older phones."""
+    pages: Literal["4 KiB", "16 KiB"] | None = None
+    """ndk: largest memory pages of the phones that load it; left out: 16 KiB for arm64-v8a, as
+    Google's store asks of apps for Android 15, 4 KiB for armeabi-v7a."""
     clang: Annotated[int, Whole(13, 99)] | None = None
     """clang-linux-arm64: the release of clang and lld, such as 16; left out: 14, or else 15, 16,
     13."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from megtrim.checks.check import ToolchainIdentity
 from megtrim.elf.needed_libraries import find_exported_runtime
+from megtrim.elf.pages import LINK_AGAIN, find_misfit
 from megtrim.release.archive import ReleaseFile, from_path, read_bytes
 from megtrim.release.contents import (
     AAR_PATH,
@@ -111,6 +112,7 @@ def collect_part(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> Aar
 
 
 def read_exported(folder: Path) -> AarPart | None:
+    """Raises InputError for a library that phones with the promised memory pages do not load."""
     text = (folder / RELEASE_FILE).read_text(encoding="utf-8")
     files = [
         from_path(path.relative_to(folder).as_posix(), path)
@@ -118,7 +120,13 @@ def read_exported(folder: Path) -> AarPart | None:
         for path in sorted((folder / name).rglob("*"))
         if path.is_file()
     ]
-    return collect_part(parse_contents(text, source=str(folder / RELEASE_FILE)), files)
+    contents = parse_contents(text, source=str(folder / RELEASE_FILE))
+    part = collect_part(contents, files)
+    if part is not None:
+        shown = str(folder / LIBRARIES / part.library.file)
+        if misfit := find_misfit(part.data, contents.toolchain.page_bytes, source=shown):
+            raise InputError(misfit, hint=LINK_AGAIN)
+    return part
 
 
 def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from megtrim.checks.statuses import CheckStatus
 from megtrim.crashes.program import parse_left_out
+from megtrim.elf.pages import LINK_AGAIN, find_misfit
 from megtrim.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.regions.keepset_files import parse_keep_set
 from megtrim.release.aar import CONFIG_PATH, collect_aar, render_config
@@ -182,11 +183,7 @@ def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]
     for text in list_unshown((found.megtrim, found.stages)):
         yield f"{STATEMENT_FILE}: {text!a:.100} is not one line that can be seen"
     yield from _compare_documents(found, contents)
-    for artifact in contents.artifacts:
-        if named.get(artifact.path) != artifact.sha256:
-            yield f"{artifact.path} is another build than {RELEASE_FILE} describes"
-        elif (folder / artifact.path).stat().st_size != artifact.size_bytes:
-            yield f"{artifact.path} has another size than {RELEASE_FILE} says"
+    yield from _compare_artifacts(folder, named, contents)
     if named.get(KEEP_SET_PATH) != contents.keep_set_sha256:
         yield f"{KEEP_SET_PATH} is another keep set than {RELEASE_FILE} names"
     keep = parse_keep_set(_text(folder, KEEP_SET_PATH), source=KEEP_SET_PATH)
@@ -198,6 +195,20 @@ def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]
             yield f"{KEEP_SET_PATH} was traced with another model for {scenario.id}"
     yield from _compare_derived(folder, named, contents)
     yield from _compare_proofs(found, contents)
+
+
+def _compare_artifacts(
+    folder: Path, named: Mapping[str, str], contents: ReleaseContents
+) -> Iterator[str]:
+    page_bytes = contents.toolchain.page_bytes
+    for artifact in contents.artifacts:
+        path = artifact.path
+        if named.get(path) != artifact.sha256:
+            yield f"{path} is another build than {RELEASE_FILE} describes"
+        elif (folder / path).stat().st_size != artifact.size_bytes:
+            yield f"{path} has another size than {RELEASE_FILE} says"
+        elif misfit := find_misfit((folder / path).read_bytes(), page_bytes, source=path):
+            yield f"{misfit}: {LINK_AGAIN}"
 
 
 def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[str]:

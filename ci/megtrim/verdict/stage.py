@@ -20,11 +20,13 @@ from megtrim.chain.graph import (
     verify_task,
 )
 from megtrim.chain.result_store import content_of, failure_content
-from megtrim.chain.session import Session, TaskResults
+from megtrim.chain.session import Session, TaskResults, binary
 from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
 from megtrim.checks.invocation import suggest_next
 from megtrim.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
 from megtrim.config.scenarios import all_scenarios
+from megtrim.config.units import format_bytes
+from megtrim.elf.pages import LINK_AGAIN, count_padding, find_misfit
 from megtrim.perf.outcomes import list_measuring_devices, summarize_performance
 from megtrim.proof.results import VerifyResult
 from megtrim.proof.scenario_results import (
@@ -132,6 +134,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
                 target=toolchain.target,
                 version=toolchain.version,
                 image=toolchain.image,
+                page_bytes=toolchain.page_bytes,
             ),
             devices=_devices(task, session),
             trim=trim_choice(session),
@@ -159,7 +162,11 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             invocation=session.request.invocation,
             places=places,
             expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
-            checks=(*_stage_checks(task, session), *keep_set_checks(session)),
+            checks=(
+                *_stage_checks(task, session),
+                *page_checks(session),
+                *keep_set_checks(session),
+            ),
         )
     )
     (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
@@ -221,6 +228,29 @@ def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
             reproduce=session.request.invocation.again(verb_of(task)) if failure else "",
             file=session.request.loaded.path.name,
             line=session.request.loaded.line("engine"),
+        )
+
+
+def page_checks(session: Session) -> Iterator[Check]:
+    page_bytes, request = session.services.toolchain.page_bytes, session.request
+    reduced = session.results.done.get(REDUCED)
+    if not page_bytes or reduced is None:
+        return
+    for artifact in request.config.artifacts:
+        data = binary(reduced, artifact).read_bytes()
+        misfit = find_misfit(data, page_bytes, source=artifact)
+        padding = f"{count_padding(data, source=artifact):,} bytes of padding between its segments"
+        place = request.loaded.place("toolchain", "pages")
+        yield Check(
+            id=f"{CheckKind.PAGES}:{artifact}",
+            kind=CheckKind.PAGES,
+            subject=artifact,
+            status=CheckStatus.FAIL if misfit else CheckStatus.PASS,
+            text=misfit or f"fits memory pages of {format_bytes(page_bytes)}, {padding}",
+            hint=LINK_AGAIN if misfit else "",
+            reproduce=request.invocation.again("trim") if misfit else "",
+            file=place.file,
+            line=place.line,
         )
 
 

@@ -244,6 +244,7 @@ def test_what_would_not_load_or_is_not_there_is_refused(
 
 
 NDK = ToolchainConfig(kind="ndk")
+LARGE_PAGES = ("-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384")
 TOOL = '#!/bin/sh\necho "$(basename "$0") version 12"\n'
 
 
@@ -283,7 +284,8 @@ def test_an_ndk_is_found_by_its_variable(tmp_path: Path) -> None:
     assert found.includes == str(tmp_path / "build/cmake/android.toolchain.cmake")
     assert found.settings == (("ANDROID_ABI", "arm64-v8a"), ("ANDROID_PLATFORM", "android-21"))
     assert found.strip == (str(programs / "llvm-strip"), "--strip-all")
-    assert found.link_flags == ("-Wl,--build-id=none",)
+    assert found.link_flags == ("-Wl,--build-id=none", *LARGE_PAGES)
+    assert found.page_bytes == 16_384
     assert found.sysroot is None
     assert found.ndk == str(tmp_path)
 
@@ -294,6 +296,21 @@ def test_the_older_abi_and_another_level(tmp_path: Path) -> None:
 
     assert (found.machine, found.target) == ("arm", "armv7a-linux-androideabi19")
     assert found.identity()["settings"] == "ANDROID_ABI=armeabi-v7a ANDROID_PLATFORM=android-19"
+
+
+@pytest.mark.parametrize(
+    ("abi", "pages", "page_bytes"),
+    [
+        ("arm64-v8a", "4 KiB", 4096),
+        ("armeabi-v7a", None, 4096),
+        ("armeabi-v7a", "16 KiB", 16_384),
+    ],
+)
+def test_large_pages_are_a_choice(tmp_path: Path, abi: Any, pages: Any, page_bytes: int) -> None:
+    found = ndk.find(ToolchainConfig(kind="ndk", abi=abi, pages=pages), lay_out(tmp_path))
+
+    large = LARGE_PAGES if page_bytes > 4096 else ()
+    assert (found.page_bytes, found.link_flags) == (page_bytes, ("-Wl,--build-id=none", *large))
 
 
 @pytest.mark.parametrize(
@@ -390,7 +407,7 @@ def test_relocations_are_packed_where_the_loader_takes_it(
 ) -> None:
     processes = lay_out(tmp_path)
     found = ndk.find(ToolchainConfig(kind="ndk", api=api), processes, packing)
-    assert found.link_flags == ("-Wl,--build-id=none", flag)
+    assert found.link_flags == ("-Wl,--build-id=none", *LARGE_PAGES, flag)
 
     older = ToolchainConfig(kind="ndk", api=api - 1)
     assert refused(processes, older, packing).message == (

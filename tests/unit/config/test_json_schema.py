@@ -38,6 +38,8 @@ WRONG = [
     ("toolchain", "{fp16: true}", "toolchain.fp16"),
     ("toolchain", "{kind: ndk, abi: armeabi-v7a, fp16: true}", "toolchain.fp16"),
     ("toolchain", "{clang: 16}", "toolchain.clang"),
+    ("toolchain", "{kind: ndk, pages: 16384}", "toolchain.pages"),
+    ("toolchain", "{kind: host, pages: 4 KiB}", "toolchain.pages"),
     ("toolchain", "{kind: host, prefer: zig}", "toolchain.prefer"),
     *(("toolchain", "{image: An Image}", "toolchain.image"), ("toolchains", "zig", "toolchains")),
     *(("toolchains", "[]", "toolchains"), ("toolchains", "{a: {kind: zig}}", "toolchains")),
@@ -159,7 +161,7 @@ WRONG = [
 
 RIGHT = [
     ("engine", "{kind: sample, cmake: {MGE_X: true, MGE_Y: 1, MGE_Z: a b}}"),
-    *(("toolchain", "{jobs: 1_000}"), ("toolchain", "{kind: ndk, api: 21}")),
+    *(("toolchain", "{jobs: 1_000}"), ("toolchain", "{kind: ndk, api: 21, pages: 4 KiB}")),
     *(("toolchain", "{kind: ndk, abi: armeabi-v7a, api: 16}"), ("toolchains", "[{name: a}]")),
     ("toolchains", "[{name: b, kind: ndk, api: 30, trim: {relocations: relr}}, {name: a}]"),
     ("toolchains", "[{name: a}]\nbudgets: [{artifact: load_and_run, max: 5, toolchains: [a]}]"),

@@ -8,6 +8,8 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
+from megtrim.elf.layout import Segment
+
 PROGBITS, SYMTAB, STRTAB, RELA, DYNSYM, SYMTAB_SHNDX = 1, 2, 3, 4, 11, 18
 WRITE, ALLOC, EXECUTE = 1, 2, 4
 NO_TYPE, DATA, FUNCTION, SECTION, IFUNC = 0, 1, 2, 3, 10
@@ -119,6 +121,16 @@ def _elf(rows: list[_Row], machine: int, kind: int, entry: int) -> bytes:
         *(len(rows), len(rows) - 1),
     )  # fmt: skip
     return head + body + table
+
+
+def with_segments(*headers: Segment, at: int = 64) -> bytes:
+    """Return a shared library whose program headers begin at ``at``."""
+    head = bytearray(at)
+    head[:6] = b"\x7fELF\x02\x01"
+    struct.pack_into("<H", head, 16, 3)
+    struct.pack_into("<Q", head, 32, at)
+    struct.pack_into("<2H", head, 54, 56, len(headers))
+    return bytes(head) + b"".join(struct.pack("<2I6Q", *each) for each in headers)
 
 
 def archive(members: Mapping[str, bytes], *, magic: bytes = b"!<arch>\n") -> bytes:

@@ -14,7 +14,7 @@ from megtrim.elf.layout import (
 )
 from megtrim.util.errors import InputError
 from unit.crashes.made_programs import ID, with_build_id
-from unit.elf.made_objects import DATA, Named, Part, object_file, read
+from unit.elf.made_objects import DATA, Named, Part, object_file, read, with_segments
 from unit.functions.made_links import linked
 
 OBJECT = object_file(
@@ -108,15 +108,6 @@ def test_content_is_found_by_address() -> None:
 
 CODE = Segment(LOADED, 4 | EXECUTABLE, 0x1000, 0x401000, 0x401000, 0x20, 0x30, 0x1000)
 NAME = Segment(LOADER, 4, 0x200, 0x400200, 0x400200, 28, 28, 1)
-
-
-def with_segments(*headers: Segment, at: int = 64) -> bytes:
-    """Return a file whose program headers begin at ``at``."""
-    head = bytearray(at)
-    head[:6] = b"\x7fELF\x02\x01"
-    struct.pack_into("<Q", head, 32, at)
-    struct.pack_into("<2H", head, 54, 56, len(headers))
-    return bytes(head) + b"".join(struct.pack("<2I6Q", *each) for each in headers)
 
 
 @pytest.mark.parametrize(("headers", "at"), [((NAME, CODE), 64), ((CODE,), 4096), ((), 64)])

@@ -35,6 +35,7 @@ from megtrim.trim.results import FunctionsUse
 from megtrim.util.files import sha256_file
 from megtrim.util.process import ProcessRunner
 from megtrim.verdict.model import Verdict, to_json
+from unit.elf.made_objects import with_segments
 from unit.evidence.support import evidence, result, written
 from unit.trim.stages.built import built, finish
 from unit.trim.stages.support import changed
@@ -133,20 +134,30 @@ def documents(
 ARM64 = "aarch64-linux-android23"
 
 
-def for_android(target: str = ARM64) -> ReleaseContents:
-    toolchain = ToolchainIdentity(kind="ndk", target=target, version="NDK r21e, clang")
+def for_android(target: str = ARM64, *, page_bytes: int = 0) -> ReleaseContents:
+    toolchain = ToolchainIdentity(
+        kind="ndk", target=target, version="NDK r21e, clang", page_bytes=page_bytes
+    )
     return replace(contents(), toolchain=toolchain)
 
 
 def write_for_android(
-    folder: Path, library: bytes, *, target: str = ARM64, aar: bytes | None = None
+    folder: Path,
+    library: bytes,
+    *,
+    target: str = ARM64,
+    aar: bytes | None = None,
+    page_bytes: int = 0,
 ) -> Path:
-    program, shared = for_android(target).artifacts
-    sha256 = hashlib.sha256(library).hexdigest()
-    shared = replace(shared, sha256=sha256, size_bytes=len(library))
-    said = replace(for_android(target), artifacts=(program, shared))
+    made = for_android(target, page_bytes=page_bytes)
+    shipped = {"bin/load_and_run": with_segments(), "lib/libengine.so": library}
+    artifacts = (
+        replace(each, sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data))
+        for each, data in zip(made.artifacts, shipped.values(), strict=True)
+    )
+    said = replace(made, artifacts=tuple(artifacts))
     texts = {path: text.encode() for path, text in documents().items() if path not in DOCUMENTS}
-    files = as_files(texts | {"lib/libengine.so": library})
+    files = as_files(texts | shipped)
     own = collect_aar(said, files)
     assert own is not None
     if aar is not None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from megtrim.build.toolchains import tools
 from megtrim.build_spec import LOADED_FROM, LOWEST_API, PACKED, Relocations, Toolchain
 from megtrim.config.model import ToolchainConfig
+from megtrim.config.units import parse_bytes
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
 from megtrim.util.value import Value
@@ -25,14 +26,20 @@ _REVISION = re.compile(r"^Pkg\.Revision *= *(\d{1,4})\.(\d{1,4})\.", re.MULTILIN
 _DESCRIPTION = re.compile(r"^Pkg\.Desc *= *([^\n]{1,200})", re.MULTILINE)
 
 
+_SMALLEST_PAGE_BYTES = 4096
+_LARGE_PAGES = ("-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384")
+"""The second is for the end of RELRO, which linkers pad to 4 KiB."""
+
+
 class _Abi(Value):
     machine: str
     target: str
+    pages: str
 
 
 _ABIS = {
-    "arm64-v8a": _Abi(machine="aarch64", target="aarch64-linux-android"),
-    "armeabi-v7a": _Abi(machine="arm", target="armv7a-linux-androideabi"),
+    "arm64-v8a": _Abi(machine="aarch64", target="aarch64-linux-android", pages="16 KiB"),
+    "armeabi-v7a": _Abi(machine="arm", target="armv7a-linux-androideabi", pages="4 KiB"),
 }
 ABIS = tuple(_ABIS)
 
@@ -59,6 +66,8 @@ def find(
         )
         raise InputError(msg, hint="set toolchain.api to that of the oldest phone, or pack less")
     rules = _text(root, _TOOLCHAIN_FILE, processes)
+    page_bytes = parse_bytes(wanted.pages or abi.pages)
+    large = _LARGE_PAGES if page_bytes > _SMALLEST_PAGE_BYTES else ()
     programs = root / _PROGRAMS
     cxx = tools.need(processes, str(programs / "clang++"), hint=_HINT)
     host = (processes.which(each) for each in ("g++", "clang++", "clang++-14", "c++"))
@@ -70,12 +79,13 @@ def find(
         files=hashlib.sha256(f"{properties}\0{rules}".encode()).hexdigest()[:16],
         c_compiler=(str(programs / "clang"),),
         cxx_compiler=(cxx,),
-        link_flags=("-Wl,--build-id=none", *PACKED.get(relocations, ())),
+        link_flags=("-Wl,--build-id=none", *large, *PACKED.get(relocations, ())),
         strip=(tools.need(processes, str(programs / "llvm-strip"), hint=_HINT), "--strip-all"),
         host_cxx=tuple(path for path in host if path)[:1],
         abi=name,
         api=api,
         fp16=wanted.fp16,
+        page_bytes=page_bytes,
         ndk=str(root),
         includes=str(root / _TOOLCHAIN_FILE),
         settings=(("ANDROID_ABI", name), ("ANDROID_PLATFORM", f"android-{api}")),

@@ -114,6 +114,7 @@ PLACES: Mapping[str, str] = dict.fromkeys(
     "says where programs and files are; version, target, files and image say which",
 ) | {
     **dict.fromkeys(("machine", "abi", "api"), "part of target"),
+    "page_bytes": "decides on link flags",
     "first_link": "says what is done meanwhile",
     "compiler_check": "how ccache knows the compiler, which changes no object",
 }
@@ -172,7 +173,13 @@ CONFIG: tuple[Fact, ...] = (
         key(f"toolchain.{name}", value)
         for name, value in (
             *(("kind", "ndk"), ("ndk", "r21e"), ("abi", "arm64-v8a"), ("api", 30), ("fp16", True)),
-            *(("clang", 16), ("image", "other"), ("jobs", 3), ("prefer", "zig")),
+            *(
+                ("clang", 16),
+                ("pages", "4 KiB"),
+                ("image", "other"),
+                ("jobs", 3),
+                ("prefer", "zig"),
+            ),
         )
     ),
     key(
