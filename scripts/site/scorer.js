@@ -1,19 +1,20 @@
-// How search orders pages: by all words of the query, rare ones and those of headings first. Sphinx
-// itself counts the best word alone. Decisions, references and READMEs answer fewer questions.
-const files = (list) => [list ?? []].flat();
-
+// Search finds pages with any word of a query, rare words and headings first; Sphinx wants all, and
+// counts the best alone. Decisions, references and READMEs answer fewer questions.
 var Scorer = {
-  score: ([page, , , , score]) => {
-    const { docnames, terms, titleterms } = Search._index;
-    const file = docnames.indexOf(page);
-    const query = new URLSearchParams(window.location.search).get("q") ?? "";
-    for (const word of Search._parseQuery(query)[1]) {
-      const all = new Set([...files(terms[word]), ...files(titleterms[word])]);
-      const heading = files(titleterms[word]).includes(file) ? 3 : 1;
-      score += all.has(file) ? 10 * heading * Math.log(docnames.length / all.size) : 0;
-    }
-    return /^docs\/(?!decisions|reference)/.test(page) ? score : score / 3;
-  },
+  score: ([page, , , , score]) => score / (/^docs\/(?!decisions|reference)/.test(page) ? 1 : 3),
   objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
+};
+const findAll = Search.performTermsSearch;
+Search.performTermsSearch = (words, excluded) => {
+  const pages = new Map();
+  for (const word of words) {
+    const found = findAll(new Set([word]), excluded);
+    for (const page of found) {
+      page[4] *= Math.log(Search._index.docnames.length / found.length);
+      page[4] += pages.get(page[0])?.[4] ?? 0;
+      pages.set(page[0], page);
+    }
+  }
+  return [...pages.values()];
 };
