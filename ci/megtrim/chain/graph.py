@@ -96,10 +96,6 @@ def verify_task(scenario: Scenario) -> str:
     return f"{Stage.VERIFY}/{scenario.id}"
 
 
-def neighbours_task(scenario: Scenario) -> str:
-    return f"{Stage.NEIGHBOURS}/{scenario.id}"
-
-
 def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) -> tuple[Task, ...]:
     every = tuple(all_scenarios(config))
     measured = any(budget.variant is Variant.PROFILE for budget in config.budgets)

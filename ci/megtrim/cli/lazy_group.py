@@ -5,8 +5,10 @@ Importing all verbs takes seconds, which ``megtrim --help`` and ``megtrim ci gat
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,20 +19,21 @@ if TYPE_CHECKING:
 
 _MARGINS = 6
 """Columns of a list of verbs that hold no text."""
+_LONGEST = 1000
 
 
 class LazyGroup(click.Group):
     """A group that lists its verbs without importing any.
 
-    ``members``: of each verb ``module:attribute`` below ``megtrim.cli``, and the first sentence of
-    its help. ``alone``: likewise the command that the group is without a verb, in a call without
-    arguments or with options first; empty: it is none.
+    ``members``: of each verb ``module:attribute`` below ``megtrim.cli``. ``alone``: likewise the
+    command that the group is without a verb, in a call without arguments or with options first;
+    empty: it is none.
     """
 
     def __init__(
         self,
         *arguments: Any,
-        members: Mapping[str, tuple[str, str]],
+        members: Mapping[str, str],
         alone: str = "",
         **options: Any,
     ) -> None:
@@ -66,7 +69,7 @@ class LazyGroup(click.Group):
         return list(self.members)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _import(self.members[cmd_name][0]) if cmd_name in self.members else None
+        return _import(self.members[cmd_name]) if cmd_name in self.members else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -82,8 +85,8 @@ class LazyGroup(click.Group):
         if incomplete.startswith("-"):
             return click.Command.shell_complete(self.alone or self, ctx, incomplete)
         return [
-            CompletionItem(name, help=about)
-            for name, (_, about) in self.members.items()
+            CompletionItem(name, help=describe(place, limit=_LONGEST))
+            for name, place in self.members.items()
             if name.startswith(incomplete)
         ]
 
@@ -91,11 +94,27 @@ class LazyGroup(click.Group):
         room = formatter.width - _MARGINS - max(map(len, self.members))
         with formatter.section("Commands"):
             formatter.write_dl(
-                [
-                    (name, click.Command(name, help=about).get_short_help_str(room))
-                    for name, (_, about) in self.members.items()
-                ]
+                [(name, describe(place, limit=room)) for name, place in self.members.items()]
             )
+
+
+def describe(place: str, *, limit: int) -> str:
+    """Return the first sentence of a command's help, as the source has it: nothing is imported."""
+    return click.Command(None, help=_find_help(place)).get_short_help_str(limit)
+
+
+def _find_help(place: str) -> str:
+    module, _, name = place.partition(":")
+    file = Path(__file__).parent / f"{module.replace('.', '/')}.py"
+    for node in ast.parse(file.read_bytes()).body:
+        match node:
+            case ast.FunctionDef(name=known) if known == name:
+                return ast.get_docstring(node) or ""
+            case ast.Assign(
+                targets=[ast.Name(id=known)], value=ast.Call(args=[ast.Constant(value=text), *_])
+            ) if known == name:  # a command that another makes of its help
+                return str(text)
+    return ""
 
 
 def _import(place: str) -> click.Command:

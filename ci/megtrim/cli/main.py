@@ -37,60 +37,25 @@ Exit status:
   130  interrupted
 """
 VERBS = {
-    "doctor": ("doctor:doctor", "Show what this machine has, what is missing, and how to get it."),
-    "demo": (
-        "demo:demo",
-        "Trim the small engine that comes with megtrim, and show what is left of it.",
-    ),
-    "init": (
-        "init:init",
-        "Write a commented starter configuration for MODELS, and inputs next to them.",
-    ),
-    "check": (
-        "check:check",
-        "Check the configuration and all files that it names: models, inputs, keep set, options.",
-    ),
-    "plan": ("stage:plan", "Show which tasks would run and which are up to date."),
-    "trim": ("trim:trim", "Run all stages: build, profile, reduce, verify, measure, report."),
-    "verify": (
-        "stage:verify",
-        "Run every scenario on the reduced build and compare its outputs with the plain build.",
-    ),
-    "probe": ("probe:probe", "Run MODEL with any arguments on the reduced build."),
-    "explain": (
-        "explain:explain",
-        "Show which scenarios need THING, by which trace, and where it is in the engine's source.",
-    ),
-    "size": ("main:size", "Measure the artifacts and compare them with their budgets."),
-    "report": ("stage:report", "Write the verdict as JUnit, Markdown and HTML."),
-    "clean": (
-        "clean:clean",
-        "Remove what the next run does not need, and show what, with its bytes.",
-    ),
-    "export": (
-        "release:export",
-        "Trim, and write programs, libraries, headers and a CMake package to FOLDER.",
-    ),
-    "release": ("main:release", "Build a release and verify it."),
-    "perf": ("main:perf", "Measure experiments, compare times, and keep their history."),
-    "devices": (
-        "devices.group:devices",
-        "List devices, check them, run programs on them, and look after them.",
-    ),
-    "model": ("model:model", "Show what model files hold."),
-    "stage": ("main:stage", "Run one stage of a trim, and those that it depends on."),
-    "ci": ("ci.group:ci", "Commands for workflows and other programs."),
-}
-STAGES = {
-    "build": ("stage:build", "Build the plain and the profile variant of the engine."),
-    "profile": ("stage:profile", "Run every scenario on the profile build and collect its trace."),
-    "header": (
-        "stage:header",
-        "Merge the traces and the operator JSON into the keep set and the header.",
-    ),
-    "reduce": ("stage:reduce", "Build the engine with only what the keep set names."),
-    "functions": ("stage:functions", "Record which functions run, for trim.level: function."),
-    "verdict": ("stage:verdict", "Combine sizes, traps and parity into one verdict."),
+    "doctor": "doctor:doctor",
+    "demo": "demo:demo",
+    "init": "init:init",
+    "check": "check:check",
+    "plan": "stage:plan",
+    "trim": "trim:trim",
+    "verify": "stage:verify",
+    "probe": "probe:probe",
+    "explain": "explain:explain",
+    "size": "main:size",
+    "report": "stage:report",
+    "clean": "clean:clean",
+    "export": "release:export",
+    "release": "main:release",
+    "perf": "main:perf",
+    "devices": "devices.group:devices",
+    "model": "model:model",
+    "stage": "main:stage",
+    "ci": "ci.group:ci",
 }
 
 
@@ -108,7 +73,14 @@ def main() -> None:
 
 @click.group(
     cls=LazyGroup,
-    members=STAGES,
+    members={
+        "build": "stage:build",
+        "profile": "stage:profile",
+        "header": "stage:header",
+        "reduce": "stage:reduce",
+        "functions": "stage:functions",
+        "verdict": "stage:verdict",
+    },
     epilog="""\b
 Examples:
   megtrim stage build
@@ -126,20 +98,11 @@ def stage() -> None:
     cls=LazyGroup,
     alone="stage:size",
     members={
-        "show": ("size.show:show_file", "Show what each byte of a program, library or archive is."),
-        "diff": ("size.show:diff", "Show what grew and what shrank from file A to file B."),
-        "history": (
-            "size.history:history",
-            "Print the size of each artifact at each commit, and what changed it most.",
-        ),
-        "why": (
-            "size.why:why",
-            "Show why THING is in the trimmed program, what it costs, and what would go with it.",
-        ),
-        "prices": (
-            "size.why:prices",
-            "Show what each model, scenario, operator and function costs.",
-        ),
+        "show": "size.show:show_file",
+        "diff": "size.show:diff",
+        "history": "size.history:history",
+        "why": "size.why:why",
+        "prices": "size.why:prices",
     },
     epilog="""\b
 Examples:
@@ -162,21 +125,12 @@ def size() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "list": (
-            "perf.list:list_experiments",
-            "Print the experiments, with what each needs, runs, makes and changes.",
-        ),
-        "run": (
-            "perf.run:run",
-            "Measure experiments against the baseline, in interleaved pairs of processes.",
-        ),
-        "compare": ("perf.history:compare", "Print times of B over those of A, with intervals."),
-        "history": (
-            "perf.history:history",
-            "Print each series of nights: its last time, and its changes, or whether it drifts.",
-        ),
-        "append": ("perf.history:append", "Add runs to the history, each as a file of its own."),
-        "tune": ("perf.tune:tune_flags", "Find the fastest flags of a scenario on its device."),
+        "list": "perf.list:list_experiments",
+        "run": "perf.run:run",
+        "compare": "perf.history:compare",
+        "history": "perf.history:history",
+        "append": "perf.history:append",
+        "tune": "perf.tune:tune_flags",
     },
     epilog="""\b
 Examples:
@@ -193,22 +147,10 @@ def perf() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "aar": (
-            "release:aar",
-            "Write one AAR with the libraries of several RELEASES, each of another ABI.",
-        ),
-        "build": (
-            "release:build",
-            "Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.",
-        ),
-        "prove": (
-            "release:prove",
-            "Write the release that DRAFT becomes by what devices found elsewhere.",
-        ),
-        "verify": (
-            "release:verify",
-            "Check offline that the RELEASE, a folder or .tar.gz, is whole, unchanged and proven.",
-        ),
+        "aar": "release:aar",
+        "build": "release:build",
+        "prove": "release:prove",
+        "verify": "release:verify",
     },
     epilog="""\b
 Examples:

@@ -28,7 +28,6 @@ from megtrim.chain.stage_result import dump_result
 from megtrim.checks.invocation import Options
 from megtrim.checks.statuses import VerdictKind
 from megtrim.cli.echo import show, show_json, show_summary
-from megtrim.cli.main import STAGES, VERBS
 from megtrim.cli.options import (
     Command,
     accept_option,
@@ -262,7 +261,7 @@ def _object(**properties: object) -> dict[str, Any]:
 
 
 def _command(
-    stage: Stage, *own: Callable[[Command], Command], calls: tuple[str, ...] = ()
+    about: str, stage: Stage, *own: Callable[[Command], Command], calls: tuple[str, ...] = ()
 ) -> click.Command:
     verb = f"{stage.verb} --accept" if accept_option in own else stage.verb
     call = f"megtrim {verb}"
@@ -272,23 +271,30 @@ def _command(
         return execute(options, stage)
 
     with_options = trimming(add_options(command, json_option, again_option, *own))
-    _, about = (VERBS | STAGES)[stage]
     command_of_stage = click.command(stage.value, help=about)(each_toolchain()(with_options))
     return examples(call, configured, *calls)(command_of_stage)
 
 
-build = _command(Stage.BUILD)
-profile = _command(Stage.PROFILE)
-header = _command(Stage.HEADER, accept_option)
-reduce = _command(Stage.REDUCE)
-functions = _command(Stage.FUNCTIONS, accept_option)
-size = _command(Stage.SIZE)
-verdict = _command(Stage.VERDICT)
+build = _command("Build the plain and the profile variant of the engine.", Stage.BUILD)
+profile = _command("Run every scenario on the profile build and collect its trace.", Stage.PROFILE)
+header = _command(
+    "Merge the traces and the operator JSON into the keep set and the header.",
+    Stage.HEADER,
+    accept_option,
+)
+reduce = _command("Build the engine with only what the keep set names.", Stage.REDUCE)
+functions = _command(
+    "Record which functions run, for trim.level: function.", Stage.FUNCTIONS, accept_option
+)
+size = _command("Measure the artifacts and compare them with their budgets.", Stage.SIZE)
+verdict = _command("Combine sizes, traps and parity into one verdict.", Stage.VERDICT)
 _form_option = click.option(
     "--format", "form", type=click.Choice([*FORMS]), help="Print the report in a form."
 )
 _to_junit = "megtrim report --format junit > junit.xml"
-report = _command(Stage.REPORT, _form_option, calls=(_to_junit,))
+report = _command(
+    "Write the verdict as JUnit, Markdown and HTML.", Stage.REPORT, _form_option, calls=(_to_junit,)
+)
 
 
 @examples(

@@ -10,7 +10,6 @@ from megtrim.chain.graph import (
     Stage,
     Task,
     functions_task,
-    neighbours_task,
     search_task,
     trace_task,
     verify_task,
@@ -199,6 +198,7 @@ def _last(session: Session, scenario: Scenario) -> LastProof | None:
 
 def neighbour_results(session: Session) -> tuple[NeighbourResult, ...]:
     done = session.results.done
-    tasks = map(neighbours_task, all_scenarios(session.request.config))
+    every = all_scenarios(session.request.config)
+    tasks = (f"{Stage.NEIGHBOURS}/{scenario.id}" for scenario in every)
     found = (done[task].result_as(NeighboursResult) for task in tasks if task in done)
     return tuple(row for each in found for row in each.neighbours)

@@ -275,8 +275,7 @@ def _tags(regions: RegionsUse) -> str:
     def row(use: TagUse) -> tuple[str, ...]:
         return (code(use.tag), group_digits(use.kept), group_digits(use.held))[:columns]
 
-    tags = sorted(regions.by_tag, key=lambda use: (-use.kept, use.tag))
-    return bounded_table(("tag", "kept>", "held>")[:columns], tags, row)
+    return bounded_table(("tag", "kept>", "held>")[:columns], regions.most_kept_first, row)
 
 
 def _list_names(uses: tuple[OperatorUse, ...]) -> str:

@@ -23,13 +23,11 @@ from megtrim.proof.neighbours import model as neighbours
 from megtrim.proof.neighbours.model import count_working
 from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds, width_of
 from megtrim.render.markup import clean, path_in_repository
-from megtrim.report.words import read_words
 from megtrim.size.prices import PriceKind
 from megtrim.size.report import budgets
 from megtrim.size.report import tables as growth
 from megtrim.size.report.trend import draw_trends
 from megtrim.size.rows import ArtifactSizes, LimitKind, VariantSize
-from megtrim.trim.results import TagUse
 from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import (
@@ -48,6 +46,20 @@ if TYPE_CHECKING:
 _IN_WHEEL, _IN_CHECKOUT = (Path(__file__).parents[up] / "docs" for up in (1, 3))
 _TEXT_LIMIT = 20_000
 _MOST_MISSING = 200
+_TABLES = (
+    ("concepts.md", "Four verdicts"),
+    ("how-to/read-the-report.md", "How a scenario can end"),
+    ("concepts.md", "Words"),
+    ("how-to/budget-sizes.md", "On a pull request"),
+)
+"""Of the documentation: words of the page, and what they mean."""
+_SHOWN = re.compile(
+    "scenario|CPU class|device|region|keep set|level|variant|neighbour|budget|waiver|baseline"
+)
+"""Of the table of all words."""
+_ROW = re.compile(r"^\| (\*\*|`|)([a-zA-Z][\w -]*)\1 \| (.+?) \|", re.MULTILINE)
+_LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
+_MARKS = re.compile(r"\*+|`")
 _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
 
 
@@ -64,7 +76,6 @@ def render(verdict: Verdict) -> str:
         **_sizes(verdict),
         tiles=_tiles(verdict),
         origin=origin_facts(verdict.origin),
-        tags=_tags(verdict),
         matrices=neighbours.matrices(verdict.neighbours),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
         **_times(verdict),
@@ -115,11 +126,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=_finalize,
+        finalize=lambda value: value if isinstance(value, Markup) else _clean(value),
     )
     environment.filters |= {
         "breakable": _mark_breaks,
-        "causes": _name_causes,
+        "causes": lambda size, verdict: growth.explain_growth(
+            size, verdict.causes, committed=verdict.invocation.committed
+        ),
         "compiled": describe_rebuild,
         "components": growth.name_components,
         "size": format_bytes,
@@ -146,18 +159,37 @@ def _environment() -> Environment:
     return environment
 
 
-def _finalize(value: Any) -> Any:
-    return value if isinstance(value, Markup) else clean(str(value), limit=_TEXT_LIMIT)
+class Word(Value):
+    word: str
+    meaning: str
+    page: str
+    """From the top of megtrim's repository."""
+
+    @property
+    def anchor(self) -> str:
+        return f"word-{self.word.replace(' ', '-')}"
+
+
+def read_words(documentation: Path) -> dict[str, Word]:
+    """Return them by word; without the documentation, there are none."""
+    words: dict[str, Word] = {}
+    for page, heading in _TABLES if documentation.is_dir() else ():
+        text = (documentation / page).read_text(encoding="utf-8")
+        table = text.partition(f"# {heading}\n")[2].partition("\n|---")[2].partition("\n\n")[0]
+        for _, word, meaning in _ROW.findall(table):
+            if heading != "Words" or _SHOWN.fullmatch(word):
+                plain = _MARKS.sub("", _LINK.sub(r"\1", meaning))
+                words.setdefault(word, Word(word=word, meaning=plain, page=f"docs/{page}"))
+    return words
+
+
+def _clean(value: object) -> str:
+    return clean(str(value), limit=_TEXT_LIMIT)
 
 
 def _mark_breaks(name: str) -> Markup:
     """A name may go on in a new line after a slash, an underline or a scope."""
-    text = str(escape(clean(name, limit=_TEXT_LIMIT)))
-    return Markup(_BREAK.sub(r"\1<wbr>", text))
-
-
-def _name_causes(size: VariantSize, verdict: Verdict) -> str:
-    return growth.explain_growth(size, verdict.causes, committed=verdict.invocation.committed)
+    return Markup(_BREAK.sub(r"\1<wbr>", str(escape(_clean(name)))))
 
 
 def _asset(name: str) -> Markup:
@@ -166,10 +198,6 @@ def _asset(name: str) -> Markup:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _tags(verdict: Verdict) -> tuple[TagUse, ...]:
-    return tuple(sorted(verdict.regions.by_tag, key=lambda use: (-use.kept, use.tag)))
 
 
 def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:

@@ -116,6 +116,10 @@ class RegionsUse(Value):
     kept: int
     by_tag: tuple[TagUse, ...]
 
+    @property
+    def most_kept_first(self) -> list[TagUse]:
+        return sorted(self.by_tag, key=lambda use: (-use.kept, use.tag))
+
 
 class OperatorUse(Value):
     name: str

@@ -94,11 +94,6 @@ class Interrupted(MegtrimError):
     exit_code = 130
 
 
-def room_hint(error: OSError) -> str:
-    other = "choose another folder with --out"
-    return f"free some space, or {other}" if error.errno in NO_ROOM else other
-
-
 SEVERITY: tuple[int, ...] = (130, EXIT_BUG, 2, 1, 3)
 """Exit statuses, most important first: a chain exits with the first of these that occurred."""
 

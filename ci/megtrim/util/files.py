@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from megtrim.util.errors import InfrastructureFailure, room_hint
+from megtrim.util.errors import NO_ROOM, InfrastructureFailure
 from megtrim.util.input_files import open_plain_file
 
 MEMORY = ".digests.json"
@@ -54,8 +54,9 @@ def guard_write(path: Path) -> Iterator[None]:
 
 def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:
     """Return the failure that a full or read-only disk is: nothing is known of the product."""
-    msg = f"{path} cannot be written: {error.strerror}"
-    return InfrastructureFailure(msg, hint=room_hint(error))
+    msg, hint = f"{path} cannot be written: {error.strerror}", "choose another folder with --out"
+    hint = f"free some space, or {hint}" if error.errno in NO_ROOM else hint
+    return InfrastructureFailure(msg, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

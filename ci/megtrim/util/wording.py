@@ -25,7 +25,8 @@ def shorten(text: str, most: int, head: int) -> str:
 
 
 def make_printable(text: str) -> str:
-    return _COMMAND.sub(_break, _SUSPECT.sub(_escape, text))
+    seen = _SUSPECT.sub(_escape, text)
+    return _COMMAND.sub(lambda at: "#\\u0023" if at[1] is None else f"{at[1]}\\u003a", seen)
 
 
 def replace_invisible(text: str, replacement: str) -> str:
@@ -43,7 +44,3 @@ def _escape(match: re.Match[str]) -> str:
         return match[0]
     units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
-
-
-def _break(match: re.Match[str]) -> str:
-    return "#\\u0023" if match[1] is None else f"{match[1]}\\u003a"

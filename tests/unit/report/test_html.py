@@ -14,8 +14,7 @@ from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import html
-from megtrim.report.html import SizePicture, size_picture
-from megtrim.report.words import read_words
+from megtrim.report.html import SizePicture, read_words, size_picture
 from megtrim.size.growth.causes import Cause
 from megtrim.size.rows import ArtifactSizes, BudgetRow, VariantSize
 from megtrim.trim.results import OperatorsUse, RegionsUse, SizeFlagResult

@@ -10,23 +10,11 @@ from megtrim.cli.options import examples
 @click.group(
     cls=LazyGroup,
     members={
-        "gate": (
-            "ci.gate:gate",
-            (
-                "Exit with the status of the verdict in REPORT, or of a run that ended before a "
-                "verdict."
-            ),
-        ),
-        "evidence": (
-            "ci.group:evidence",
-            "Verify, trace or time on devices of other machines: pack, run, join.",
-        ),
-        "sources": ("ci.sources:sources", "Fetch what an engine is built from."),
-        "github": ("ci.group:github", "Commands for jobs of GitHub Actions."),
-        "schema": (
-            "ci.schema:schema",
-            "Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.",
-        ),
+        "gate": "ci.gate:gate",
+        "evidence": "ci.group:evidence",
+        "sources": "ci.sources:sources",
+        "github": "ci.group:github",
+        "schema": "ci.schema:schema",
     },
 )
 def ci() -> None:
@@ -40,71 +28,20 @@ def ci() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "base": (
-            "ci.github.history:base",
-            "Print the commit that a night of performance is compared with.",
-        ),
-        "baseline": (
-            "ci.github.baseline:baseline",
-            "Find or rebuild the sizes that a change is compared with.",
-        ),
-        "history": (
-            "ci.github.history:history",
-            (
-                "Add a night or the sizes of a commit to the history, and the history to a night's "
-                "report."
-            ),
-        ),
-        "image": (
-            "ci.github.image:image",
-            "Get the image with the toolchain: pull it by digest, or build it by a recipe.",
-        ),
-        "logs": (
-            "ci.github.artifacts:logs",
-            "Copy the end of each failed build's log, for an artifact of the run.",
-        ),
-        "names": (
-            "ci.github.artifacts:names",
-            (
-                "Print how the names of this configuration differ from those of others in the "
-                "repository."
-            ),
-        ),
-        "propose": (
-            "ci.github.jobs:propose",
-            (
-                "Open or update a pull request with a new keep set, if it differs from the "
-                "committed one."
-            ),
-        ),
-        "publish": (
-            "ci.github.publish:publish",
-            "Publish REPORT as job summary, annotations and a comment on the pull request.",
-        ),
-        "publish-fork": (
-            "ci.github.forks:publish_fork",
-            "Comment on the pull request of a fork with the report of its run, which has ended.",
-        ),
-        "regression-issues": (
-            "ci.github.history:regression_issues",
-            "Open, update and close an issue for each scenario that got slower, by REPORT.",
-        ),
-        "release": (
-            "ci.github.release:release",
-            "Publish a release, ARCHIVE, under the tag that this run is for.",
-        ),
-        "release-files": (
-            "ci.github.release:release_files",
-            "Publish the files of FOLDER, under the tag that this run is for.",
-        ),
-        "toolchains": (
-            "ci.github.publish:toolchains",
-            (
-                "Join the reports of all toolchains of a file, and exit with the worst of their "
-                "statuses."
-            ),
-        ),
-        "wait": ("ci.github.jobs:wait", "Wait for this run's device jobs, up to the timeouts."),
+        "base": "ci.github.history:base",
+        "baseline": "ci.github.baseline:baseline",
+        "history": "ci.github.history:history",
+        "image": "ci.github.image:image",
+        "logs": "ci.github.artifacts:logs",
+        "names": "ci.github.artifacts:names",
+        "propose": "ci.github.jobs:propose",
+        "publish": "ci.github.publish:publish",
+        "publish-fork": "ci.github.forks:publish_fork",
+        "regression-issues": "ci.github.history:regression_issues",
+        "release": "ci.github.release:release",
+        "release-files": "ci.github.release:release_files",
+        "toolchains": "ci.github.publish:toolchains",
+        "wait": "ci.github.jobs:wait",
     },
 )
 def github() -> None:
@@ -114,18 +51,9 @@ def github() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "join": (
-            "ci.evidence.join:join_report",
-            "Combine the build's verdict with the evidence of devices, and write the final report.",
-        ),
-        "pack": (
-            "ci.evidence.pack:pack",
-            "Write the bundle for device jobs: programs, models, inputs, and what to run.",
-        ),
-        "run": (
-            "ci.evidence.device_job:run_bundle",
-            "Run a part of BUNDLE on a device, and write the evidence.",
-        ),
+        "join": "ci.evidence.join:join_report",
+        "pack": "ci.evidence.pack:pack",
+        "run": "ci.evidence.device_job:run_bundle",
     },
 )
 def evidence() -> None:

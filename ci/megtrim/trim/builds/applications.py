@@ -8,7 +8,6 @@ from megtrim.build_spec import Linkage, Variant, cmake_value
 from megtrim.chain.graph import trims_plain_build
 from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
-from megtrim.config.model import Application
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.util.errors import InputError
 
@@ -46,7 +45,8 @@ def targets(session: Session) -> tuple[str, ...]:
     )
     libraries = (
         session.services.engine.library(each.library, session.services.toolchain).file
-        for each in _with_source(session.request)
+        for each in config.applications
+        if each.source is not None
     )
     return tuple(dict.fromkeys((*(name for name in wanted if name not in own), *libraries)))
 
@@ -120,10 +120,6 @@ def warn_unweighed(session: Session) -> Iterator[str]:
         for library in companion_files(name, session):
             if library not in config.artifacts:
                 yield f"{name} needs {library}, whose size is not measured: name it in `artifacts`"
-
-
-def _with_source(request: TrimRequest) -> Iterator[Application]:
-    return (each for each in request.config.applications if each.source is not None)
 
 
 def _engines_own(request: TrimRequest) -> tuple[str, ...]:

@@ -1,5 +1,10 @@
-"""``megtrim ci github publish-fork``: the comment that the run of a fork may not write."""
+"""``megtrim ci github publish-fork``: the comment that the run of a fork may not write.
 
+Who made the pull request decides what its run does and uploads. So all that places the comment is
+asked of GitHub, and what was uploaded is data: files of known names, read to a limit.
+"""
+
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +20,9 @@ from megtrim.cli.session.job_summary import read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import choose, suffix_of
 from megtrim.evidence.limits import ENDING_FILE
-from megtrim.github.forks import find_pull_request, read_artifact
+from megtrim.github.api import Api, find_at, text_at
+from megtrim.github.artifacts import download, list_artifacts
+from megtrim.github.event import Event, PullRequest, pull_request_of
 from megtrim.github.runner import one_line
 from megtrim.report.comment import Links, render_joint
 from megtrim.util.errors import EXIT_PASS, InputError
@@ -23,6 +30,8 @@ from megtrim.util.files import write_atomically
 
 _SHOWN = (VERDICT_FILE, ENDING_FILE)
 """What a report holds as data; its comment.md could say anything."""
+_FOLDER = ".github/workflows/"
+_MOST_PULL_REQUESTS = 3000
 _OF_A_FORK = "A fork decides what its run reports: look at what it changes in `.github`, too."
 
 
@@ -53,7 +62,7 @@ def publish_fork(config: str, workflow: str, toolchains: str, to: Path) -> int:
     """
     env, event, api = open_job()
     try:
-        pull = find_pull_request(api, event, workflow)
+        pull = _find_pull_request(api, event, workflow)
         origin = read_event_origin(env, config)
         known = replace(origin, commit=pull.head_sha, pull_request=pull.number)
         links = Links(run=replace(event, run_id=event.ended_run).run_url)
@@ -63,7 +72,7 @@ def publish_fork(config: str, workflow: str, toolchains: str, to: Path) -> int:
         files = {
             to / artifact / name: data
             for artifact in artifacts
-            for name, data in read_artifact(api, event, artifact, _SHOWN).items()
+            for name, data in _read_artifact(api, event, artifact, _SHOWN).items()
         }
         if not files:
             msg = f"the run {event.ended_run} left no report"
@@ -82,3 +91,35 @@ def publish_fork(config: str, workflow: str, toolchains: str, to: Path) -> int:
         return EXIT_PASS
     write_comment(api, event, pull.number, config, f"{text.rstrip()}\n\n{_OF_A_FORK}")
     return EXIT_PASS
+
+
+def _find_pull_request(api: Api, event: Event, workflow: str) -> PullRequest:
+    """Raises InputError unless the run was of that file, at the head of one that is open."""
+    root = f"/repos/{event.repository}"
+    run = api.get(f"{root}/actions/runs/{event.ended_run}")
+    file, sha, started_by = (text_at(run, key) for key in ("path", "head_sha", "event"))
+    found = f"the run {event.ended_run} is of {one_line(file, most=80)} for {one_line(started_by)}"
+    if (file.partition("@")[0], started_by) != (f"{_FOLDER}{workflow}", "pull_request"):
+        msg = f"{found}, expected {_FOLDER}{workflow} for pull_request"
+        raise InputError(msg, hint="name the file with the size check: --workflow FILE.yml")
+    own, home = (find_at(run, key, "id") for key in ("repository", "head_repository"))
+    if home in (None, own):
+        msg = f"{found} of no fork"
+        raise InputError(msg, hint="a run of the repository itself writes its own comment")
+    asked = {"state": "open", "sort": "updated", "direction": "desc"}
+    pages = api.pages(f"{root}/pulls", params=asked, most=_MOST_PULL_REQUESTS)
+    at_head = [pull_request_of(pull) for pull in pages if find_at(pull, "head", "sha") == sha]
+    fitting = [pull for pull in at_head if pull.fork and pull.head_repository_id == home]
+    if len(fitting) == 1:
+        return fitting[0]
+    msg = f"{len(fitting)} open pull requests of the fork are at {sha[:12]}, expected one"
+    raise InputError(msg, hint="it was closed, or has a newer commit, whose run is shown")
+
+
+def _read_artifact(api: Api, event: Event, name: str, files: Collection[str]) -> dict[str, bytes]:
+    """Return those files of the run's newest artifact of a name; without one, none."""
+    path = f"/repos/{event.repository}/actions/runs/{event.ended_run}/artifacts"
+    for stored in list_artifacts(api, path, name):
+        if stored.run_id == event.ended_run:
+            return download(api, event.repository, stored, files)
+    return {}
