@@ -320,9 +320,9 @@ class Budget(ConfigSection):
         Variant.REDUCED
     )
     """Build that is measured."""
-    size: Literal["stripped", "loaded", "deflated"] = "stripped"
-    """stripped: the file without symbols. loaded: what the loader maps. deflated: the stripped file
-    as an app package stores it."""
+    size: Literal["stripped", "unstripped", "loaded", "deflated"] = "stripped"
+    """stripped: the file without symbols. unstripped: with them. loaded: what the loader maps.
+    deflated: the stripped file as an app package stores it, and users download it."""
     section: SectionName | None = None
     """In place of the file: one of its sections, such as .text."""
     component: ComponentName | None = None

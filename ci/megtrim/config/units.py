@@ -184,6 +184,7 @@ def format_duration(duration_s: float) -> str:
 
 
 class Measure(StrEnum):
+    UNSTRIPPED = "unstripped"
     LOADED = "loaded"
     DEFLATED = "deflated"
     SECTION = "section"
@@ -198,7 +199,7 @@ def name_measure(
     for kind, name in parts:
         if name is not None:
             return f"{kind} {name}"
-    return size if size in (Measure.LOADED, Measure.DEFLATED) else STRIPPED
+    return STRIPPED if size == "stripped" else size
 
 
 def name_budget(artifact: str, variant: str, measure: str) -> str:

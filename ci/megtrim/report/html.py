@@ -135,6 +135,7 @@ def _environment() -> Environment:
         ),
         "compiled": describe_rebuild,
         "components": growth.name_components,
+        "forms": growth.describe_forms,
         "size": format_bytes,
         "grouped": group_digits,
         "growth": growth_of,

@@ -73,4 +73,5 @@ def render_sizes(artifact: ArtifactSizes, verdict: Verdict | None = None, *, wid
         ]
     rows = zip(*columns.values(), strict=True)
     lines = align_columns(tuple(columns), rows, _LEFT, width=max(0, width - 2), spare=_SPARE)
-    return "\n".join([one_line(artifact.name), *(f"  {line}" for line in lines)])
+    forms = filter(None, map(tables.describe_forms, artifact.sizes))
+    return "\n".join([one_line(artifact.name), *(f"  {line}" for line in (*lines, *forms))])

@@ -61,7 +61,7 @@ class Baseline(Measured):
 def _hint_measure(budget: Budget) -> str:
     if budget.model is not None:
         return "a budget of a model needs its price: trim.prices: true"
-    return "components need symbols: trim.level function, or the toolchain clang-linux-arm64 or ndk"
+    return "this needs symbols: trim.level function, or the toolchain clang-linux-arm64 or ndk"
 
 
 def check(

@@ -1,6 +1,7 @@
 """Files and limits as results, the verdict and all reports show them. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from enum import StrEnum
 
 from megtrim.build_spec import Variant
@@ -8,7 +9,7 @@ from megtrim.checks.check import Check
 from megtrim.checks.invocation import Invocation, suggest_for_budget
 from megtrim.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
 from megtrim.config.problems import Place
-from megtrim.config.units import format_bytes, format_growth, name_budget
+from megtrim.config.units import Measure, format_bytes, format_growth, name_budget
 from megtrim.size.byte_table import ByteChange, ByteMap
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.prices import PriceChange, PriceList
@@ -133,11 +134,16 @@ def budget_checks(
         )
 
 
+FORMS = (Measure.DEFLATED, Measure.UNSTRIPPED)
+
+
 class VariantSize(Value):
     variant: str
     size_bytes: int
     share: float
     """Of plain: 0.067 is 6.7%."""
+    forms: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the file in those of :data:`FORMS` that were measured."""
     sections: tuple[tuple[str, int], ...] = ()
     """(what the bytes are for, bytes), in the order in which charts draw them."""
     growth_bytes: SignedInt | None = None

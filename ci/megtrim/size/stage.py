@@ -31,7 +31,7 @@ from megtrim.size.growth.build_inputs import name_build_inputs, read_build_input
 from megtrim.size.growth.causes import InputChanges, compare_inputs, describe_causes, make_print
 from megtrim.size.prices import PriceList, compare_prices, shorten
 from megtrim.size.results import SizeResult
-from megtrim.size.rows import ArtifactSizes, VariantSize
+from megtrim.size.rows import FORMS, ArtifactSizes, VariantSize
 from megtrim.trim.builds.links import locate_named, locate_unstripped
 from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file, write_atomically
@@ -150,8 +150,10 @@ def _measure(
             copy = build.file(named) if named else None
             try:
                 found = byte_tables.break_down_file(binary(build, artifact), copy, deflate=True)
-                measured[key] = list_measures(found, prices.get(artifact) if named else None)
-                if named:
+                measures = list_measures(found, prices.get(artifact) if named else None)
+                measured[key] = measures
+                if copy is not None:
+                    measures[str(Measure.UNSTRIPPED)] = copy.stat().st_size
                     parts[key] = make_table(found.by_component(View.SYMBOL))
             except InputError as error:
                 # A size that is within its budget does not depend on what its bytes are.
@@ -246,6 +248,11 @@ def _weigh(
         share=elf.size_bytes / now.sizes[key[0], str(Variant.PLAIN)],
         growth_bytes=growth_bytes,
         sections=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
+        forms={
+            str(each): now.measured[key][each]
+            for each in FORMS
+            if each in now.measured.get(key, ())
+        },
         components=list_largest(components, _MOST_CHANGES),
         symbols=list_largest(symbols, _MOST_CHANGES),
         arrivals=arrivals,

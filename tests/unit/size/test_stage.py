@@ -153,6 +153,34 @@ def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: 
     }
 
 
+def test_a_file_is_measured_in_three_forms(tmp_path: Path) -> None:
+    now, task, _ = opened(
+        tmp_path, more="budgets: [{artifact: load_and_run, size: unstripped, max: 1 KiB}]\n"
+    )
+    now.results.done[REDUCED] = build = named(tmp_path / "made", 1000)
+
+    found = weigh(now, task)
+    *_, shipped = found.artifacts[0].sizes
+    with_symbols = build.file("unstripped/load_and_run").stat().st_size
+    assert shipped.forms == {
+        "unstripped": with_symbols,
+        "deflated": read_sizes(now)["measured"]["load_and_run"]["reduced"]["deflated"],
+    }
+    assert shipped.forms["deflated"] < shipped.size_bytes < with_symbols
+    assert [(row.used_bytes, row.status) for row in found.budgets] == [
+        (with_symbols, BudgetStatus.FAIL)
+    ]
+
+
+def test_symbols_that_are_not_there_are_not_weighed(tmp_path: Path) -> None:
+    now, task, _ = opened(
+        tmp_path, more="budgets: [{artifact: load_and_run, size: unstripped, max: 1 MiB}]\n"
+    )
+
+    with pytest.raises(InputError, match="cannot be checked: unstripped was not measured"):
+        weigh(now, task)
+
+
 @pytest.mark.parametrize(
     ("keys", "variants", "status"),
     [

@@ -4,6 +4,7 @@ import pytest
 
 from megtrim.checks.invocation import Invocation
 from megtrim.report import comment
+from megtrim.report.table import render_sizes
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.size.growth.causes import Cause, CauseNote
 from megtrim.size.prices import PriceChange, PriceKind
@@ -46,6 +47,27 @@ def test_the_baseline_is_always_said(
     one = verdict(artifact(growth_bytes), budgets=(budget(),), baseline=baseline)
 
     assert expected in sizes.glance(one)
+
+
+@pytest.mark.parametrize(
+    ("forms", "said"),
+    [
+        ({}, ""),
+        ({"deflated": 1024}, "1 KiB to download (deflated)."),
+        (
+            {"unstripped": 4096, "deflated": 1024},
+            "1 KiB to download (deflated), 4 KiB with symbols.",
+        ),
+    ],
+)
+def test_what_users_download_is_said(forms: dict[str, int], said: str) -> None:
+    base = artifact()
+    *others, reduced = base.sizes
+    shown = replace(base, sizes=(*others, replace(reduced, forms=forms)))
+    lines = sizes.glance(verdict(shown)).split("\\\n")
+
+    assert lines[1:-1] == [said] * bool(said)
+    assert render_sizes(shown).endswith(f"\n  {said}") == bool(said)
 
 
 def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from megtrim.config.units import format_bytes, format_growth
+from megtrim.config.units import Measure, format_bytes, format_growth
 from megtrim.render.formatting import group_digits, percent
 from megtrim.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
 from megtrim.size.byte_table import list_largest
@@ -41,6 +41,7 @@ def glance(verdict: Verdict) -> str:
         for artifact, size in reduced[:_MOST_ARTIFACTS]
         for line in (
             _line(verdict, artifact, size, against),
+            describe_forms(size),
             explain_growth(size, verdict.causes, committed=verdict.invocation.committed),
             name_components(size, _MARKDOWN),
         )
@@ -73,6 +74,19 @@ def _find_worst(rows: Iterable[BudgetRow]) -> BudgetStatus:
     statuses = {row.status for row in rows}
     order = (BudgetStatus.FAIL, BudgetStatus.PASS)
     return next((status for status in order if status in statuses), BudgetStatus.SKIPPED)
+
+
+_FORMS = {
+    Measure.DEFLATED: "{} to download (deflated)",
+    Measure.UNSTRIPPED: "{} with symbols",
+}
+
+
+def describe_forms(size: VariantSize) -> str:
+    """Say what the file weighs otherwise, in plain words; empty if that was not measured."""
+    known = ((text, size.forms.get(form)) for form, text in _FORMS.items())
+    said = [text.format(format_bytes(size_bytes)) for text, size_bytes in known if size_bytes]
+    return f"{', '.join(said)}." if said else ""
 
 
 def name_components(size: VariantSize, marks: Marks = PLAIN) -> str:
