@@ -11,7 +11,7 @@ import numpy as np
 from megtrim.config.document import parse_document
 from megtrim.crashes.report import parse_report
 from megtrim.elf.layout import segments
-from megtrim.elf.needed_libraries import find_exported_runtime
+from megtrim.elf.needed_libraries import find_cxx_runtime
 from megtrim.elf.pages import find_misfit
 from megtrim.elf.sections import parse_elf
 from megtrim.elf.symbol_table import parse_table
@@ -174,7 +174,7 @@ READERS = (
     FileReader("sections", (OBJECT, LINKED), _raw(parse_elf)),
     FileReader("segments", (LINKED, PROGRAM), _raw(segments)),
     FileReader("functions", (LINKED, PROGRAM), _raw(parse_table)),
-    FileReader("C++ runtime", (LINKED, PROGRAM), _raw(find_exported_runtime)),
+    FileReader("C++ runtime", (LINKED, PROGRAM), _raw(find_cxx_runtime)),
     FileReader("pages", (LINKED, PROGRAM), _raw(partial(find_misfit, page_bytes=4096))),
     FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),
     FileReader(

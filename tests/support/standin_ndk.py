@@ -29,8 +29,10 @@ def make_standin_ndk(folder: Path) -> Path:
     _write(
         folder / "build/cmake/android.toolchain.cmake", _TOOLCHAIN_FILE.read_text(encoding="utf-8")
     )
-    programs = folder / "toolchains/llvm/prebuilt" / _HOST_TAG / "bin"
+    prebuilt = folder / "toolchains/llvm/prebuilt" / _HOST_TAG
+    programs = prebuilt / "bin"
     programs.mkdir(parents=True)
+    (prebuilt / "sysroot").symlink_to("/usr/aarch64-linux-gnu")
     for name in _TOOLS:
         (programs / name).symlink_to(f"/usr/bin/{name}-{_LLVM}")
     return folder

@@ -147,6 +147,9 @@ class ToolchainConfig(ConfigSection):
     pages: Literal["4 KiB", "16 KiB"] | None = None
     """ndk: largest memory pages of the phones that load it; left out: 16 KiB for arm64-v8a, as
     Google's store asks of apps for Android 15, 4 KiB for armeabi-v7a."""
+    stl: Literal["c++_static", "c++_shared"] | None = None
+    """ndk: the C++ runtime, in each file or libc++_shared.so of the whole app; left out: what the
+    engine's build asks for, or else c++_static."""
     clang: Annotated[int, Whole(13, 99)] | None = None
     """clang-linux-arm64: the release of clang and lld, such as 16; left out: 14, or else 15, 16,
     13."""

@@ -41,7 +41,7 @@ CLANG = "clang-linux-arm64"
 KINDS_OF_TOOLCHAIN_KEY: Mapping[str, str] = {
     "prefer": "auto",
     "clang": CLANG,
-    **dict.fromkeys(("ndk", "abi", "api", "fp16", "pages"), "ndk"),
+    **dict.fromkeys(("ndk", "abi", "api", "fp16", "pages", "stl"), "ndk"),
 }
 FUNCTION_KEYS = ("base", "keep")
 COMPILED = ("layout", "minimum_size", "switches")

@@ -47,7 +47,7 @@ _ANDROID_LOADERS = "/system/bin/"
 _MUSL_LOADER = "ld-musl-"
 _MUSL_ITSELF = ("libc.so", "libc.musl-")
 _NONE: Mapping[str, Path] = MappingProxyType({})
-_SHARED_RUNTIME = "libc++_shared.so"
+SHARED_RUNTIME = "libc++_shared.so"
 _ENTRY_POINTS = frozenset(
     {
         *("__cxa_allocate_exception", "__cxa_begin_catch", "__cxa_end_catch", "__cxa_throw"),
@@ -260,17 +260,23 @@ def _missing(program: Path, name: str, by: str, sysroot: Path) -> InputError:
     return InputError(msg, hint=hint)
 
 
-def find_exported_runtime(data: bytes, *, source: str) -> tuple[str, ...] | None:
-    """Return the functions of a C++ runtime of its own, NDK's libc++, that a library exports.
+class CxxRuntime(Value):
+    is_shared: bool
+    """It is libc++_shared.so, that of the whole app."""
+    exported: tuple[str, ...]
+    """Functions of a runtime of its own, NDK's libc++, that it exports."""
 
-    None: its runtime is that of the whole app. Two libc++ in one process disturb each other if the
-    functions of either can be called in place of the other's. Raises InputError naming ``source``.
+
+def find_cxx_runtime(data: bytes, *, source: str) -> CxxRuntime:
+    """Two libc++ in one process disturb each other if the functions of either can be called in
+    place of the other's. Raises InputError naming ``source``.
     """
     links = _parse(data, source)
     try:
         names = {symbol.name for symbol in ElfLayout(data).dynamic_symbols()}
     except DAMAGE as error:
         raise make_damage_error(source, error, hint=REBUILD) from None
-    if links and _SHARED_RUNTIME in links.needed:
-        return None
-    return tuple(sorted(names & _ENTRY_POINTS))
+    return CxxRuntime(
+        is_shared=links is not None and SHARED_RUNTIME in links.needed,
+        exported=tuple(sorted(names & _ENTRY_POINTS)),
+    )

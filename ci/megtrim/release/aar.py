@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from megtrim.checks.check import ToolchainIdentity
-from megtrim.elf.needed_libraries import find_exported_runtime
+from megtrim.elf.needed_libraries import SHARED_RUNTIME, find_cxx_runtime
 from megtrim.elf.pages import LINK_AGAIN, find_misfit
 from megtrim.release.archive import ReleaseFile, from_path, read_bytes
 from megtrim.release.contents import (
@@ -93,10 +93,10 @@ def collect_part(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> Aar
         return None
     target, file = found
     data = read_bytes(file)
-    runtime = find_exported_runtime(data, source=file.path)
-    if runtime:
+    runtime = find_cxx_runtime(data, source=file.path)
+    if runtime.exported:
         return None  # Prefab lets no app link a shared library whose own runtime can be seen.
-    stl = "c++_shared" if runtime is None else "none"
+    stl = "c++_shared" if runtime.is_shared else "none"
     name = file.path.removeprefix(f"{LIBRARIES}/")
     return AarPart(
         engine=contents.engine.digest,
@@ -134,14 +134,16 @@ def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> 
     if found is None:
         return ""
     _, file = found
-    runtime = find_exported_runtime(read_bytes(file), source=file.path)
-    if not runtime:
+    runtime = find_cxx_runtime(read_bytes(file), source=file.path)
+    if not runtime.exported:
         return ""
-    names = ", ".join(runtime[:3])
+    names = ", ".join(runtime.exported[:3])
+    besides = f" and needs {SHARED_RUNTIME}" if runtime.is_shared else ""
     return (
-        f"there is no AAR: {file.path} exports the C++ runtime that is linked into it ({names}), "
-        "and Prefab lets no app link such a library; hide all but its own interface by a version "
-        "script, or build the engine with ANDROID_STL=c++_shared"
+        f"there is no AAR: {file.path} exports the C++ runtime that is linked into it ({names})"
+        f"{besides}, so an app with it has two C++ runtimes that take each other's calls; hide all "
+        "but its own interface by a version script, or set toolchain.stl: c++_shared and link no "
+        "static libc++"
     )
 
 

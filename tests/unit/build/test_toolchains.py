@@ -313,6 +313,18 @@ def test_large_pages_are_a_choice(tmp_path: Path, abi: Any, pages: Any, page_byt
     assert (found.page_bytes, found.link_flags) == (page_bytes, ("-Wl,--build-id=none", *large))
 
 
+def test_the_runtime_of_the_whole_app_is_found_where_the_ndk_has_it(tmp_path: Path) -> None:
+    processes = lay_out(tmp_path)
+    shared, static = (
+        ndk.find(ToolchainConfig(kind="ndk", stl=stl), processes)
+        for stl in ("c++_shared", "c++_static")
+    )
+
+    assert dict(shared.settings)["ANDROID_STL"] == "c++_shared"
+    assert shared.sysroot == tmp_path / "toolchains/llvm/prebuilt/linux-x86_64/sysroot"
+    assert (dict(static.settings)["ANDROID_STL"], static.sysroot) == ("c++_static", None)
+
+
 @pytest.mark.parametrize(
     ("revision", "release"),
     [

@@ -40,6 +40,8 @@ WRONG = [
     ("toolchain", "{clang: 16}", "toolchain.clang"),
     ("toolchain", "{kind: ndk, pages: 16384}", "toolchain.pages"),
     ("toolchain", "{kind: host, pages: 4 KiB}", "toolchain.pages"),
+    ("toolchain", "{kind: ndk, stl: gnustl_static}", "toolchain.stl"),
+    ("toolchain", "{kind: zig, stl: c++_static}", "toolchain.stl"),
     ("toolchain", "{kind: host, prefer: zig}", "toolchain.prefer"),
     *(("toolchain", "{image: An Image}", "toolchain.image"), ("toolchains", "zig", "toolchains")),
     *(("toolchains", "[]", "toolchains"), ("toolchains", "{a: {kind: zig}}", "toolchains")),

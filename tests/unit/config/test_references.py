@@ -41,7 +41,14 @@ def scenario(keys: str) -> str:
         ),
         *(
             (f"toolchain: {{kind: host, {key}}}", f"8: toolchain.{key.partition(':')[0]}: found a")
-            for key in ("ndk: r21e", "abi: arm64-v8a", "api: 21", "fp16: true", "pages: 4 KiB")
+            for key in (
+                "ndk: r21e",
+                "abi: arm64-v8a",
+                "api: 21",
+                "fp16: true",
+                "pages: 4 KiB",
+                "stl: c++_static",
+            )
         ),
         ("toolchain: {kind: zig, prefer: zig}", "8: toolchain.prefer: found a key of kind auto on"),
         ("toolchain: {kind: ndk, clang: 16}", "8: toolchain.clang: found a key of kind clang-"),

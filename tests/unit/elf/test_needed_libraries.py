@@ -6,7 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from megtrim.elf.needed_libraries import Needs, find_exported_runtime, read_loader, read_needs
+from megtrim.elf.needed_libraries import (
+    CxxRuntime,
+    Needs,
+    find_cxx_runtime,
+    read_loader,
+    read_needs,
+)
 from megtrim.util.errors import InputError
 from unit.elf.made_objects import shared_library
 
@@ -253,21 +259,22 @@ def test_damaged_files_are_refused_or_read(tmp_path: Path, data: st.DataObject) 
 
 
 @pytest.mark.parametrize(
-    ("library", "exported"),
+    ("library", "shared", "exported"),
     [
-        (shared_library("LITE_run", "_Znwm", "__cxa_throw"), ("_Znwm", "__cxa_throw")),
-        (shared_library("LITE_run", symbols=("_Znwm",)), ()),
-        (elf("libc.so", "libc++_shared.so"), None),
+        (shared_library("LITE_run", "_Znwm", "__cxa_throw"), False, ("_Znwm", "__cxa_throw")),
+        (shared_library("LITE_run", symbols=("_Znwm",)), False, ()),
+        (elf("libc.so", "libc++_shared.so"), True, ()),
     ],
     ids=["can be called", "hidden", "of the app"],
 )
 def test_a_runtime_of_its_own_may_be_called(
-    library: bytes, exported: tuple[str, ...] | None
+    library: bytes, shared: bool, exported: tuple[str, ...]
 ) -> None:
-    assert find_exported_runtime(library, source="lib.so") == exported
+    expected = CxxRuntime(is_shared=shared, exported=exported)
+    assert find_cxx_runtime(library, source="lib.so") == expected
 
 
 @pytest.mark.parametrize("data", [b"the library\n", shared_library("f")[:-70]])
 def test_what_is_no_library_is_an_error(data: bytes) -> None:
     with pytest.raises(InputError, match=r"lib\.so: a damaged ELF file"):
-        find_exported_runtime(data, source="lib.so")
+        find_cxx_runtime(data, source="lib.so")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from megtrim.elf.needed_libraries import CxxRuntime
 from megtrim.release.aar import (
     AarPart,
     AndroidLibrary,
@@ -124,9 +125,18 @@ def test_a_library_that_no_app_can_link_is_in_no_aar() -> None:
     files = as_files(FILES | {"lib/libengine.so": shared_library("LITE_run", "_Znwm")})
 
     assert collect_aar(for_android(), files) is None
-    assert "lib/libengine.so exports the C++ runtime that is linked into it (_Znwm)" in (
+    assert "lib/libengine.so exports the C++ runtime that is linked into it (_Znwm), so an app" in (
         explain_missing(for_android(), files)
     )
+
+
+def test_two_runtimes_are_named_as_the_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = CxxRuntime(is_shared=True, exported=("_Znwm",))
+    monkeypatch.setattr("megtrim.release.aar.find_cxx_runtime", lambda *_, **__: both)
+
+    assert collect_aar(for_android(), as_files(FILES)) is None
+    said = explain_missing(for_android(), as_files(FILES))
+    assert "(_Znwm) and needs libc++_shared.so, so an app with it has two C++ runtimes" in said
 
 
 def test_only_a_library_for_android_is_in_one() -> None:

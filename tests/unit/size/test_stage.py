@@ -172,7 +172,7 @@ def test_a_file_is_measured_in_three_forms(tmp_path: Path) -> None:
     ]
 
 
-def test_symbols_that_are_not_there_are_not_weighed(tmp_path: Path) -> None:
+def test_symbols_that_are_not_there_have_no_size(tmp_path: Path) -> None:
     now, task, _ = opened(
         tmp_path, more="budgets: [{artifact: load_and_run, size: unstripped, max: 1 MiB}]\n"
     )

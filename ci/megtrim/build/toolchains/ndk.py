@@ -20,7 +20,10 @@ VARIABLE = "ANDROID_NDK_ROOT"
 _RELEASE = "source.properties"
 _LEVELS = "meta/platforms.json"
 _TOOLCHAIN_FILE = "build/cmake/android.toolchain.cmake"
-_PROGRAMS = "toolchains/llvm/prebuilt/linux-x86_64/bin"
+_PREBUILT = "toolchains/llvm/prebuilt/linux-x86_64"
+_PROGRAMS = f"{_PREBUILT}/bin"
+_LIBRARIES = f"{_PREBUILT}/sysroot"
+"""Has libc++_shared.so, which no phone has."""
 _HINT = f"unpack an NDK and set {VARIABLE} to its folder, or build in an image: toolchain.image"
 _REVISION = re.compile(r"^Pkg\.Revision *= *(\d{1,4})\.(\d{1,4})\.", re.MULTILINE)
 _DESCRIPTION = re.compile(r"^Pkg\.Desc *= *([^\n]{1,200})", re.MULTILINE)
@@ -88,7 +91,11 @@ def find(
         page_bytes=page_bytes,
         ndk=str(root),
         includes=str(root / _TOOLCHAIN_FILE),
-        settings=(("ANDROID_ABI", name), ("ANDROID_PLATFORM", f"android-{api}")),
+        settings=(
+            *(("ANDROID_ABI", name), ("ANDROID_PLATFORM", f"android-{api}")),
+            *((("ANDROID_STL", wanted.stl),) if wanted.stl else ()),
+        ),
+        sysroot=root / _LIBRARIES if wanted.stl == "c++_shared" else None,
     )
 
 

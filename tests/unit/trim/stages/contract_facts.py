@@ -176,6 +176,7 @@ CONFIG: tuple[Fact, ...] = (
             *(
                 ("clang", 16),
                 ("pages", "4 KiB"),
+                ("stl", "c++_static"),
                 ("image", "other"),
                 ("jobs", 3),
                 ("prefer", "zig"),
