@@ -1,4 +1,4 @@
-"""The words of docs/concepts.md, and the ones that it says not to use."""
+"""The words that CONTRIBUTING.md says not to use."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from support.pages import PAGES, ROOT
 SOURCES = ROOT / "ci"
 _TOOLS = (ROOT / "noxfile.py", *(ROOT / "scripts").rglob("*.py"))
 """Programs of this repository that no one installs."""
-_GLOSSARY = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
+_GLOSSARY = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 _CODE = re.compile(r"<!--.*?-->|^ *```.*?^ *```|``.*?``|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _GENERATED = ROOT / "docs" / "reference"
 _IRREGULAR = {

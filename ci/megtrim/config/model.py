@@ -135,7 +135,7 @@ class ToolchainConfig(ConfigSection):
     """auto: clang-linux-arm64 if it is there, or else zig, or else host; without qemu, for this
     machine. ndk: Android, ANDROID_NDK_ROOT names the NDK."""
     prefer: Literal["zig"] | None = None
-    """auto: zig before clang-linux-arm64, so that machines with zig make the same program."""
+    """auto: zig, or else host, not clang-linux-arm64: machines with zig make the same program."""
     ndk: NdkRelease | None = None
     """ndk: the release that must be found, such as r21e; left out: any."""
     abi: Literal["arm64-v8a", "armeabi-v7a"] | None = None

@@ -94,7 +94,7 @@ _STRIP_INFO = """\
 strip_info: {strip_info}
 """
 _SCENARIOS = """\
-# Everything that a user does with it belongs into some scenario: what none of them runs is gone
+# Everything that a user does with it belongs in some scenario: what none of them runs is gone
 # from the trimmed engine. Add one by another file in that folder.
 scenarios: {scenarios}
 """
