@@ -121,6 +121,8 @@ def test_patterns_that_match_nothing_are_refused_at_once(pattern: str, near: str
         "megtrim.yaml:7: no function matches 'no::such'\n"
         "  name functions as in the source, my::log::*, or a folder of objects: src/log/"
     )
+    with pytest.raises(InputError):
+        kept(pattern)
     assert kept(pattern, "no::such", where="") == ()  # an engine's own default
 
 
