@@ -274,6 +274,8 @@ class LinkSpec(Value):
     flags: tuple[str, ...] = ()
     sources: tuple[tuple[str, str], ...] = ()
     """File name and text."""
+    hidden: tuple[str, ...] = ()
+    """Names that the file no longer exports."""
     script: str = ""
     emptied: tuple[str, ...] = ()
     """Local functions, which the script cannot reach: they are emptied in copies of the objects,

@@ -1,6 +1,7 @@
 """Three ways to an application, on the sample engine: in its tree, linked, with its shared object.
 
-One project has all of them and shares its builds, so the tests cost three builds of the engine.
+One project has all of them and shares its builds, so the tests cost three builds of the engine. It
+is trimmed by functions; one application loads the shared object while it runs.
 """
 
 import json
@@ -12,13 +13,23 @@ import pytest
 from integration.conftest import MakeProject
 from integration.links import TRAPPED
 from integration.sample_builds import build_c_consumer_for_arm64, run
+from megtrim import stages
+from megtrim.chain.graph import REDUCED
+from megtrim.checks.invocation import Options
+from megtrim.cli.session.setup import open_session
+from megtrim.crashes.lookup import CrashCause
+from megtrim.crashes.trimmed_programs import read_newest
 from megtrim.elf.layout import parse_build_id
+from megtrim.functions.linker_script import not_kept
+from megtrim.proof import trap_diagnosis
 from megtrim.regions.keepset_files import read_folder
 from megtrim.util.process import CompletedCommand
+from support.crash_reports import find_program, holds_truth, look_up_in, plant_in_numbered
 from support.megtrim_cli import ROOT, Project
 
 pytestmark = [pytest.mark.chain, pytest.mark.clang]
 
+SOURCES = Path(__file__).with_name("applications")
 CLASSIFY = ROOT / "examples/applications/sample-classify"
 IN_TREE = """
 add_executable(in-tree src/in_tree.cpp $<TARGET_OBJECTS:sample_engine_objects>)
@@ -26,6 +37,32 @@ target_include_directories(in-tree PRIVATE src/public)
 target_compile_options(in-tree PRIVATE $<TARGET_PROPERTY:load_and_run,COMPILE_OPTIONS>)
 target_link_libraries(in-tree PRIVATE Threads::Threads)
 target_link_options(in-tree PRIVATE $<TARGET_PROPERTY:load_and_run,LINK_OPTIONS>)
+"""
+LIBRARY = "libsample_engine.so"
+USES = range(3, 15)
+TAKEN = range(10)
+_HIDDEN = '__attribute__((visibility("hidden")))'
+_CODE = """
+{linkage} __attribute__((noinline)) int left_out_{number}(int x) {{
+    asm volatile(".rept 32\\n nop\\n .endr" : "+r"(x));
+    return x * {number};
+}}
+extern "C" SAMPLE_ENGINE_C_API int use_{number}(int x) {{ return left_out_{number}(x) + 1; }}
+"""
+_EXPORT = 'extern "C" SAMPLE_ENGINE_C_API int taken_{number}(int x) {{ return x * {number}; }}\n'
+EXPORTS = "".join(
+    (
+        *(_CODE.format(linkage="static" if n % 2 else _HIDDEN, number=n) for n in USES),
+        *(_EXPORT.format(number=number) for number in TAKEN),
+    )
+)
+"""Code of the engine's that no scenario runs: behind exports, some of it internal, and exports."""
+LOADER = """
+find_library(DL dl)
+enable_language(C)
+add_executable(loader EXCLUDE_FROM_ALL loader.c)
+target_include_directories(loader PRIVATE ${MEGTRIM_ENGINE_INCLUDE})
+target_link_libraries(loader PRIVATE dl)
 """
 PRINTED = ["{model}", "data={input:data}"]
 WRITTEN = [*PRINTED, "threads={threads}", "write={outputs}"]
@@ -39,11 +76,20 @@ def project(make_project: MakeProject) -> Project:
     shutil.copy(CLASSIFY / "main.cpp", engine / "src/in_tree.cpp")
     with (engine / "CMakeLists.txt").open("a", encoding="utf-8") as cmake:
         cmake.write(IN_TREE)
+    with (engine / "src/library/model_c.cpp").open("a", encoding="utf-8") as source:
+        source.write(EXPORTS)
+    shutil.copy(SOURCES / "loader.c", made.folder / "app")
+    with (made.folder / "app/CMakeLists.txt").open("a", encoding="utf-8") as cmake:
+        cmake.write(LOADER)
     config = made.read()
+    # The consumer in C calls them; what else is exported goes.
+    exports = ["@applications", "sample_*", "use_*"]
+    config["trim"] |= {"level": "function", "crash_ids": True, "exports": exports}
     config["applications"] = [
         {"name": "in-tree"},
         {"name": "sample-classify", "source": "app"},
         {"name": "sample-classify-shared", "source": "app", "library": "shared"},
+        {"name": "loader", "source": "app", "library": "shared"},
     ]
     inputs = config["models"][0]["scenarios"][0]["inputs"]
     config["models"][0]["scenarios"] = [
@@ -52,6 +98,7 @@ def project(make_project: MakeProject) -> Project:
             ("tree", "in-tree", PRINTED),
             ("static", "sample-classify", WRITTEN),
             ("shared", "sample-classify-shared", WRITTEN),
+            ("loaded", "loader", PRINTED),
         )
     ]
     names = [each["name"] for each in config["applications"]]
@@ -69,22 +116,21 @@ def test_three_ways_in(project: Project) -> None:
         for artifact in verdict["artifacts"]
     }
 
-    assert [each["status"] for each in verdict["scenarios"]] == ["pass"] * 3
+    assert [each["status"] for each in verdict["scenarios"]] == ["pass"] * 4
     assert {
-        each["scenario"]: [output["name"] for output in each["outputs"]]
+        each["scenario"]: " ".join(output["name"] for output in each["outputs"])
         for each in verdict["scenarios"]
-    } == {"tree": ["standard output"], "static": ["softmax29.npy"], "shared": ["softmax29.npy"]}
+    } == {
+        **dict.fromkeys(("tree", "loaded"), "standard output"),
+        **dict.fromkeys(("static", "shared"), "softmax29.npy"),
+    }
     for name in ("in-tree", "sample-classify", "libsample_engine.so"):
         assert found[name]["reduced"] < 0.6 * found[name]["plain"], name
     # The program that loads the shared object holds nothing of the engine: it gains a build id.
     shared = found["sample-classify-shared"]
     assert shared["plain"] < shared["reduced"] < 40_000
-    shipped = [
-        each
-        for each in found
-        if parse_build_id(project.file("reduce/reduced", f"bin/{each}").read_bytes())
-    ]
-    assert shipped == [*found]
+    shipped = project.file("reduce/reduced", "bin")
+    assert all(parse_build_id((shipped / each).read_bytes()) for each in found)
     assert [row["status"] for row in verdict["budgets"]] == ["pass"]
     keep = read_folder(project.folder / "megtrim/keepset")
     assert {record.arguments[0] for record in keep.scenarios} == set(found) - {
@@ -97,18 +143,70 @@ def test_an_untraced_run_of_an_application_is_named(project: Project) -> None:
     model = project.folder / "engine/models/tiny-mobile.sample"
     data = project.folder / "engine/models/tiny-mobile.data.npy"
     probe = (str(model), "--input", f"data={data}", "--application")
-    for program in ("sample-classify", "sample-classify-shared"):
+    for program, function in (
+        ("sample-classify", "sample_engine::Model::use_nchw44()"),
+        ("sample-classify-shared", "sample::Graph::block_channels()"),
+    ):
         same = project.run("probe", *probe, program, "--", *PRINTED)
         other = project.run("probe", *probe, program, "--", *PRINTED, "nchw44=yes")
 
         assert same.rc == 0, same.stderr
         assert other.rc == 1
-        assert other.stdout.startswith("trap: it trapped")
-        assert "region     " in other.stdout
-        assert "nchw44" in other.stdout
+        assert other.stdout.startswith(f"trap: it trapped: the function {function} is not kept")
     without = project.run("probe", *probe[:-1], "--", "--cpu")
     assert without.rc == 2
     assert "no scenario runs load_and_run, so it is not built" in without.stderr
+
+
+def test_no_use_of_what_was_left_out_of_a_shared_object_is_silent(
+    project: Project, tmp_path: Path
+) -> None:
+    """Behind an export it is a trap, which the named link and a report of the crash name.
+
+    An export that was taken away is an error of ``dlsym``, of the linker and of the loader.
+    """
+    session = stages.able(
+        open_session(
+            Options(config=project.config, out=project.out, engine=None, jobs=None, quiet=True)
+        )
+    )
+    named, listed = trap_diagnosis.named_files("loader", session) or (tmp_path, tmp_path)
+    shipped = session.results.done[REDUCED].path / "bin"
+    names = listed.read_text("utf-8").split()
+    for number in USES:
+        ended = emulate(shipped / "loader", "use", f"use_{number}")
+        said = emulate(named, "use", f"use_{number}").stderr
+        assert (ended.rc, ended.stdout) == (TRAPPED["aarch64"], "")
+        assert f"left_out_{number}i" in str(not_kept(said, names))
+    assert emulate(shipped / "loader", "use", "sample_last_error").rc == 0
+
+    uses = "".join(f"int taken_{each}(int);\n" for each in TAKEN)
+    uses += "int main(void) { return 0" + "".join(f" + taken_{n}(0)" for n in TAKEN) + "; }"
+    (tmp_path / "uses.c").write_text(uses, encoding="utf-8")
+    compile_ = ("aarch64-linux-gnu-gcc", str(tmp_path / "uses.c"), "-o", str(tmp_path / "uses"))
+    refused = run(*compile_, str(shipped / LIBRARY)).stderr
+    plain = project.file("build/plain", f"bin/{LIBRARY}")
+    assert run(*compile_, str(plain), f"-Wl,-rpath,{shipped}").ok
+    for each in TAKEN:
+        assert "undefined symbol: taken_" in emulate(tmp_path / "uses").stderr
+        assert f"undefined reference to `taken_{each}'" in refused
+        assert (
+            f"undefined symbol: taken_{each}"
+            in emulate(shipped / "loader", "use", f"taken_{each}").stderr
+        )
+
+    results = read_newest(session.services.store)
+    planted = [*plant_in_numbered(find_program(results, LIBRARY))]
+    for crash in planted:
+        found = look_up_in(crash, find_program(results, LIBRARY), results)
+        assert found.cause is CrashCause.LEFT_OUT
+        assert holds_truth(crash, found)
+    assert len(planted) > 50
+
+
+def emulate(program: Path, *arguments: str) -> CompletedCommand:
+    emulator = ("qemu-aarch64-static", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu")
+    return run(*emulator, str(program), *arguments)
 
 
 @pytest.mark.devices
@@ -142,11 +240,8 @@ def test_a_program_in_c_loads_the_shared_object(project: Project, tmp_path: Path
 
 def run_on_arm64(program: Path, project: Project, *more: str) -> CompletedCommand:
     models = project.folder / "engine/models"
-    return run(
-        *("qemu-aarch64-static", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", str(program)),
-        *(str(models / "tiny-mobile.sample"), f"data={models / 'tiny-mobile.data.npy'}"),
-        *more,
-    )
+    model, data = models / "tiny-mobile.sample", models / "tiny-mobile.data.npy"
+    return emulate(program, str(model), f"data={data}", *more)
 
 
 def test_a_changed_application_is_built_again_and_nothing_else(project: Project) -> None:
@@ -160,4 +255,4 @@ def test_a_changed_application_is_built_again_and_nothing_else(project: Project)
     assert steps["build/plain"]["state"] == "run"
     # Changed, or new where another test's project built last: they share their results.
     assert "application sample-classify " in steps["build/plain"]["why"]
-    project.expect("trim")
+    project.expect("trim", "--accept")

@@ -99,8 +99,8 @@ def _twins(kind: str, root: Path) -> Twins:
         target="program",
         label="probed",
         unfolded=True,
-        flags=probes.FLAGS,
-        sources=probes.SOURCES,
+        flags=probes.flags(shared=False),
+        sources=probes.sources(shared=False),
         strip=False,
     )
     links = at.link(unfolded, probed)

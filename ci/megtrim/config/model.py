@@ -23,6 +23,7 @@ from megtrim.config.value_types import (
     Day,
     DurationS,
     EmulatedCpu,
+    Export,
     FilePath,
     FilePaths,
     Growth,
@@ -182,6 +183,9 @@ class TrimConfig(ConfigSection):
     """The build that the level function starts from. plain: no profile build, no regions."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
+    exports: tuple[Export, ...] = Field(default=(), min_length=1)
+    """What shared objects still export: names, shell patterns, and @applications, which stands for
+    what their applications import. Left out: all that the engine exports."""
     crash_ids: StrictBool = False
     """true: each function and region that is left out has a trap of its own, so that a crash in the
     field names it exactly (megtrim explain --crash); costs some bytes for each."""

@@ -43,7 +43,7 @@ KINDS_OF_TOOLCHAIN_KEY: Mapping[str, str] = {
     "clang": CLANG,
     **dict.fromkeys(("ndk", "abi", "api", "fp16", "pages", "stl"), "ndk"),
 }
-FUNCTION_KEYS = ("base", "keep")
+FUNCTION_KEYS = ("base", "keep", "exports")
 COMPILED = ("layout", "minimum_size", "switches")
 """Keys that only a reduced build obeys."""
 PARTS = ("section", "component", "model")
@@ -328,6 +328,12 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
         if key in trim.model_fields_set:
             found = "a key that has no effect unless functions are trimmed"
             yield Mistake(("trim", key), found, "level: function")
+    run = {each.application for model in config.models for each in model.scenarios}
+    if trim.exports and not any(
+        each.is_shared and each.name in run for each in config.applications
+    ):
+        found = "a key of shared objects, and no scenario runs an application with library: shared"
+        yield Mistake(("trim", "exports"), found, "such a scenario, or no such key")
     for key in COMPILED if (trim.level, trim.base) == ("function", "plain") else ():
         if key in trim.model_fields_set:
             found = "a key of reduced builds, and base: plain makes none"

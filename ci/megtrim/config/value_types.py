@@ -320,6 +320,14 @@ Pattern = Annotated[
         "functions by a shell pattern, such as my::log::*, or by folder: src/log/",
     ),
 ]
+OF_APPLICATIONS = "@applications"
+Export = Annotated[
+    str,
+    Form(
+        rf"^({OF_APPLICATIONS}|[A-Za-z0-9_.$*?\[\]!-]+)$",
+        f"a name that a library exports, a shell pattern such as LITE_*, or {OF_APPLICATIONS}",
+    ),
+]
 FilePath = Annotated[
     Path, _PATH, BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
 ]

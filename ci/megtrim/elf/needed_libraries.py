@@ -118,7 +118,9 @@ class _Search(Value):
     companions: Mapping[str, Path]
 
     def closure(self) -> Iterator[tuple[str, Path]]:
-        waiting = [(name, "") for name in self.links.needed]
+        # A program may also load what is next to it while it runs.
+        loaded = (name for name in self.companions if name.endswith(".so"))
+        waiting = [(name, "") for name in (*self.links.needed, *loaded)]
         seen: set[str] = set()
         while waiting:
             name, by = waiting.pop(0)

@@ -29,6 +29,7 @@ _MAX_FILE_BYTES = 4 * 1024**3
 _WORD_BYTES = 8
 _LOCAL, _UNDEFINED, _IFUNC = 0, 0, 10
 _FUNCTIONS = (2, _IFUNC)
+_CODE_OR_DATA = (1, *_FUNCTIONS)
 _NO_NAMES = (3, 4)
 """Symbols of sections and of files."""
 _ARRAYS = (14, 16)
@@ -154,6 +155,30 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
         registrations=_count_registrations(layout),
         ifuncs=ifuncs,
         data=data_names,
+    )
+
+
+class DynamicNames(Value):
+    imported: frozenset[str]
+    exported: frozenset[str]
+    """Functions and data, without what linkers define and without variables of threads."""
+
+
+def read_dynamic_names(path: Path) -> DynamicNames:
+    """Read what a linked file, perhaps a stripped one, imports and exports."""
+    layout = _open(read_linked(path), str(path))
+    dynamic = layout.find_table(DYNAMIC_SYMBOLS)
+    try:
+        entries = [*layout.entries(dynamic)] if dynamic else []
+    except DAMAGE as error:
+        raise make_damage_error(str(path), error, hint=_HINT) from None
+    return DynamicNames(
+        imported=frozenset(name for name, _, place, *_ in entries if place == _UNDEFINED),
+        exported=frozenset(
+            name
+            for name, info, place, *_ in entries
+            if place != _UNDEFINED and info & 15 in _CODE_OR_DATA
+        ),
     )
 
 

@@ -310,7 +310,7 @@ def _expect_list_of_named(where: str, programs: Programs) -> None:
 _NEEDED: Mapping[JobPurpose, set[str]] = {
     JobPurpose.VERIFY: {Variant.PLAIN, Variant.REDUCED},
     JobPurpose.TRACE: {Variant.PLAIN, Variant.PROFILE},
-    JobPurpose.RECORD: {Link.UNFOLDED, OBSERVABLES},
+    JobPurpose.RECORD: {OBSERVABLES},
     JobPurpose.TIME: {Variant.PLAIN},
 }
 

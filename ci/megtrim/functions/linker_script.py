@@ -58,6 +58,21 @@ def named_sources(count: int) -> tuple[tuple[str, str], ...]:
     )
 
 
+def hiding_sources(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """A name is no longer exported if one of its references is hidden. The engine may refer to it.
+
+    Raises InputError for a name that an assembler cannot read.
+    """
+    _none((name for name in names if not is_linkable(name)), "names that cannot be hidden", _HINT)
+    lines = (f'.globl "{name}"\n.hidden "{name}"\n' for name in names)
+    note = '.section .note.GNU-stack, "", %progbits\n'
+    return (("megtrim_hidden.S", "".join((*lines, note))),) if names else ()
+
+
+def expect_hidden(table: FunctionTable, names: Iterable[str], *, source: str) -> None:
+    _none(table.exported & {*names}, f"{source}: names are still exported", _HINT)
+
+
 def droppable(
     table: FunctionTable, kept: Collection[str], observables: Observables
 ) -> tuple[str, ...]:

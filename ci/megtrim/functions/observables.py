@@ -90,9 +90,12 @@ class Observables(Value):
 
 
 def observables(program_sha256: str, table: FunctionTable, hidden: Collection[str]) -> Observables:
-    """``program_sha256`` is of the stripped program; some recorder misses the ``hidden``."""
+    """``program_sha256`` is of the stripped program; some recorder misses the ``hidden``.
+
+    Exports stay, and other files may call them before a recorder is ready.
+    """
     unseen = {*hidden, *table.ifuncs, *_BEFORE_PROBES, *_find_unsized(table)}
-    unseen |= {each.name for each in table.at(table.entry)}
+    unseen |= table.exported | {each.name for each in table.at(table.entry)}
     groups = tuple(
         sorted(
             group

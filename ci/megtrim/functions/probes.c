@@ -302,8 +302,11 @@ static void megtrim_begin(void) {
 }
 
 // Before everything else of the program; musl has no first array, so it is first in the second.
+// So it is in a shared object, which may have no first array.
+#ifndef MEGTRIM_SHARED_OBJECT
 __attribute__((used, section(".preinit_array")))
 static void (*const megtrim_first)(void) = megtrim_begin;
+#endif
 __attribute__((used, section(".init_array.00000")))
 static void (*const megtrim_second)(void) = megtrim_begin;
 

@@ -1,4 +1,4 @@
-"""The probed link: a program whose functions record their own first call.
+"""The probed link: a program or shared object whose functions record their own first call.
 
 It is linked with a runtime (``probes.c``). Here a trap replaces each function's first instruction,
 which moves to the runtime's table. The record of a run is a header, which identifies the link, and
@@ -19,13 +19,11 @@ from megtrim.util.wording import count
 
 RECORD_FILE = "functions.bin"
 ENVIRONMENT = {"MEGTRIM_FUNCTIONS": RECORD_FILE}
-SOURCES = (
-    ("megtrim_probes.c", (package_files("megtrim.functions") / "probes.c").read_text("utf-8")),
-)
-FLAGS = tuple(
+_RUNTIME = (package_files("megtrim.functions") / "probes.c").read_text("utf-8")
+_WRAPPED = tuple(
     f"-Wl,--wrap={name}" for name in ("sigaction", "sigprocmask", "pthread_sigmask", "signal")
 )
-"""Linker flags: calls that could hide a trap from the runtime go through the runtime."""
+"""Calls that could hide a trap from the runtime go through the runtime."""
 
 _TABLE_MAGIC = b"megtrim: the table of probes, 1\0"
 _RECORD_MAGIC = b"megtrim functions ran 1\n"
@@ -54,6 +52,16 @@ class _Probe:
     segment: Segment
 
 
+def sources(*, shared: bool) -> tuple[tuple[str, str], ...]:
+    define = "#define MEGTRIM_SHARED_OBJECT\n" if shared else ""
+    return (("megtrim_probes.c", define + _RUNTIME),)
+
+
+def flags(*, shared: bool) -> tuple[str, ...]:
+    """A shared object is never unloaded: its traps need the handler that is in it."""
+    return (*_WRAPPED, "-Wl,-z,nodelete") if shared else _WRAPPED
+
+
 def plan_probes(table: FunctionTable, observed: Collection[str]) -> tuple[int, ...]:
     return tuple(sorted({each.address for each in table.functions if each.name in observed}))
 
@@ -68,7 +76,7 @@ def unprobeable(data: bytes, table: FunctionTable) -> frozenset[str]:
 
 
 def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes:
-    """Return the program with its probes. ``data`` must be linked with SOURCES and FLAGS.
+    """Return the program with its probes. ``data`` must be linked with sources() and flags().
 
     Raises InputError if the table or one of ``observed`` is missing, or the table is too small.
     """

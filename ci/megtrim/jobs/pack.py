@@ -184,10 +184,7 @@ def _describe_contest(task: Task, session: Session) -> BundleContest:
 
 def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
     """Raises InputError for one that runs with an algorithm cache that does not exist yet."""
-    links = linking.identities(session.results)
     for each in all_scenarios(session.request.config):
-        if applications.name_of(each, session.request) not in links:
-            continue
         if each.searches and search_task(each) not in session.results.done:
             loaded = session.request.loaded
             where = loaded.where(*each.path, "fast_run")
@@ -229,7 +226,10 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
         sysroot=str(sysroot) if sysroot else "",
         generation=session.services.engine.identity().generation,
         max_age_s=request.config.verify.max_age_s,
-        programs=dict(_forms(request.config.engine.target, session, purpose, put))
+        programs={
+            label: put(path)
+            for label, path in _forms(request.config.engine.target, session, purpose)
+        }
         if request.config.runs_engine
         else {},
         keep_set=keep_set,
@@ -264,9 +264,7 @@ def _list_builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, Stag
     }
 
 
-def _forms(
-    name: str, session: Session, purpose: JobPurpose, put: Callable[[Path], str]
-) -> Iterator[tuple[str, str]]:
+def _forms(name: str, session: Session, purpose: JobPurpose) -> Iterator[tuple[str, Path]]:
     builds, links = _list_builds(session, purpose), session.results.done.get(LINKED)
     if purpose is JobPurpose.RECORD and links is not None:
         for label, path in (
@@ -274,34 +272,33 @@ def _forms(
                 (each, linking.locate_unstripped(each, name))
                 for each in (Link.UNFOLDED, Link.PROBED)
             ),
-            (OBSERVABLES, linking.observables(name)),
+            (OBSERVABLES, linking.observables(applications.find_holder(name, session))),
         ):
             if path in links.files:
-                yield label, put(links.file(path))
+                yield label, links.file(path)
     for variant, build in builds.items():
-        yield variant, put(binary(build, name))
+        yield variant, binary(build, name)
     if purpose is not JobPurpose.VERIFY or Variant.REDUCED not in builds:
         return
     # A device cannot ask for the link where a trap wants it.
     if files := trap_diagnosis.named_files(name, session):
-        yield from zip((Link.NAMED, DROPPED), map(put, files), strict=True)
+        yield from zip((Link.NAMED, DROPPED), files, strict=True)
 
 
 def _applications(
     session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[BundleApplication]:
     used = {scenario.settings.application for scenario in all_scenarios(session.request.config)}
-    if purpose is JobPurpose.RECORD:
-        used &= {*applications.linked_again(session.request)}
     for name in sorted(name for name in used if name is not None):
         names = applications.companion_files(name, session)
+        forms = dict(_forms(name, session, purpose))
         yield BundleApplication(
             name=name,
-            programs=dict(_forms(name, session, purpose, put)),
+            programs={label: put(path) for label, path in forms.items()},
             companions={
-                variant: {file: put(binary(build, file)) for file in names}
-                for variant, build in _list_builds(session, purpose).items()
-                if names
+                label: {file: put(path.with_name(file)) for file in names}
+                for label, path in forms.items()
+                if names and path.name == name
             },
         )
 
@@ -348,7 +345,7 @@ def _scenario(
     )
     link = None
     if purpose is JobPurpose.RECORD:
-        link = linking.identities(session.results)[applications.name_of(scenario, session.request)]
+        link = linking.identities(session.results)[applications.holder_of(scenario, session)]
     try:
         made = BundleScenario(
             id=scenario.id,

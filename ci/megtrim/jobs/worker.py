@@ -188,7 +188,8 @@ class _Worker:
             case JobPurpose.TRACE:
                 return self._trace(asked, self._make_spec(asked, Variant.PLAIN), lease)
             case _:
-                link = tracing.link_for(lease)
+                loaded = self.job.bundle.companion_files(Link.PROBED, asked.application)
+                link = tracing.link_for(lease, shared=bool(loaded))
                 if self.job.bundle.program(link, asked.application) is None:
                     msg = f"{lease.name} ({lease.kind}): the bundle holds no {link} program"
                     raise InputError(msg, hint="name the device in megtrim.yaml, and pack again")

@@ -166,12 +166,13 @@ def ensure_named_program(scenario: Scenario, session: Session) -> SymbolizingLin
 
 
 def named_program(name: str, session: Session) -> SymbolizingLink | None:
+    """``name`` is the program's; its functions may be a shared object's, which is next to it."""
     files = named_files(name, session)
     return read_named(*files) if files else None
 
 
 def named_files(name: str, session: Session) -> tuple[Path, Path] | None:
-    listed = DROPPED_FILE.format(target=name)
+    listed = DROPPED_FILE.format(target=applications.find_holder(name, session))
     made = session.results.obtain(NAMED) if trims_functions(session.request.config) else None
     if made is None or listed not in made.files:
         return None

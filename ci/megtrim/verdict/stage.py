@@ -38,7 +38,7 @@ from megtrim.proof.scenario_results import (
 )
 from megtrim.size.budgets import ending, warn_early
 from megtrim.size.results import budget_places, size_result
-from megtrim.trim.builds.applications import warn_unweighed
+from megtrim.trim.builds.applications import warn_of_libraries
 from megtrim.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
 from megtrim.trim.keepset_usage import (
     functions_use,
@@ -290,7 +290,7 @@ def _warnings(session: Session) -> tuple[str, ...]:
         ),
         *(header.result_as(HeaderResult).warnings if header else ()),
         *list_retrained(session),
-        *warn_unweighed(session),
+        *warn_of_libraries(session),
         *warn_early(size_result(session.results).budgets),
         *ending(session.request.config.waivers, session.request.today),
     )

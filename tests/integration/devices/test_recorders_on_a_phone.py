@@ -86,7 +86,7 @@ int main(int count, char**) {
 @pytest.fixture
 def twin(tmp_path: Path) -> tuple[Path, FunctionTable]:
     processes = ProcessRunner(os.environ)
-    ((name, text),) = probes.SOURCES
+    ((name, text),) = probes.sources(shared=False)
     for file, content in ((name, text), ("program.cpp", PROGRAM)):
         (tmp_path / file).write_text(content, encoding="utf-8")
     runtime, made = tmp_path / "runtime.o", tmp_path / "twin"
@@ -94,7 +94,7 @@ def twin(tmp_path: Path) -> tuple[Path, FunctionTable]:
     processes.capture("aarch64-linux-gnu-gcc", *flags, str(tmp_path / name), "-o", str(runtime))
     processes.capture(
         *("aarch64-linux-gnu-g++", "-O2", "-static", str(runtime), str(tmp_path / "program.cpp")),
-        *(*probes.FLAGS, f"-Wl,-Map={made}.map", "-o", str(made)),
+        *(*probes.flags(shared=False), f"-Wl,-Map={made}.map", "-o", str(made)),
     )
     table = read_table(made)
     platform = link_map.platform_names(link_map.read_map(Path(f"{made}.map")), table)

@@ -68,6 +68,8 @@ WRONG = [
     ("trim", "{crash_ids: true, layout: upstream}", "trim.crash_ids"),
     *(("trim", "{base: plain}", "trim.base"), ("trim", "{keep: [my::*]}", "trim.keep")),
     ("trim", "{level: function, keep: [' a']}", "trim.keep[0]"),
+    *(("trim", "{exports: [a]}", "trim.exports"), ("trim", "{exports: []}", "trim.exports")),
+    ("trim", "{level: function, exports: ['@apps']}", "trim.exports[0]"),
     ("trim", "{level: function, base: plain, layout: scoped}", "trim.layout"),
     ("trim", "{switches: {rtti: true}}", "trim.switches.rtti"),
     ("trim", "{means: {small_code: O3}}", "trim.means.small_code"),

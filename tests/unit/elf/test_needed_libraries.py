@@ -131,13 +131,17 @@ def test_no_sysroot_and_no_loader(tmp_path: Path, sysroot: Path, needed: tuple[s
 
 
 def test_what_lies_next_to_the_program_is_not_brought_again(tmp_path: Path, sysroot: Path) -> None:
-    """A library of the project's own comes first; what it needs counts all the same."""
+    """A library of the project's own comes first; what it needs counts all the same.
+
+    So it does if the program loads it while it runs.
+    """
     own = make(tmp_path, {"own.so": elf("libm.so.6")}) / "own.so"
-    path = program(tmp_path, elf("libown.so", "libc.so.6", loader=GLIBC))
+    for needed in (("libown.so", "libc.so.6"), ("libc.so.6",)):
+        path = program(tmp_path, elf(*needed, loader=GLIBC))
 
-    needs = read_needs(path, sysroot, {"libown.so": own})
+        needs = read_needs(path, sysroot, {"libown.so": own, "model.mge": path})
 
-    assert names(needs) == ["ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6"]
+        assert names(needs) == ["ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6"]
 
 
 def test_a_library_of_another_machine_is_passed_over(tmp_path: Path, sysroot: Path) -> None:

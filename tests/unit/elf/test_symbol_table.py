@@ -14,10 +14,12 @@ from unit.functions.made_links import (
     CODE_AT,
     DATA,
     FILE,
+    FUNCTION,
     IFUNC,
     LOCAL,
     NO_TYPE,
     SECTION,
+    THREAD,
     WEAK,
     X86_64,
     Symbol,
@@ -58,6 +60,17 @@ def test_what_a_file_shares_with_others_is_shown() -> None:
     assert found.machine == "x86_64"
     assert found.exported == {"offered", "number"}
     assert found.imported == {"puts", "environ"}
+
+
+def test_a_stripped_file_shows_what_it_shares(tmp_path: Path) -> None:
+    """Not what linkers define (``_end``), nor variables of threads, which stay."""
+    kinds = {"offered": FUNCTION, "number": DATA, "picked": IFUNC, "_end": NO_TYPE, "each": THREAD}
+    shared = (Symbol(name=name, kind=kind) for name, kind in kinds.items())
+    (tmp_path / "a.so").write_bytes(linked((), dynamic=(*shared, Symbol(name="puts", at=None))))
+
+    found = symbol_table.read_dynamic_names(tmp_path / "a.so")
+    assert found.exported == {"offered", "number", "picked"}
+    assert found.imported >= {"puts"}
 
 
 def test_what_is_called_before_main_is_counted(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
         (
             "record",
             put("programs", value={"probed": "4" * 64}),
-            "expected observables and unfolded",
+            "expected observables",
         ),
         *(
             ("verify", put("programs", name, value=digest), "expected named and dropped, or neit")

@@ -8,7 +8,7 @@ from megtrim.elf.symbol_table import Function, FunctionTable, parse_table
 from megtrim.functions.calls import Disassembly, parse_code
 
 AARCH64, X86_64 = 183, 62
-NO_TYPE, DATA, FUNCTION, SECTION, FILE, IFUNC = 0, 1, 2, 3, 4, 10
+NO_TYPE, DATA, FUNCTION, SECTION, FILE, THREAD, IFUNC = 0, 1, 2, 3, 4, 6, 10
 LOCAL, GLOBAL, WEAK = 0, 1, 2
 CODE_AT = 0x10000
 """Address of the code; the file holds it at its beginning plus a page."""

@@ -75,6 +75,18 @@ def test_no_name_breaks_out_of_a_script(name: str) -> None:
             write(["fine", name])
 
 
+def test_exports_are_hidden_by_references_and_that_is_checked() -> None:
+    ((_, text),) = linker_script.hiding_sources(["_Z3foov"])
+
+    assert text.startswith('.globl "_Z3foov"\n.hidden "_Z3foov"\n')
+    assert linker_script.hiding_sources([]) == ()
+    with pytest.raises(ProductFailure, match="names that cannot be hidden: a;b"):
+        linker_script.hiding_sources(["a;b"])
+    found = table(Symbol(name="a"), dynamic=(Symbol(name="a"),))
+    with pytest.raises(ProductFailure, match=r"^lib: names are still exported: a\n"):
+        linker_script.expect_hidden(found, ["a", "b"], source="lib")
+
+
 @given(st.lists(st.text(max_size=6), max_size=6))
 def test_a_script_is_assignments_alone(names: list[str]) -> None:
     try:

@@ -56,7 +56,8 @@ def test_what_a_recorder_may_miss_is_not_observed() -> None:
         *(Symbol(name="memcpy", at=8, kind=IFUNC), Symbol(name="choose_memcpy", at=8)),
         *(Symbol(name="memset", at=12), Symbol(name="own_memset", at=12)),
         *(Symbol(name=name, at=16 + 4 * at) for at, name in enumerate(("f@V1", "megtrim_f", "f"))),
-        Symbol(name="entered", at=32),
+        *(Symbol(name="entered", at=32), Symbol(name="offered", at=36)),
+        dynamic=(Symbol(name="offered", at=36),),
         entry=CODE_AT + 32,
     )
 

@@ -15,7 +15,7 @@ from megtrim.util.errors import InputError, MegtrimError, ProductFailure
 from unit.functions.made_links import functions
 
 MAGIC = b"megtrim: the table of probes, 1\0"
-((_, RUNTIME),) = probes.SOURCES
+((_, RUNTIME),) = probes.sources(shared=False)
 CONSTANTS = {
     name: int(value) for name, value in re.findall(r"#define ([A-Z_]+) ([0-9]+)\n", RUNTIME)
 }
@@ -66,7 +66,7 @@ def _record(table: FunctionTable, marks: bytes) -> bytes:
 def test_the_runtime_and_the_patch_have_the_same_numbers() -> None:
     assert MAGIC[:-1].decode() in RUNTIME
     assert probes.ENVIRONMENT == {"MEGTRIM_FUNCTIONS": "functions.bin"}
-    wrapped = {each.removeprefix("-Wl,--wrap=") for each in probes.FLAGS}
+    wrapped = {each.removeprefix("-Wl,--wrap=") for each in probes.flags(shared=False)}
     assert wrapped == set(re.findall(r"__wrap_(\w+)\(", RUNTIME))
 
 

@@ -301,8 +301,9 @@ def test_a_program_without_words_has_none_recorded(
 def test_an_emulator_reports_it_of_the_unfolded_link(tmp_path: Path) -> None:
     emulated, elsewhere = FakeDevice(kind="qemu"), FakeDevice(kind="adb")
 
-    assert tracing.link_for(emulated) is Link.UNFOLDED
-    assert tracing.link_for(elsewhere) is Link.PROBED
+    assert tracing.link_for(emulated, shared=False) is Link.UNFOLDED
+    assert tracing.link_for(elsewhere, shared=False) is Link.PROBED
+    assert tracing.link_for(emulated, shared=True) is Link.PROBED
     assert recorded(tmp_path, emulated, speaks=False)[0] == ("logged", "main")
     assert recorded(tmp_path, elsewhere, speaks=False)[0] == ("main",)
 

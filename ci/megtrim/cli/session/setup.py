@@ -130,8 +130,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     session = Session(request=request, services=services, results=results)
     expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
     applications.expect_buildable(session)
-    applications.expect_trimmable(session.request)
-    for warning in (*warnings, *applications.warn_unweighed(session)):
+    for warning in (*warnings, *applications.warn_of_libraries(session)):
         console.warn(warning)
     pack.expect_packable(session)
     switches.expect_switchable(session, variants.make_spec(session, Variant.PLAIN, {}))

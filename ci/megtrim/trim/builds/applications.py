@@ -5,11 +5,10 @@ from pathlib import Path
 
 from megtrim.build.engines.application import FULL_LTO, ApplicationSpec, expect_possible
 from megtrim.build_spec import Linkage, Variant, cmake_value
-from megtrim.chain.graph import trims_plain_build
+from megtrim.chain.graph import trims_functions, trims_plain_build
 from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.util.errors import InputError
 
 
 def name_of(scenario: Scenario, request: TrimRequest) -> str:
@@ -21,6 +20,25 @@ def companion_files(name: str, session: Session) -> tuple[str, ...]:
     if application is None or not application.is_shared:
         return ()
     return (session.services.engine.library(Linkage.SHARED, session.services.toolchain).file,)
+
+
+def holder_of(scenario: Scenario, session: Session) -> str:
+    return find_holder(name_of(scenario, session.request), session)
+
+
+def find_holder(name: str, session: Session) -> str:
+    """Return the file with the engine that a program runs: itself, or its shared object."""
+    return next(iter(companion_files(name, session)), name)
+
+
+def users(holder: str, session: Session) -> tuple[str, ...]:
+    """Return the programs that scenarios run on a shared object; none for a program."""
+    applications = session.request.config.applications
+    return tuple(
+        each.name
+        for each in applications
+        if each.name in _run(session.request) and holder in companion_files(each.name, session)
+    )
 
 
 def program(scenario: Scenario, request: TrimRequest, build: StageFolder) -> Path:
@@ -58,12 +76,16 @@ def holders(session: Session) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*_engines_own(session.request), *static, *shared)))
 
 
-def linked_again(request: TrimRequest) -> tuple[str, ...]:
-    """Which functions a program needs that no scenario runs is not known: it stays as it is."""
-    config = request.config
-    run = {scenario.settings.application for scenario in all_scenarios(config)}
-    own = (each.name for each in config.applications if not each.is_shared and each.name in run)
-    return (*_engines_own(request), *own)
+def linked_again(session: Session) -> tuple[str, ...]:
+    """Which functions a file needs that no scenario runs is not known: it stays as it is."""
+    applications = session.request.config.applications
+    run = (each.name for each in applications if each.name in _run(session.request))
+    own = (find_holder(name, session) for name in run)
+    return tuple(dict.fromkeys((*_engines_own(session.request), *own)))
+
+
+def _run(request: TrimRequest) -> frozenset[str | None]:
+    return frozenset(each.settings.application for each in all_scenarios(request.config))
 
 
 def list_specs(session: Session, variant: Variant) -> tuple[ApplicationSpec, ...]:
@@ -101,25 +123,18 @@ def expect_buildable(session: Session) -> None:
             session.services.engine.library(library, session.services.toolchain)
 
 
-def expect_trimmable(request: TrimRequest) -> None:
-    loaded = request.loaded
-    if not trims_plain_build(loaded.config):
-        return
-    known = linked_again(request)
-    for scenario in all_scenarios(loaded.config):
-        if name_of(scenario, request) not in known:
-            where = loaded.where(*scenario.path)
-            msg = f"{where}: {scenario.id} runs a program with the engine in a shared object"
-            hint = "trim.base: plain trims programs that hold the engine: use base: reduced"
-            raise InputError(msg, hint=hint)
-
-
-def warn_unweighed(session: Session) -> Iterator[str]:
+def warn_of_libraries(session: Session) -> Iterator[str]:
     config = session.request.config
     for name in (application.name for application in config.applications):
         for library in companion_files(name, session):
             if library not in config.artifacts:
                 yield f"{name} needs {library}, whose size is not measured: name it in `artifacts`"
+    if not trims_functions(config):
+        return
+    for name in config.artifacts:
+        if name.endswith(".so") and name not in linked_again(session):
+            level = "not trimmed" if trims_plain_build(config) else "trimmed by regions alone"
+            yield f"{name} is {level}: no scenario runs an application with `library: shared`"
 
 
 def _engines_own(request: TrimRequest) -> tuple[str, ...]:

@@ -1,13 +1,19 @@
 """What the stages `functions` and `reduce` share: the base build, linked in other ways."""
 
+import fnmatch
+import shutil
+from pathlib import Path
+
 from megtrim.build.engines.link.relink import LINKS
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
 from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
-from megtrim.chain.graph import FUNCTIONS, HEADER, LINKED, trims_plain_build
+from megtrim.chain.graph import FUNCTIONS, HEADER, LINKED, base_task, trims_plain_build
 from megtrim.chain.result_store import StageFolder
-from megtrim.chain.session import Session, TaskResults
+from megtrim.chain.session import Session, TaskResults, binary
+from megtrim.config.value_types import OF_APPLICATIONS
 from megtrim.elf.layout import WITH_BUILD_ID
-from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
+from megtrim.elf.symbol_names import brief
+from megtrim.elf.symbol_table import FunctionTable, parse_table, read_dynamic_names, read_linked
 from megtrim.functions import link_map, linker_script
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.kept_functions import KeepPattern, keep_always
@@ -104,11 +110,17 @@ def shipped_inputs(session: Session) -> dict[str, str]:
         "flags": " ".join(shipped_flags(session)),
         "without unwind tables": " ".join(
             target
-            for target in applications.linked_again(session.request)
+            for target in applications.linked_again(session)
             if not size_options.keeps_unwind_tables(target, session)
         ),
+        **exports_input(session),
         **({"crash ids": "each stub"} if session.request.config.trim.crash_ids else {}),
     }
+
+
+def exports_input(session: Session) -> dict[str, str]:
+    asked = session.request.config.trim.exports
+    return {"exports": " ".join(asked)} if asked else {}
 
 
 def shipped_flags(session: Session) -> tuple[str, ...]:
@@ -158,6 +170,45 @@ def identities(results: TaskResults) -> dict[str, str]:
     return dict(results.done[LINKED].result_as(UnfoldedLinksResult).links)
 
 
+def find_hidden(target: str, session: Session) -> tuple[str, ...]:
+    """Return the exports that ``trim.exports`` takes away from a shared object, sorted.
+
+    Raises InputError for a pattern without a match, and for names that an application imports.
+    """
+    loaded, base = session.request.loaded, session.results.done[base_task(session.request.config)]
+    asked, users = loaded.config.trim.exports, applications.users(target, session)
+    if not asked or not users:
+        return ()
+    exported = read_dynamic_names(binary(base, target)).exported
+    imported = {name: read_dynamic_names(binary(base, name)).imported & exported for name in users}
+    kept: set[str] = set()
+    for at, text in enumerate(asked):
+        found = fnmatch.filter(exported, text)
+        if text == OF_APPLICATIONS:
+            found = [name for names in imported.values() for name in names]
+        if not found:
+            msg = (
+                f"{loaded.describe('trim', 'exports', at)}: {target} exports nothing like {text!r}"
+            )
+            hint = "an application that loads it while it runs imports nothing: list what it calls"
+            raise InputError(msg, hint=hint)
+        kept.update(found)
+    for name, needed in imported.items():
+        if lacking := sorted(needed - kept):
+            where = loaded.describe("trim", "exports")
+            msg = f"{where}: {name} imports {brief(lacking[0])}, which {target} would not export"
+            raise InputError(msg, hint=f"add it, or {OF_APPLICATIONS}")
+    return tuple(sorted(exported - kept))
+
+
+def copy_users(label: Link, session: Session, folder: Path) -> None:
+    """Put next to each shared object of these links the programs of scenarios that load it."""
+    base = session.results.done[base_task(session.request.config)]
+    for library in applications.linked_again(session):
+        for name in applications.users(library, session):
+            shutil.copy2(binary(base, name), folder / locate_unstripped(label, name))
+
+
 def find_programs(session: Session) -> list[RelinkedProgram]:
     keep = read_keep_set(session.results.done[FUNCTIONS].file(KEEP_SET_FILE))
     return [read_program(target, session).trim(keep) for target in identities(session.results)]
@@ -191,6 +242,7 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
         target=program.target,
         label=Link.SHIPPED,
         flags=shipped_flags(session),
+        hidden=find_hidden(program.target, session),
         sources=linker_script.numbered_sources(count) if numbered else linker_script.SOURCES,
         script=script(program.dropped),
         emptied=program.dropped,

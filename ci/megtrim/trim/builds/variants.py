@@ -138,7 +138,7 @@ def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
     with _tree(session.services, wanted.variant) as tree:
         session.services.builder.expect_linkable(
             wanted,
-            applications.linked_again(session.request),
+            applications.linked_again(session),
             work=tree,
             folder=folder,
             applications=applications.list_specs(session, wanted.variant),

@@ -45,6 +45,11 @@ class RunSpec(Value):
     """Begins the names that the program gets: of model, inputs, cache and dump."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def holder(self) -> Path:
+        """The file with the engine: the program, or the shared object next to it."""
+        return self.program.with_name((*self.companions, self.program.name)[0])
+
     def with_program(self, program: Path) -> RunSpec:
         return replace(self, program=program)
 

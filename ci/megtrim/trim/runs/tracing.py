@@ -51,8 +51,9 @@ def trace(
     return parsed, found.trace or b"", found.run
 
 
-def link_for(lease: Lease) -> Link:
-    return Link.UNFOLDED if lease.kind == EMULATED else Link.PROBED
+def link_for(lease: Lease, *, shared: bool) -> Link:
+    """No emulator knows where a loader put a shared object: that records its functions itself."""
+    return Link.UNFOLDED if lease.kind == EMULATED and not shared else Link.PROBED
 
 
 def ran(
@@ -71,11 +72,11 @@ def ran(
     program has words for what goes wrong, so they are kept. Raises ProductFailure where the run
     fails, InfrastructureFailure where nothing was recorded.
     """
-    emulated = lease.kind == EMULATED
-    record, variables = _LOGGED if emulated else _PROBED
+    logged = link_for(lease, shared=bool(spec.companions)) is Link.UNFOLDED
+    record, variables = _LOGGED if logged else _PROBED
     wanted = replace(spec, recorded=record, environment={**spec.environment, **variables})
-    read = qemu_log.ran_in_log if emulated else probes.parse_record
-    table = read_table(spec.program)
+    read = qemu_log.ran_in_log if logged else probes.parse_record
+    table = read_table(spec.holder)
     # A string copies long names, as users have them, by other functions than those that fit in it.
     found = [
         _run_checked(scenario, each, lease, note, "the link that shows its functions", _ON_PLAIN)
@@ -90,7 +91,8 @@ def ran(
         if not each.recorded:
             lost = f"left no {wanted.recorded}, so its functions are not known"
             msg = f"{scenario}: {lease.name} {lost}"
-            raise InfrastructureFailure(msg, hint="run it again, or on another device")
+            loads = f"does the program load {spec.holder.name}? Else " if spec.companions else ""
+            raise InfrastructureFailure(msg, hint=f"{loads}run it again, or on another device")
         names.update(read(each.recorded, table, source=f"{wanted.recorded} of {scenario}"))
     return function_list(observables, names), found[0].run
 

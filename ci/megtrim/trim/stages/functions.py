@@ -1,7 +1,7 @@
 """Stage `functions`: which functions of the base build run, and the keep set with them.
 
 The base build is linked once more so that each function has bytes of its own. An emulator reports
-what it translated; elsewhere the probed twin records it.
+what it translated of a program; elsewhere, and in shared objects, the probed twin records it.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from megtrim.devices.retry import run_with_retries
 from megtrim.elf.symbol_table import parse_table, read_linked
 from megtrim.evidence.binding import binding, deviceless
 from megtrim.evidence.evidence import LARGEST_LIST, DeviceResult, expect_fitting, find_brought
-from megtrim.functions import link_map, probes
+from megtrim.functions import link_map, linker_script, probes
 from megtrim.functions.kept_functions import matching, without_chance
 from megtrim.functions.observables import (
     FunctionList,
@@ -55,6 +55,8 @@ from megtrim.util.errors import ACCEPT, InputError
 from megtrim.util.files import sha256_file
 
 _LIST = "list of functions"
+_OWN_CALLS = ("-Wl,-Bsymbolic-functions",)
+"""Calls of a shared object's own exports are direct, so that calls.py sees them."""
 _Result = UnfoldedLinksResult | RecordResult | FunctionsKeepSetResult
 
 
@@ -63,8 +65,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         return _scenario_inputs(task.scenario, session)
     if task.id == LINKED:
         return linking.base_inputs(session) | {
-            "programs": " ".join(applications.linked_again(session.request)),
+            "programs": " ".join(applications.linked_again(session)),
             "probed": str(_needs_probes(session)),
+            **linking.exports_input(session),
             "kept whatever ran": "\n".join(session.services.engine.kept),
         }
     return _keep_inputs(session)
@@ -94,27 +97,39 @@ def _needs_probes(session: Session) -> bool:
 
 
 def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
-    targets = applications.linked_again(session.request)
-    flags = size_options.unfolded_flags(session)
-    specs = [
-        LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=flags, map=True)
+    targets = applications.linked_again(session)
+    shared = {target for target in targets if applications.users(target, session)}
+    unfolded = {
+        target: LinkSpec(
+            target=target,
+            label=Link.UNFOLDED,
+            unfolded=True,
+            flags=(
+                *size_options.unfolded_flags(session),
+                *(_OWN_CALLS if target in shared else ()),
+            ),
+            hidden=linking.find_hidden(target, session),
+            map=True,
+        )
         for target in targets
+    }
+    twins = [target for target in targets if probed or target in shared]
+    probing = [
+        replace(
+            unfolded[target],
+            label=Link.PROBED,
+            flags=(*unfolded[target].flags, *probes.flags(shared=target in shared)),
+            sources=probes.sources(shared=target in shared),
+            strip=False,
+            map=False,
+        )
+        for target in twins
     ]
-    if probed:
-        specs += [
-            LinkSpec(
-                target=target,
-                label=Link.PROBED,
-                unfolded=True,
-                flags=(*flags, *probes.FLAGS),
-                sources=probes.SOURCES,
-                strip=False,
-            )
-            for target in targets
-        ]
-    variants.link(session, linking.make_base_spec(session), tuple(specs), folder)
-    found = {target: _observe(target, session.services, folder) for target in targets}
-    for target in targets if probed else ():
+    specs = (*unfolded.values(), *probing)
+    variants.link(session, linking.make_base_spec(session), specs, folder)
+    linking.copy_users(Link.PROBED, session, folder)
+    found = {target: _observe(spec, session.services, folder) for target, spec in unfolded.items()}
+    for target in twins:
         program = folder / linking.locate_unstripped(Link.PROBED, target)
         data = read_linked(program)
         table = parse_table(data, source=str(program))
@@ -122,17 +137,18 @@ def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
     return UnfoldedLinksResult(links={target: each.link_sha256 for target, each in found.items()})
 
 
-def _observe(target: str, services: Services, folder: Path) -> Observables:
+def _observe(spec: LinkSpec, services: Services, folder: Path) -> Observables:
     """What the engine keeps whatever ran is not observable: chance decides whether it runs."""
-    program = folder / linking.locate_unstripped(Link.UNFOLDED, target)
+    program = folder / linking.locate_unstripped(Link.UNFOLDED, spec.target)
     data = read_linked(program)
     table = parse_table(data, source=str(program))
+    linker_script.expect_hidden(table, spec.hidden, source=spec.target)
     origins = link_map.read_map(program.with_name(f"{program.name}.map"))
     hidden = link_map.platform_names(origins, table) | probes.unprobeable(data, table)
     hidden |= matching(services.engine.kept, table, origins)
-    stripped = sha256_file(folder / linking.locate_stripped(Link.UNFOLDED, target))
+    stripped = sha256_file(folder / linking.locate_stripped(Link.UNFOLDED, spec.target))
     found = observables(stripped, table, hidden)
-    listed = folder / linking.observables(target)
+    listed = folder / linking.observables(spec.target)
     listed.write_text(dump_observables(found), encoding="utf-8")
     return found
 
@@ -145,8 +161,10 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
             "taken elsewhere": digest or "",
             "by": given.device.name,
         }
-    name = applications.name_of(scenario, session.request)
-    files = (f"/{name}", f"/{linking.observables(name).rpartition('/')[2]}")
+    holder = applications.holder_of(scenario, session)
+    program = applications.name_of(scenario, session.request)
+    names = (holder, program, linking.observables(holder).rpartition("/")[2])
+    files = tuple(f"/{name}" for name in names)
     return _run_inputs(scenario, session) | {
         "link": _link_of(scenario, session),
         "says what goes wrong": str(speaks(session.request)),
@@ -163,9 +181,7 @@ def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 
 
 def _link_of(scenario: Scenario, session: Session) -> str:
-    return linking.identities(session.results).get(
-        applications.name_of(scenario, session.request), ""
-    )
+    return linking.identities(session.results)[applications.holder_of(scenario, session)]
 
 
 def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
@@ -176,25 +192,21 @@ def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 
 
 def _find_imported_evidence(scenario: Scenario, session: Session) -> DeviceResult | None:
-    """None: functions are recorded here, or the engine is in a shared object, and stays."""
-    if applications.name_of(scenario, session.request) not in linking.identities(session.results):
-        return None
     return find_brought(scenario.id, session.request.recorded, _LIST)
 
 
 def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
-    name = applications.name_of(scenario, session.request)
-    if name not in linking.identities(session.results):
-        return RecordResult(functions=0, time_s=0.0)
     given = _find_imported_evidence(scenario, session)
     if given is not None:
         return _take(given, scenario, session, folder)
 
-    links = session.results.done[LINKED]
-    observed = read_observables(links.file(linking.observables(name)))
+    links, holder = session.results.done[LINKED], applications.holder_of(scenario, session)
+    name = applications.name_of(scenario, session.request)
+    observed = read_observables(links.file(linking.observables(holder)))
 
     def attempt(lease: Lease) -> tuple[FunctionList, float]:
-        program = links.file(linking.locate_unstripped(tracing.link_for(lease), name))
+        label = tracing.link_for(lease, shared=holder != name)
+        program = links.file(linking.locate_unstripped(label, name))
         spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
         found, run = tracing.ran(
             scenario.id,
@@ -217,7 +229,7 @@ def _take(given: DeviceResult, scenario: Scenario, session: Session, folder: Pat
     digest = given.result.functions
     file, data = given.file(digest), given.load(digest, most=LARGEST_LIST)
     found = None if data is None else parse_list(data, source=str(file))
-    name = applications.name_of(scenario, session.request)
+    name = applications.holder_of(scenario, session)
     wanted = linking.identities(session.results)[name]
     if found is not None and found.link_sha256 != wanted:
         hint = "give the lists that the device jobs of this build made"
@@ -260,7 +272,7 @@ def _keep_inputs(session: Session) -> dict[str, str]:
         files = session.results.done[functions_task(scenario)].files
         # Equal lists of other arguments are another keep set: it says what each is bound to.
         named[f"scenario {scenario.id}"] = binding_of(scenario, session)
-        named[f"functions {scenario.id}"] = files.get(FUNCTIONS_FILE, "none")
+        named[f"functions {scenario.id}"] = files[FUNCTIONS_FILE]
     return named
 
 
@@ -278,10 +290,10 @@ def _expect_fitting(keep: KeepSet, session: Session) -> None:
     links = linking.identities(session.results)
     by_id = {record.id: record for record in keep.scenarios}
     for scenario in all_scenarios(session.request.config):
-        wanted = links.get(applications.name_of(scenario, session.request))
+        wanted = links[applications.holder_of(scenario, session)]
         record = by_id.get(scenario.id)
-        if wanted is None or record is None:
-            continue  # nothing to fit, or reported where the scenario is verified
+        if record is None:
+            continue  # reported where the scenario is verified
         if not record.functions:
             msg = f"{scenario.id}: the committed keep set lists no functions for it"
             hint = "trace it, and commit the keep set"
@@ -318,12 +330,10 @@ def _with_functions(
     folder = session.results.done[functions_task(scenario)]
     if record is None:
         # No regions were traced: the list of functions is all that there is of it.
-        sha256 = folder.files.get(FUNCTIONS_FILE, hashlib.sha256().hexdigest())
+        sha256 = folder.files[FUNCTIONS_FILE]
         record = record_of(scenario, session, Trace(regions=(), sha256=sha256))
-    if FUNCTIONS_FILE not in folder.files:
-        return record
     found = read_list(folder.file(FUNCTIONS_FILE))
-    link = links[applications.name_of(scenario, session.request)]
+    link = links[applications.holder_of(scenario, session)]
     needed = without_chance(
         found.names, unseen=link.unseen, code=link.code, observables=link.observables
     )

@@ -109,6 +109,7 @@ def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
         for each in programs
     )
     variants.link(session, linking.make_base_spec(session), specs, folder)
+    linking.copy_users(Link.NAMED, session, folder)
     for program in programs:
         _list(program, folder)
     return SymbolizingLinkResult()

@@ -206,6 +206,10 @@ def words(text: str) -> tuple[str, ...]:
     ("text", "driver", "words", "output"),
     [
         (": && /c++ -O3 a.o b.a -o p -lm && :", "/c++", "-O3 a.o b.a -lm", "p"),
+        (
+            ": && /c++ a.o -o p && cd /b && /x/cmake -E remove -f /q && cmake -E copy p q && :",
+            *("/c++", "a.o", "p"),
+        ),
         ("/x/zig c++ -target linux a.o -o program", "/x/zig c++", "-target linux a.o", "program"),
     ],
 )
@@ -266,6 +270,7 @@ def test_other_pieces_of_the_same_word_stay() -> None:
     ("text", "found"),
     [
         (": && c++ a.o -o p && strip p && :", "2 commands, expected one link: found strip p"),
+        (": && c++ a.o -o p && cmake -E rename q p", "2 commands, expected one link"),
         (": && :", "0 commands, expected one link: found nothing"),
         ("c++ a.o -o p; rm p", "'; rm p'"),
         ("c++ a.o -o p > log", "'> log'"),

@@ -41,7 +41,7 @@ KEPT = " header/keepset functions/keepset"
 _TREND = SizeTrend(
     config="megtrim.yaml", quick=False, artifact="a", variant="reduced", measure="", points=()
 )
-VIEWS = "profile/m/view@any verify/m/view@any perf/m/view@any#*"
+VIEWS = " ".join(f"{stage}/m/view@any*" for stage in ("profile", "functions", "verify", "perf"))
 ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
 _KEYS_OF_A_DEVICE = (
     *("name", "kind", "sysroot", "runner", "serial", "match", "host", "port", "user", "key"),
@@ -196,6 +196,7 @@ CONFIG: tuple[Fact, ...] = (
         ("function",),
     ),
     key("trim.keep", ("a*",), LINKS, (*FUNCTION, *PLAIN)),
+    key("trim.exports", ("a*",), f"functions/linked {LINKS}", (*FUNCTION, *PLAIN)),
     key("trim.crash_ids", True, "header/keepset", ("region",)),
     key("trim.crash_ids", True, f"header/keepset {LINKS}", ("function",)),
     key("trim.crash_ids", True, LINKS, PLAIN),
@@ -514,6 +515,8 @@ def _link(program: str, rest: str, where: tuple[str, ...]) -> Fact:
 IDENTITIES: tuple[Fact, ...] = (
     _link("load_and_run", " ".join(f"functions/{each}" for each in ENGINES), _TRIMMED),
     _link("classify", "functions/m/app@any", _TRIMMED),
+    _link("libsample_engine.so", "functions/m/view@any", _TRIMMED),
+    *(_link(name, "", _TRIMMED) for name in ("viewer", "other")),
 )
 
 
@@ -572,7 +575,7 @@ LEFT: tuple[Left, ...] = (
         "functions/linked",
         FOUND.format("links"),
         f"functions/keepset {LINKS}"
-        + "".join(f" functions/{each}" for each in (*ENGINES, "m/app@any")),
+        + "".join(f" functions/{each}" for each in (*ENGINES, "m/app@any", "m/view@any")),
     ),
     Left("functions/keepset", "keepset.json", f"{LINKS} verify/* neighbours/* size/artifacts"),
     Left("functions/*/*", "functions.txt", "functions/keepset"),

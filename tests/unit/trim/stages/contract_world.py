@@ -75,7 +75,7 @@ waivers:
 baseline: sizes.json
 """
 PROGRAMS = ("load_and_run", "classify", "viewer", "other", "libsample_engine.so")
-LINKED = ("load_and_run", "classify", "other")
+LINKED = ("load_and_run", "classify", "other", "libsample_engine.so")
 TODAY = date(2027, 1, 31)
 CLANG = replace(
     TOOLCHAIN,
@@ -381,10 +381,13 @@ _FILES: Mapping[Stage, Any] = {
     Stage.HEADER: ("keepset.json", "include/bin_reduce.h", "include/midout.h"),
     Stage.REDUCE: (*_BIN, "build.log"),
     Stage.FUNCTIONS: lambda task: {
-        "linked": tuple(
-            f"links/{label}/{name}{end}"
-            for label, end in (("unfolded", ""), ("unfolded", ".observables"), ("probed", ""))
-            for name in LINKED
+        "linked": (
+            "links/probed/viewer",
+            *(
+                f"links/{label}/{name}{end}"
+                for label, end in (("unfolded", ""), ("unfolded", ".observables"), ("probed", ""))
+                for name in LINKED
+            ),
         ),
         "keepset": ("keepset.json",),
     }.get(task.name, ("functions.txt",)),

@@ -91,7 +91,10 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
         SymbolizingLinkResult(),
         ReferencesResult(programs=("load_and_run",)),
         UnfoldedLinksResult(
-            links={name: f"link of {name}" for name in ("load_and_run", "classify")}
+            links={
+                name: f"link of {name}"
+                for name in ("load_and_run", "classify", "other", "viewer", "libsample_engine.so")
+            }
         ),
         RecordResult(functions=487, time_s=1.5),
         FunctionsKeepSetResult(functions=487),

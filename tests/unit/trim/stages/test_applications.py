@@ -11,7 +11,7 @@ import pytest
 
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build_spec import EngineLibrary, Linkage, Toolchain, Variant
-from megtrim.chain.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
+from megtrim.chain.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED, REGION
 from megtrim.chain.session import Session
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.load import load_config
@@ -27,7 +27,7 @@ from megtrim.proof import verification
 from megtrim.proof.verification import VerificationCase, prove
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.regions.trace import Trace
-from megtrim.trim.builds import applications
+from megtrim.trim.builds import applications, links
 from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.trim.runs.execution import run_on
 from megtrim.trim.runs.scenario_runs import make_run_spec, record_of
@@ -35,6 +35,7 @@ from megtrim.trim.stages import profile
 from megtrim.util.console import Console
 from megtrim.util.errors import InputError
 from unit.evidence.support import BUNDLE, device
+from unit.functions.made_links import DATA, Symbol, linked
 from unit.trim.stages.built import finish
 from unit.trim.stages.fake_device import FakeDevice
 from unit.trim.stages.support import changed, evidence, keep_set, open_session
@@ -202,19 +203,33 @@ def packed(made: Session, purpose: JobPurpose, to: Path) -> Bundle:
     return read_bundle(to)
 
 
-def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: Path) -> None:
+def test_functions_are_recorded_of_applications_and_shared_objects(tmp_path: Path) -> None:
     made = built(tmp_path, config=CONFIG + "trim: {level: function}\n")
-    names = ("unfolded", "probed", "observables")
-    links = {f"links/{label}/classify": label for label in names[:2]}
-    left = finish(made, LINKED, links | {"links/unfolded/classify.observables": names[2]})
-    result = UnfoldedLinksResult(links={"classify": "7" * 64})
-    made.results.done[LINKED] = replace(left, result=result)
+    held = {"classify": "7" * 64, LIBRARY: "8" * 64}
+    probed = (*held, "served")
+    links = {f"links/probed/{name}": f"probed {name}" for name in probed}
+    links |= {f"links/unfolded/{name}": f"unfolded {name}" for name in held}
+    listed = {f"links/unfolded/{name}.observables": f"list of {name}" for name in held}
+    left = finish(made, LINKED, links | listed)
+    made.results.done[LINKED] = replace(left, result=UnfoldedLinksResult(links=held))
     bundle = packed(made, JobPurpose.RECORD, tmp_path / "bundle")
 
-    assert [(each.application, each.link) for each in bundle.scenarios] == [("classify", "7" * 64)]
-    texts = {name: sha(name) for name in names}
+    linked = {each.application: each.link for each in bundle.scenarios}
+    assert linked == {"classify": held["classify"], "served": held[LIBRARY]}
     assert bundle.applications == (
-        BundleApplication(name="classify", programs=texts, companions={}),
+        BundleApplication(
+            name="classify",
+            programs={
+                **{label: sha(f"{label} classify") for label in ("unfolded", "probed")},
+                "observables": sha("list of classify"),
+            },
+            companions={},
+        ),
+        BundleApplication(
+            name="served",
+            programs={"probed": sha("probed served"), "observables": sha(f"list of {LIBRARY}")},
+            companions={"probed": {LIBRARY: sha(f"probed {LIBRARY}")}},
+        ),
     )
 
 
@@ -281,13 +296,51 @@ def test_what_is_built(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_trimmed_by_functions(tmp_path: Path) -> None:
+    """What scenarios run: an application, or the shared object that it loads."""
+    text = CONFIG + "trim: {level: function}\nartifacts: [libengine.so, libother.so]\n"
+    made = built(tmp_path, config=text)
+
+    assert applications.linked_again(made) == ("classify", LIBRARY)
+    assert [applications.holder_of(each, made) for each in scenarios(made)] == ["classify", LIBRARY]
+    assert applications.users(LIBRARY, made) == ("served",)
+    assert applications.users("classify", made) == ()
+    (warned,) = applications.warn_of_libraries(made)
+    assert warned.startswith("libother.so is trimmed by regions alone: no scenario runs an app")
+
+
+@pytest.mark.parametrize(
+    ("exports", "hidden"),
+    [
+        ("['@applications']", "b_more c_data"),
+        ("['@applications', 'b*']", "c_data"),
+        ("[a_run, c_data]", "b_more"),
+        ("['d*', a_run]", "trim.exports[0]: libengine.so exports nothing like 'd*'"),
+        ("[b_more]", "trim.exports: served imports a_run, which libengine.so would not export"),
+    ],
+)
+def test_exports_that_are_taken_away(tmp_path: Path, exports: str, hidden: str) -> None:
+    made = built(tmp_path, config=CONFIG + f"trim: {{level: function, exports: {exports}}}\n")
+    names = (Symbol(name="a_run"), Symbol(name="b_more"), Symbol(name="c_data", kind=DATA))
+    shared = {LIBRARY: names, "served": (Symbol(name="a_run", at=None),)}
+    files = {f"bin/{name}": linked((), dynamic=table) for name, table in shared.items()}
+    texts = {name: data.decode("utf-8", "surrogateescape") for name, data in files.items()}
+    finish(made, REGION, texts)
+
+    try:
+        found = " ".join(links.find_hidden(LIBRARY, made))
+    except InputError as error:
+        found = error.message.partition(": ")[2]
+    assert found == hidden
+
+
 def test_a_shared_object_that_no_one_weighs_is_warned_of(tmp_path: Path) -> None:
     warned = f"served needs {LIBRARY}, whose size is not measured: name it in `artifacts`"
-    assert list(applications.warn_unweighed(built(tmp_path))) == [warned]
+    assert list(applications.warn_of_libraries(built(tmp_path))) == [warned]
 
     (tmp_path / "reported").mkdir()
     reported = built(tmp_path / "reported", CONFIG + f"artifacts: [served, {LIBRARY}]\n")
-    assert list(applications.warn_unweighed(reported)) == []
+    assert list(applications.warn_of_libraries(reported)) == []
 
 
 @pytest.mark.parametrize(

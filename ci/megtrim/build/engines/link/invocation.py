@@ -45,6 +45,8 @@ _OURS = ("--dependency-file", "-dependency-file", "--Map", "-Map")
 """Options that name a further output, after ``=`` or as the next word."""
 
 _STRIPS = frozenset({"-s", "--strip-all", "-S", "--strip-debug"})
+_FILE_COMMANDS = ("make_directory", "remove", "create_symlink", "copy", "copy_if_different")
+"""Commands of ``cmake -E`` that a target may have after its link."""
 _HINT = "megtrim repeats a target's own link command, which must be one plain link"
 
 
@@ -200,7 +202,7 @@ def parse(text: str, *, target: str) -> LinkCommand:
         odd = text[plain.end() if plain else 0 :][:60]
         msg = f"the link command of {target} is more than plain words: {odd!r}"
         raise InputError(msg, hint=_HINT)
-    commands = [command for command in _commands(_words(text)) if command != [":"]]
+    commands = [command for command in _commands(_words(text)) if not _manages_files(command)]
     if len(commands) != 1:
         found = shlex.join(commands[-1])[:200] if commands else "nothing"
         msg = f"{target} is made by {len(commands)} commands, expected one link: found {found}"
@@ -233,6 +235,17 @@ def _commands(words: Sequence[str]) -> Iterator[list[str]]:
         elif command:
             yield command
             command = []
+
+
+def _manages_files(command: Sequence[str]) -> bool:
+    """MegEngine's shared library is linked so, and then linked to from a folder of Python files."""
+    match command:
+        case [":"] | ["cd", _]:
+            return True
+        case [program, "-E", verb, *_]:
+            return PurePath(program).name == "cmake" and verb in _FILE_COMMANDS
+        case _:
+            return False
 
 
 def _without_outputs(words: Sequence[str]) -> tuple[list[str], str | None]:

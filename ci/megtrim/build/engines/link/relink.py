@@ -19,7 +19,7 @@ from megtrim.build.engines.link.invocation import (
     LinkEnvironment,
 )
 from megtrim.build_spec import LinkSpec
-from megtrim.functions import link_map, local_functions
+from megtrim.functions import link_map, linker_script, local_functions
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import guard_write, write_atomically
 
@@ -58,7 +58,8 @@ def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -
     stripped = linked.parent / STRIPPED / spec.target
     _clear(link_env.scratch, stripped.parent if spec.strip else linked.parent)
     command = _command(built, link_env)
-    objects = tuple(_compile_source(source, command, link_env) for source in spec.sources)
+    sources = (*spec.sources, *linker_script.hiding_sources(spec.hidden))
+    objects = tuple(_compile_source(source, command, link_env) for source in sources)
     # Before every other object, so that our start-up code runs first.
     command = replace(command, words=(*objects, *command.words))
     call = invocation.find(command, spec.target, link_env)
