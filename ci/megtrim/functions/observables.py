@@ -95,7 +95,8 @@ def observables(program_sha256: str, table: FunctionTable, hidden: Collection[st
     Exports stay, and other files may call them before a recorder is ready.
     """
     unseen = {*hidden, *table.ifuncs, *_BEFORE_PROBES, *_find_unsized(table)}
-    unseen |= table.exported | {each.name for each in table.at(table.entry)}
+    unseen |= {each.name for each in table.at(table.entry)}
+    unseen |= table.exported
     groups = tuple(
         sorted(
             group
