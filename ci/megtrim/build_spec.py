@@ -12,6 +12,9 @@ from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 from megtrim.util.wording import COMMIT_DIGEST
 
+PACKAGE = "MegEngineTrimmed"
+HEADERS, LICENCES = "include", "licences"
+"""Folders of an export, a release and an AAR."""
 UNSTRIPPED = "unstripped"
 """Folder for what ships, as it was before it was stripped."""
 

@@ -25,7 +25,7 @@ ACTING = (
     *("crashes/trimmed_programs", "perf/measuring/*", "perf/outcomes", "perf/tuning_winner"),
     *("proof/neighbours/requests", "proof/scenario_results"),
     *("proof/trap_diagnosis", "proof/verification", "release/archive", "release/aar"),
-    *("release/check", "release/collect", "release/prove", "size/byte_tables"),
+    *("release/check", "release/collect", "release/prove", "size/aar", "size/byte_tables"),
     *("size/growth/build_inputs", "size/pricing"),
     *("size/results", "trim/builds/*", "trim/committed_keepset", "trim/keepset_usage"),
     *("trim/runs/*", "trim/stages/*", "util/console", "util/files"),

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import click
 
+from megtrim.build.aar import AarPart, make_aar
 from megtrim.chain.graph import Stage
 from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
@@ -16,7 +17,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.options import PATH, common, device_option, examples, trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.stage import run_chain
-from megtrim.release.aar import AarPart, collect_part, explain_missing, make_aar, read_exported
+from megtrim.release.aar import collect_part, explain_missing, read_exported
 from megtrim.release.archive import (
     ReleaseFile,
     expect_new,

@@ -327,9 +327,10 @@ class Budget(ConfigSection):
         Variant.REDUCED
     )
     """Build that is measured."""
-    size: Literal["stripped", "unstripped", "loaded", "deflated"] = "stripped"
+    size: Literal["stripped", "unstripped", "loaded", "deflated", "aar"] = "stripped"
     """stripped: the file without symbols. unstripped: with them. loaded: what the loader maps.
-    deflated: the stripped file as an app package stores it, and users download it."""
+    deflated: the stripped file as an app package stores it, and users download it. aar: the AAR
+    with this library, which app teams download; ndk alone."""
     section: SectionName | None = None
     """In place of the file: one of its sections, such as .text."""
     component: ComponentName | None = None

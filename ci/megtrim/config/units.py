@@ -187,6 +187,7 @@ class Measure(StrEnum):
     UNSTRIPPED = "unstripped"
     LOADED = "loaded"
     DEFLATED = "deflated"
+    AAR = "aar"
     SECTION = "section"
     COMPONENT = "component"
     MODEL = "model"

@@ -1,25 +1,17 @@
-"""The AAR of a release: the Android library that an app's Gradle build takes the engine from.
-
-Nothing in it is compressed, so its bytes are the same whoever makes it.
-"""
+"""The packages of a release: the AAR for an app's Gradle build, and the one for CMake."""
 
 import hashlib
-import io
-import re
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from megtrim.checks.check import ToolchainIdentity
+from megtrim.build.aar import AarPart, AndroidTarget, make_aar, make_part, parse_target
+from megtrim.build_spec import HEADERS, LICENCES, PACKAGE
 from megtrim.elf.needed_libraries import SHARED_RUNTIME, find_cxx_runtime
 from megtrim.elf.pages import LINK_AGAIN, find_misfit
 from megtrim.release.archive import ReleaseFile, from_path, read_bytes
 from megtrim.release.contents import (
     AAR_PATH,
-    HEADERS,
     LIBRARIES,
-    LICENCES,
-    PACKAGE,
     PROGRAMS,
     RELEASE_FILE,
     ArtifactKind,
@@ -27,12 +19,7 @@ from megtrim.release.contents import (
     parse_contents,
 )
 from megtrim.util.errors import InputError
-from megtrim.util.strict_json import dump
-from megtrim.util.value import Value
 
-_TIME = (1980, 1, 1, 0, 0, 0)
-_UNIX, _MODE = 3, 0o100644
-_CLASSES = "classes.jar"
 CONFIG_PATH = f"{LIBRARIES}/cmake/{PACKAGE}/{PACKAGE}Config.cmake"
 
 _ROOT = "_megtrim_root"
@@ -41,41 +28,7 @@ _HEAD = f"""\
 get_filename_component({_ROOT} "${{CMAKE_CURRENT_LIST_DIR}}/../../.." ABSOLUTE)
 """
 _FOOT = f"unset({_ROOT})\n"
-_TOP = "prefab"
-_MODULE = f"{_TOP}/modules/shared"
-HEADERS_IN_AAR = f"{_MODULE}/include"
-_NAMESPACE = "megtrim.trimmed"
-_NDK = "ndk"
-_TARGETS = {"aarch64-linux-android": "arm64-v8a", "armv7a-linux-androideabi": "armeabi-v7a"}
-_TARGET = re.compile(rf"(?P<machine>{'|'.join(_TARGETS)})(?P<api>[1-9][0-9]{{0,3}})")
-_VERSION = re.compile(r"NDK r(?P<major>[1-9][0-9]{0,2})(?![0-9])")
-_SUFFIX = ".so"
-_MANIFEST = """\
-<?xml version="1.0" encoding="utf-8"?>
-<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="{namespace}">
-    <uses-sdk android:minSdkVersion="{api}" />
-</manifest>
-"""
-
-
-class AndroidTarget(Value):
-    abi: str
-    api: int
-    ndk: int
-
-
-class AndroidLibrary(Value):
-    target: AndroidTarget
-    file: str
-    stl: str
-    """Prefab's name of the C++ runtime that an app shares with it."""
-
-
-class AarPart(Value):
-    engine: str
-    library: AndroidLibrary
-    data: bytes
-    others: Mapping[str, bytes]
+_PUBLIC = (f"{HEADERS}/", f"{LICENCES}/")
 
 
 def collect_aar(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> ReleaseFile | None:
@@ -92,22 +45,13 @@ def collect_part(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> Aar
     if found is None:
         return None
     target, file = found
-    data = read_bytes(file)
-    runtime = find_cxx_runtime(data, source=file.path)
-    if runtime.exported:
-        return None  # Prefab lets no app link a shared library whose own runtime can be seen.
-    stl = "c++_shared" if runtime.is_shared else "none"
-    name = file.path.removeprefix(f"{LIBRARIES}/")
-    return AarPart(
+    public = {each.path: each for each in files if each.path.startswith(_PUBLIC)}
+    return make_part(
+        target,
+        file.path.removeprefix(f"{LIBRARIES}/"),
+        read_bytes(file),
+        {path: read_bytes(each) for path, each in public.items()},
         engine=contents.engine.digest,
-        library=AndroidLibrary(target=target, file=name, stl=stl),
-        data=data,
-        others={
-            (each.path if folder == LICENCES else f"{HEADERS_IN_AAR}/{rest}"): read_bytes(each)
-            for each in files
-            for folder, _, rest in [each.path.partition("/")]
-            if folder in (HEADERS, LICENCES)
-        },
     )
 
 
@@ -147,17 +91,6 @@ def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> 
     )
 
 
-def make_aar(parts: Sequence[AarPart]) -> bytes:
-    """Raises InputError for parts that do not go together."""
-    _expect_joinable(parts)
-    files: dict[str, bytes] = {_CLASSES: _zip({"META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\n"})}
-    for part in parts:
-        files |= part.others
-        files |= dict.fromkeys(list_library_paths(part.library), part.data)
-    texts = render_descriptions([part.library for part in parts])
-    return _zip(files | {path: text.encode() for path, text in texts.items()})
-
-
 def _find_library(
     contents: ReleaseContents, files: Iterable[ReleaseFile]
 ) -> tuple[AndroidTarget, ReleaseFile] | None:
@@ -165,31 +98,6 @@ def _find_library(
     paths = [each.path for each in contents.artifacts if each.kind is ArtifactKind.SHARED]
     found = [file for file in files if file.path in paths]
     return (target, found[0]) if target is not None and len(found) == len(paths) == 1 else None
-
-
-def _expect_joinable(parts: Sequence[AarPart]) -> None:
-    first = parts[0]
-    abis = [part.library.target.abi for part in parts]
-    for each, abi in zip(parts, abis, strict=True):
-        if abis.count(abi) > 1:
-            msg = f"{abi} is there twice, and an AAR holds one library of each ABI"
-            raise InputError(msg, hint="name one release of each ABI")
-        if (each.engine, each.others.keys()) != (first.engine, first.others.keys()):
-            msg = f"the releases for {abis[0]} and {abi} are of two engines"
-            raise InputError(msg, hint="release all of them from one commit of the engine")
-        if each.library.file != first.library.file:
-            msg = f"found {first.library.file} and {each.library.file}, expected one library"
-            raise InputError(msg, hint="name the same shared library in `artifacts` of all")
-
-
-def _zip(files: Mapping[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        for path in sorted(files):
-            info = zipfile.ZipInfo(path, _TIME)
-            info.create_system, info.external_attr = _UNIX, _MODE << 16
-            archive.writestr(info, files[path])
-    return stream.getvalue()
 
 
 def render_config(*, library: str, programs: Iterable[str]) -> str:
@@ -214,45 +122,3 @@ if(NOT TARGET {target})
 {lines}  )
 endif()
 """
-
-
-def parse_target(toolchain: ToolchainIdentity) -> AndroidTarget | None:
-    target, version = _TARGET.fullmatch(toolchain.target), _VERSION.match(toolchain.version)
-    if toolchain.kind != _NDK or target is None or version is None:
-        return None
-    return AndroidTarget(
-        abi=_TARGETS[target["machine"]], api=int(target["api"]), ndk=int(version["major"])
-    )
-
-
-def list_library_paths(library: AndroidLibrary) -> tuple[str, str]:
-    folder = _folder_of(library)
-    return f"jni/{library.target.abi}/{library.file}", f"{folder}/{library.file}"
-
-
-def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:
-    api = max(library.target.api for library in libraries)
-    name = libraries[0].file.removesuffix(_SUFFIX)
-    return {
-        "AndroidManifest.xml": _MANIFEST.format(namespace=_NAMESPACE, api=api),
-        "R.txt": "",
-        # A version may be left out, and an engine's commit is none.
-        f"{_TOP}/prefab.json": dump({"schema_version": 2, "name": PACKAGE, "dependencies": []}),
-        f"{_MODULE}/module.json": dump({"export_libraries": [], "library_name": name}),
-        **{
-            f"{_folder_of(library)}/abi.json": dump(
-                {
-                    "abi": library.target.abi,
-                    "api": library.target.api,
-                    "ndk": library.target.ndk,
-                    "stl": library.stl,
-                    "static": False,
-                }
-            )
-            for library in libraries
-        },
-    }
-
-
-def _folder_of(library: AndroidLibrary) -> str:
-    return f"{_MODULE}/libs/android.{library.target.abi}"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
+from megtrim.build_spec import HEADERS, LICENCES
 from megtrim.checks.statuses import CheckStatus
 from megtrim.crashes.program import parse_left_out
 from megtrim.elf.pages import LINK_AGAIN, find_misfit
@@ -19,10 +20,8 @@ from megtrim.release.archive import FETCH_AGAIN, list_released
 from megtrim.release.contents import (
     AAR_PATH,
     CONFIGURATION,
-    HEADERS,
     HINT,
     KEEP_SET_PATH,
-    LICENCES,
     PROOFS_PATH,
     RELEASE_FILE,
     SIZES_PATH,

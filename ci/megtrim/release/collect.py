@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from megtrim.build.engines.checkout import Checkout
-from megtrim.build_spec import EngineLibrary, Linkage, Origin, Variant
+from megtrim.build.public_files import find_library, list_public_files
+from megtrim.build_spec import EngineLibrary, Origin, Variant
 from megtrim.chain.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.chain.graph import REDUCED, REGION, REPORT, SIZE, VERDICT, Stage, base_task, keep_task
 from megtrim.chain.result_store import StageFolder
@@ -19,9 +19,7 @@ from megtrim.release.aar import CONFIG_PATH, collect_aar, explain_missing, rende
 from megtrim.release.archive import ReleaseFile, from_path, from_text, seal_files
 from megtrim.release.contents import (
     CONFIGURATION,
-    HEADERS,
     KEEP_SET_PATH,
-    LICENCES,
     SIZES_PATH,
     SYMBOLS,
     ArtifactKind,
@@ -41,12 +39,6 @@ from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file
 from megtrim.verdict.model import parse_verdict
 
-_HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".inc", ".inl"})
-_SOURCE_SUFFIXES = _HEADER_SUFFIXES | {
-    *(".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".cmake", ".go", ".java", ".js", ".py", ".rs"),
-    *(".s", ".sh", ".ts"),
-}
-_LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "PATENTS")
 _BUILT = "bin/"
 _SHARED_SUFFIX = ".so"
 _MAKES = frozenset({Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.FUNCTIONS, Stage.REDUCE})
@@ -148,9 +140,8 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
     reduced = session.results.done[REDUCED]
     for artifact in contents.artifacts:
         yield _from_stage(artifact.path, reduced, f"{_BUILT}{artifact.name}")
+    yield from _collect_public(session, contents)
     library = _find_library(session, contents)
-    if library is not None:
-        yield from _collect_headers(session, library)
     package = render_config(
         library="" if library is None else library.file,
         programs=(each.name for each in contents.artifacts if each.kind is ArtifactKind.PROGRAM),
@@ -168,7 +159,6 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
         cache = cache_of(scenario, session)
         if cache is not None:
             yield from_path(locate_cache(scenario.id), cache)
-    yield from _collect_licences(session)
 
 
 def _complete(
@@ -193,43 +183,15 @@ def _collect_sizes(folder: StageFolder) -> ReleaseFile:
     return from_text(SIZES_PATH, dump_sizes(replace(found, source="", origin=Origin())))
 
 
+def _collect_public(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
+    library, checkout = _find_library(session, contents), session.services.engine.checkout
+    for path, name in list_public_files(checkout, library).items():
+        yield ReleaseFile(path=path, source=checkout.root / name, sha256=checkout.files[name])
+
+
 def _find_library(session: Session, contents: ReleaseContents) -> EngineLibrary | None:
     names = {each.name for each in contents.artifacts if each.kind is ArtifactKind.SHARED}
-    if not names:
-        return None  # an engine without a library for applications is not asked for one
-    library = session.services.engine.library(Linkage.SHARED, session.services.toolchain)
-    return library if library.file in names else None
-
-
-def _collect_headers(session: Session, library: EngineLibrary) -> Iterator[ReleaseFile]:
-    checkout = session.services.engine.checkout
-    found: dict[str, str] = {}
-    for folder in library.include:
-        for name in sorted(checkout.files):
-            path = PurePosixPath(name)
-            if path.is_relative_to(folder) and path.suffix in _HEADER_SUFFIXES:
-                found.setdefault(str(path.relative_to(folder)), name)
-    for path_there, name in library.copies:
-        if name in checkout.files:
-            found.setdefault(path_there, name)
-    for path_there, name in found.items():
-        yield from _from_checkout(f"{HEADERS}/{path_there}", checkout, name)
-
-
-def _collect_licences(session: Session) -> Iterator[ReleaseFile]:
-    checkout = session.services.engine.checkout
-    for name in sorted(checkout.files):
-        path = PurePosixPath(name)
-        named_so = path.name.upper().startswith(_LICENCE_NAMES)
-        # Code that handles licences is none: a private engine's must not be published.
-        if named_so and path.suffix.lower() not in _SOURCE_SUFFIXES:
-            yield from _from_checkout(f"{LICENCES}/{name}", checkout, name)
-
-
-def _from_checkout(path: str, checkout: Checkout, name: str) -> Iterator[ReleaseFile]:
-    source = checkout.root / name
-    if not source.is_symlink():
-        yield ReleaseFile(path=path, source=source, sha256=checkout.files[name])
+    return find_library(session.services.engine, session.services.toolchain, names)
 
 
 def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from megtrim.build_spec import EngineIdentity
+from megtrim.build_spec import PACKAGE, EngineIdentity
 from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity, ScenarioOutcome, ToolchainIdentity
 from megtrim.checks.statuses import (
     CheckStatus,
@@ -29,7 +29,6 @@ from megtrim.verdict.model import Verdict
 VERSION = 1
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
 
-PACKAGE = "MegEngineTrimmed"
 AAR_PATH = f"android/{PACKAGE}.aar"
 RELEASE_FILE = "release.json"
 README_FILE = "README.md"
@@ -37,8 +36,6 @@ KEEP_SET_PATH = "share/keepset.json"
 PROOFS_PATH = "share/proofs.json"
 PROGRAMS = "bin"
 LIBRARIES = "lib"
-HEADERS = "include"
-LICENCES = "licences"
 SYMBOLS = "symbols"
 CONFIGURATION = "share/configuration"
 SIZES_PATH = "share/sizes.json"

@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from megtrim.build_spec import LICENCES, PACKAGE
 from megtrim.config.units import format_bytes
 from megtrim.regions.keepset import KeepSet
 from megtrim.release.contents import (
     AAR_PATH,
     HINT,
-    LICENCES,
-    PACKAGE,
     README_FILE,
     RELEASE_FILE,
     ArtifactKind,

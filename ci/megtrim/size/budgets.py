@@ -61,6 +61,8 @@ class Baseline(Measured):
 def _hint_measure(budget: Budget) -> str:
     if budget.model is not None:
         return "a budget of a model needs its price: trim.prices: true"
+    if budget.size == "aar":
+        return "an AAR holds the one shared library of a toolchain ndk, for reduced builds alone"
     return "this needs symbols: trim.level function, or the toolchain clang-linux-arm64 or ndk"
 
 

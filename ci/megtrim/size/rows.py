@@ -134,7 +134,7 @@ def budget_checks(
         )
 
 
-FORMS = (Measure.DEFLATED, Measure.UNSTRIPPED)
+FORMS = (Measure.DEFLATED, Measure.UNSTRIPPED, Measure.AAR)
 
 
 class VariantSize(Value):

@@ -22,6 +22,7 @@ from megtrim.config.units import Measure
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.size import byte_tables
+from megtrim.size.aar import plan_aar, weigh_aar
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
 from megtrim.size.breakdown import Measures, View, compare_tables, list_measures, list_parts
 from megtrim.size.budgets import Baseline, check
@@ -61,6 +62,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if session.request.options.quick:
         named["quick"] = str(session.request.options.quick)
     named["origin"] = dump(session.request.origin)
+    if aar := plan_aar(session, shipped):
+        named["AAR"] = f"{session.services.engine.identity().digest} {dump(aar)}"
     if config.trim.prices:
         named["prices"] = "of models and scenarios"
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
@@ -139,8 +142,8 @@ def _measure(
 ) -> tuple[dict[_File, ByteTable], dict[_File, Measures]]:
     parts: dict[_File, ByteTable] = {}
     measured: dict[_File, Measures] = {}
-    *_, (shipped, _) = builds
-    asked = _list_asked(session)
+    *_, (shipped, last) = builds
+    asked, aars = _list_asked(session), weigh_aar(session, last)
     for variant, build in builds:
         for artifact in session.request.config.artifacts:
             key = (artifact, variant)
@@ -152,6 +155,8 @@ def _measure(
                 found = byte_tables.break_down_file(binary(build, artifact), copy, deflate=True)
                 measures = list_measures(found, prices.get(artifact) if named else None)
                 measured[key] = measures
+                if variant == shipped and artifact in aars:
+                    measures[str(Measure.AAR)] = aars[artifact]
                 if copy is not None:
                     measures[str(Measure.UNSTRIPPED)] = copy.stat().st_size
                     parts[key] = make_table(found.by_component(View.SYMBOL))

@@ -8,19 +8,16 @@ from typing import Any
 
 import pytest
 
-from megtrim.elf.needed_libraries import CxxRuntime
-from megtrim.release.aar import (
+from megtrim.build.aar import (
     AarPart,
     AndroidLibrary,
     AndroidTarget,
-    collect_aar,
-    collect_part,
-    explain_missing,
     make_aar,
     parse_target,
-    render_config,
     render_descriptions,
 )
+from megtrim.elf.needed_libraries import CxxRuntime
+from megtrim.release.aar import collect_aar, collect_part, explain_missing, render_config
 from megtrim.release.contents import AAR_PATH, ArtifactKind
 from megtrim.util.errors import InputError
 from support.prefab import PrefabLibrary, PrefabModule, read_package, unzip
@@ -132,7 +129,8 @@ def test_a_library_that_no_app_can_link_is_in_no_aar() -> None:
 
 def test_two_runtimes_are_named_as_the_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     both = CxxRuntime(is_shared=True, exported=("_Znwm",))
-    monkeypatch.setattr("megtrim.release.aar.find_cxx_runtime", lambda *_, **__: both)
+    for module in ("build", "release"):
+        monkeypatch.setattr(f"megtrim.{module}.aar.find_cxx_runtime", lambda *_, **__: both)
 
     assert collect_aar(for_android(), as_files(FILES)) is None
     said = explain_missing(for_android(), as_files(FILES))

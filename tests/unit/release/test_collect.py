@@ -13,6 +13,7 @@ from megtrim.release.archive import write_folder
 from megtrim.release.check import check_release
 from megtrim.release.collect import collect_export, collect_release, list_stage_keys
 from megtrim.release.contents import AAR_PATH, parse_contents
+from megtrim.size.aar import plan_aar, weigh_aar
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
@@ -109,13 +110,24 @@ def test_a_release_for_android_has_an_aar(tmp_path: Path) -> None:
     write_folder(collect_release(session, megtrim="0.1.0"), tmp_path / "release")
 
     assert check_release(tmp_path / "release").problems == ()
-    assert (tmp_path / "release" / AAR_PATH).is_file()
+    size_bytes = (tmp_path / "release" / AAR_PATH).stat().st_size
+    assert weigh_aar(session, session.results.done[REDUCED]) == {"libengine.so": size_bytes}
 
     stream = io.StringIO()
     seen = make_session(tmp_path / "seen", verdict, bins=with_library("_Znwm"))
     seen = changed(seen, console=Console(stream))
     assert AAR_PATH not in {each.path for each in collect_export(seen)}
     assert "there is no AAR: lib/libengine.so exports" in stream.getvalue()
+    assert weigh_aar(seen, seen.results.done[REDUCED]) == {}
+
+
+def test_only_a_single_library_for_android_has_an_aar(session: Session, tmp_path: Path) -> None:
+    assert weigh_aar(session, session.results.done[REDUCED]) == {}
+    toolchain = ToolchainIdentity(kind="ndk", target="aarch64-linux-android23", version="NDK r21")
+    verdict = replace(passing(), toolchain=toolchain)
+    for bins in ({"bin/load_and_run": ""}, with_library("f") | {"bin/libmore.so": ""}):
+        made = make_session(tmp_path / str(len(bins)), verdict, bins=bins)
+        assert plan_aar(made, made.results.done[REDUCED]) is None
 
 
 def test_a_release_passes_its_own_check(session: Session, tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ def opened(
     loaded = load_config(folder / "megtrim.yaml")
     now = changed(made, loaded=loaded, committed=committed, **fields)
     engine = SimpleNamespace(checkout=Checkout(root=folder, files={}, commit="", dirty=()))
-    now = replace(now, services=replace(now.services, engine=engine))
+    toolchain: Any = SimpleNamespace(kind="host", target="", version="")
+    now = replace(now, services=replace(now.services, engine=engine, toolchain=toolchain))
     every = {task.id: task for task in tasks(loaded.config, committed=committed)}
     for build in every[SIZE].needs:
         stage, _, variant = build.partition("/")
@@ -179,6 +180,19 @@ def test_symbols_that_are_not_there_have_no_size(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="cannot be checked: unstripped was not measured"):
         weigh(now, task)
+
+
+def test_an_aar_has_a_budget_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = "budgets: [{artifact: load_and_run, size: aar, max: 1 KiB, growth: 1 KiB}]\n"
+    now, task, _ = opened(tmp_path, more=budget)
+    monkeypatch.setattr("megtrim.size.stage.weigh_aar", lambda *_: {"load_and_run": 4096})
+
+    found = weigh(now, task)
+    assert found.artifacts[0].sizes[-1].forms["aar"] == 4096
+    assert [(each.subject, each.used_bytes) for each in found.budgets] == [
+        ("load_and_run/reduced aar", 4096),
+        ("load_and_run/reduced aar", None),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def test_the_baseline_is_always_said(
     [
         ({}, ""),
         ({"deflated": 1024}, "1 KiB to download (deflated)."),
+        ({"deflated": 1024, "aar": 9}, "1 KiB to download (deflated), 9 B as AAR."),
         (
             {"unstripped": 4096, "deflated": 1024},
             "1 KiB to download (deflated), 4 KiB with symbols.",

@@ -45,8 +45,8 @@ _MOST_BARS = 60
     "--measure",
     default="",
     metavar="MEASURE",
-    help="What is measured: unstripped, loaded, deflated, 'section .text', 'component kernels', "
-    "'model NAME'. [default: the stripped file]",
+    help="What is measured: unstripped, loaded, deflated, aar, 'section .text', "
+    "'component kernels', 'model NAME'. [default: the stripped file]",
 )
 @click.option(
     "--last",

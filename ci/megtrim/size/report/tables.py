@@ -79,6 +79,7 @@ def _find_worst(rows: Iterable[BudgetRow]) -> BudgetStatus:
 _FORMS = {
     Measure.DEFLATED: "{} to download (deflated)",
     Measure.UNSTRIPPED: "{} with symbols",
+    Measure.AAR: "{} as AAR",
 }
 
 

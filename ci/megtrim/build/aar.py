@@ -1,0 +1,151 @@
+"""An AAR: the Android library that an app's Gradle build takes the engine from. Pure.
+
+Nothing in it is compressed, so its bytes are the same whoever makes it.
+"""
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+
+from megtrim.build_spec import HEADERS, PACKAGE, Toolchain
+from megtrim.checks.check import ToolchainIdentity
+from megtrim.elf.needed_libraries import find_cxx_runtime
+from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
+from megtrim.util.value import Value
+
+_TIME = (1980, 1, 1, 0, 0, 0)
+_UNIX, _MODE = 3, 0o100644
+_CLASSES = "classes.jar"
+_TOP = "prefab"
+_MODULE = f"{_TOP}/modules/shared"
+_NAMESPACE = "megtrim.trimmed"
+_NDK = "ndk"
+_TARGETS = {"aarch64-linux-android": "arm64-v8a", "armv7a-linux-androideabi": "armeabi-v7a"}
+_TARGET = re.compile(rf"(?P<machine>{'|'.join(_TARGETS)})(?P<api>[1-9][0-9]{{0,3}})")
+_VERSION = re.compile(r"NDK r(?P<major>[1-9][0-9]{0,2})(?![0-9])")
+_SUFFIX = ".so"
+_MANIFEST = """\
+<?xml version="1.0" encoding="utf-8"?>
+<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="{namespace}">
+    <uses-sdk android:minSdkVersion="{api}" />
+</manifest>
+"""
+
+
+class AndroidTarget(Value):
+    abi: str
+    api: int
+    ndk: int
+
+
+class AndroidLibrary(Value):
+    target: AndroidTarget
+    file: str
+    stl: str
+    """Prefab's name of the C++ runtime that an app shares with it."""
+
+
+class AarPart(Value):
+    engine: str
+    library: AndroidLibrary
+    data: bytes
+    others: Mapping[str, bytes]
+
+
+def make_part(
+    target: AndroidTarget, file: str, data: bytes, public: Mapping[str, bytes], *, engine: str
+) -> AarPart | None:
+    """``public``: what :func:`~.public_files.list_public_files` lists. None: no app can link it."""
+    runtime = find_cxx_runtime(data, source=file)
+    if runtime.exported:
+        return None  # Prefab lets no app link a shared library whose own runtime can be seen.
+    stl = "c++_shared" if runtime.is_shared else "none"
+    return AarPart(
+        engine=engine,
+        library=AndroidLibrary(target=target, file=file, stl=stl),
+        data=data,
+        others={
+            f"{_MODULE}/{path}" if path.startswith(f"{HEADERS}/") else path: each
+            for path, each in public.items()
+        },
+    )
+
+
+def make_aar(parts: Sequence[AarPart]) -> bytes:
+    """Raises InputError for parts that do not go together."""
+    _expect_joinable(parts)
+    files: dict[str, bytes] = {_CLASSES: _zip({"META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\n"})}
+    for part in parts:
+        files |= part.others
+        files |= dict.fromkeys(list_library_paths(part.library), part.data)
+    texts = render_descriptions([part.library for part in parts])
+    return _zip(files | {path: text.encode() for path, text in texts.items()})
+
+
+def _expect_joinable(parts: Sequence[AarPart]) -> None:
+    first = parts[0]
+    abis = [part.library.target.abi for part in parts]
+    for each, abi in zip(parts, abis, strict=True):
+        if abis.count(abi) > 1:
+            msg = f"{abi} is there twice, and an AAR holds one library of each ABI"
+            raise InputError(msg, hint="name one release of each ABI")
+        if (each.engine, each.others.keys()) != (first.engine, first.others.keys()):
+            msg = f"the releases for {abis[0]} and {abi} are of two engines"
+            raise InputError(msg, hint="release all of them from one commit of the engine")
+        if each.library.file != first.library.file:
+            msg = f"found {first.library.file} and {each.library.file}, expected one library"
+            raise InputError(msg, hint="name the same shared library in `artifacts` of all")
+
+
+def _zip(files: Mapping[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for path in sorted(files):
+            info = zipfile.ZipInfo(path, _TIME)
+            info.create_system, info.external_attr = _UNIX, _MODE << 16
+            archive.writestr(info, files[path])
+    return stream.getvalue()
+
+
+def parse_target(toolchain: ToolchainIdentity | Toolchain) -> AndroidTarget | None:
+    target, version = _TARGET.fullmatch(toolchain.target), _VERSION.match(toolchain.version)
+    if toolchain.kind != _NDK or target is None or version is None:
+        return None
+    return AndroidTarget(
+        abi=_TARGETS[target["machine"]], api=int(target["api"]), ndk=int(version["major"])
+    )
+
+
+def list_library_paths(library: AndroidLibrary) -> tuple[str, str]:
+    folder = _folder_of(library)
+    return f"jni/{library.target.abi}/{library.file}", f"{folder}/{library.file}"
+
+
+def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:
+    api = max(library.target.api for library in libraries)
+    name = libraries[0].file.removesuffix(_SUFFIX)
+    return {
+        "AndroidManifest.xml": _MANIFEST.format(namespace=_NAMESPACE, api=api),
+        "R.txt": "",
+        # A version may be left out, and an engine's commit is none.
+        f"{_TOP}/prefab.json": dump({"schema_version": 2, "name": PACKAGE, "dependencies": []}),
+        f"{_MODULE}/module.json": dump({"export_libraries": [], "library_name": name}),
+        **{
+            f"{_folder_of(library)}/abi.json": dump(
+                {
+                    "abi": library.target.abi,
+                    "api": library.target.api,
+                    "ndk": library.target.ndk,
+                    "stl": library.stl,
+                    "static": False,
+                }
+            )
+            for library in libraries
+        },
+    }
+
+
+def _folder_of(library: AndroidLibrary) -> str:
+    return f"{_MODULE}/libs/android.{library.target.abi}"
