@@ -1,8 +1,9 @@
 """What megtrim was asked for, and the call that every command that it prints repeats. Pure."""
 
+import posixpath
 import shlex
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from megtrim.checks.statuses import CheckKind
@@ -184,15 +185,18 @@ def suggest_next(
     invocation: Invocation, artifact: str, size_bytes: int, *, commits: bool, limited: bool
 ) -> str:
     """``commits``: the keep set is yet to be committed; ``limited``: there are budgets."""
+    file, _ = split(invocation.config)
     if commits:
-        keep_set = PurePosixPath(invocation.keep_set)
-        git, name = ("git", "-C", str(keep_set.parent)), keep_set.name
-        commit = (*git, "commit", "--message", "Keep what scenarios run", "--", name)
-        both = f"{shlex.join((*git, 'add', '--', name))} && {shlex.join(commit)}"
-        return f"commit the keep set: {both}"
+        folder, name = posixpath.split(file)
+        keep_set = posixpath.relpath(invocation.keep_set, folder or ".")
+        # `init` writes models and schemas next to the keep set, in a folder of their own.
+        paths = ("--", name, keep_set if keep_set.count("/") != 1 else posixpath.dirname(keep_set))
+        git = ("git", "-C", folder) if folder else ("git",)
+        commit = (*git, "commit", "--message", "Keep what scenarios run", *paths)
+        both = f"{shlex.join((*git, 'add', *paths))} && {shlex.join(commit)}"
+        return f"commit the configuration and the keep set: {both}"
     if not limited:
         limit = -(-size_bytes * _ROOM // (100 * 1024))
-        file, _ = split(invocation.config)
         return f"set a budget, in {file}: budgets: [{{artifact: {artifact}, max: {limit} KiB}}]"
     return f"export it: {invocation.again('export', f'{artifact}-trimmed')}"
 

@@ -107,7 +107,8 @@ def explain(
     if lacking or lacking_operators:
         needed = ((lacking, "region"), (lacking_operators, "operator"))
         counts = " and ".join(count(len(things), noun) for things, noun in needed if things)
-        text = f"{how}: {counts} it needs are not in the keep set"
+        verb = "is" if len(lacking) + len(lacking_operators) == 1 else "are"
+        text = f"{how}: {counts} it needs {verb} not in the keep set"
         return Diagnosis(
             status=ScenarioStatus.TRAP,
             text=text,

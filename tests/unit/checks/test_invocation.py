@@ -66,6 +66,7 @@ def test_traces_from_elsewhere_are_a_matter_of_the_whole_chain() -> None:
 
 COMMITTED = Invocation(config="trim/a.yaml", committed=True, keep_set="trim/megtrim/keepset")
 TRACED = Invocation(config="trim/a.yaml")
+COMMIT = "commit the configuration and the keep set"
 WAY_OUT = (
     "trace it again and accept that with megtrim trim --config trim/a.yaml --accept, "
     "then commit trim/megtrim/keepset; the trace-refresh workflow proposes the same"
@@ -168,7 +169,7 @@ def test_paths_are_those_from_where_the_reader_stands(
 @pytest.mark.parametrize(
     ("commits", "limited", "start", "rest"),
     [
-        (True, True, "commit the keep set", "git -C trim/megtrim add -- keepset && git "),
+        (True, True, COMMIT, "git -C trim add -- a.yaml megtrim && git -C trim commit "),
         (False, False, "set a budget, in trim/a.yaml", "budgets: [{artifact: app, max: 103 KiB}]"),
         (False, True, "export it", "megtrim export --config trim/a.yaml --committed app-trimmed"),
     ],

@@ -48,7 +48,7 @@ from unit.verdict.examples import MOBILENET, RESNET, facts, failing, passing
 
 TRAP = result(
     status=ScenarioStatus.TRAP,
-    text="it trapped: 1 region it needs are not in the keep set",
+    text="it trapped: 1 region it needs is not in the keep set",
     missing_regions=("kern<7>",),
     outputs=(OutputResult(name="o", size_bytes=4, equal=False, largest_difference=0.5),),
     log_tail="Trace/breakpoint trap",
@@ -95,7 +95,7 @@ def test_a_trap_on_a_device_fails() -> None:
     check = next(check for check in joined.checks if check.id == f"device:{RESNET}")
 
     assert check.status is CheckStatus.FAIL
-    assert check.text == "pixel-6: it trapped: 1 region it needs are not in the keep set"
+    assert check.text == "pixel-6: it trapped: 1 region it needs is not in the keep set"
     assert check.hint == suggest_for_scenario(CheckKind.TRAP, failing().invocation)
     assert check.detail.splitlines()[2:] == [
         "device: pixel-6",

@@ -145,7 +145,7 @@ def test_programs_see_the_names_that_they_see_elsewhere(place: Place) -> None:
 NAMES = "exit 133\nstderr megtrim: function #1 is not kept\n"
 LISTED = "_ZN2ns3oneEv\n_ZN2ns3twoEv\n"
 NAMED = {"named": NAMES, "dropped": LISTED}
-EXPLAINED = "it trapped: 1 region it needs are not in the keep set"
+EXPLAINED = "it trapped: 1 region it needs is not in the keep set"
 
 
 @pytest.mark.parametrize(

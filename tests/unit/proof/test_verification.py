@@ -177,7 +177,7 @@ def test_a_trap_is_explained_by_the_profile_build(tmp_path: Path) -> None:
     ended, noted, _ = proved(tmp_path, SAYS_GOOD, TRAPS, talks)
 
     assert ended.status == "trap"
-    assert ended.text == "it trapped: 1 region it needs are not in the keep set"
+    assert ended.text == "it trapped: 1 region it needs is not in the keep set"
     assert ended.missing_regions == ("kern<7>",)
     assert ended.log_tail.splitlines() == [f"line {number}" for number in range(10, 40)]
     assert (ended.outputs, ended.unexplained) == ((), False)
