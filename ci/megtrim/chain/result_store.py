@@ -273,7 +273,6 @@ class Store:
                     os.utime(found.path / MANIFEST)  # the newest one of its stage
                 return found, False
             path = self.root / stage / key
-            self._hide_from_git()
             self._clear(path)
             result = _run_producer(produce, path)
             self._finish(path, stage, name, key, inputs, result)
@@ -288,7 +287,6 @@ class Store:
         if self._earlier is None or _load(self._earlier / stage / key, kind)[0] is None:
             return None
         path = self.root / stage / key
-        self._hide_from_git()
         self._clear(path)
         with guard_write(path):
             # The manifest comes last: a copy that is cut off is none.
@@ -336,12 +334,10 @@ class Store:
         finally:
             lock.release()
 
-    def _hide_from_git(self) -> None:
-        path = self.root / GITIGNORE
-        if not path.exists():
-            write_atomically(path, "*\n")
-
     def _clear(self, path: Path) -> None:
+        ignored = self.root / GITIGNORE
+        if not ignored.exists():
+            write_atomically(ignored, "*\n")
         with guard_write(path):
             if path.is_symlink():
                 path.unlink()

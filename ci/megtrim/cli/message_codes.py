@@ -5,9 +5,9 @@ A row has words of messages (``…`` stands for a name or number) and what to do
 
 import posixpath
 import re
-from pathlib import Path
 
 from megtrim.util.errors import MegtrimError
+from megtrim.util.input_files import find_shipped
 
 CODE = re.compile(r"MT\d{4}", re.ASCII)
 _ROW = re.compile(r"^\| (MT\d{4}) \| (.+?) \| (.+) \|$", re.MULTILINE)
@@ -17,10 +17,7 @@ _PAGE = "find-a-message.md"
 
 
 def list_codes() -> dict[str, tuple[tuple[str, ...], str]]:
-    package = Path(__file__).parents[1]
-    page = package / _PAGE
-    if not page.is_file():
-        page = package.parents[1] / "docs/how-to" / _PAGE
+    page = find_shipped(_PAGE, f"docs/how-to/{_PAGE}")
     try:
         rows = _ROW.findall(page.read_text(encoding="utf-8"))
     except OSError:  # an error is printed, and keeps its exit status, without the page as well

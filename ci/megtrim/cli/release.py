@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -51,9 +51,12 @@ def _join(results: Mapping[str, Path | None]) -> str:
     if not parts:
         return f"{count(len(exported), 'toolchain')} in {top}"
     file = top / PurePosixPath(AAR_PATH).name
+    return f"{count(len(exported), 'toolchain')} in {top}; {file} is for {_write_aar(parts, file)}"
+
+
+def _write_aar(parts: Sequence[AarPart], file: Path) -> str:
     write_file(make_aar(parts), file)
-    abis = ", ".join(sorted(part.library.target.abi for part in parts))
-    return f"{count(len(exported), 'toolchain')} in {top}; {file} is for {abis}"
+    return ", ".join(sorted(part.library.target.abi for part in parts))
 
 
 @examples(
@@ -165,8 +168,7 @@ def aar(file: Path, releases: tuple[Path, ...]) -> None:
     give equal bytes, so whoever has them can check it by making it again.
     """
     parts = [_read_part(release) for release in releases]
-    write_file(make_aar(parts), file)
-    abis = ", ".join(sorted(part.library.target.abi for part in parts))
+    abis = _write_aar(parts, file)
     show(f"{file}: {parts[0].library.file} for {abis}")
 
 

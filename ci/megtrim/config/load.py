@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import Field, ValidationError
 
@@ -50,6 +50,9 @@ _EXPECTED: Mapping[str, str] = {
     "dict_type": _MAPPING,
     EXPECTED: "{what}",
 }
+
+
+Section = TypeVar("Section", bound=ConfigSection)
 
 
 def find_missing_files(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
@@ -154,13 +157,13 @@ def load_config(
     pattern = main.data.get("models")
     document = read_items(main, folder)
     document = expand_threads(document)
-    problems = [*document.repeated, *find_toolchain_problems(_validate(document), document)]
+    problems = [*document.repeated, *find_toolchain_problems(_validate(document, Config), document)]
     document = choose_toolchain(document, toolchain)
     if engine_source is not None:
         document = _with_source(document, engine_source.absolute())
     if quick:
         document = _quick(document)
-    config = _validate(document)
+    config = _validate(document, Config)
     problems += find_problems(config, document)
     problems += find_missing_files(config, document, folder)
     if problems:
@@ -175,11 +178,11 @@ def load_config(
     )
 
 
-def _validate(document: Document) -> Config:
+def _validate(document: Document, kind: type[Section]) -> Section:
     try:
-        return Config.model_validate(document.data)
+        return kind.model_validate(document.data)
     except ValidationError as error:
-        problems = [*problems_of(error, document, Config), *document.repeated]
+        problems = [*problems_of(error, document, kind), *document.repeated]
         raise ConfigError(problems) from None
 
 
@@ -311,11 +314,7 @@ def load_owned_devices(path: str) -> OwnedDevices:
         Path(path), most_bytes=LARGEST_FILE_BYTES, expected=expected, shown=BOARDS_VARIABLE
     )
     document = parse_document(raw, file=path)
-    try:
-        owned = OwnedDevices.model_validate(document.data)
-    except ValidationError as error:
-        problems = [*problems_of(error, document, OwnedDevices), *document.repeated]
-        raise ConfigError(problems) from None
+    owned = _validate(document, OwnedDevices)
     problems = [*document.repeated]
     for index, board in enumerate(owned.boards):
         problems += [

@@ -3,6 +3,7 @@
 The engine's dump writes it (``strip_info_file``). Names go into a header: C++ identifiers. Pure.
 """
 
+import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import NoReturn, TypeVar
 
 from megtrim.util.errors import InputError
-from megtrim.util.input_files import expect_merged
+from megtrim.util.input_files import decode, expect_merged
 from megtrim.util.json_text import expect_finite
 from megtrim.util.value import Value
 
@@ -78,12 +79,7 @@ def parse_operator_json(data: bytes, *, source: str) -> tuple[OperatorInfo, ...]
     if len(data) > MAX_JSON_BYTES:
         msg = f"{source}: {len(data)} bytes are too many for an operator JSON"
         raise InputError(msg, hint=_HINT)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        msg = f"{source}:{line}: not text in UTF-8"
-        raise InputError(msg, hint=_HINT) from None
+    text = decode(data.removeprefix(codecs.BOM_UTF8), shown=source, hint=_HINT)
     expect_merged(text, shown=source, hint="dump the model and its JSON again, together")
     infos = tuple(
         _info(item, _Place(text, start, source)) for item, start in _objects(text, source)

@@ -4,7 +4,7 @@ A part that does not fit is omitted whole; :mod:`megtrim.render.markup` escapes 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from megtrim.build_spec import Origin
@@ -87,24 +87,28 @@ NOWHERE = Links()
 def render(verdict: Verdict, *, links: Links = NOWHERE, measured: bool = False) -> str:
     """``measured`` adds what a pull request does not change."""
     last = close(verdict.origin, links)
-    shown: list[str] = []
-    left_out: Counter[str] = Counter()
-    room = LIMIT - _NOTE_ROOM - _weight(last)
-    for name, part in _parts(verdict, measured=measured):
-        weight = _weight(part)
-        if weight <= room:
-            shown.append(part)
-            room -= weight
-        else:
-            left_out[name] += 1
+    shown, left_out = _fit(_parts(verdict, measured=measured), others=[last])
     if left_out:
         names = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in left_out.items())
         shown.append(f"*Left out, because a comment is bounded: {names}. The HTML report has all.*")
     return "\n\n".join(part for part in (*shown, last) if part) + "\n"
 
 
-def _weight(part: str) -> int:
-    return len(part.encode()) + 2
+def _fit(
+    parts: Iterable[tuple[str, str]], *, others: Iterable[str]
+) -> tuple[list[str], Counter[str]]:
+    """Return the parts that fit into a comment, and how many of each name do not."""
+    shown: list[str] = []
+    left_out: Counter[str] = Counter()
+    room = LIMIT - _NOTE_ROOM - sum(len(part.encode()) + 2 for part in others)
+    for name, part in parts:
+        weight = len(part.encode()) + 2
+        if weight <= room:
+            shown.append(part)
+            room -= weight
+        else:
+            left_out[name] += 1
+    return shown, left_out
 
 
 def close(origin: Origin, links: Links) -> str:
@@ -388,17 +392,14 @@ def render_joint(project: str, config: str, reports: Sequence[ToolchainReport]) 
     title = f"## {sign} megtrim: {word} for {code(project)}{of}{which}"
     step = describe_next_step(worst.verdict) if worst.verdict is not None else ""
     parts = [title, *((step,) if step else ()), bounded_table(_HEAD, [*_rows(reports)], tuple)]
-    room = LIMIT - _NOTE_ROOM - sum(map(_weight, parts))
-    left_out = []
-    for each in sorted(reports, key=lambda each: each.rank):
-        page = fold(f"{code_in_title(each.name)}: {each.sign}", each.page.strip())
-        if _weight(page) > room:
-            left_out.append(each.name)
-            continue
-        parts.append(page)
-        room -= _weight(page)
+    pages = (
+        (each.name, fold(f"{code_in_title(each.name)}: {each.sign}", each.page.strip()))
+        for each in sorted(reports, key=lambda each: each.rank)
+    )
+    shown, left_out = _fit(pages, others=parts)
+    parts += shown
     if left_out:
-        names = ", ".join(map(code, left_out[:10]))
+        names = ", ".join(map(code, [*left_out][:10]))
         parts.append(f"*Left out, because a comment is bounded: {names}. Their reports have all.*")
     return "\n\n".join(parts) + "\n"
 

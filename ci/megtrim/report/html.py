@@ -28,6 +28,7 @@ from megtrim.size.report import budgets
 from megtrim.size.report import tables as growth
 from megtrim.size.report.trend import draw_trends
 from megtrim.size.rows import ArtifactSizes, LimitKind, VariantSize
+from megtrim.util.input_files import find_shipped
 from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import (
@@ -43,7 +44,6 @@ from megtrim.verdict.wording import (
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_IN_WHEEL, _IN_CHECKOUT = (Path(__file__).parents[up] / "docs" for up in (1, 3))
 _TEXT_LIMIT = 20_000
 _MOST_MISSING = 200
 _TABLES = (
@@ -155,7 +155,7 @@ def _environment() -> Environment:
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,
         "most_missing": _MOST_MISSING,
-        "words": read_words(_IN_WHEEL if _IN_WHEEL.is_dir() else _IN_CHECKOUT),
+        "words": read_words(find_shipped("docs", "docs")),
     }
     return environment
 

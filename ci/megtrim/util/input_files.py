@@ -95,14 +95,19 @@ def read_text(
     return decode(data, shown=shown, hint=hint)
 
 
+def find_shipped(installed: str, checkout: str) -> Path:
+    """Return what comes with megtrim: in its package, where it is installed, or in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    return found if (found := package / installed).exists() else package.parents[1] / checkout
+
+
 def decode(data: bytes, *, shown: str, hint: str = "") -> str:
     """Return UTF-8 bytes as text. Raises InputError naming the line."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        found = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
-        msg = f"{shown}:{line}: found {found}, expected text"
+        line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
+        msg = f"{shown}:{line}: found the byte 0x{byte:02x}, which is not UTF-8, expected text"
         raise InputError(msg, hint=hint) from None
 
 

@@ -146,7 +146,7 @@ LARGE = 16 * 1024 * 1024
             text_of(dtypes=["Float23"]),
             f"net.json:1: unknown data type 'Float23', known are {', '.join(KNOWN_DTYPES)}",
         ),
-        (b"{\n\xff", "net.json:2: not text in UTF-8"),
+        (b"{\n\xff", "net.json:2: found the byte 0xff, which is not UTF-8"),
         # Nothing is decoded before its size is known.
         (b" " * (LARGE + 1), f"net.json: {LARGE + 1} bytes are too many for an operator JSON"),
         ("[" + ",".join([text_of()] * 4097) + "]", "net.json:1: more than 4096 objects"),

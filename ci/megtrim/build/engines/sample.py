@@ -21,6 +21,7 @@ from megtrim.load_and_run import dialects
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.regions.header import Scopes
 from megtrim.util.errors import InputError
+from megtrim.util.input_files import find_shipped
 from megtrim.util.process import ProcessRunner
 
 KIND = "sample"
@@ -36,9 +37,7 @@ _SOURCES = ("CMakeLists.txt", "cmake/", "src/")
 
 
 def find_embedded_source() -> Path:
-    package = Path(__file__).resolve().parents[2]
-    installed = package / "sample_engine"
-    return installed if installed.is_dir() else package.parent.parent / "examples/sample-engine"
+    return find_shipped("sample_engine", "examples/sample-engine")
 
 
 class SampleEngine:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.input_files import read_text
+from megtrim.util.input_files import find_shipped, read_text
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.util.value import Value
 
@@ -216,9 +216,7 @@ def default_tag(name: str) -> str:
 
 
 def recipes() -> Path:
-    package = Path(__file__).resolve().parents[2]
-    installed = package / "recipes"
-    return installed if installed.is_dir() else package.parent.parent / "docker"
+    return find_shipped("recipes", "docker")
 
 
 def expect_recipe(name: str) -> None:

@@ -234,14 +234,11 @@ def join_toolchains(
 
 def _find_report(reports: Path, artifact: str, chosen: str) -> Path:
     folder = reports / artifact
-    return folder if folder.exists() or _config_of(reports) != chosen else reports
-
-
-def _config_of(report: Path) -> str:
     with suppress(MegtrimError):
-        found = read_report(report, parse_verdict)
-        return found.invocation.config if isinstance(found, Verdict) else found.config
-    return ""
+        found = None if folder.exists() else read_report(reports, parse_verdict)
+        of = found.invocation.config if isinstance(found, Verdict) else found and found.config
+        return reports if of == chosen else folder
+    return folder
 
 
 def judge_report(report: Path, chosen: str) -> tuple[int, Verdict | None]:
