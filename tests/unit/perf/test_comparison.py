@@ -185,9 +185,15 @@ def test_a_marked_sample_drops_its_pair_and_two_of_a_round_are_refused() -> None
 def test_p_values_survive_their_looks_and_grow_with_their_number() -> None:
     """Bonferroni over looks keeps a clear change clear."""
     assert sequential_p_value(noisy_pairs(1.05), PLAN) < 1e-6
+    first = PLAN.looks[0]
+    alike = sequential_p_value(noisy_pairs(1.5, count=first), PLAN)
+    assert alike == pytest.approx(len(PLAN.looks) * 2 / 2**first)
     adjusted = adjust_p_values({"c": 0.5, "a": 0.001, "b": 0.02})
-    assert list(adjusted) == ["a", "b", "c"]
-    assert 0.001 < adjusted["a"] < adjusted["b"] < adjusted["c"] <= 1
+    assert list(adjusted.items()) == [
+        ("a", pytest.approx(0.001 * 3 / 1 * 11 / 6)),
+        ("b", pytest.approx(0.02 * 3 / 2 * 11 / 6)),
+        ("c", pytest.approx(0.5 * 3 / 3 * 11 / 6)),
+    ]
     assert adjust_p_values({}) == {}
 
 
