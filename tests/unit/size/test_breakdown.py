@@ -53,6 +53,15 @@ def test_every_byte_of_an_object_counts_once() -> None:
     assert found.pieces[Piece(".rodata", Purpose.CONSTANTS)] == 16 + 4
 
 
+@pytest.mark.parametrize(("byte", "purpose"), [(b"\0", "PADDING"), (b"\7", "CONSTANTS")])
+def test_short_constants_are_padding_if_they_are_zero(byte: bytes, purpose: str) -> None:
+    rodata = Part(name=".rodata", content=b"a" + byte * 3 + b"bbbb", flags=PARTS[1].flags)
+    named = (Named(name="a", part=".rodata", size=1), Named(name="b", part=".rodata", at=4, size=4))
+
+    found = attribute(object_file((rodata,), named), NOTHING, source="one.o").pieces
+    assert found[Piece(".rodata", Purpose[purpose])] == 3
+
+
 def test_a_map_names_sources() -> None:
     parts = (Part(name=".text", content=b"\1" * 64), PARTS[1])
     data = object_file(parts, (Named(name="f", part=".text", size=20),), kind=2)
