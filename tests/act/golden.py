@@ -39,6 +39,8 @@ _OF_A_RUN = (
     (r"`[a-z0-9_]+-linux-gnu`", "`TARGET`"),
     (r"`(?:CPU model|host): [^`]+`, |, `host: [^`]+`", ""),
     (r"machine: [a-z0-9_]+", "machine: MACHINE"),
+    # How well it deflates depends on zlib.
+    (rf"^{_SIZE} to download \(deflated\), {_SIZE} with", "SIZE to download (deflated), SIZE with"),
     (r"emulator: [^`]+", "emulator: EMULATOR"),
 )
 _SIZES = (

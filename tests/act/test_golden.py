@@ -21,6 +21,7 @@ pytestmark = pytest.mark.unit
         ("24 regions kept, 1 of 1 proven", "24 regions kept, 1 of 1 proven"),
         ("[21 07:52:45 @:99] load model: 0.069ms", "[DAY TIME @:99] load model: TIME"),
         ("in 1.25 s", "in TIME"),
+        ("9 KiB to download (deflated), 1.5 MiB with", "SIZE to download (deflated), SIZE with"),
         ("e2e=0.174 ms (host=0.174 ms)", "e2e=TIME (host=TIME)"),
         ("stored today", "stored DAY"),
         ("proved this program yesterday, so", "proved this program DAY, so"),
