@@ -321,6 +321,8 @@ def render_readme(contents: ReleaseContents, *, has_licences: bool, has_aar: boo
         f"{'not measured' if each.plain_bytes is None else format_bytes(each.plain_bytes)} |\n"
         for each in contents.artifacts
     )
+    large = f", memory pages up to {format_bytes(toolchain.page_bytes)}"
+    pages = large if toolchain.page_bytes else ""
     is_library = any(artifact.kind is ArtifactKind.SHARED for artifact in contents.artifacts)
     licences = f"Those of the engine and of what it is made from are in `{LICENCES}`."
     return f"""\
@@ -328,7 +330,7 @@ def render_readme(contents: ReleaseContents, *, has_licences: bool, has_aar: boo
 
 - engine: {prose(engine.kind)}, {engine.commit or f"digest {engine.digest}"}
 {differs if engine.dirty else ""}\
-- target: {prose(toolchain.target)}, compiled by {_name_compiler(contents)}
+- target: {prose(toolchain.target)}{pages}, compiled by {_name_compiler(contents)}
 - level: {prose(level)}
 - verdict: {contents.verdict}
 

@@ -43,7 +43,16 @@ from megtrim.trim.results import FunctionsUse
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
 from megtrim.verdict.join import join
-from unit.release.examples import MODELS, PROGRAM, STAGES, contents, for_other_engine, keep_set, sha
+from unit.release.examples import (
+    MODELS,
+    PROGRAM,
+    STAGES,
+    contents,
+    for_android,
+    for_other_engine,
+    keep_set,
+    sha,
+)
 from unit.verdict.examples import MOBILENET, RESNET, facts, passing, scenario
 
 PAYLOAD = {"bin/a": "a" * 64, "licences/LICENSE": "b" * 64}
@@ -71,6 +80,13 @@ def test_an_export_says_whether_it_has_licences() -> None:
     assert "are in `licences`" in with_them[README_FILE]
     assert "The engine's checkout has no file with a licence." in without[README_FILE]
     assert {*with_them} == {README_FILE, RELEASE_FILE}
+
+
+def test_a_readme_says_which_memory_pages_it_is_for() -> None:
+    said = describe(for_android(page_bytes=16_384), PAYLOAD)[README_FILE]
+
+    assert "- target: aarch64-linux-android23, memory pages up to 16 KiB, compiled by" in said
+    assert "memory pages" not in describe(contents(), PAYLOAD)[README_FILE]
 
 
 def test_a_statement_has_the_keys_of_in_toto_and_slsa() -> None:
