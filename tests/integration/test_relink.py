@@ -57,7 +57,7 @@ SAID = "42 of 1\n"
 MORE = ("1", "2", "3", "4", "5")
 """Arguments with which it calls what never runs otherwise."""
 
-OTHER = '"_Z5otheri" = megtrim_stub;\n'
+OTHER = 'HIDDEN("_Z5otheri" = megtrim_stub);\nHIDDEN("in_no_table" = megtrim_stub);\n'
 
 
 def of_parts(kind: str, root: Path, *targets: str, **options: str) -> Lease:
@@ -257,6 +257,7 @@ def test_a_shared_object_is_linked_again_and_a_response_file_read(tmp_path: Path
     assert made.run(links / "shipped/program").stdout == SAID
     assert places(table)["_Z5otheri"] == places(table)["megtrim_stub"]
     assert "whole" in table.exported
+    assert "in_no_table" not in table.exported
 
 
 @pytest.mark.chain

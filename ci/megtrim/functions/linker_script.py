@@ -1,8 +1,8 @@
 """The linker's input that leaves functions out: a script of assignments, and their targets.
 
-As an input of the link, ``"_ZN3mgb3fooEv" = megtrim_stub;`` overrides the function of that name,
-even if it is in an archive or in bitcode. Nothing refers to its body then, and ``--gc-sections``
-drops it. Pure.
+As an input of the link, ``HIDDEN("_ZN3mgb3fooEv" = megtrim_stub);`` overrides the function of that
+name, even if it is in an archive or in bitcode. Nothing refers to its body then, and
+``--gc-sections`` drops it. Not hidden, the name of a local C function would become an export. Pure.
 """
 
 import re
@@ -87,17 +87,15 @@ def droppable(
 
 
 def script(names: Iterable[str]) -> str:
-    return "".join(
-        f'"{name}" = {SUBSTITUTES.get(name, STUB)};\n' for _, name in _enumerate_assignable(names)
-    )
+    return _assign((name, STUB) for _, name in _enumerate_assignable(names))
 
 
 def named_script(names: Iterable[str]) -> str:
-    assigned = (
-        (name, SUBSTITUTES.get(name, f"{STUB}_{number}"))
-        for number, name in _enumerate_assignable(names)
-    )
-    return "".join(f'"{name}" = {value};\n' for name, value in assigned)
+    return _assign((name, f"{STUB}_{number}") for number, name in _enumerate_assignable(names))
+
+
+def _assign(stubs: Iterable[tuple[str, str]]) -> str:
+    return "".join(f'HIDDEN("{name}" = {SUBSTITUTES.get(name, stub)});\n' for name, stub in stubs)
 
 
 def not_kept(stderr: str, names: Sequence[str]) -> str | None:

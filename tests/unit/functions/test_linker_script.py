@@ -39,15 +39,17 @@ def test_what_shares_code_goes_together() -> None:
 
 def test_the_shipped_link_has_one_stub_for_all() -> None:
     assert linker_script.script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
-        '"_Z3foov" = megtrim_stub;\n"__cxa_demangle" = megtrim_no_name;\n"a.cold" = megtrim_stub;\n'
+        'HIDDEN("_Z3foov" = megtrim_stub);\n'
+        'HIDDEN("__cxa_demangle" = megtrim_no_name);\n'
+        'HIDDEN("a.cold" = megtrim_stub);\n'
     )
 
 
 def test_the_link_for_diagnosis_has_a_stub_for_each() -> None:
     assert linker_script.named_script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
-        '"_Z3foov" = megtrim_stub_0;\n'
-        '"__cxa_demangle" = megtrim_no_name;\n'
-        '"a.cold" = megtrim_stub_3;\n'
+        'HIDDEN("_Z3foov" = megtrim_stub_0);\n'
+        'HIDDEN("__cxa_demangle" = megtrim_no_name);\n'
+        'HIDDEN("a.cold" = megtrim_stub_3);\n'
     )
 
 
@@ -94,7 +96,7 @@ def test_a_script_is_assignments_alone(names: list[str]) -> None:
     except InputError:
         return
 
-    assert re.fullmatch(r'("[\w.$]+" = megtrim_stub;\n)*', text, re.ASCII)
+    assert re.fullmatch(r'(HIDDEN\("[\w.$]+" = megtrim_stub\);\n)*', text, re.ASCII)
 
 
 def test_sources_define_what_scripts_refer_to() -> None:
