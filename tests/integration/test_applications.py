@@ -14,7 +14,7 @@ from integration.conftest import MakeProject
 from integration.links import TRAPPED
 from integration.sample_builds import build_c_consumer_for_arm64, run
 from megtrim import stages
-from megtrim.chain.graph import REDUCED
+from megtrim.chain.graph import PLAIN, REDUCED
 from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
 from megtrim.crashes.lookup import CrashCause
@@ -165,13 +165,11 @@ def test_no_use_of_what_was_left_out_of_a_shared_object_is_silent(
 
     An export that was taken away is an error of ``dlsym``, of the linker and of the loader.
     """
-    session = stages.able(
-        open_session(
-            Options(config=project.config, out=project.out, engine=None, jobs=None, quiet=True)
-        )
-    )
+    options = Options(config=project.config, out=project.out, engine=None, jobs=None, quiet=True)
+    session = stages.able(open_session(options))
     named, listed = trap_diagnosis.named_files("loader", session) or (tmp_path, tmp_path)
-    shipped = session.results.done[REDUCED].path / "bin"
+    done = project.done()
+    plain, shipped = done[PLAIN] / "bin", done[REDUCED] / "bin"
     names = listed.read_text("utf-8").split()
     for number in USES:
         ended = emulate(shipped / "loader", "use", f"use_{number}")
@@ -180,20 +178,18 @@ def test_no_use_of_what_was_left_out_of_a_shared_object_is_silent(
         assert f"left_out_{number}i" in str(not_kept(said, names))
     assert emulate(shipped / "loader", "use", "sample_last_error").rc == 0
 
-    uses = "".join(f"int taken_{each}(int);\n" for each in TAKEN)
-    uses += "int main(void) { return 0" + "".join(f" + taken_{n}(0)" for n in TAKEN) + "; }"
+    declared = "".join(f"int taken_{number}(int);\n" for number in TAKEN)
+    called = " + ".join(f"taken_{number}(0)" for number in TAKEN)
+    uses = f"{declared}int main(void) {{ return {called}; }}\n"
     (tmp_path / "uses.c").write_text(uses, encoding="utf-8")
     compile_ = ("aarch64-linux-gnu-gcc", str(tmp_path / "uses.c"), "-o", str(tmp_path / "uses"))
     refused = run(*compile_, str(shipped / LIBRARY)).stderr
-    plain = project.file("build/plain", f"bin/{LIBRARY}")
-    assert run(*compile_, str(plain), f"-Wl,-rpath,{shipped}").ok
-    for each in TAKEN:
-        assert "undefined symbol: taken_" in emulate(tmp_path / "uses").stderr
-        assert f"undefined reference to `taken_{each}'" in refused
-        assert (
-            f"undefined symbol: taken_{each}"
-            in emulate(shipped / "loader", "use", f"taken_{each}").stderr
-        )
+    assert run(*compile_, str(plain / LIBRARY), f"-Wl,-rpath,{shipped}").ok
+    assert "undefined symbol: taken_" in emulate(tmp_path / "uses").stderr
+    for number in TAKEN:
+        said = emulate(shipped / "loader", "use", f"taken_{number}").stderr
+        assert f"undefined symbol: taken_{number}" in said
+        assert f"undefined reference to `taken_{number}'" in refused
 
     results = read_newest(session.services.store)
     planted = [*plant_in_numbered(find_program(results, LIBRARY))]
