@@ -187,9 +187,8 @@ def find_hidden(target: str, session: Session) -> tuple[str, ...]:
         if text == OF_APPLICATIONS:
             found = [name for names in imported.values() for name in names]
         if not found:
-            msg = (
-                f"{loaded.describe('trim', 'exports', at)}: {target} exports nothing like {text!r}"
-            )
+            where = loaded.describe("trim", "exports", at)
+            msg = f"{where}: {target} exports nothing like {text!r}"
             hint = "an application that loads it while it runs imports nothing: list what it calls"
             raise InputError(msg, hint=hint)
         kept.update(found)
