@@ -33,10 +33,10 @@ PHONE = {**DEMO, "adb": "adb", "iproute2": "tc", "debian-archive-keyring": ""}
 FAULTS = {**PHONE, "g++-aarch64-linux-gnu": "aarch64-linux-gnu-g++"}
 TESTS = (
     FAULTS
-    | {name: name for name in ("git", "g++", "ccache", "chromium", "mmdebstrap", "redis-server")}
+    | {name: name for name in ("git", "g++", "curl", "ccache", "chromium", "mmdebstrap")}
     | {"clang-14": "clang++-14", "lld-14": "ld.lld-14", "llvm-14": "llvm-strip-14"}
     | {"openssh-server": "sshd", "chromium-driver": "chromedriver", "docker.io": "dockerd"}
-    | {"systemd": "systemd-analyze", "udev": "udevadm"}
+    | {"systemd": "systemd-analyze", "udev": "udevadm", "redis-server": "redis-server"}
 )
 SPHINX = (
     *("-q", "--fresh-env", "--write-all", "--fail-on-warning", "-n", "--keep-going"),

@@ -33,7 +33,7 @@ _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
 LANES: dict[str, tuple[str, ...]] = {
     "unit": (),
     "walls": (),
-    "chain": ("qemu-aarch64-static", "g++", "git"),
+    "chain": ("qemu-aarch64-static", "g++", "git", "curl"),
     "clang": ("qemu-aarch64-static", "clang++-14", "ld.lld-14", "aarch64-linux-gnu-g++"),
     "compiler_cache": ("ccache", "redis-server", "g++"),
     "browser": ("chromium", "chromedriver"),
