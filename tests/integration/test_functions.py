@@ -160,12 +160,10 @@ def _sections(program: Path) -> set[str]:
 
 
 @pytest.mark.clang
-def test_size_is_smaller_and_gives_the_same_outputs(
-    make_project: MakeProject, tmp_path: Path
-) -> None:
+def test_size_is_smaller_and_gives_the_same_outputs(make_project: MakeProject) -> None:
     """Less than four fifths of the recipe's bytes; the recipe's own results stay what they were."""
     project = make_project(MODEL, toolchain="clang-linux-arm64")
-    project.out = tmp_path / "out"  # no other worker configures its trees
+    project.out = project.folder / "out"  # no other worker configures its trees
     _trim(project)
     recipe, plain = project.file("reduce/reduced", ""), project.file("build/plain", "")
     _trim(project, optimize="size")
