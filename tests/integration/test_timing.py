@@ -115,7 +115,7 @@ def test_a_planted_slowdown_is_found_before_the_budget_ends(program: Path, tmp_p
     assert seen.different is Answer.YES
     assert 1.1 < seen.ratio < 1.6  # a machine that does other work stretches what takes longer
     assert any(line.startswith("    time  round 12 of 40, ratio 1.") for line in said)
-    assert len(result.samples) < 2 * 40
+    assert len(match_pairs(result.samples, BASELINE, RIVAL)) == seen.pairs  # the first clear look
     assert result.outputs == "1 output equal"
 
 
