@@ -24,6 +24,7 @@ from megtrim.regions.keepset_files import read_keep_set
 from megtrim.trim.builds import applications, size_options, variants
 from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.util.errors import InputError
+from megtrim.util.files import guard_write
 from megtrim.util.value import Value
 
 KEEP_SET = "keep set"
@@ -205,7 +206,9 @@ def copy_users(label: Link, session: Session, folder: Path) -> None:
     base = session.results.done[base_task(session.request.config)]
     for library in applications.linked_again(session):
         for name in applications.users(library, session):
-            shutil.copy2(binary(base, name), folder / locate_unstripped(label, name))
+            copy = folder / locate_unstripped(label, name)
+            with guard_write(copy):
+                shutil.copy2(binary(base, name), copy)
 
 
 def find_programs(session: Session) -> list[RelinkedProgram]:

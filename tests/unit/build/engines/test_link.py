@@ -271,6 +271,7 @@ def test_other_pieces_of_the_same_word_stay() -> None:
     [
         (": && c++ a.o -o p && strip p && :", "2 commands, expected one link: found strip p"),
         (": && c++ a.o -o p && cmake -E rename q p", "2 commands, expected one link"),
+        ("cd /b && c++ a.o -o p && cmake -E remove q", "2 commands, expected one link"),
         (": && :", "0 commands, expected one link: found nothing"),
         ("c++ a.o -o p; rm p", "'; rm p'"),
         ("c++ a.o -o p > log", "'> log'"),

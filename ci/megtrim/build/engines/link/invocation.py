@@ -202,7 +202,9 @@ def parse(text: str, *, target: str) -> LinkCommand:
         odd = text[plain.end() if plain else 0 :][:60]
         msg = f"the link command of {target} is more than plain words: {odd!r}"
         raise InputError(msg, hint=_HINT)
-    commands = [command for command in _commands(_words(text)) if not _manages_files(command)]
+    commands = [command for command in _commands(_words(text)) if command != [":"]]
+    while len(commands) > 1 and _manages_files(commands[-1]):
+        commands.pop()  # before the link, a folder would be another one for all its paths
     if len(commands) != 1:
         found = shlex.join(commands[-1])[:200] if commands else "nothing"
         msg = f"{target} is made by {len(commands)} commands, expected one link: found {found}"
@@ -240,7 +242,7 @@ def _commands(words: Sequence[str]) -> Iterator[list[str]]:
 def _manages_files(command: Sequence[str]) -> bool:
     """MegEngine's shared library is linked so, and then linked to from a folder of Python files."""
     match command:
-        case [":"] | ["cd", _]:
+        case ["cd", _]:
             return True
         case [program, "-E", verb, *_]:
             return PurePath(program).name == "cmake" and verb in _FILE_COMMANDS
