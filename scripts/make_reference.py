@@ -28,6 +28,7 @@ from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main as command_line
 from megtrim.cli.options import common, trimming
 from megtrim.config.caller_workflows import CALLED
+from megtrim.config.device import HOSTED_RUNNER
 from megtrim.config.json_schema import make_json_schema
 from megtrim.config.load import load_config
 from megtrim.config.templates import StarterModel, model_files, starter
@@ -319,6 +320,8 @@ def _workflows() -> Iterator[str]:
             labels = job["runs-on"]
             place = labels if isinstance(labels, str) else ", ".join(labels)
             place = "BUILD-RUNNER" if "inputs.build-runner" in place else place
+            if "matrix.runner" in place:
+                place = f"self-hosted, megtrim, CLASS; or {HOSTED_RUNNER}"
             rights = ", ".join(f"{what}: {right}" for what, right in job["permissions"].items())
             yield _table_row(_plain(job["name"]), f"`{_plain(place)}`", rights or "nothing")
         yield ""

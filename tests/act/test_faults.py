@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from act import golden, stranger
-from act.driver.runner import HOSTED
+from act.driver.runner import ARM, HOSTED
 from act.world import DEVICE_JOB, HOSTED_JOBS, WITH_DEVICE, Chapter, World, content
 from support.github_state import Repository
 
@@ -43,6 +43,19 @@ def test_no_runner_takes_the_device_job(settled: World) -> None:
     assert verdict(offline) == "unverified"
     golden.check("offline-summary", offline.run.jobs["verdict"].summary)
     golden.check("offline", offline.body)
+
+
+def test_a_machine_of_github_stands_for_a_class(settled: World) -> None:
+    """Its label is the only one that has a runner, and no owner allowed anything."""
+    config = stranger.CONFIG.replace("qemu_cpu: max}", f"qemu_cpu: max, runner: {ARM}}}")
+    number = settled.propose(
+        "hosted", {"megtrim.yaml": config, stranger.MAIN: stranger.with_table(32)}
+    )
+    env = {"RUNNER_ENVIRONMENT": "github-hosted", "MEGTRIM_HOST_RUNS_PROGRAMS": ""}
+    hosted = settled.run_pull(number, runners=(HOSTED, ARM), env=env)
+    assert hosted.run.conclusions == WITH_DEVICE
+    assert verdict(hosted) == "pass"
+    assert "1 of 1 proven on devices" in hosted.body
 
 
 def test_late_answers_and_passing_troubles_leave_one_comment(settled: World) -> None:

@@ -7,15 +7,19 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from attacks.arena import Arena
 from attacks.documents import Documents, trap
 from megtrim.util.process import Command, ProcessRunner
+from unit.cli.ci.evidence.test_pack import Job
+from unit.cli.support import Shell
+from unit.evidence.support import device
 from workflows.documents import action, script, workflow
 from workflows.expressions import evaluate
-from workflows.test_policy import ALLOWED, HOSTED, start
+from workflows.test_policy import ALLOWED, DEVICE_JOBS, HOSTED, ON_DEVICES, start
 
 pytestmark = [pytest.mark.chain]
 
@@ -79,6 +83,18 @@ ENDS: dict[str, tuple[Callable[[Runner], None], int]] = {
     "the_build_passed_and_lost_its_bundle": (lambda runner: runner.lose("bundle"), 3),
     "results_that_cannot_be_read": (damage_results, 2),
 }
+LABEL, TEAM, OURS = "ubuntu-24.04-arm", "megtrim-devices", "megtrim-hosted"
+MATRICES: tuple[tuple[dict[str, str], Any, str], ...] = (
+    ({"class": "phone", "runner": LABEL}, LABEL, OURS),
+    *(
+        ({"class": named, **more}, ["self-hosted", "megtrim", named], TEAM)
+        for named in ("phone", 'x", "big', "x]", "${{ secrets.key }}", LABEL)
+        for more in (
+            *({}, {"runner": ""}, {"runner": "big"}, {"runner": f"{LABEL}64"}),
+            *({"runner": f'["{LABEL}", "big"]'}, {"runner": "self-hosted"}),
+        )
+    ),
+)
 RUNS = {
     "a_run_by_hand_says_where_its_sources_come_from": (
         *(("workflow_dispatch", "refs/heads/topic"), ("push", "refs/heads/topic")),
@@ -175,11 +191,31 @@ def test_a_fork_by_an_event_that_no_one_thought_of(event: str) -> None:
         for job in workflow(name).jobs.values():
             assert evaluate(job["steps"][0]["env"]["ALLOWED_EVENT"], run) is False
             runner = job["runs-on"]
-            if isinstance(runner, str):  # a device job's labels are a list, and it has a condition
+            if "matrix" not in str(runner):  # a device job has a condition
                 found = evaluate(runner, run) if runner.startswith("${{") else runner
                 assert found == HOSTED
             keys = [step["with"]["key"] for step in job["steps"] if "key" in step.get("with", {})]
             assert [evaluate(each, run) for each in keys] == [""] * len(keys)
+
+
+@pytest.mark.parametrize(("name", "job"), DEVICE_JOBS, ids=[" ".join(job) for job in ON_DEVICES])
+def test_a_build_names_a_runner_of_its_own(name: str, job: dict[str, Any]) -> None:
+    for matrix, labels, environment in MATRICES if name != "nightly-performance" else ():
+        facts = {"matrix": matrix}
+        assert evaluate(job["runs-on"], facts) == labels
+        assert evaluate(job["environment"], facts) == environment
+
+
+def test_a_build_calls_a_machine_of_the_team_one_of_github(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNNER_ENVIRONMENT", "self-hosted")
+    monkeypatch.delenv("MEGTRIM_HOST_RUNS_PROGRAMS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    job = Job(Shell(tmp_path, capsys))
+    job.write(devices=(device(hosted=True),))
+
+    job().expect(2, "the bundle's programs would run here")
 
 
 @pytest.mark.parametrize("attempt", RUNS)

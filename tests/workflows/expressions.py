@@ -11,6 +11,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "contains": lambda where, what: what in where,
     "format": lambda text, *values: text.format(*values),
     "fromJSON": lambda text: json.loads(text) if text.startswith(("[", "{")) else None,
+    "toJSON": json.dumps,
     "startsWith": lambda text, start: str(text or "").startswith(start),
 }
 

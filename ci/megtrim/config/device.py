@@ -29,6 +29,9 @@ Kind = Literal["auto", "local", "qemu", "adb", "ssh", "virtual-phone"]
 KINDS: tuple[str, ...] = get_args(Kind)
 EMULATED = ("qemu", "virtual-phone")
 """Kinds whose CPU is the class's ``qemu_cpu``."""
+HostedRunner = Literal["ubuntu-24.04-arm"]
+(HOSTED_RUNNER,) = get_args(HostedRunner)
+"""Label of a machine of GitHub's own; workflows allow no other."""
 
 _REMOTE = ("adb", "ssh", "virtual-phone")
 KINDS_OF_KEY: Mapping[str, tuple[str, ...]] = {
@@ -134,7 +137,8 @@ class _DeviceEntry(ConfigSection):
     class_: Name = Field(alias="class")
     """CPU class that this device represents."""
     runner: StrictBool = False
-    """It is attached to a self-hosted runner with the labels self-hosted, megtrim and its class."""
+    """It is attached to a runner with the labels self-hosted, megtrim and its class, or is the
+    machine of GitHub's own that its class names."""
 
 
 class DeviceConfig(DeviceSettings, _DeviceEntry):

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool, model_validator
 
 from megtrim.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch, Variant
-from megtrim.config.device import DeviceConfig
+from megtrim.config.device import DeviceConfig, HostedRunner
 from megtrim.config.performance import PerfConfig
 from megtrim.config.units import name_budget, name_measure
 from megtrim.config.value_types import (
@@ -229,6 +229,9 @@ class CpuClass(ConfigSection):
     name: Name
     qemu_cpu: EmulatedCpu | None = None
     """CPU that qemu plays for this class, as its -cpu option takes it."""
+    runner: HostedRunner | None = None
+    """Machine of GitHub's own that runs this class in workflows, for its device of kind local with
+    runner: true. Left out: a machine with the labels self-hosted, megtrim and the class's name."""
     toolchains: Toolchains = ()
     """Toolchains that it is for; left out: all."""
 
@@ -442,6 +445,10 @@ class Config(ConfigSection):
     @property
     def runs_engine(self) -> bool:
         return any(each.application is None for model in self.models for each in model.scenarios)
+
+    @property
+    def hosted_classes(self) -> frozenset[str]:
+        return frozenset(cpu_class.name for cpu_class in self.classes if cpu_class.runner)
 
     def application(self, name: str | None) -> Application | None:
         return next((each for each in self.applications if each.name == name), None)

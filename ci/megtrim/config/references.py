@@ -245,6 +245,9 @@ def _check_devices(config: Config, _document: Document) -> Mistakes:
                     found = f"{show(str(value))} of a runner's device"
                     expected = "a path that the runner has: /... or ~/..."
                     yield Mistake((*path, key), found, expected)
+            if device.class_ in config.hosted_classes and kind != "local":
+                found = f"kind {kind} on a machine of GitHub's, as class {device.class_} says"
+                yield Mistake((*path, "kind"), found, "kind: local")
         if kind in EMULATED and device.class_ in unplayable:
             found = f"{show(device.class_)}, a class without qemu_cpu, on a device of kind {kind}"
             yield Mistake((*path, "class"), found, "a class with qemu_cpu")

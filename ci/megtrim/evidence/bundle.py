@@ -18,7 +18,7 @@ from pydantic import Field
 
 from megtrim.build_spec import Link, Variant
 from megtrim.checks.check import DeviceIdentity
-from megtrim.config.device import KINDS_OF_KEY, DeviceSettings, is_on_runner
+from megtrim.config.device import HOSTED_RUNNER, KINDS_OF_KEY, DeviceSettings, is_on_runner
 from megtrim.config.units import LARGEST_DURATION_S
 from megtrim.evidence import limits
 from megtrim.evidence.fields import (
@@ -99,6 +99,8 @@ class BundleDevice(Value):
     qemu_cpu: Annotated[str, expecting("a CPU's name", lambda text: bool(_CPU.fullmatch(text)))]
     runner: bool
     settings: DeviceSettings = field(default_factory=DeviceSettings)
+    hosted: bool = False
+    """Its runner is a machine of GitHub's own."""
 
     def __post_init__(self) -> None:
         where = f"device {self.name}"
@@ -277,6 +279,10 @@ class Bundle(Value):
         if not application:
             return self.programs
         return next((each.programs for each in self.applications if each.name == application), {})
+
+    def labels_of(self, cpu_class: str) -> str:
+        hosted = any(each.hosted for each in self.devices if each.cpu_class == cpu_class)
+        return HOSTED_RUNNER if hosted else f"self-hosted, megtrim, {cpu_class}"
 
     def runner_classes(self) -> frozenset[str]:
         return frozenset(device.cpu_class for device in self.devices if device.runner)

@@ -199,8 +199,8 @@ class PendingReason(StrEnum):
 
 PENDING = {
     PendingReason.FORK: "a pull request from a fork runs no device job",
-    PendingReason.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the "
-    "job within the time that was given",
+    PendingReason.NO_RUNNER: "no runner with the labels {labels} took the job "
+    "within the time that was given",
     PendingReason.APPROVAL: "the device job waits for a reviewer",
     PendingReason.LATE: "the device job had not ended in time",
 }

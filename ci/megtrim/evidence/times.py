@@ -148,7 +148,7 @@ class TimesJudge(Value):
         if fitting and self.pending is not PendingReason.FORK:
             return fitting
         if self.pending is not None:
-            why = PENDING[self.pending].format(cpu_class=asked.cpu_class)
+            why = PENDING[self.pending].format(labels=f"self-hosted, megtrim, {asked.cpu_class}")
         elif found:
             why = "what device jobs brought is of another program, model, input or setting"
         else:

@@ -197,7 +197,7 @@ class _Devices:
         elif self._pending is None:
             why = "the device job brought no result of it"
         else:
-            why = PENDING[self._pending].format(cpu_class=scenario.cpu_class)
+            why = PENDING[self._pending].format(labels=self._bundle.labels_of(scenario.cpu_class))
         return self._silent(blank, why, proof, same=same)
 
     def proofs(self) -> EvidenceSet:

@@ -314,6 +314,7 @@ def list_devices(request: TrimRequest, purpose: JobPurpose) -> tuple[BundleDevic
             qemu_cpu=cpus[device.class_],
             runner=True,
             settings=device.settings,
+            hosted=device.class_ in config.hosted_classes,
         )
         for device in config.devices
         if device.runner

@@ -16,6 +16,7 @@ DEADLINE_S = 1200.0
 """The first run with zig compiles its C and C++ libraries, which a slow machine does in minutes."""
 HOSTED = "ubuntu-24.04"
 DEVICE = "self-hosted"
+ARM = "ubuntu-24.04-arm"
 STAND_INS = Path(__file__).parents[1] / "actions"
 _USES = re.compile(r"uses:\s*([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)(/[^@\s]*)?@([0-9a-f]{40})\b")
 _FOREIGN = ("GITHUB_", "RUNNER_", "ACTIONS_", "GIT_", "MEGTRIM_", "PYTEST_", "CCACHE_", "COV_")

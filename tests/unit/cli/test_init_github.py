@@ -235,7 +235,7 @@ def test_what_is_pinned_stays_unless_an_upgrade_is_asked_for(team: Shell) -> Non
     ]
     assert "# v0.9.0\n" in (team.folder / NIGHT).read_text(encoding="utf-8")
     team("init", *KIT).expect(2, "exists and differs")
-    change(team.folder / "megtrim.yaml", ", runner: true", "")
+    change(team.folder / "megtrim.yaml", "qemu_cpu: max}", "runner: ubuntu-24.04-arm}")
     left = team("init", "--github", "--upgrade").expect(0)
     assert f"{team.folder / NIGHT} has no device to measure on: remove it" in left.out
 

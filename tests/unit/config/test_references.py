@@ -9,6 +9,7 @@ from unit.config.support import ENGINE, SMALL, load
 
 BUDGET = "budgets: [{artifact: load_and_run, "
 CLASS = "classes: [{name: c, qemu_cpu: cortex-a53}]\ndevices: [{name: d, class: c, "
+HOSTED = CLASS.replace("cortex-a53", "cortex-a53, runner: ubuntu-24.04-arm")
 
 
 def refused(folder: Path, text: str) -> list[str]:
@@ -134,6 +135,13 @@ def scenario(keys: str) -> str:
             )
         ),
         *(
+            (
+                f"{HOSTED}\n  kind: {kind}, runner: true}}]",
+                f"10: devices[0].kind: found kind {kind.partition(',')[0]} on a machine of GitHub",
+            )
+            for kind in ("qemu", "virtual-phone", "adb, serial: x", "ssh, host: h", "auto")
+        ),
+        *(
             (f"perf:\n  {keys}", f"9: perf.{problem}")
             for keys, problem in (
                 ("experiments: [nchw99]", "experiments[0]: found 'nchw99', expected an experiment"),
@@ -166,6 +174,8 @@ def test_a_contradiction_is_refused(tmp_path: Path, more: str, problem: str) -> 
                 f"{CLASS}kind: ssh, host: b, known_hosts: ~/hosts, key: /k, runner: true}}]\n",
                 f"{CLASS}kind: ssh, host: b, known_hosts: keys/board}}]\n",
                 "    also: m.mge\n  - {name: n, file: m.mge, scenarios: [{name: s}]}\n",
+                f"{HOSTED}kind: local, runner: true}}]\n",
+                f"{HOSTED}kind: qemu}}]\n",
                 "toolchain: {kind: ndk}\n",
                 "toolchain: {kind: ndk, ndk: r21e, abi: armeabi-v7a, api: 16}\n",
                 "toolchain: {kind: ndk, fp16: true, api: 23}\ntrim: {relocations: android}\n",

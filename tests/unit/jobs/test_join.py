@@ -341,6 +341,13 @@ def test_silence_is_shown_with_its_reason_and_what_to_do(
     assert (check.hint, check.detail, check.reproduce) == (hint, "", "")
 
 
+def test_the_label_of_a_machine_of_github_is_named() -> None:
+    hosted = bundle(devices=(device(hosted=True),))
+    check = only(seen(pending=PendingReason.NO_RUNNER, bundle=hosted))
+
+    assert "no runner with the labels ubuntu-24.04-arm took the job" in check.text
+
+
 def test_all_attempts_are_shown() -> None:
     attempts = ("pixel-6: link lost while pushing", "pixel-7: it did not boot")
     died = evidence(

@@ -21,7 +21,7 @@ from megtrim.perf.measuring.contest_plan import find_files, plan_contest, plan_f
 from megtrim.util.console import show_time
 from megtrim.util.errors import InfrastructureFailure
 from unit.evidence.support import BUNDLE, contest_result, write_times
-from unit.jobs.timed import timed
+from unit.jobs.timed import PERF, timed
 from unit.perf.measuring.test_timing_runs import CONFIG, find_task, open_session
 from unit.trim.stages.built import finish
 from unit.trim.stages.fake_device import FakeDevice
@@ -189,6 +189,13 @@ def test_a_class_without_a_runner_is_skipped(tmp_path: Path) -> None:
     reason = "no device of class big is attached to a runner"
     assert perf.inputs(task, session)["contest"] == reason
     assert perf.work(task, session, tmp_path).skipped == reason
+
+
+def test_a_class_on_machines_of_github_is_not_timed(tmp_path: Path) -> None:
+    session = timed(tmp_path, PERF.replace("{name: any}", "{name: any, runner: ubuntu-24.04-arm}"))
+
+    reason = "class any runs on machines of GitHub's, whose times are not compared"
+    assert plan_for_runner(find_task(session, NAME), session) == reason
 
 
 def make_config(perf: dict[str, Any], **keys: Any) -> Config:

@@ -156,7 +156,8 @@ def _name_config(config: Path, top: Path) -> str:
 
 
 def _has_runner(config: Config) -> bool:
-    return any(device.runner for device in config.devices)
+    """A machine of GitHub's own takes no times."""
+    return any(each.runner and each.class_ not in config.hosted_classes for each in config.devices)
 
 
 def _provide(wanted: ToolchainConfig) -> Provision:

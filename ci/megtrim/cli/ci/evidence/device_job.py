@@ -17,6 +17,7 @@ from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make,
 from megtrim.config.load import BOARDS_VARIABLE, load_owned_devices
 from megtrim.devices import kinds as device_kinds
 from megtrim.devices.device import Device
+from megtrim.devices.local import is_hosted
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, read_bundle
 from megtrim.evidence.evidence import EVIDENCE_FILE
@@ -68,9 +69,9 @@ def run_bundle(
 
     Needs no engine, no compiler and no project. A program that fails is evidence, and so is a
     device that fails: the exit status is 0. Devices of kind local, qemu, auto or virtual-phone run
-    the bundle's programs on this machine; its owner allows that with
-    MEGTRIM_HOST_RUNS_PROGRAMS=yes in the environment. Boards, and whose power is switched, are in a
-    file of its owner that MEGTRIM_BOARDS names.
+    the bundle's programs on this machine. Its owner allows that with MEGTRIM_HOST_RUNS_PROGRAMS=yes
+    in the environment; one of GitHub's own needs no such word. Boards, and whose power is switched,
+    are in a file of its owner that MEGTRIM_BOARDS names.
     """
     shard, today = Shard.parse(part), read_today()
     console = open_console(quiet=quiet)
@@ -83,7 +84,8 @@ def run_bundle(
         for each in _list_standing(bundle, cpu_class, emulated=emulated)
     )
     asked = standing[0]
-    allowed = emulated or processes.env.get(HOST_VARIABLE) == "yes"
+    owned = not is_hosted(processes.env)
+    allowed = emulated or not owned or processes.env.get(HOST_VARIABLE) == "yes"
     # Of other kinds, programs are processes of this machine, walled off or not.
     if asked.kind not in POOLED and not allowed:
         msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"

@@ -24,6 +24,7 @@ from megtrim.cli.options import (
     to_option,
 )
 from megtrim.cli.session.setup import describe, open_session
+from megtrim.config.device import HOSTED_RUNNER
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose
 from megtrim.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.evidence.limits import MOST_RESULTS
@@ -179,6 +180,7 @@ def describe_jobs(
             per_job=per_job,
             artifact=_ARTIFACTS[purpose],
             config=session.request.invocation.config,
+            runners=dict.fromkeys(session.request.config.hosted_classes, HOSTED_RUNNER),
         )
         matrix = {"include": [job.as_json() for job in jobs]}
         outputs[name] = json.dumps(matrix, separators=(",", ":"))

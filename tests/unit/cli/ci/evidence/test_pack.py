@@ -24,7 +24,7 @@ from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import Local
 from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceSet, parse_set
-from megtrim.jobs.pack import select
+from megtrim.jobs.pack import list_devices, select
 from megtrim.regions.keepset_files import dump_keep_set
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
@@ -33,7 +33,7 @@ from support.clock import clock_at
 from unit.cli.support import Answer, Shell
 from unit.evidence.support import DAY, SCENARIO, bundle, device, evidence, result, scenario
 from unit.jobs.timed import timed
-from unit.trim.stages.built import built, linked
+from unit.trim.stages.built import CONFIG, built, linked
 from unit.trim.stages.support import keep_set
 
 NOTHING_KNOWN = EvidenceSet(entries=())
@@ -59,7 +59,7 @@ def test_purposes_do_not_mix(shell: Shell, asked: str, message: str) -> None:
 
 def describe(cpu_class: str, shard: str, artifact: str) -> dict[str, str]:
     name = f"{cpu_class} {shard}"
-    return {"name": name, "class": cpu_class, "shard": shard, "artifact": artifact}
+    return {"name": name, "class": cpu_class, "shard": shard, "artifact": artifact, "runner": ""}
 
 
 def without(session: Session, task: str) -> Session:
@@ -234,6 +234,24 @@ def test_a_host_runs_nothing_unless_it_is_allowed(
         "in the runner's environment\n"
     )
     assert not (job.shell.folder / "out").exists()
+
+
+def test_a_machine_of_github_is_its_owners_to_use(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNNER_ENVIRONMENT", "github-hosted")
+
+    assert job().status == 0
+
+
+def test_a_class_names_the_machine_of_github_that_its_jobs_run_on(tmp_path: Path) -> None:
+    config = CONFIG.replace("{name: any}", "{name: any, runner: ubuntu-24.04-arm}")
+    session = built(tmp_path, config=config, committed=True)
+    outputs = describe_jobs(session, VERIFY, NOTHING_KNOWN, per_job=1)
+
+    found = json.loads(outputs["device"])["include"]
+    assert {each["runner"] for each in found} == {"ubuntu-24.04-arm"}
+    assert {each.hosted for each in list_devices(session.request, VERIFY)} == {True}
 
 
 def test_an_emulated_run_is_asked_for(job: Job) -> None:
