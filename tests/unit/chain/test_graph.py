@@ -253,7 +253,7 @@ def test_an_entry_is_what_a_workflow_reads(
     found = entries({"pixel": count}, per_job=20, artifact="x", config=config)
 
     assert [each.as_json() for each in found] == [
-        {"name": name, "class": "pixel", "shard": shard, "artifact": artifact}
+        {"name": name, "class": "pixel", "shard": shard, "artifact": artifact, "runner": ""}
         for name, shard, artifact in expected
     ]
 
