@@ -12,7 +12,7 @@ from megtrim.build.engines.link import invocation, relink
 from megtrim.build.engines.link.invocation import LinkCommand, LinkEnvironment
 from megtrim.build_spec import LinkSpec, StubForm, Toolchain
 from megtrim.elf.symbol_table import FunctionTable, read_table
-from megtrim.functions import local_functions
+from megtrim.functions import linker_script, local_functions
 from megtrim.util.process import Command, ProcessRunner
 from unit.build.engines.support import bench, write
 
@@ -288,3 +288,27 @@ def test_an_object_of_very_many_sections(tmp_path: Path) -> None:
     assert len(found) == count
     assert {name for name, size in found.items() if size != 3} == {"f65999", "f7"}
     assert {found["f65999"], found["f7"]} == {2}
+
+
+@pytest.mark.chain
+def test_a_named_stub_stands_for_a_member_function(tmp_path: Path) -> None:
+    """Also in a pointer to one, in which an odd address would mean a virtual function."""
+    calls = "".join(f"&Part::f{number}, " for number in range(4))
+    program = (
+        "struct Part { virtual void g() {} void f0(); void f1(); void f2(); void f3(); } part;\n"
+        f"int main(int argc, char**) {{ void (Part::*all[])() = {{ {calls} }};\n"
+        "  (part.*all[argc - 1])(); }\n"
+    )
+    sources = {"main.cpp": program, **dict(linker_script.named_sources(4))}
+    files = [tmp_path / name for name in sources]
+    for path, text in zip(files, sources.values(), strict=True):
+        path.write_text(text, encoding="utf-8")
+    stubs = (f"-Wl,--defsym=_ZN4Part2f{at}Ev=megtrim_stub_{at}" for at in range(4))
+    argv = ("gcc", "-fno-rtti", *map(str, files), *stubs, "-o", str(tmp_path / "program"))
+    processes = ProcessRunner(os.environ)
+    assert processes.run(Command(argv=argv, timeout_s=60)).ok
+    for at in range(4):
+        command = Command(argv=(str(tmp_path / "program"), *("x" * at)), timeout_s=60)
+        ended = processes.run(command)
+        assert ended.rc == TRAPPED[os.uname().machine]
+        assert linker_script.not_kept(ended.stderr, "0123") == str(at)

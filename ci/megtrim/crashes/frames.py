@@ -34,6 +34,8 @@ FRAMES: Final = {
         r"(?:`.*|\s\+\s.*)?"
     ),
     "Breakpad": rf"(?P<number>\d{{1,3}})\s+(?P<file>[^\s+]+)\s+\+\s+{_PC}",
+    # It has the frame twice, the second time with those that called it.
+    "HotSpot": rf"#\s+C\s+\[(?P<file>[^\s\]+]+)\+{_PC}\](?:\s.*)?",
     "Crashlytics": rf"{_NUMBER}(?=\S*\.so)(?P<file>[^\s#]+)\s+{_PC}(?P<rest>(?:\s.*)?)",
 }
 """How reporters write a frame: ``pc`` is an address of the file, ``absolute`` of the process.

@@ -50,7 +50,7 @@ _SAYS_SIGNAL = tuple(
     for each in (
         r"(?:Fatal |_|.*\.Error: |qemu: .* )?signal:? ?(\d{1,3}) ?\((?:(SIG\w+)|[^)]*)\).*",
         r"signal:? (\d{1,3})",
-        r"(?:Reason: ?Signal: ?|Crash reason: +|Crashed: .{0,80}?\b)?()(SIG[A-Z]{2,5})\b(?!\w).*",
+        r"(?:Reason: ?Signal: ?|Crash reason: +|#  |Crashed: .{0,80}?\b)?()(SIG[A-Z]{2,5})\b.*",
         r"(?:Program|\W*thread\b.*) (?:received|terminated with|.* =) signal ()(SIG\w+).*",
     )
 )
@@ -74,10 +74,15 @@ _REGISTERS = re.compile(
 _ADDRESS = re.compile(r"0x([0-9a-fA-F]{1,16})")
 _PROCESS = re.compile(r"pid: ?(\d{1,9})\b.*|.*\bpid (\d{1,9}) \(.*", re.IGNORECASE)
 _THREAD = re.compile(r"(\*)?\s*thread #?\d+\b(.*(?:\(crashed\)|received signal))?.*", re.IGNORECASE)
-_HANDLER = re.compile(r"sigreturn|restore_rt|<signal handler called>|\[vdso")
+_HANDLER = re.compile(
+    r"^(?!(?:-*>)?\s*[0-9a-f']{8,17}-[0-9a-f']{8,17} )"  # a mapping is no frame
+    r".*(?:sigreturn|restore_rt|<signal handler called>|\[vdso)"
+)
 _SENT_CODE = re.compile(r".*signal.*\bcode:? -\d|.*\bSI_(?:USER|QUEUE|T?KILL)\b", re.IGNORECASE)
 _LIKE_FRAME = re.compile(r"(?:.*\s)?#0{1,3}[\s:]|pc:?\s.*[/!]", re.IGNORECASE)
-_OTHER_THREADS = re.compile(r"--- --- ---.*|Other thread info:.*", re.IGNORECASE)
+_OTHER_THREADS = re.compile(
+    r"--- --- ---.*|Other thread info:.*|-+ +P R O C E S S +-+", re.IGNORECASE
+)
 
 
 class CrashReport(Value):

@@ -3,9 +3,10 @@
    means different things to different linkers, so each call has a name. */
 
 #if defined(__aarch64__)
-#define CALL bl
+#define CALL(what) bl what
 #elif defined(__x86_64__)
-#define CALL call
+/* 6 bytes: an odd address in a pointer to a member function means a virtual one. */
+#define CALL(what) call what; nop
 #else
 #error "functions are trimmed on aarch64 and x86_64"
 #endif
@@ -13,7 +14,7 @@
     .globl megtrim_stub_##number; \
     .hidden megtrim_stub_##number; \
     .type megtrim_stub_##number, %function; \
-    megtrim_stub_##number: CALL megtrim_stub_ran
+    megtrim_stub_##number: CALL(megtrim_stub_ran)
 
     .section .note.GNU-stack, "", %progbits
     .section .text.megtrim_stubs, "ax", %progbits

@@ -8,7 +8,7 @@
 #define STUB_BYTES 4
 #define ALIGNED
 #else
-#define STUB_BYTES 5
+#define STUB_BYTES 6
 /* Two calls without a frame between them leave the stack where no compiler expects it. */
 #define ALIGNED __attribute__((force_align_arg_pointer))
 #endif
@@ -17,7 +17,7 @@ extern const char megtrim_stubs[] __attribute__((visibility("hidden")));
 
 __attribute__((used, noinline, visibility("hidden"))) ALIGNED void megtrim_stub_ran(void) {
     const char* after = (const char*)__builtin_return_address(0);
-    size_t number = (size_t)(after - megtrim_stubs) / STUB_BYTES - 1;
+    size_t number = (size_t)(after - megtrim_stubs - 1) / STUB_BYTES;
     char said[64];
     size_t at = sizeof said;
     const char* words = " is not kept\n";

@@ -1,6 +1,7 @@
 """How a run of a program ended, by its exit status and its output.
 
-An Android C library that cannot start its crash dumper turns a signal into exit status 1. Pure.
+An Android C library that cannot start its crash dumper turns a signal into exit status 1, and a
+Java virtual machine turns it into SIGABRT. Pure.
 """
 
 import re
@@ -21,6 +22,7 @@ _SIGNAL_MESSAGE = re.compile(
     r"|^qemu: uncaught target signal (?P<qemu>\d{1,3})\b",
     re.MULTILINE,
 )
+_JAVA_MESSAGE = re.compile(r"^#  SIG[A-Z]{2,5} \(0x([0-9a-f]{1,2})\) at pc=", re.MULTILINE)
 
 
 class RunOutcome(StrEnum):
@@ -48,6 +50,8 @@ class ProgramRun(Value):
 
 
 def ending_signal(run: ProgramRun) -> int | None:
+    if run.rc and (caught := _JAVA_MESSAGE.search(run.stdout)):
+        return int(caught[1], 16)
     # A wrapper may exit with 0 even so; then the program's own output is not searched.
     message = _SIGNAL_MESSAGE.search(run.stderr)
     message = message or (_SIGNAL_MESSAGE.search(run.stdout) if run.rc else None)

@@ -40,6 +40,7 @@ def test_a_tombstone(logcat: bool) -> None:
         ("Program terminated with signal SIGSEGV, Segmentation fault.", 11),
         ("* thread #1, name = 'x', stop reason = signal SIGILL", 4),
         ("Trace/breakpoint trap", 5),
+        ("#  SIGILL (0x4) at pc=0x00007fd2d027c01c, pid=4711, tid=4720", 4),
         ("the worker got signal 11 (SIGSEGV) from its parent", None),
         ("child terminated with signal SIGKILL", None),
         ("signal 5 (SIGSEGV), code 1", None),
@@ -71,6 +72,27 @@ def test_what_a_report_leaves_open(text: str, doubt: str) -> None:
     assert (report.frames[0].pc, report.frames[0].file) == (0x1234, "a.so")
     (said,) = report.doubts
     assert doubt in said
+
+
+def test_what_follows_in_a_report_of_a_java_virtual_machine_changes_nothing() -> None:
+    """Neither the process's mappings, nor its handlers of signals, nor a second list of frames."""
+    text = (LAYOUTS / "hotspot.txt").read_text("utf-8")
+    for name, value in {"NAME": "SIGILL", "SIG": "4", "BARE": "a.so", "pc": "1234"}.items():
+        text = text.replace(f"{{{name}}}", value)
+    for name in ("MAP_FROM", "MAP_TO"):
+        text = text.replace(f"{{{name}}}", "7f30a4387000")
+
+    report = parse_report(text.encode(), source="t")
+
+    assert [(each.pc, each.file) for each in report.frames] == [(0x1234, "a.so")]
+    assert (report.signal, report.doubts) == (4, ())
+
+
+def test_a_mapping_is_no_frame_of_a_handler() -> None:
+    text = "#00 pc 1234 a.so\n7f30a4387000-7f30a4389000 r-xp 00000000 00:00 0    [vdso]"
+    report = parse_report(text.encode(), source="t")
+    assert [each.file for each in report.frames] == ["a.so"]
+    assert report.doubts == ()
 
 
 def test_the_thread_that_crashed_counts() -> None:

@@ -82,6 +82,10 @@ def test_how_a_run_ended(
 def test_what_a_program_prints_itself_counts_if_it_failed() -> None:
     assert ending(run(1, stdout=ANDROID_11)) is TRAP
     assert ending(run(0, stdout="libc: Fatal signal 5 (SIGTRAP)\n")) is PASSED
+    java = "#\n#  SIG{} (0x{}) at pc=0x00007fd2d027c01c, pid=4711, tid=4720\n"
+    for name, number, outcome in (("ILL", "4", TRAP), ("TRAP", "5", TRAP), ("SEGV", "b", CRASHED)):
+        emulated = run(134, stdout=java.format(name, number), stderr=QEMU.format("6 (Aborted)"))
+        assert ending(emulated) is outcome
 
 
 @given(st.integers(-64, 255), st.text(max_size=200))

@@ -298,6 +298,23 @@ def test_a_program_without_words_has_none_recorded(
     assert device.plays == []
 
 
+@pytest.mark.parametrize(
+    ("companions", "hint"),
+    [((), "run on the plain build?"), (("lib.so",), "leave SIGTRAP to what it loads?")],
+)
+def test_who_may_have_taken_the_signal(
+    tmp_path: Path, companions: tuple[str, ...], hint: str
+) -> None:
+    (tmp_path / "lib.so").touch()
+    spec = replace(make_spec(tmp_path, "exit 133\n"), companions=companions)
+    with pytest.raises(ProductFailure) as caught:
+        tracing.ran(
+            *(ID, spec, FakeDevice(), lambda _: None), observables=OBSERVABLES, speaks=False
+        )
+
+    assert str(caught.value.hint).endswith(hint)
+
+
 def test_an_emulator_reports_it_of_the_unfolded_link(tmp_path: Path) -> None:
     emulated, elsewhere = FakeDevice(kind="qemu"), FakeDevice(kind="adb")
 

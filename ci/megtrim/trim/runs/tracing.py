@@ -27,6 +27,9 @@ _PROBED = (probes.RECORD_FILE, probes.ENVIRONMENT)
 _UNKNOWN_FLAG = "--no-such-flag"
 _UNTRIMMED = "the model, its arguments or its inputs do not work untrimmed"
 _ON_PLAIN = "does the scenario run on the plain build?"
+_OF_LIBRARY = (
+    "does the scenario run on the plain build, and does its program leave SIGTRAP to what it loads?"
+)
 _LONG = "a-name-that-no-short-string-holds-"
 FORM = "3"
 """What a list depends on besides its inputs: how links are made and what else runs."""
@@ -77,9 +80,10 @@ def ran(
     wanted = replace(spec, recorded=record, environment={**spec.environment, **variables})
     read = qemu_log.ran_in_log if logged else probes.parse_record
     table = read_table(spec.holder)
+    hint = _OF_LIBRARY if spec.companions else _ON_PLAIN
     # A string copies long names, as users have them, by other functions than those that fit in it.
     found = [
-        _run_checked(scenario, each, lease, note, "the link that shows its functions", _ON_PLAIN)
+        _run_checked(scenario, each, lease, note, "the link that shows its functions", hint)
         for each in (wanted, replace(wanted, prefix=_LONG))
     ]
     if speaks and not spec.application:  # an application's words are those of its own scenarios
