@@ -218,6 +218,7 @@ CONFIG: tuple[Fact, ...] = (
     key("trim.means.fold", "all", LINKS, PLAIN),
     key("trim.relocations", Relocations.RELR),
     key("classes.1.qemu_cpu", "cortex-a53"),
+    key("classes.1.runner", "ubuntu-24.04-arm"),
     *(key(f"devices.0.{name}", "another") for name in _KEYS_OF_A_DEVICE),
     key("applications.0.source", None, BUILDS),
     key("applications.1.library", Linkage.STATIC, f"{BUILDS} {VIEWS}"),
