@@ -35,6 +35,7 @@ TESTS = (
     FAULTS
     | {name: name for name in ("git", "g++", "curl", "ccache", "chromium", "mmdebstrap")}
     | {"clang-14": "clang++-14", "lld-14": "ld.lld-14", "llvm-14": "llvm-strip-14"}
+    | {"g++-arm-linux-gnueabihf": "arm-linux-gnueabihf-g++"}
     | {"openssh-server": "sshd", "chromium-driver": "chromedriver", "docker.io": "dockerd"}
     | {"systemd": "systemd-analyze", "udev": "udevadm", "redis-server": "redis-server"}
 )

@@ -34,7 +34,10 @@ LANES: dict[str, tuple[str, ...]] = {
     "unit": (),
     "walls": (),
     "chain": ("qemu-aarch64-static", "g++", "git", "curl"),
-    "clang": ("qemu-aarch64-static", "clang++-14", "ld.lld-14", "aarch64-linux-gnu-g++"),
+    "clang": (
+        *("qemu-aarch64-static", "qemu-arm-static", "clang++-14", "ld.lld-14"),
+        *("aarch64-linux-gnu-g++", "arm-linux-gnueabihf-g++"),
+    ),
     "compiler_cache": ("ccache", "redis-server", "g++"),
     "browser": ("chromium", "chromedriver"),
     "workflows": ("zizmor", "actionlint"),

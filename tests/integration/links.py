@@ -1,7 +1,7 @@
 """A small tree, built with a real toolchain, whose targets are linked once more."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -16,14 +16,17 @@ from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import FunctionTable
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
-TRAPPED = {"aarch64": 128 + 5, "x86_64": 128 + 4}
+TRAPPED = {"aarch64": 128 + 5, "arm": 128 + 4, "x86_64": 128 + 4}
 """The status of a program that a stub ends."""
 
 KINDS = (
     pytest.param("host", marks=pytest.mark.chain),
     pytest.param("zig", marks=pytest.mark.chain),
     pytest.param("clang-linux-arm64", marks=pytest.mark.clang),
+    pytest.param("armv7", marks=pytest.mark.clang),
 )
+_ARMV7 = "armv7a-linux-gnueabihf"
+ARMV7_SYSROOT = Path("/usr/arm-linux-gnueabihf")
 
 
 @dataclass
@@ -76,13 +79,31 @@ class Lease:
 
 def lease(kind: str, root: Path, sources: Path, *targets: str, **options: str) -> Lease:
     processes = ProcessRunner({**os.environ, "CCACHE_DISABLE": "1"})
-    found = toolchain_kinds.KINDS[kind](ToolchainConfig(kind=kind), processes)
+    found = find_armv7(processes) if kind == "armv7" else find(kind, processes)
     spec = BuildSpec(
         variant=Variant.PLAIN,
         targets=targets,
         options=(("CMAKE_BUILD_TYPE", "Release"), *options.items()),
     )
     return Lease(found, processes, root, sources, spec)
+
+
+def find(kind: str, processes: ProcessRunner) -> Toolchain:
+    return toolchain_kinds.KINDS[kind](ToolchainConfig(kind=kind), processes)
+
+
+def find_armv7(processes: ProcessRunner) -> Toolchain:
+    """Make Thumb code, as an NDK does, with Debian's clang, lld and C library."""
+    made = find("clang-linux-arm64", processes)
+    link = (f"--target={_ARMV7}", "-mthumb", *made.link_flags[1:])
+    return replace(
+        made,
+        target=_ARMV7,
+        machine="arm",
+        compile_flags=link[:2],
+        link_flags=link,
+        sysroot=ARMV7_SYSROOT,
+    )
 
 
 def places(table: FunctionTable) -> dict[str, int]:

@@ -44,17 +44,18 @@ target_link_libraries(consumer PRIVATE MegEngineTrimmed::shared)
 """
 
 
-_ARM64 = """\
+_CROSS = """\
 set(CMAKE_SYSTEM_NAME Linux)
-set(CMAKE_SYSTEM_PROCESSOR aarch64)
-set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_SYSTEM_PROCESSOR {processor})
+set(CMAKE_C_COMPILER {compiler})
 """
 
 
-def build_c_consumer_for_arm64(release: Path, folder: Path) -> Path:
+def build_c_consumer(release: Path, folder: Path, compiler: str = "aarch64-linux-gnu-gcc") -> Path:
     folder.mkdir()
-    toolchain = folder / "arm64.cmake"
-    toolchain.write_text(_ARM64, encoding="utf-8")
+    toolchain = folder / "cross.cmake"
+    processor = compiler.partition("-")[0]
+    toolchain.write_text(_CROSS.format(processor=processor, compiler=compiler), encoding="utf-8")
     settings = {"CMAKE_PREFIX_PATH": str(release), "CMAKE_TOOLCHAIN_FILE": str(toolchain)}
     compile_project(ROOT / "examples/applications/sample-in-c", folder / "build", settings)
     return folder / "build/sample-in-c"

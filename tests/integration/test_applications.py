@@ -12,25 +12,16 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.links import TRAPPED
-from integration.sample_builds import build_c_consumer_for_arm64, run
-from megtrim import stages
-from megtrim.chain.graph import PLAIN, REDUCED
+from integration.planted_uses import ARM64, CLASSIFY, KEPT, PRINTED, expect_no_silent_use, plant
+from integration.sample_builds import build_c_consumer
 from megtrim.checks.invocation import Options
-from megtrim.cli.session.setup import open_session
-from megtrim.crashes.lookup import CrashCause
-from megtrim.crashes.trimmed_programs import read_newest
 from megtrim.elf.layout import parse_build_id
-from megtrim.functions.linker_script import not_kept
-from megtrim.proof import trap_diagnosis
 from megtrim.regions.keepset_files import read_folder
 from megtrim.util.process import CompletedCommand
-from support.crash_reports import find_program, holds_truth, look_up_in, plant_in_numbered
-from support.megtrim_cli import ROOT, Project
+from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain, pytest.mark.clang]
 
-SOURCES = Path(__file__).with_name("applications")
-CLASSIFY = ROOT / "examples/applications/sample-classify"
 IN_TREE = """
 add_executable(in-tree src/in_tree.cpp $<TARGET_OBJECTS:sample_engine_objects>)
 target_include_directories(in-tree PRIVATE src/public)
@@ -38,53 +29,19 @@ target_compile_options(in-tree PRIVATE $<TARGET_PROPERTY:load_and_run,COMPILE_OP
 target_link_libraries(in-tree PRIVATE Threads::Threads)
 target_link_options(in-tree PRIVATE $<TARGET_PROPERTY:load_and_run,LINK_OPTIONS>)
 """
-LIBRARY = "libsample_engine.so"
-USES = range(3, 15)
-TAKEN = range(10)
-_HIDDEN = '__attribute__((visibility("hidden")))'
-_CODE = """
-{linkage} __attribute__((noinline)) int left_out_{number}(int x) {{
-    asm volatile(".rept 32\\n nop\\n .endr" : "+r"(x));
-    return x * {number};
-}}
-extern "C" SAMPLE_ENGINE_C_API int use_{number}(int x) {{ return left_out_{number}(x) + 1; }}
-"""
-_EXPORT = 'extern "C" SAMPLE_ENGINE_C_API int taken_{number}(int x) {{ return x * {number}; }}\n'
-EXPORTS = "".join(
-    (
-        *(_CODE.format(linkage="static" if n % 2 else _HIDDEN, number=n) for n in USES),
-        *(_EXPORT.format(number=number) for number in TAKEN),
-    )
-)
-"""Code of the engine's that no scenario runs: behind exports, some of it internal, and exports."""
-LOADER = """
-find_library(DL dl)
-enable_language(C)
-add_executable(loader EXCLUDE_FROM_ALL loader.c)
-target_include_directories(loader PRIVATE ${MEGTRIM_ENGINE_INCLUDE})
-target_link_libraries(loader PRIVATE dl)
-"""
-PRINTED = ["{model}", "data={input:data}"]
 WRITTEN = [*PRINTED, "threads={threads}", "write={outputs}"]
 
 
 @pytest.fixture(scope="module")
 def project(make_project: MakeProject) -> Project:
     made = make_project("tiny-mobile", toolchain="clang-linux-arm64")
-    shutil.copytree(CLASSIFY, made.folder / "app")
+    plant(made)
     engine = made.folder / "engine"
     shutil.copy(CLASSIFY / "main.cpp", engine / "src/in_tree.cpp")
     with (engine / "CMakeLists.txt").open("a", encoding="utf-8") as cmake:
         cmake.write(IN_TREE)
-    with (engine / "src/library/model_c.cpp").open("a", encoding="utf-8") as source:
-        source.write(EXPORTS)
-    shutil.copy(SOURCES / "loader.c", made.folder / "app")
-    with (made.folder / "app/CMakeLists.txt").open("a", encoding="utf-8") as cmake:
-        cmake.write(LOADER)
     config = made.read()
-    # The consumer in C calls them; what else is exported goes.
-    exports = ["@applications", "sample_*", "use_*"]
-    config["trim"] |= {"level": "function", "crash_ids": True, "exports": exports}
+    config["trim"] |= {"level": "function", "crash_ids": True, "exports": [*KEPT]}
     config["applications"] = [
         {"name": "in-tree"},
         {"name": "sample-classify", "source": "app"},
@@ -165,48 +122,8 @@ def test_an_untraced_run_of_an_application_is_named(project: Project) -> None:
 def test_no_use_of_what_was_left_out_of_a_shared_object_is_silent(
     project: Project, tmp_path: Path
 ) -> None:
-    """Behind an export it is a trap, which the named link and a report of the crash name.
-
-    An export that was taken away is an error of ``dlsym``, of the linker and of the loader.
-    """
-    options = Options(config=project.config, out=project.out, engine=None, jobs=None, quiet=True)
-    session = stages.able(open_session(options))
-    named, listed = trap_diagnosis.named_files("loader", session) or (tmp_path, tmp_path)
-    done = project.done()
-    plain, shipped = done[PLAIN] / "bin", done[REDUCED] / "bin"
-    names = listed.read_text("utf-8").split()
-    for number in USES:
-        ended = emulate(shipped / "loader", "use", f"use_{number}")
-        said = emulate(named, "use", f"use_{number}").stderr
-        assert (ended.rc, ended.stdout) == (TRAPPED["aarch64"], "")
-        assert f"left_out_{number}i" in str(not_kept(said, names))
-    assert emulate(shipped / "loader", "use", "sample_last_error").rc == 0
-
-    declared = "".join(f"int taken_{number}(int);\n" for number in TAKEN)
-    called = " + ".join(f"taken_{number}(0)" for number in TAKEN)
-    uses = f"{declared}int main(void) {{ return {called}; }}\n"
-    (tmp_path / "uses.c").write_text(uses, encoding="utf-8")
-    compile_ = ("aarch64-linux-gnu-gcc", str(tmp_path / "uses.c"), "-o", str(tmp_path / "uses"))
-    refused = run(*compile_, str(shipped / LIBRARY)).stderr
-    assert run(*compile_, str(plain / LIBRARY), f"-Wl,-rpath,{shipped}").ok
-    assert "undefined symbol: taken_" in emulate(tmp_path / "uses").stderr
-    for number in TAKEN:
-        said = emulate(shipped / "loader", "use", f"taken_{number}").stderr
-        assert f"undefined symbol: taken_{number}" in said
-        assert f"undefined reference to `taken_{number}'" in refused
-
-    results = read_newest(session.services.store)
-    planted = [*plant_in_numbered(find_program(results, LIBRARY))]
-    for crash in planted:
-        found = look_up_in(crash, find_program(results, LIBRARY), results)
-        assert found.cause is CrashCause.LEFT_OUT
-        assert holds_truth(crash, found)
-    assert len(planted) > 50
-
-
-def emulate(program: Path, *arguments: str) -> CompletedCommand:
-    emulator = ("qemu-aarch64-static", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu")
-    return run(*emulator, str(program), *arguments)
+    options = Options(config=project.config, out=project.out, quiet=True)
+    expect_no_silent_use(project, ARM64, tmp_path, options=options)
 
 
 @pytest.mark.devices
@@ -223,7 +140,7 @@ def test_a_program_in_c_loads_the_shared_object(project: Project, tmp_path: Path
     What no scenario ran is gone: with two threads it traps.
     """
     project.expect("export", str(tmp_path / "trimmed"))
-    program = build_c_consumer_for_arm64(tmp_path / "trimmed", tmp_path / "consumer")
+    program = build_c_consumer(tmp_path / "trimmed", tmp_path / "consumer")
     library = tmp_path / "trimmed/lib/libsample_engine.so"
     trimmed = library.stat().st_size
     first = run_on_arm64(program, project)
@@ -234,14 +151,14 @@ def test_a_program_in_c_loads_the_shared_object(project: Project, tmp_path: Path
     assert first.ok, first.stderr
     assert first.stdout.startswith("softmax29: ")
     assert first.stdout == second.stdout
-    assert (untraced.rc, untraced.stdout) == (TRAPPED["aarch64"], "")
+    assert (untraced.rc, untraced.stdout) == (TRAPPED[ARM64.machine], "")
     assert trimmed < 0.6 * library.stat().st_size
 
 
 def run_on_arm64(program: Path, project: Project, *more: str) -> CompletedCommand:
     models = project.folder / "engine/models"
     model, data = models / "tiny-mobile.sample", models / "tiny-mobile.data.npy"
-    return emulate(program, str(model), f"data={data}", *more)
+    return ARM64.emulate(program, str(model), f"data={data}", *more)
 
 
 def test_a_changed_application_is_built_again_and_nothing_else(project: Project) -> None:

@@ -14,6 +14,7 @@ from megtrim.crashes.lookup import CandidateKind, CrashCause, CrashFinding, look
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
 from megtrim.crashes.trimmed_programs import FinishedTrim
+from megtrim.elf.layout import AARCH64, ARM
 from megtrim.elf.symbol_names import readable
 from megtrim.elf.symbol_table import Function
 from megtrim.functions.linker_script import STUB, is_stub
@@ -147,13 +148,15 @@ def _plant_regions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterator[
 
 def _direct_calls(program: TrimmedProgram) -> Iterator[int]:
     for each in program.code:
-        steps = range(each.address, each.address + each.size_bytes, 4 if program.is_aarch64 else 1)
+        steps = range(
+            each.address, each.address + each.size_bytes, 4 if program.machine == AARCH64 else 1
+        )
         yield from (at for at in steps if _target(at, program))
 
 
 def _target(at: int, program: TrimmedProgram) -> int:
     code = program.word(at, 5)
-    if not program.is_aarch64:
+    if program.machine != AARCH64:
         called = code[:1] == b"\xe8" and len(code) == 5
         return at + 5 + struct.unpack("<i", code[1:])[0] if called else 0
     word = int.from_bytes(code[:4], "little")
@@ -165,8 +168,13 @@ def _target(at: int, program: TrimmedProgram) -> int:
 
 def _truth_at(address: int, program: TrimmedProgram) -> str:
     code = program.word(address, 7)
-    if program.is_aarch64:
-        number = (int.from_bytes(code[:4], "little") >> 5 & 0xFFFF) - _FIRST_BRK
+    word = int.from_bytes(code[:4], "little")
+    if program.machine == AARCH64:
+        number = (word >> 5 & 0xFFFF) - _FIRST_BRK
+    elif program.machine == ARM and word >> 28 == 0xE:  # udf
+        number = (word >> 4 & 0xFFF0 | word & 15) - _FIRST_BRK
+    elif program.machine == ARM:  # udf.w: two halves
+        number = (word << 12 & 0xF000 | word >> 16 & 0xFFF) - _FIRST_BRK
     else:
         number = int.from_bytes(code[3:], "little") if code[:3] == _UD1 else -1
     names = program.left_out

@@ -17,6 +17,7 @@ from enum import StrEnum
 from megtrim.crashes.frames import CrashFrame, MappedFile
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import SIGNALS, CrashReport
+from megtrim.elf.layout import X86_64
 from megtrim.elf.symbol_names import readable
 from megtrim.functions.linker_script import is_stub
 from megtrim.regions.header import LEFT_OUT
@@ -31,7 +32,7 @@ _PAGES_BYTES = (_PAGE_BYTES, 4 * _PAGE_BYTES, 16 * _PAGE_BYTES)
 """All that kernels use, for files whose segments are aligned to them: a mapping begins with one."""
 _APK = (".apk", "!")
 _TRAPS = (4, 5)
-"""SIGILL and SIGTRAP: what a trap is on x86_64 and on Arm."""
+"""SIGILL and SIGTRAP: what a trap is on x86_64 and 32-bit Arm, and on arm64."""
 _FOLDED = "a linker folds equal code: these share one instruction"
 _SHARED = "functions that were left out share one instruction without trim.crash_ids"
 _NO_BUILD_ID = "the report has no build id: it may be of another build"
@@ -43,7 +44,7 @@ _NO_FILE = "the report does not name the file that it is of"
 _GIVE_ALL = "give the whole report: its frames, such as `#00 pc 1a2b4 FILE`, and its memory map"
 _OTHER_RESULTS = "name that build: its folder of results with --out, or its release with --release"
 _NO_SYMBOLS = (
-    "trim for arm64 or x86-64 with a toolchain that does not strip while it links, or with "
+    "trim for arm64, armv7 or x86-64 with a toolchain that does not strip while it links, or with "
     "trim.level: function"
 )
 _NEXT_TO_TRAP = "a trap is next to the address, and some reporters show a byte before or behind it"
@@ -406,7 +407,7 @@ def _locate(pc: int, mapping: MappedFile, program: TrimmedProgram) -> CrashSite:
         starts = {
             each.address - each.address % page
             for each in program.code
-            for page in _PAGES_BYTES[: None if program.is_aarch64 else 1]
+            for page in _PAGES_BYTES[: 1 if program.machine == X86_64 else None]
             if page <= max(each.alignment, _PAGE_BYTES)
         }
         why = "the report does not say which part of the file the mapping has"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from functools import cached_property
 
-from megtrim.elf.layout import AARCH64, EXECUTABLE, LOADED, Segment, parse_build_id, segments
+from megtrim.elf.layout import AARCH64, ARM, EXECUTABLE, LOADED, Segment, parse_build_id, segments
 from megtrim.elf.symbol_table import FunctionTable
 from megtrim.util.strict_json import dump, load
 from megtrim.util.value import Value
@@ -18,6 +18,8 @@ _TYPE_AT, _FIXED = 16, 2
 _MACHINE_AT = 18
 _BRK_MASK, _BRK = 0xFFE0001F, 0xD4200000
 _X86_TRAPS = re.compile(rb"\x0f[\x0b\xb9]")
+_THUMB_TRAPS = re.compile(rb"(?=.\xde|[\xf0-\xff]\xf7.[\xa0-\xaf])", re.DOTALL)
+_ARM_TRAPS = re.compile(rb"(?=[\xf0-\xff].[\xf0-\xff]\xe7)", re.DOTALL)
 _PAGE_BYTES = 4096
 
 
@@ -51,13 +53,13 @@ class TrimmedProgram(Value):
     def is_fixed(self) -> bool:
         return bool(struct.unpack_from("<H", self.shipped, _TYPE_AT)[0] == _FIXED)
 
-    @property
-    def is_aarch64(self) -> bool:
-        return bool(struct.unpack_from("<H", self.shipped, _MACHINE_AT)[0] == AARCH64)
+    @cached_property
+    def machine(self) -> int:
+        return int(struct.unpack_from("<H", self.shipped, _MACHINE_AT)[0])
 
     @cached_property
     def traps(self) -> tuple[int, ...]:
-        """On x86_64, where instructions vary in size, places that only look so are among them."""
+        """Where instructions vary in size, places that only look so are among them."""
         return tuple(sorted(address for each in self.code for address in self._traps_in(each)))
 
     def is_trap(self, address: int) -> bool:
@@ -80,7 +82,16 @@ class TrimmedProgram(Value):
 
     def _traps_in(self, segment: Segment) -> Iterator[int]:
         content = self.shipped[segment.offset : segment.offset + segment.size_bytes]
-        if not self.is_aarch64:
+        if self.machine == ARM:
+            for traps, thumb in ((_THUMB_TRAPS, True), (_ARM_TRAPS, False)):
+                for found in traps.finditer(content):
+                    address = segment.address + found.start()
+                    # A stub that is shared has no size, and the code of both calls it.
+                    modes = {e.thumb for e in self.table.at(address)} or {thumb}
+                    if not address % (2 if thumb else 4) and thumb in modes:
+                        yield address
+            return
+        if self.machine != AARCH64:
             yield from (segment.address + each.start() for each in _X86_TRAPS.finditer(content))
             return
         words = struct.iter_unpack("<I", content[: len(content) & ~3])

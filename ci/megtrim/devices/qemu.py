@@ -12,7 +12,8 @@ from megtrim.util.process import Command, ProcessRunner
 
 _HINT = "on Debian: apt-get install qemu-user-static"
 _SYSTEM_FILES = (
-    *("lib/ld-linux-aarch64.so.1", "lib/libc.so.6", "system/bin/linker64", "system/bin/linker"),
+    *("lib/ld-linux-aarch64.so.1", "lib/ld-linux-armhf.so.3", "lib/libc.so.6"),
+    *("system/bin/linker64", "system/bin/linker"),
     *(f"system/{folder}/lib{name}.so" for folder in ("lib64", "lib") for name in ("c", "m", "dl")),
 )
 

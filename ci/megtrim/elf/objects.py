@@ -1,15 +1,17 @@
 """Objects and archives as compilers write them: their members, the offsets of their parts, edits.
 
-Archives are GNU's or BSD's; objects have 64 bits. Damage raises ValueError or struct.error. Pure.
+Archives are GNU's or BSD's. Objects have 64 bits and relocations with addends, or they are for
+32-bit Arm and have bare ones. Damage raises ValueError or struct.error. Pure.
 """
 
 import struct
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
 from megtrim.elf.layout import (
     AARCH64,
+    ARM,
     ELF_MAGIC,
     SYMBOL_TABLE,
     X86_64,
@@ -75,16 +77,44 @@ def _number(digits: bytes) -> int:
     return int(text)
 
 
-_FOREIGN_RELOCATIONS = (9, 0x40000014)
-"""REL, without addends, and LLVM's compact CREL: no 64-bit compiler writes them by default."""
+_COMPACT_RELOCATIONS = 0x40000014
+"""LLVM's CREL, which no compiler writes by default."""
 _KIND = struct.Struct("<4x2B10x2H")
-_ELF64, _LITTLE, _RELOCATABLE = 2, 1, 1
-RELOCATIONS_WITH_ADDENDS = 4
+_LITTLE, _RELOCATABLE = 1, 1
+_WIDTHS = {(2, AARCH64), (2, X86_64), (1, ARM)}
+"""Width, 1 for 32 bits and 2 for 64, and machine of objects that can be edited."""
+RELOCATIONS_WITH_ADDENDS, BARE_RELOCATIONS = 4, 9
 BEHIND_THE_PLACE = (2, 4, 9, 41, 42)
 """x86-64's relocations that are relative to the end of the 4 bytes that they fill in."""
+_ARM_BRANCHES = {1: 8, 10: 4, 27: 8, 28: 8, 29: 8, 30: 4}
+"""32-bit Arm: by the relocation of a branch, how far ahead the processor counts from."""
 
 _ADDEND = struct.Struct("<QIIq")
-_SYMBOL_BYTES = 24
+_BARE = struct.Struct("<II")
+
+
+class ObjectFields(NamedTuple):
+    """Where numbers stand in the headers of sections, in symbols and in relocations."""
+
+    word: struct.Struct
+    place: struct.Struct
+    """A section's offset and size."""
+    start_at: int
+    size_at: int
+    alignment_at: int
+    symbol_bytes: int
+    symbol_size_at: int
+    info_at: int
+    nothing: bytes
+    """A relocation's kind, symbol and addend, if it has one, of one that does nothing."""
+
+
+_FIELDS_32 = ObjectFields(
+    *(struct.Struct("<I"), struct.Struct("<II"), 16, 20, 32, 16, 8, 4, bytes(4))
+)
+_FIELDS_64 = ObjectFields(
+    *(struct.Struct("<Q"), struct.Struct("<QQ"), 24, 32, 48, 24, 16, 8, bytes(16))
+)
 
 
 # Named tuples, because an engine's archives have millions of these, and dataclasses are slower.
@@ -96,6 +126,7 @@ class Symbol(NamedTuple):
     section: int
     address: int
     size_bytes: int
+    thumb: bool = False
 
 
 class Relocation(NamedTuple):
@@ -114,10 +145,13 @@ class Object(ElfLayout):
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
+        self.fields = _FIELDS_64 if self.is_wide else _FIELDS_32
+        kinds = (RELOCATIONS_WITH_ADDENDS, BARE_RELOCATIONS)
+        own, self._foreign = kinds if self.is_wide else kinds[::-1]
         self.relocated: dict[int, list[int]] = {}
         """By the number of a section, the numbers of those with its relocations."""
         for at, each in enumerate(self.sections):
-            if each.kind == RELOCATIONS_WITH_ADDENDS:
+            if each.kind == own:
                 self.relocated.setdefault(each.info, []).append(at)
 
     @property
@@ -125,29 +159,40 @@ class Object(ElfLayout):
         """Whether its relocations are of one kind, and no hostile ones that overlap."""
         tables = (self.sections[at] for filling in self.relocated.values() for at in filling)
         claimed = sum(table.size_bytes for table in tables)
-        foreign = any(section.kind in _FOREIGN_RELOCATIONS for section in self.sections)
+        foreign = any(e.kind in (self._foreign, _COMPACT_RELOCATIONS) for e in self.sections)
         return not foreign and claimed <= self.size_bytes
 
     def find_symbols(self) -> dict[int, Symbol]:
         table = self.find_table(SYMBOL_TABLE)
         if table is None:
             return {}
+        width, place_bits = self.fields.symbol_bytes, 1 if self.machine == ARM else 0
         return {
-            at: Symbol(name, table.offset + at * _SYMBOL_BYTES, info & 15, section, address, size)
+            at: Symbol(
+                *(name, table.offset + at * width, info & 15, section),
+                *(address & ~place_bits, size, bool(address & place_bits)),
+            )
             for at, (name, info, section, address, size) in enumerate(self.entries(table))
             if section > 0
         }
 
     def relocations(self, section: PlacedSection) -> Iterator[Relocation]:
-        for at, raw in enumerate(_ADDEND.iter_unpack(self.content(section))):
-            address, kind, symbol, addend = raw
-            yield Relocation(section.offset + at * _ADDEND.size, address, kind, symbol, addend)
+        """Of those without addends, that of a branch is how far behind the symbol it leads."""
+        if self.is_wide:
+            for at, raw in enumerate(_ADDEND.iter_unpack(self.content(section))):
+                address, kind, symbol, addend = raw
+                yield Relocation(section.offset + at * _ADDEND.size, address, kind, symbol, addend)
+            return
+        filled = self.content(self.sections[section.info])
+        for at, (address, info) in enumerate(_BARE.iter_unpack(self.content(section))):
+            kind, entry = info & 0xFF, section.offset + at * _BARE.size
+            yield Relocation(entry, address, kind, info >> 8, _read_branch(filled, address, kind))
 
 
 def open_object(data: bytes) -> Object | None:
     """Return an object that can be edited; None for files of all other kinds."""
     width, order, kind, machine = _KIND.unpack_from(data)
-    if (width, order, kind) != (_ELF64, _LITTLE, _RELOCATABLE) or machine not in {AARCH64, X86_64}:
+    if (order, kind) != (_LITTLE, _RELOCATABLE) or (width, machine) not in _WIDTHS:
         return None
     unit = Object(data)
     return unit if unit.is_usable else None
@@ -164,13 +209,34 @@ def members(data: memoryview) -> Iterator[tuple[int, int]]:
             yield member.start, member.end
 
 
+def _read_branch(content: bytes, at: int, kind: int) -> int:
+    ahead = _ARM_BRANCHES.get(kind)
+    if ahead is None or at + 4 > len(content):
+        return 0
+    if ahead == 8:
+        words = int.from_bytes(content[at : at + 3], "little")
+        return ahead + 4 * (words - (words >> 23 << 24))
+    return ahead + thumb_distance(*struct.unpack_from("<HH", content, at))
+
+
+def thumb_distance(first: int, second: int) -> int:
+    """Return how far a Thumb branch of 4 bytes without condition leads, from where it counts."""
+    sign, one, two = first >> 10 & 1, second >> 13 & 1, second >> 11 & 1
+    high = (one ^ sign ^ 1) << 23 | (two ^ sign ^ 1) << 22 | (first & 0x3FF) << 12
+    return (high | (second & 0x7FF) << 1) - (sign << 24)
+
+
 _TABLE = ".eh_frame"
-_INFO_AT = 8
-_NOTHING = bytes(16)
 _LENGTH_AT = 4
 _NO_LENGTH = bytes(4)
 _FIELDS = struct.Struct("<II")
 _LONG = 0xFFFFFFFF
+INDEX_OF_UNWINDING = 0x70000001
+"""Kind of 32-bit Arm's sections of unwinding, ``.ARM.exidx``."""
+_INDEX_BYTES = 8
+_TO_FUNCTION = 42
+"""The relocation of an entry's first word, R_ARM_PREL31."""
+_CANNOT_UNWIND = (1).to_bytes(4, "little")
 
 
 def remove_functions(
@@ -179,6 +245,8 @@ def remove_functions(
     """Yield edits, offset and bytes, that remove the functions in these sections; None: all."""
     for at, filling in unit.relocated.items():
         table = unit.sections[at]
+        if table.kind == INDEX_OF_UNWINDING:
+            yield from _forbid_unwinding(unit, table, filling, symbols, sections)
         if table.name != _TABLE:
             continue
         ends = dict(_entries(unit, table))
@@ -192,7 +260,35 @@ def remove_functions(
                 if removed:
                     yield table.offset + each.address + _LENGTH_AT, _NO_LENGTH
             if each.address < end:
-                yield each.entry + _INFO_AT, _NOTHING
+                yield each.entry + unit.fields.info_at, unit.fields.nothing
+
+
+def _forbid_unwinding(
+    unit: Object,
+    table: PlacedSection,
+    filling: Sequence[int],
+    symbols: Mapping[int, Symbol],
+    sections: Container[int] | None,
+) -> Iterator[tuple[int, bytes]]:
+    """On 32-bit Arm an entry is two words: its function, and how to unwind it or where that is."""
+    found = [each for number in filling for each in unit.relocations(unit.sections[number])]
+    functions = {
+        each.address: symbols.get(each.symbol)
+        for each in found
+        if each.kind == _TO_FUNCTION and each.address % _INDEX_BYTES == 0
+    }
+    removed = {
+        at
+        for at, target in functions.items()
+        if at + _INDEX_BYTES <= table.file_bytes
+        and (sections is None or (target is not None and target.section in sections))
+    }
+    for at in sorted(removed):
+        yield table.offset + at + _INDEX_BYTES // 2, _CANNOT_UNWIND
+    for each in found:
+        own = each.kind == _TO_FUNCTION and each.address in removed
+        if each.address - each.address % _INDEX_BYTES in removed and not own:
+            yield each.entry + unit.fields.info_at, unit.fields.nothing
 
 
 def _entries(unit: Object, table: PlacedSection) -> Iterator[tuple[int, int]]:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
@@ -12,6 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from megtrim.elf.layout import (
+    ARM,
     DAMAGE,
     DYNAMIC_SYMBOLS,
     MACHINES,
@@ -24,9 +25,8 @@ from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_bytes
 from megtrim.util.value import Value
 
-_TRIMMED_MACHINES = ("aarch64", "x86_64")
+_TRIMMED_MACHINES = ("aarch64", "armv7l", "x86_64")
 _MAX_FILE_BYTES = 4 * 1024**3
-_WORD_BYTES = 8
 _LOCAL, _UNDEFINED, _IFUNC = 0, 0, 10
 _FUNCTIONS = (2, _IFUNC)
 _CODE_OR_DATA = (1, *_FUNCTIONS)
@@ -36,7 +36,10 @@ _ARRAYS = (14, 16)
 """Kinds of sections that list what is called before ``main``."""
 COLD = re.compile(r"(.+)\.cold(?:\.[0-9]+)?")
 """The rarely executed part of a function, which GCC places elsewhere."""
-_LINKERS_OWN = re.compile(r"__(?:CortexA53843419_|AArch64\w*Thunk_|\w*_veneer)")
+_LINKERS_OWN = re.compile(
+    r"__(?:CortexA53843419_|AArch64\w*Thunk_|\w*_veneer|\w*_from_(?:arm|thumb)$)"
+    r"|__(?:ARM|Thumb)[vV]\w*?Thunk_(?P<target>.+)"
+)
 """Code that linkers insert between a call and its function; it differs in each link."""
 _HINT = "expected a program or shared library as the linker wrote it, not stripped"
 
@@ -49,6 +52,8 @@ class Function:
     """0 if it is not recorded: stubs, and functions written in assembler."""
     local: bool = False
     """Its symbol is local; linkers also make hidden symbols local."""
+    thumb: bool = False
+    """On 32-bit Arm: its instructions are Thumb's, of 2 or 4 bytes."""
 
 
 class FunctionTable(Value):
@@ -64,6 +69,8 @@ class FunctionTable(Value):
     """Functions whose implementation is chosen when the program starts."""
     data: frozenset[str] = frozenset()
     """Names that are functions in one of the linked files, and data in another."""
+    thunks: Mapping[int, str] = field(default_factory=dict)
+    """By its address, the name of the function that a linker's own code on 32-bit Arm jumps to."""
     _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _reach: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
@@ -140,7 +147,7 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
         raise InputError(msg, hint=_HINT)
     dynamic = layout.find_table(DYNAMIC_SYMBOLS)
     try:
-        functions, ifuncs, data_names = _list_functions(symbols, layout)
+        functions, ifuncs, data_names, thunks = _list_functions(symbols, layout)
         places = (
             [(name, place) for name, _, place, *_ in layout.entries(dynamic)] if dynamic else []
         )
@@ -148,13 +155,14 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
         raise make_damage_error(source, error, hint=_HINT) from None
     return FunctionTable(
         machine=MACHINES[layout.machine],
-        entry=layout.entry,
+        entry=layout.entry & _place_bits(layout),
         functions=functions,
         imported=frozenset(name for name, place in places if name and place == _UNDEFINED),
         exported=frozenset(name for name, place in places if name and place != _UNDEFINED),
         registrations=_count_registrations(layout),
         ifuncs=ifuncs,
         data=data_names,
+        thunks=thunks,
     )
 
 
@@ -193,8 +201,8 @@ def _open(data: bytes, source: str) -> ElfLayout:
     except DAMAGE as error:
         raise make_damage_error(source, error, hint=_HINT) from None
     machine = MACHINES.get(layout.machine, f"machine {layout.machine}")
-    if machine not in _TRIMMED_MACHINES or not layout.is_wide:
-        msg = f"{source}: a file for {machine}; functions are trimmed on aarch64 and x86_64"
+    if machine not in _TRIMMED_MACHINES or layout.is_wide == (layout.machine == ARM):
+        msg = f"{source}: a file for {machine}; functions are trimmed on aarch64, armv7l and x86_64"
         raise InputError(msg, hint="use trim.level: region for other machines")
     if layout.relocatable:
         msg = f"{source}: found an object, expected a linked file"
@@ -204,13 +212,20 @@ def _open(data: bytes, source: str) -> ElfLayout:
 
 def _count_registrations(layout: ElfLayout) -> int:
     arrays = (section for section in layout.sections if section.kind in _ARRAYS)
-    return sum(array.size_bytes // _WORD_BYTES for array in arrays)
+    return sum(array.size_bytes // (8 if layout.is_wide else 4) for array in arrays)
+
+
+def _place_bits(layout: ElfLayout) -> int:
+    """Return a mask for addresses of code; on 32-bit Arm the lowest bit says that it is Thumb."""
+    return ~1 if layout.machine == ARM else ~0
 
 
 def _list_functions(
     symbols: PlacedSection, layout: ElfLayout
-) -> tuple[tuple[Function, ...], frozenset[str], frozenset[str]]:
+) -> tuple[tuple[Function, ...], frozenset[str], frozenset[str], dict[int, str]]:
     found, ifuncs, data = [], set(), set()
+    thunks: dict[int, str] = {}
+    place_bits = _place_bits(layout)
     for name, info, place, address, size in layout.entries(symbols):
         kind = info & 15
         if place == _UNDEFINED or kind in _NO_NAMES or not name:
@@ -218,10 +233,13 @@ def _list_functions(
         if kind not in _FUNCTIONS:
             data.add(name)
             continue
-        if _LINKERS_OWN.match(name):
+        start = address & place_bits
+        if own := _LINKERS_OWN.match(name):
+            thunks.update({start: own["target"]} if own["target"] else {})
             continue
-        found.append(Function(name, address, size, info >> 4 == _LOCAL))
+        found.append(Function(name, start, size, info >> 4 == _LOCAL, start != address))
         if kind == _IFUNC:
             ifuncs.add(name)
     found.sort(key=attrgetter("address", "name", "size_bytes"))
-    return tuple(found), frozenset(ifuncs), frozenset(data & {each.name for each in found})
+    shared = frozenset(data & {each.name for each in found})
+    return tuple(found), frozenset(ifuncs), shared, thunks

@@ -1,19 +1,24 @@
 """Finds the functions that a function calls directly, from its machine code.
 
-Calls through pointers are not found. On x86_64, every byte that could begin a call counts. Pure.
+Calls through pointers are not found. On x86_64, every byte that could begin a call counts, and so
+do every two bytes of Thumb code. Pure.
 """
 
 import re
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from megtrim.elf.layout import EXECUTABLE, LOADED, segments
+from megtrim.elf.objects import thumb_distance
 from megtrim.elf.symbol_table import Function, FunctionTable
 from megtrim.util.value import Value
 
 _BRANCH_MASK, _BRANCH = 0x7C000000, 0x14000000
 """aarch64: ``b`` and ``bl``, which differ in the highest bit; 26 bits are the distance."""
 _DISTANCE = (1 << 26) - 1
+_ARM_BRANCH_MASK, _ARM_BRANCH = 0x0E000000, 0x0A000000
+"""32-bit Arm: ``b``, ``bl`` and ``blx``, with any condition; 24 bits are the distance."""
 _CALL = re.compile(rb"(?=(?:[\xe8\xe9]|\x0f[\x80-\x8f])(.{4}))", re.DOTALL)
 """x86_64: call, jump, and conditional jumps, each with a distance of 32 bits."""
 _CONTAINER = "__throw_"
@@ -55,9 +60,19 @@ class Disassembly(Value):
 
     def _iter_callees(self, function: Function) -> Iterator[Function]:
         yield from self.table.at(function.address)
+        for distance in {*self._find_branches(function)}:
+            called = self.table.at(function.address + distance)
+            if not called and (name := self.table.thunks.get(function.address + distance)):
+                called = self.by_name.get(name, ())
+            yield from called
+
+    def _find_branches(self, function: Function) -> Iterator[int]:
         content = self.content(function)
-        for distance in {*_find_branches(content, self.table.machine)}:
-            yield from self.table.at(function.address + distance)
+        if self.table.machine != "armv7l":
+            return _find_branches(content, self.table.machine)
+        return (
+            _find_in_thumb(content, function.address) if function.thumb else _find_in_arm(content)
+        )
 
     def content(self, function: Function) -> bytes:
         size_bytes = min(function.size_bytes, _MAX_FUNCTION_BYTES)
@@ -93,3 +108,26 @@ def _find_branches(content: bytes, machine: str) -> Iterator[int]:
         if word & _BRANCH_MASK == _BRANCH:
             distance = word & _DISTANCE
             yield 4 * (at + (distance - (1 << 26) if distance >> 25 else distance))
+
+
+def _find_in_arm(content: bytes) -> Iterator[int]:
+    for at, (word,) in enumerate(struct.iter_unpack("<I", content[: len(content) & ~3])):
+        if word & _ARM_BRANCH_MASK == _ARM_BRANCH:
+            half = word >> 23 & 2 if word >> 28 == 0xF else 0  # blx, to Thumb
+            yield 4 * at + 8 + ((word & 0xFFFFFF) << 2) - (word << 3 & 1 << 26) + half
+
+
+def _find_in_thumb(content: bytes, address: int) -> Iterator[int]:
+    pairs = [pair for (pair,) in struct.iter_unpack("<H", content[: len(content) & ~1])]
+    for at, (first, second) in enumerate(pairwise(pairs)):
+        if first & 0xF800 != 0xF000 or not second & 0x8000:
+            continue
+        base = 2 * at + 4
+        if second & 0x5000:
+            if second & 0x5000 == 0x4000:  # blx, to Arm: counted from a whole word
+                base -= (address + base) % 4
+            yield base + thumb_distance(first, second)
+        elif first & 0x380 != 0x380:  # with a condition; the others are no branches
+            one, two, low = second >> 13 & 1, second >> 11 & 1, (second & 0x7FF) << 1
+            high = two << 19 | one << 18 | (first & 0x3F) << 12
+            yield base + (high | low) - (first << 10 & 1 << 20)

@@ -48,6 +48,8 @@ _UNWINDING = (
     *("__gxx_personality_v0", "_Unwind_*", "unw_*", "libunwind::*", "__clang_call_terminate"),
     *("__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow", "__cxa_free_exception"),
     *("__cxxabiv1::*_type_info::*", "__dynamic_cast", "std::terminate", "*terminate_handler*"),
+    # On 32-bit Arm.
+    *("__aeabi_unwind_cpp_pr*", "__gnu_*nwind*", "__cxa_type_match", "__cxa_*_cleanup"),
 )
 """Functions that a thrown exception needs, and that are reached by tables, not by direct calls."""
 _NEAR = 3

@@ -19,9 +19,9 @@ STUB = "megtrim_stub"
 _MAIN = "main"
 """Called by the C library's start-up code, which no link shows."""
 _NOT_KEPT = re.compile(r"megtrim: function #([0-9]{1,9}) is not kept")
-_TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
-"""Size of an emptied function: ``brk`` or ``ud2``."""
-_NUMBERED_TRAP_BYTES = {"aarch64": 4, "x86_64": 7}
+_TRAP_BYTES = {"aarch64": 4, "armv7l": 4, "x86_64": 2}
+"""Size of an emptied function: ``brk``, ``udf`` (2 in Thumb code) or ``ud2``."""
+_NUMBERED_TRAP_BYTES = {"aarch64": 4, "armv7l": 4, "x86_64": 7}
 _SHOWN = 3
 _AGAIN = "a function that runs is not on the list: record them again"
 _UNKNOWN = "the list was changed after it was recorded: record it again"

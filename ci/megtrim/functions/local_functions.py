@@ -7,10 +7,10 @@ unwind entry are removed. Nothing moves, so an archive's index stays valid. Pure
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from megtrim.build_spec import StubForm
-from megtrim.elf.layout import AARCH64, ALLOCATED, EXECUTED, PROGBITS, X86_64, PlacedSection
+from megtrim.elf.layout import AARCH64, ALLOCATED, ARM, EXECUTED, PROGBITS, X86_64, PlacedSection
 from megtrim.elf.objects import (
     BEHIND_THE_PLACE,
     Object,
@@ -26,24 +26,42 @@ _X86_64_TRAP = bytes.fromhex("0f0b")  # ud2
 _AARCH64_BRK = 0xD4200000  # brk, with its number in bits 5 to 20
 _FIRST_BRK, _BRKS = 0x400, 0xFC00
 """First number of ``brk``, and how many: compilers trap with 1 and 1000, which must not fold."""
+_ARM_TRAP = bytes.fromhex("fedeffe7")  # udf #65006; half of it is Thumb's udf #254
+_UDFS = 0xF900
+"""How many numbers of ``udf`` follow those of ``brk``: 65,006 is the compilers'."""
 _X86_64_UD1 = bytes.fromhex("0fb980")  # ud1 eax, [rax + 4 bytes]
 _MESSAGE = "megtrim: function #{number} is not kept\n"
 
 
-def trap(machine: int) -> bytes:
-    """4 bytes on aarch64, 2 on x86-64."""
+def trap(machine: int, *, thumb: bool = False) -> bytes:
+    """4 bytes on Arm, 2 in Thumb code and on x86-64."""
+    if machine == ARM:
+        return _ARM_TRAP[:2] if thumb else _ARM_TRAP
     return _AARCH64_TRAP if machine == AARCH64 else _X86_64_TRAP
 
 
-def numbered_trap(machine: int, number: int) -> bytes:
-    """4 bytes on aarch64, where numbers from 64,512 on share those of others; 7 on x86-64."""
+def numbered_trap(machine: int, number: int, *, thumb: bool = False) -> bytes:
+    """4 bytes on Arm, where numbers from about 64,000 on share those of others; 7 on x86-64."""
     if machine == AARCH64:
         return (_AARCH64_BRK | (_FIRST_BRK + number % _BRKS) << 5).to_bytes(4, "little")
+    if machine == ARM:
+        udf = _FIRST_BRK + number % _UDFS
+        if thumb:
+            return struct.pack("<HH", 0xF7F0 | udf >> 12, 0xA000 | udf & 0xFFF)
+        return struct.pack("<I", 0xE7F000F0 | udf >> 4 << 8 | udf & 15)
     return _X86_64_UD1 + number.to_bytes(4, "little")
 
 
-def report_and_trap(machine: int, number: int) -> bytes:
+def report_and_trap(machine: int, number: int, *, thumb: bool = False) -> bytes:
     message = _MESSAGE.format(number=number).encode()
+    if machine == ARM:
+        shown = (
+            f"04270220 02a1 {len(message):02x}22 00df"  # write; 2; adr r1, message; length; svc
+            if thumb
+            else f"0470a0e3 0200a0e3 08108fe2 {len(message):02x}20a0e3 000000ef"
+        )
+        # A whole trap in Thumb code, too: Arm functions may share it.
+        return bytes.fromhex(shown) + _ARM_TRAP + bytes(2 if thumb else 0) + message
     if machine == AARCH64:
         words = (
             0xD503245F,  # bti c
@@ -66,9 +84,9 @@ def report_and_trap(machine: int, number: int) -> bytes:
 
 
 def lay_out_sections(
-    unit: Object, emptied: Iterable[int], numbers: Mapping[int, int]
+    unit: Object, emptied: Iterable[int], numbers: Mapping[int, int], thumb: Container[int] = ()
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Yield section, offset and code for each of the sections to empty.
+    """Yield section, offset and code for each of the sections to empty; ``thumb``: of Thumb code.
 
     One with a number gets code that reports it, where the freed bytes have room; else a trap.
     """
@@ -76,11 +94,11 @@ def lay_out_sections(
     room = _CodeBuffer(
         [unit.sections[number] for at in sections for number in (at, *unit.relocated.get(at, ()))]
     )
-    shortest = trap(unit.machine)
     shared: int | None = None
     for at in sections:
+        shortest = trap(unit.machine, thumb=at in thumb)
         if at in numbers:
-            code = report_and_trap(unit.machine, numbers[at])
+            code = report_and_trap(unit.machine, numbers[at], thumb=at in thumb)
             if (start := room.take(len(code))) is not None:
                 shared = start + code.index(shortest)
                 yield at, start, code
@@ -105,10 +123,6 @@ class _CodeBuffer:
 
 _NO_TYPE, _FUNCTION, _SECTION = 0, 2, 3
 _PADDING_BYTES = 16
-_SIZE = struct.Struct("<Q")
-_PLACE = struct.Struct("<QQ")
-_START_AT, _SIZE_AT, _ALIGNMENT_AT = 24, 32, 48
-_SYMBOL_SIZE_AT = 16
 _COLD = ".cold"
 
 
@@ -127,7 +141,7 @@ def edits(
     """Return the edits, offset and bytes, that empty the functions in a copy of ``data``.
 
     A section is emptied if it belongs to one function, all whose names are among ``names``, and no
-    code that stays enters it except at its beginning. Files that are no 64-bit objects for aarch64
+    code that stays enters it except at its beginning. Files that are no objects for aarch64, armv7
     or x86-64 stay. Without ``unwind_tables``, those of functions that stay go, too. Raises
     InputError for a damaged object or archive.
     """
@@ -154,29 +168,31 @@ def _edits(
     emptied = _own_sections(unit, symbols, names)
     _spare_entered(unit, symbols, emptied)
     numbers = {at: names[each[0].name] for at, each in emptied.items()}
+    thumb = {at for at, each in emptied.items() if each[0].thumb}
     if form is StubForm.NUMBERED:
         places = [
-            (at, unit.sections[at].offset, _fit_trap(unit, at, numbers[at]))
+            (at, unit.sections[at].offset, _fit_trap(unit, at, numbers[at], thumb=at in thumb))
             for at in sorted(numbers)
         ]
     else:
         reporting = numbers if form is StubForm.REPORTING else {}
-        places = [*lay_out_sections(unit, emptied, reporting)]
+        places = [*lay_out_sections(unit, emptied, reporting, thumb)]
+    fields = unit.fields
     for at, start, code in places:
         header = unit.header_at(at)
         yield start, code
-        yield header + _START_AT, _PLACE.pack(start, len(code))
-        yield header + _ALIGNMENT_AT, _SIZE.pack(4 if unit.machine == AARCH64 else 1)
+        yield header + fields.start_at, fields.place.pack(start, len(code))
+        yield header + fields.alignment_at, fields.word.pack(1 if unit.machine == X86_64 else 4)
         for symbol in emptied[at]:
-            yield symbol.entry + _SYMBOL_SIZE_AT, _SIZE.pack(len(code))
+            yield symbol.entry + fields.symbol_size_at, fields.word.pack(len(code))
         for number in unit.relocated.get(at, ()):
-            yield unit.header_at(number) + _SIZE_AT, _SIZE.pack(0)
+            yield unit.header_at(number) + fields.size_at, fields.word.pack(0)
     yield from remove_functions(unit, symbols, emptied if unwind_tables else None)
 
 
-def _fit_trap(unit: Object, at: int, number: int) -> bytes:
-    code = numbered_trap(unit.machine, number)
-    return code if len(code) <= unit.sections[at].size_bytes else trap(unit.machine)
+def _fit_trap(unit: Object, at: int, number: int, *, thumb: bool) -> bytes:
+    code = numbered_trap(unit.machine, number, thumb=thumb)
+    return code if len(code) <= unit.sections[at].size_bytes else trap(unit.machine, thumb=thumb)
 
 
 def _own_sections(
@@ -207,7 +223,7 @@ def _fills(function: Symbol, unit: Object) -> bool:
         (function.kind, function.address) == (_FUNCTION, 0)
         and (section.kind, section.flags & code) == (PROGBITS, code)
         and 0 < function.size_bytes <= section.size_bytes < function.size_bytes + _PADDING_BYTES
-        and section.size_bytes >= len(trap(unit.machine))
+        and section.size_bytes >= len(trap(unit.machine, thumb=function.thumb))
         and f"{section.name}.".startswith(".text.")
     )
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#if defined(__aarch64__)
+#if defined(__aarch64__) || defined(__arm__)
 #define STUB_BYTES 4
 #define ALIGNED
 #else
@@ -16,8 +16,9 @@
 extern const char megtrim_stubs[] __attribute__((visibility("hidden")));
 
 __attribute__((used, noinline, visibility("hidden"))) ALIGNED void megtrim_stub_ran(void) {
+    /* The lowest bit of an address of Thumb code says so. */
     const char* after = (const char*)__builtin_return_address(0);
-    size_t number = (size_t)(after - megtrim_stubs - 1) / STUB_BYTES;
+    size_t number = (((size_t)after & ~(size_t)1) - (size_t)megtrim_stubs - 1) / STUB_BYTES;
     char said[64];
     size_t at = sizeof said;
     const char* words = " is not kept\n";

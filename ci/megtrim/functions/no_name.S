@@ -2,6 +2,12 @@
    -2, no text). What ends a program after an uncaught exception then prints the name as linkers
    know it, and the message behind it. */
 
+#if defined(__thumb__)
+    .syntax unified
+    .thumb
+#elif defined(__arm__)
+    .syntax unified
+#endif
     .section .text.megtrim_no_name, "ax", %progbits
     .globl megtrim_no_name
     .hidden megtrim_no_name
@@ -14,6 +20,13 @@ megtrim_no_name:
     str w8, [x3]
 1:  mov x0, #0
     ret
+#elif defined(__arm__)
+    cmp r3, #0
+    mvn r2, #1
+    it ne
+    strne r2, [r3]
+    mov r0, #0
+    bx lr
 #elif defined(__x86_64__)
     xorl %eax, %eax
     testq %rcx, %rcx
@@ -21,7 +34,7 @@ megtrim_no_name:
     movl $-2, (%rcx)
 1:  ret
 #else
-#error "functions are trimmed on aarch64 and x86_64"
+#error "functions are trimmed on aarch64, armv7 and x86_64"
 #endif
     .size megtrim_no_name, . - megtrim_no_name
     .section .note.GNU-stack, "", %progbits

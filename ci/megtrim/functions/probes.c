@@ -30,6 +30,19 @@ enum { PC_BEHIND_TRAP = 0 };
 #define PC(context) ((context)->uc_mcontext.pc)
 #define ACTION_FLAGS 4UL
 #define RESTORER NULL
+#elif defined(__arm__)
+enum {
+    CALL_FTRUNCATE = 93, CALL_FALLOCATE = 352, CALL_OPENAT = 322, CALL_CLOSE = 6, CALL_READ = 3,
+    CALL_WRITE = 4, CALL_PREAD = 180, CALL_PWRITE = 181, CALL_EXIT_GROUP = 248,
+    CALL_SIGACTION = 174, CALL_SIGPROCMASK = 175, CALL_MMAP = 192, CALL_MPROTECT = 125,
+    CALL_TGKILL = 268, CALL_GETPID = 20, CALL_GETTID = 224, CALL_CACHEFLUSH = 0xf0002,
+};
+typedef uint32_t instruction;
+enum { PC_BEHIND_TRAP = 0, THUMB_STATE = 0x20 };
+#define TRAP_BYTES(context) ((context)->uc_mcontext.arm_cpsr & THUMB_STATE ? 2 : 4)
+#define PC(context) ((context)->uc_mcontext.arm_pc)
+#define ACTION_FLAGS 4UL
+#define RESTORER NULL
 #elif defined(__x86_64__)
 enum {
     CALL_FTRUNCATE = 77, CALL_FALLOCATE = 285, CALL_OPENAT = 257, CALL_CLOSE = 3, CALL_READ = 0,
@@ -49,7 +62,10 @@ __asm__(".text\n.globl megtrim_restorer\n.hidden megtrim_restorer\n"
         "megtrim_restorer: movl $15, %eax\n syscall\n"
         ".size megtrim_restorer, .-megtrim_restorer\n");
 #else
-#error "functions are probed on aarch64 and x86_64"
+#error "functions are probed on aarch64, armv7 and x86_64"
+#endif
+#ifndef TRAP_BYTES
+#define TRAP_BYTES(context) ((long)sizeof(instruction))
 #endif
 
 enum { AT_CWD = -100, READ_ONLY = 0, READ_WRITE = 2, CREATE = 0100, CLOSE_ON_EXEC = 02000000 };
@@ -79,7 +95,7 @@ struct megtrim_action {
     void (*handler)(int, siginfo_t*, void*);
     unsigned long flags;
     void (*restorer)(void);
-    uint64_t mask;
+    uint64_t mask __attribute__((packed, aligned(4)));
 };
 
 static const struct megtrim_table* table;
@@ -102,6 +118,19 @@ static long megtrim_call(long number, long a, long b, long c, long d, long e, lo
                      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
                      : "memory", "cc");
     return x0;
+#elif defined(__arm__)
+    register long r0 __asm__("r0") = a;
+    register long r1 __asm__("r1") = b;
+    register long r2 __asm__("r2") = c;
+    register long r3 __asm__("r3") = d;
+    register long r4 __asm__("r4") = e;
+    register long r5 __asm__("r5") = f;
+    // The number belongs in r7, which may be the frame's.
+    __asm__ volatile("mov r12, r7\n mov r7, %1\n svc #0\n mov r7, r12"
+                     : "+r"(r0)
+                     : "r"(number), "r"(r1), "r"(r2), "r"(r3), "r"(r4), "r"(r5)
+                     : "r12", "memory", "cc");
+    return r0;
 #else
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
@@ -111,6 +140,23 @@ static long megtrim_call(long number, long a, long b, long c, long d, long e, lo
                      : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory", "cc");
     return number;
+#endif
+}
+
+// Offsets in files have 64 bits, on 32-bit Arm in two registers of which the first is an even one.
+static long megtrim_call_at(long number, long file, long data, long bytes, uintptr_t offset) {
+#if defined(__arm__)
+    return megtrim_call(number, file, data, bytes, 0, (long)offset, 0);
+#else
+    return megtrim_call(number, file, data, bytes, (long)offset, 0, 0);
+#endif
+}
+
+static long megtrim_take_room(long file, long bytes) {
+#if defined(__arm__)
+    return megtrim_call(CALL_FALLOCATE, file, 0, 0, 0, bytes, 0);
+#else
+    return megtrim_call(CALL_FALLOCATE, file, 0, 0, bytes, 0, 0);
 #endif
 }
 
@@ -168,9 +214,9 @@ static int megtrim_setting(const char* name, char* value) {
 // 1 if the file is fresh or of this very program.
 static int megtrim_is_ours(long file) {
     char found[HEAD_BYTES];
-    long got = megtrim_call(CALL_PREAD, file, (long)found, HEAD_BYTES, 0, 0, 0);
+    long got = megtrim_call_at(CALL_PREAD, file, (long)found, HEAD_BYTES, 0);
     if (got == 0) {
-        got = megtrim_call(CALL_PWRITE, file, (long)table->head, HEAD_BYTES, 0, 0, 0);
+        got = megtrim_call_at(CALL_PWRITE, file, (long)table->head, HEAD_BYTES, 0);
         if (got != HEAD_BYTES) megtrim_refuse("its file cannot be written");
         return 1;
     }
@@ -190,7 +236,7 @@ static void megtrim_map(void) {
     if (!megtrim_is_ours(file))
         megtrim_refuse("the file that MEGTRIM_FUNCTIONS names is of another program");
     // Room is taken now: on a full disk a mark would end the program. Not all disks can.
-    taken = megtrim_call(CALL_FALLOCATE, file, 0, 0, bytes, 0, 0);
+    taken = megtrim_take_room(file, bytes);
     if (taken == NO_ROOM || megtrim_call(CALL_FTRUNCATE, file, bytes, 0, 0, 0, 0) < 0)
         megtrim_refuse("there is no room for its file");
     at = megtrim_call(CALL_MMAP, 0, bytes, MAP_READ_WRITE, MAP_SHARED_FILE, file, 0);
@@ -201,12 +247,12 @@ static void megtrim_map(void) {
 
 // Through the memory's own file: the kernel writes what pages themselves do not let be written.
 // Opened each time, since a process that forked has other memory.
-static int megtrim_write_through_file(uintptr_t address, instruction first) {
+static int megtrim_write_through_file(uintptr_t address, instruction first, long bytes) {
     long file = megtrim_open("/proc/self/mem", READ_WRITE), put;
     if (file < 0) return 0;
-    put = megtrim_call(CALL_PWRITE, file, (long)&first, sizeof first, (long)address, 0, 0);
+    put = megtrim_call_at(CALL_PWRITE, file, (long)&first, bytes, address);
     megtrim_close(file);
-    return put == (long)sizeof first;
+    return put == bytes;
 }
 
 // Pages are of 4, 16 or 64 KiB: a range that begins within a page is refused.
@@ -227,19 +273,23 @@ static void megtrim_open_code(void) {
         uintptr_t start = table->code[i].start + distance;
         if (megtrim_make_writable(start, table->code[i].bytes)) continue;
         through_file = 1;
-        if (!megtrim_write_through_file(start, *(const volatile instruction*)start))
+        if (!megtrim_write_through_file(start, *(const volatile uint8_t*)start, 1))
             megtrim_refuse("the program's code cannot be written on this system");
     }
 }
 
-static void megtrim_put_back(uintptr_t address, instruction first) {
-    if (!through_file)
+static void megtrim_put_back(uintptr_t address, instruction first, long bytes) {
+    if (!through_file && bytes == sizeof first)
         *(volatile instruction*)address = first;
-    else if (!megtrim_write_through_file(address, first))
+    else if (!through_file)
+        *(volatile uint16_t*)address = (uint16_t)first;
+    else if (!megtrim_write_through_file(address, first, bytes))
         megtrim_refuse("the program's code cannot be written any more");
 #if defined(__aarch64__)
     __asm__ volatile("dc cvau, %0\n dsb ish\n ic ivau, %0\n dsb ish\n isb"
                      :: "r"(address) : "memory");
+#elif defined(__arm__)
+    megtrim_call(CALL_CACHEFLUSH, (long)address, (long)address + bytes, 0, 0, 0, 0);
 #endif
 }
 
@@ -261,7 +311,8 @@ static void megtrim_trapped(int signal, siginfo_t* info, void* context) {
     // A function may begin with a trap of its own.
     if (rank >= 0) marks[rank] = 1;
     if (rank >= 0 && table->functions[rank].first) {
-        megtrim_put_back(address, (instruction)table->functions[rank].first);
+        megtrim_put_back(address, (instruction)table->functions[rank].first,
+                         TRAP_BYTES((ucontext_t*)context));
         PC((ucontext_t*)context) = address;
         return;
     }
@@ -282,7 +333,7 @@ static void megtrim_catch(void) {
         .handler = megtrim_trapped,
         .flags = ACTION_FLAGS,
         .restorer = RESTORER,
-        .mask = ~0UL,
+        .mask = ~0ULL,
     };
     uint64_t trap = 1UL << (SIGTRAP - 1);
     megtrim_call(CALL_SIGACTION, SIGTRAP, (long)&ours, (long)&before, sizeof ours.mask, 0, 0);

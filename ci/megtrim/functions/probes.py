@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files as package_files
 
 from megtrim.elf.layout import EXECUTABLE, LOADED, Segment, segments
-from megtrim.elf.symbol_table import FunctionTable, holding
+from megtrim.elf.symbol_table import Function, FunctionTable, holding
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.wording import count
 
@@ -36,10 +36,16 @@ _MAX_ADDRESSES = 262_144
 _TABLE_BYTES = (
     32 + _NUMBERS.size + _MAX_RANGES * _RANGE.size + _HEAD.size + (_MAX_ADDRESSES * _ENTRY.size)
 )
-_TRAPS = {"aarch64": (0xD4200020).to_bytes(4, "little"), "x86_64": b"\xcc"}
+_TRAPS = {
+    ("aarch64", False): bytes.fromhex("200020d4"),  # brk #1
+    ("armv7l", False): bytes.fromhex("f001f0e7"),  # udf #16, which Linux makes a SIGTRAP
+    ("armv7l", True): bytes.fromhex("01de"),  # udf #1, too
+    ("x86_64", False): b"\xcc",  # int3
+}
+"""By machine, and whether the function's code is Thumb's."""
 _MAX_TRAP_BYTES = 4
-_ANY_TRAP = {"aarch64": 0xFFE0001F, "x86_64": 0xFF}
-"""Mask for recognising any trap: on aarch64, the other bits are a number."""
+_NUMBER = {"aarch64": 0x001FFFE0}
+"""Bits of a trap that are a number: whichever it is, the signal is the same."""
 
 _REFUSAL = re.compile(r"^megtrim: functions cannot be recorded: (.{1,200})$", re.MULTILINE)
 _HINT = "record the functions again"
@@ -49,6 +55,7 @@ _HINT = "record the functions again"
 class _Probe:
     offset: int
     first: int
+    trap: bytes
     segment: Segment
 
 
@@ -62,16 +69,12 @@ def flags(*, shared: bool) -> tuple[str, ...]:
     return (*_WRAPPED, "-Wl,-z,nodelete") if shared else _WRAPPED
 
 
-def plan_probes(table: FunctionTable, observed: Collection[str]) -> tuple[int, ...]:
-    return tuple(sorted({each.address for each in table.functions if each.name in observed}))
-
-
 def unprobeable(data: bytes, table: FunctionTable) -> frozenset[str]:
     pieces = _segments(data)
     return frozenset(
         each.name
         for each in table.functions
-        if (place := _place(each.address, data, pieces, table.machine)) is None or not place.first
+        if (place := _place(each, data, pieces, table.machine)) is None or not place.first
     )
 
 
@@ -89,18 +92,19 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
     at = _table_at(data, addresses)
     here = next((each for each in segments if 0 <= at - each.offset < each.size_bytes), None)
     probes = {
-        address: probe
-        for address in plan_probes(table, observed)
-        if (probe := _place(address, data, segments, table.machine)) is not None
+        each.address: probe
+        for each in table.functions
+        if each.name in observed
+        and (probe := _place(each, data, segments, table.machine)) is not None
         and probe.first
-        and not _is_trap(probe.first, table.machine)
+        and not _is_trap(probe, table.machine)
     }
     ranges = _ranges(probes)
     if here is None or not 0 < len(ranges) <= _MAX_RANGES:
         raise _make_damage_error()
-    image, trap = bytearray(data), _TRAPS[table.machine]
+    image = bytearray(data)
     for probe in probes.values():
-        image[probe.offset : probe.offset + len(trap)] = trap
+        image[probe.offset : probe.offset + len(probe.trap)] = probe.trap
     firsts = (probes[address].first if address in probes else 0 for address in addresses)
     content = b"".join(
         (
@@ -191,20 +195,24 @@ def _segments(data: bytes) -> tuple[Segment, ...]:
     )
 
 
-def _place(address: int, data: bytes, segments: tuple[Segment, ...], machine: str) -> _Probe | None:
+def _place(
+    function: Function, data: bytes, segments: tuple[Segment, ...], machine: str
+) -> _Probe | None:
     """None if a trap would not replace a whole instruction."""
-    width = len(_TRAPS[machine])
+    trap, address = _TRAPS[machine, function.thumb], function.address
+    width = len(trap)
     for each in segments if address % width == 0 else ():
         if each.flags & EXECUTABLE and 0 <= address - each.address <= each.size_bytes - width:
             offset = address - each.address + each.offset
-            return _Probe(offset, int.from_bytes(data[offset : offset + width], "little"), each)
+            first = int.from_bytes(data[offset : offset + width], "little")
+            return _Probe(offset, first, trap, each)
     return None
 
 
-def _is_trap(instruction: int, machine: str) -> bool:
+def _is_trap(probe: _Probe, machine: str) -> bool:
     """A function that begins with a trap of its own is recorded by that."""
-    trap = int.from_bytes(_TRAPS[machine], "little")
-    return instruction & _ANY_TRAP[machine] == trap & _ANY_TRAP[machine]
+    differing = probe.first ^ int.from_bytes(probe.trap, "little")
+    return not differing & ~_NUMBER.get(machine, 0)
 
 
 def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:

@@ -11,7 +11,7 @@ from megtrim.load_and_run.telemetry import Conditions
 from megtrim.util.value import Value
 
 _TRAP_SIGNALS = (4, 5)
-"""Signals of ``__builtin_trap``: SIGILL on x86, SIGTRAP (``brk``) on Arm."""
+"""Signals of ``__builtin_trap``: SIGILL on x86 and 32-bit Arm, SIGTRAP (``brk``) on arm64."""
 
 _OUTSIDE_SIGNALS = (9, 15)
 """From a low-memory killer, a shutdown or a time limit of someone else."""

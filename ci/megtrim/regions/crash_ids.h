@@ -18,6 +18,12 @@ template <class R>
 #if defined(__aarch64__)
     __asm__ volatile("brk %0\n\t.inst %1" ::"i"(id & 0xffff), "i"(id));
     __builtin_unreachable();
+#elif defined(__thumb__)
+    __asm__ volatile("udf.w %0\n\t.long %c1" ::"i"(id & 0xffff), "i"(id));
+    __builtin_unreachable();
+#elif defined(__arm__)
+    __asm__ volatile("udf %0\n\t.long %c1" ::"i"(id & 0xffff), "i"(id));
+    __builtin_unreachable();
 #elif defined(__x86_64__)
     __asm__ volatile(".byte 0x0f, 0xb9, 0x80\n\t.long %c0" ::"i"(id));  // ud1
     __builtin_unreachable();

@@ -13,6 +13,12 @@
 #include <vector>
 
 #define APART __attribute__((noinline, used))
+// In a program of Thumb code some functions are Arm code.
+#if defined(__thumb__)
+#define IN_ARM __attribute__((target("arm")))
+#else
+#define IN_ARM
+#endif
 
 static volatile int sink, one = 1;
 
@@ -22,6 +28,15 @@ __asm__(".text\n.globl share_outer, share_inner\n"
         ".type share_outer, %function\n.type share_inner, %function\n"
         "share_outer: cbz w0, 1f\n nop\nshare_inner: add w0, w0, #1\n1: ret\n"
         ".size share_inner, .-share_inner\n.size share_outer, .-share_outer\n");
+#elif defined(__arm__)
+__asm__(".text\n.arm\n.p2align 2\n.globl share_outer, share_inner\n"
+        ".type share_outer, %function\n.type share_inner, %function\n"
+        "share_outer: cmp r0, #0\n beq 1f\nshare_inner: add r0, r0, #1\n1: bx lr\n"
+        ".size share_inner, .-share_inner\n.size share_outer, .-share_outer\n"
+#if defined(__thumb__)
+        ".thumb\n"
+#endif
+);
 #else
 __asm__(".text\n.globl share_outer, share_inner\n"
         ".type share_outer, @function\n.type share_inner, @function\n"
@@ -33,10 +48,10 @@ extern "C" int share_outer(int), share_inner(int);
 
 extern "C" {
 APART int always_before_main(int x) { return x + 1; }
-APART int always_in_main(int x) { return x + 2; }
+APART IN_ARM int always_in_main(int x) { return x + 2; }
 APART int never_one(int x) { return x * 3; }
-APART int never_two(int x) { return never_one(x) * 5; }
-APART int threads_each(int x) { return x + 3; }
+APART IN_ARM int never_two(int x) { return never_one(x) * 5; }
+APART IN_ARM int threads_each(int x) { return x + 3; }
 APART int signals_blocked(int x) { return x + 4; }
 APART int signals_in_handler(int x) { return x + 5; }
 APART int signals_behind_another(int x) { return x + 6; }
@@ -46,7 +61,7 @@ APART void always_at_exit() { sink = 8; }
 APART void never_empty() { __builtin_unreachable(); }
 APART void crash_at_last() { abort(); }
 APART void trap_at_last() { __builtin_trap(); }
-APART void signals_handler(int) { sink = signals_in_handler(1); }
+APART IN_ARM void signals_handler(int) { sink = signals_in_handler(1); }
 }
 
 namespace {
@@ -62,7 +77,7 @@ struct Square : Shape {
     int edge() const override { return 8; }
 };
 
-APART void throwing(const std::string& what) {
+APART IN_ARM void throwing(const std::string& what) {
     if (what != "quiet") throw std::runtime_error("thrown and caught");
 }
 

@@ -10,18 +10,22 @@ from elftools.elf.elffile import ELFFile
 
 from megtrim.elf.layout import Segment
 
-PROGBITS, SYMTAB, STRTAB, RELA, DYNSYM, SYMTAB_SHNDX = 1, 2, 3, 4, 11, 18
+PROGBITS, SYMTAB, STRTAB, RELA, REL, DYNSYM, SYMTAB_SHNDX = 1, 2, 3, 4, 9, 11, 18
 WRITE, ALLOC, EXECUTE = 1, 2, 4
 NO_TYPE, DATA, FUNCTION, SECTION, IFUNC = 0, 1, 2, 3, 10
-AARCH64, X86_64 = 183, 62
-CALL = {AARCH64: 283, X86_64: 4}
+ARM, AARCH64, X86_64 = 40, 183, 62
+CALL = {ARM: 28, AARCH64: 283, X86_64: 4}
 POINTER = {AARCH64: 257, X86_64: 1}
-DISTANCE = {AARCH64: 261, X86_64: 2}
+DISTANCE = {ARM: 42, AARCH64: 261, X86_64: 2}
+EXIDX = 0x70000001
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One section with its relocations: place, kind, symbol or section by name, addend."""
+    """One section with its relocations: place, kind, symbol or section by name, addend.
+
+    For 32-bit Arm the addends are not written: they are in the content.
+    """
 
     name: str
     content: bytes
@@ -56,14 +60,16 @@ def object_file(
     addresses = {part.name: part.address for part in parts}
     numbers = {name: at for at, name in enumerate(index, 1)}
     numbers |= {each.name: at for at, each in enumerate(symbols, len(parts) + 1)}
-    names, entries, indices = b"\0", struct.pack("<IBBHQQ", *(0,) * 6), [0]
+    names, entries, indices = b"\0", bytes(16 if machine == ARM else 24), [0]
     of_sections = [Named(name="", part=part.name, kind=SECTION) for part in parts]
     for each in (*of_sections, *symbols):
         place = 0xFFFF if extended else index[each.part]
         start = len(names) if each.name else 0
-        entries += struct.pack(
-            "<IBBHQQ", start, each.kind, 0, place, addresses[each.part] + each.at, each.size
-        )
+        address = addresses[each.part] + each.at
+        if machine == ARM:
+            entries += struct.pack("<IIIBBH", start, address, each.size, each.kind, 0, place)
+        else:
+            entries += struct.pack("<IBBHQQ", start, each.kind, 0, place, address, each.size)
         names += each.name.encode() + b"\0" if each.name else b""
         indices.append(index[each.part])
     filled = [part for part in parts if part.relocations]
@@ -71,10 +77,13 @@ def object_file(
     rows = [(part.name, part.kind, part.flags, part.content, 0, 0, part.address) for part in parts]
     for part in filled:
         content = b"".join(
-            struct.pack("<QIIq", at, kind, numbers[target], addend)
+            struct.pack("<II", at, numbers[target] << 8 | kind)
+            if machine == ARM
+            else struct.pack("<QIIq", at, kind, numbers[target], addend)
             for at, kind, target, addend in part.relocations
         )
-        rows.append((f".rela{part.name}", RELA, 0, content, symtab, index[part.name], 0))
+        how = (".rel", REL) if machine == ARM else (".rela", RELA)
+        rows.append((how[0] + part.name, how[1], 0, content, symtab, index[part.name], 0))
     rows += [
         (".symtab", SYMTAB, 0, entries, symtab + 1, 1, 0),
         (".strtab", STRTAB, 0, names, 0, 0, 0),
@@ -110,17 +119,21 @@ def _elf(rows: list[_Row], machine: int, kind: int, entry: int) -> bytes:
     body, table, start = b"", b"", 0
     for name, section, flags, content, link, info, address in rows:
         body += bytes(-len(body) % 8)
-        width = {SYMTAB: 24, DYNSYM: 24, RELA: 24}.get(section, 0)
-        table += struct.pack("<IIQQQQIIQQ", start, section, flags, address, 64 + len(body),
-                             len(content), link, info, 16, width)  # fmt: skip
+        widths = {SYMTAB: 16, REL: 8} if machine == ARM else {SYMTAB: 24, DYNSYM: 24, RELA: 24}
+        table += struct.pack("<10I" if machine == ARM else "<IIQQQQIIQQ", start, section, flags,
+                             address, 64 + len(body), len(content), link, info, 16,
+                             widths.get(section, 0))  # fmt: skip
         body += content
         start += len(name) + 1
     body += bytes(-len(body) % 8)
-    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack(
-        *("<HHIQQQIHHHHHH", kind, machine, 1, entry, 0, 64 + len(body), 0, 64, 0, 0, 64),
+    form, sizes = "<HHIQQQIHHHHHH", (64, 0, 0, 64)
+    if machine == ARM:
+        form, sizes = "<HHIIIIIHHHHHH", (52, 0, 0, 40)
+    head = b"\x7fELF" + bytes([1 if machine == ARM else 2, 1, 1]) + bytes(9) + struct.pack(
+        *(form, kind, machine, 1, entry, 0, 64 + len(body), 0, *sizes),
         *(len(rows), len(rows) - 1),
     )  # fmt: skip
-    return head + body + table
+    return head.ljust(64, b"\0") + body + table
 
 
 def with_segments(*headers: Segment, at: int = 64) -> bytes:
@@ -177,7 +190,7 @@ def read(data: bytes) -> Read:
     for section in elf.iter_sections():
         alignment = int(section["sh_addralign"])
         found.sections[section.name] = (int(section["sh_flags"]), section.data(), alignment)
-        if section["sh_type"] == "SHT_RELA":
+        if section["sh_type"] in ("SHT_RELA", "SHT_REL"):
             found.relocations[section.name] = tuple(
                 (int(each["r_offset"]), _target(elf, table, int(each["r_info_sym"])))
                 for each in section.iter_relocations()

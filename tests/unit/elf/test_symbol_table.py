@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from megtrim.elf import symbol_table
 from megtrim.util.errors import InputError
 from unit.functions.made_links import (
+    ARM,
     CODE_AT,
     DATA,
     FILE,
@@ -96,6 +97,25 @@ def test_functions_that_are_something_else_too_are_shown() -> None:
     assert found.data == {"table"}
 
 
+def test_on_32_bit_arm_a_bit_of_an_address_is_no_part_of_it() -> None:
+    """It says that the code is Thumb. What a linker inserts before a call leads to a function."""
+    thunk, other = "__ThumbV7PILongThunk__Z3arm", "__ARMv7ABSLongThunk_two"
+    added = (Symbol(name=thunk, at=17), Symbol(name=other, at=24), Symbol(name="__f_from_arm"))
+    found = table(
+        *(Symbol(name="thumb", at=1, size=8), Symbol(name="_Z3arm", at=8, size=8), *added),
+        machine=ARM,
+        entry=CODE_AT + 1,
+        registered=(1, 2),
+    )
+
+    assert (found.machine, found.entry, found.registrations) == ("armv7l", CODE_AT, 3)
+    assert found.functions == (
+        symbol_table.Function("thumb", CODE_AT, 8, thumb=True),
+        symbol_table.Function("_Z3arm", CODE_AT + 8, 8),
+    )
+    assert found.thunks == {CODE_AT + 16: "_Z3arm", CODE_AT + 24: "two"}
+
+
 @pytest.mark.parametrize(
     ("address", "names"),
     [
@@ -147,7 +167,8 @@ def test_a_function_that_holds_all_others_costs_no_time() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (linked([Symbol(name="f")], machine=40), "a file for armv7l; functions are trimmed on"),
+        (linked([Symbol(name="f")], machine=243), "a file for riscv64; functions are trimmed on"),
+        (linked([Symbol(name="f")]).replace(b"\xb7\0\1", b"\x28\0\1", 1), "a file for armv7l; "),
         (linked([Symbol(name="f")], kind=1), "found an object, expected a linked file"),
         (linked(None), "has no symbol table, so its functions have no names"),
         # A name without an end.

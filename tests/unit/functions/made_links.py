@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from megtrim.elf.symbol_table import Function, FunctionTable, parse_table
 from megtrim.functions.calls import Disassembly, parse_code
 
-AARCH64, X86_64 = 183, 62
+ARM, AARCH64, X86_64 = 40, 183, 62
 NO_TYPE, DATA, FUNCTION, SECTION, FILE, THREAD, IFUNC = 0, 1, 2, 3, 4, 6, 10
 LOCAL, GLOBAL, WEAK = 0, 1, 2
 CODE_AT = 0x10000
@@ -69,14 +69,15 @@ def linked(
 
     Without ``symbols`` it is stripped.
     """
+    word = 4 if machine == ARM else 8
     rows: list[tuple[str, int, bytes, int]] = [
         (".text", _PROGBITS, code, 0),
-        (".preinit_array", _PREINIT, bytes(8 * registered[0]), 0),
-        (".init_array", _INIT, bytes(8 * registered[1]), 0),
+        (".preinit_array", _PREINIT, bytes(word * registered[0]), 0),
+        (".init_array", _INIT, bytes(word * registered[1]), 0),
     ]
     for name, number, table in ((".symtab", _SYMTAB, symbols), (".dynsym", _DYNSYM, dynamic)):
         if table is not None:
-            entries, names = _symbols(table)
+            entries, names = _symbols(table, machine)
             rows.append((name, number, entries, len(rows) + 2))
             rows.append((f"{name}.names", _STRTAB, names, 0))
     return _file(rows, code, machine, entry, kind)
@@ -88,8 +89,16 @@ def table(*symbols: Symbol, code: bytes = bytes(64), **options: object) -> Funct
 
 def functions(*named: tuple[str, int, int], machine: str = "aarch64") -> FunctionTable:
     found = sorted((Function(*each) for each in named), key=lambda e: (e.address, e.name))
-    none = dict.fromkeys(("imported", "exported", "ifuncs"), frozenset[str]())
-    return FunctionTable(machine=machine, entry=0, functions=tuple(found), registrations=0, **none)
+    none = frozenset[str]()
+    return FunctionTable(
+        machine=machine,
+        entry=0,
+        functions=tuple(found),
+        imported=none,
+        exported=none,
+        registrations=0,
+        ifuncs=none,
+    )
 
 
 def calling(
@@ -113,36 +122,45 @@ def calling(
     return parse_code(data, parse_table(data, source="x"), source="x")
 
 
-def _symbols(symbols: Sequence[Symbol]) -> tuple[bytes, bytes]:
-    names, entries = b"\0", struct.pack("<IBBHQQ", *(0,) * 6)
+def _symbols(symbols: Sequence[Symbol], machine: int) -> tuple[bytes, bytes]:
+    names, entries = b"\0", bytes(16 if machine == ARM else 24)
     for each in symbols:
         start = len(names) if each.name else 0
         names += each.name.encode() + b"\0" if each.name else b""
         place = 0 if each.at is None else 1
         address = 0 if each.at is None else CODE_AT + each.at
         info = each.binding << 4 | each.kind
-        entries += struct.pack("<IBBHQQ", start, info, 0, place, address, each.size)
+        if machine == ARM:
+            entries += struct.pack("<IIIBBH", start, address, each.size, info, 0, place)
+        else:
+            entries += struct.pack("<IBBHQQ", start, info, 0, place, address, each.size)
     return entries, names
 
 
 def _file(
     rows: list[tuple[str, int, bytes, int]], code: bytes, machine: int, entry: int, kind: int
 ) -> bytes:
-    body, names = b"", b"\0"
-    headers = struct.pack("<IIQQQQIIQQ", *(0,) * 10)
+    body, names, narrow = b"", b"\0", machine == ARM
+    header, symbol = ("<10I", 16) if narrow else ("<IIQQQQIIQQ", 24)
+    headers = struct.pack(header, *(0,) * 10)
     for name, number, content, link in [*rows, (".shstrtab", _STRTAB, b"", 0)]:
         start = len(names)
         names += name.encode() + b"\0"
         held = names if name == ".shstrtab" else content
-        place, each_bytes = _PAGE + len(body), 24 if number in (_SYMTAB, _DYNSYM) else 0
+        place, each_bytes = _PAGE + len(body), symbol if number in (_SYMTAB, _DYNSYM) else 0
         headers += struct.pack(
-            *("<IIQQQQIIQQ", start, number, 0, 0, place, len(held), link, 0, 1, each_bytes)
+            *(header, start, number, 0, 0, place, len(held), link, 0, 1, each_bytes)
         )
         body += held
-    head = b"\x7fELF\x02\x01\x01" + bytes(9)
+    head = b"\x7fELF" + bytes([1 if narrow else 2, 1, 1]) + bytes(9)
+    sizes = (52, 32, 1, 40) if narrow else (64, 56, 1, 64)
     head += struct.pack(
-        *("<HHIQQQIHHHHHH", kind, machine, 1, entry, 64, _PAGE + len(body), 0),
-        *(64, 56, 1, 64, len(rows) + 2, len(rows) + 1),
+        *("<HHIIIIIHHHHHH" if narrow else "<HHIQQQIHHHHHH", kind, machine, 1, entry, sizes[0]),
+        *(_PAGE + len(body), 0, *sizes, len(rows) + 2, len(rows) + 1),
     )
-    head += struct.pack("<2I6Q", 1, 5, _PAGE, CODE_AT, CODE_AT, len(code), len(code), _PAGE)
+    loaded = (_PAGE, CODE_AT, CODE_AT, len(code), len(code))
+    if narrow:
+        head += struct.pack("<8I", 1, *loaded, 5, _PAGE)
+    else:
+        head += struct.pack("<2I6Q", 1, 5, *loaded, _PAGE)
     return head.ljust(_PAGE, b"\0") + body + headers

@@ -9,7 +9,7 @@ from megtrim.elf.symbol_table import parse_table
 from megtrim.functions.calls import parse_code
 from megtrim.functions.link_map import is_platform, parse_map, platform_names, read_map
 from megtrim.util.errors import InputError
-from unit.functions.made_links import GNU, LLD, X86_64, Symbol, calling, functions, linked
+from unit.functions.made_links import ARM, GNU, LLD, X86_64, Symbol, calling, functions, linked
 
 NAMES = ("a", "b", "c", "d", "__throw_e")
 
@@ -60,6 +60,46 @@ def test_calls_of_the_other_machine_are_read() -> None:
     assert made.find_reachable(["d"], ran=()) == ("d",)
 
 
+BRANCHES = {
+    "bl": ("00f00ef8", True, 32),
+    "bl back": ("fff7e6ff", True, -48),
+    "b.w": ("00f00eb8", True, 32),
+    "blx": ("00f00ee8", True, 32),
+    "bne.w": ("40f00e80", True, 32),
+    "arm bl": ("060000eb", False, 32),
+    "arm beq": ("0600000a", False, 32),
+    "arm back": ("f2ffffea", False, -48),
+    "arm blx": ("060000fb", False, 34),
+    "msr": ("80f30888", True, None),
+    "ldr": ("d0f80480", True, None),
+    "arm ldr": ("060000e5", False, None),
+}
+"""Instructions as an assembler writes them, whether they are Thumb's, and how far they lead."""
+
+
+@pytest.mark.parametrize("word", BRANCHES)
+def test_branches_of_32_bit_arm_are_read(word: str) -> None:
+    """Wherever two bytes of Thumb code could begin one; ``blx`` changes from one to the other."""
+    code, thumb, distance = BRANCHES[word]
+    content = b"\0" * 64 + bytes.fromhex(code).ljust(64, b"\0")
+    names = {"caller": 64 + thumb, "there": 64 + (distance or 8)}
+    symbols = [Symbol(name=name, at=at, size=4) for name, at in names.items()]
+    data = linked(symbols, code=content, machine=ARM)
+    made = parse_code(data, parse_table(data, source="x"), source="x")
+
+    reached = ("caller", "there") if distance else ("caller",)
+    assert made.called_by(["caller"]) == {*reached}
+
+
+def test_a_call_by_a_linkers_thunk_leads_to_its_function() -> None:
+    symbols = [Symbol(name="a", at=1), Symbol(name="__Thumbv7ABSLongThunk_far", at=33)]
+    code = bytes.fromhex("00f00ef8").ljust(64, b"\0")
+    data = linked([*symbols, Symbol(name="far", at=48)], code=code, machine=ARM)
+    made = parse_code(data, parse_table(data, source="x"), source="x")
+
+    assert made.called_by(["a"]) == {"a", "far"}
+
+
 @pytest.mark.parametrize("kept", [0, 30, 60, 100])
 def test_a_cut_off_file_is_refused(kept: int) -> None:
     data = linked([Symbol(name="a")])
@@ -68,9 +108,10 @@ def test_a_cut_off_file_is_refused(kept: int) -> None:
         parse_code(data[:kept], parse_table(data, source="x"), source="x")
 
 
-@given(st.binary(min_size=64, max_size=64), st.sampled_from([183, X86_64]))
+@given(st.binary(min_size=64, max_size=64), st.sampled_from([183, X86_64, ARM, ARM + 1]))
 def test_any_code_is_read(content: bytes, machine: int) -> None:
-    symbols = [Symbol(name=name, at=16 * at, size=16) for at, name in enumerate("abcd")]
+    thumb, machine = machine == ARM + 1, ARM if machine == ARM + 1 else machine
+    symbols = [Symbol(name=name, at=16 * at + thumb, size=16) for at, name in enumerate("abcd")]
     data = linked(symbols, code=content, machine=machine)
     made = parse_code(data, parse_table(data, source="x"), source="x")
 

@@ -9,9 +9,12 @@ from megtrim.util.errors import InputError
 from unit.elf.made_objects import (
     AARCH64,
     ALLOC,
+    ARM,
     CALL,
     DATA,
+    DISTANCE,
     EXECUTE,
+    EXIDX,
     IFUNC,
     NO_TYPE,
     POINTER,
@@ -27,6 +30,8 @@ from unit.elf.made_objects import (
 )
 
 BODY = bytes(range(32))
+THUMB = -1
+"""Of 32-bit Arm."""
 
 
 def function(name: str, *relocations: tuple[int, int, str, int], size: int = 32) -> Part:
@@ -136,7 +141,7 @@ STAYS = {
     "no room": alone(Part(name=".text.one", content=BODY[:2]), 2),
     # Linked files, other machines, what GCC compiles at the link, scripts.
     "shared": object_file([function("one")], [symbol("one")], kind=3),
-    "arm": object_file([function("one")], [symbol("one")], machine=40),
+    "riscv": object_file([function("one")], [symbol("one")], machine=243),
     "32 bits": PLAIN.replace(b"\x7fELF\x02", b"\x7fELF\x01"),
     "lto": with_part(Part(name=".gnu.lto_one", content=b"x", flags=0)),
     "other relocations": with_part(Part(name=".rel.x", content=b"x", flags=0, kind=9)),
@@ -275,6 +280,72 @@ def test_functions_tell_their_places_among_the_names() -> None:
     assert made.symbols["one"] == len(local_functions.report_and_trap(AARCH64, 2))
 
 
+def of_arm(*, branch: str = "feffffeb", kind: int = CALL[ARM], at: int = 8) -> bytes:
+    """Return an object of two Arm functions and a Thumb one, with entries for unwinding.
+
+    ``branch``: of the first to the second, at an offset.
+    """
+    calling = BODY[:at] + bytes.fromhex(branch) + BODY[at + 4 :]
+    index = Part(
+        name=".ARM.exidx",
+        kind=EXIDX,
+        content=bytes(8) + b"\xb0\xb0\xb0\x80" * 2 + bytes(8),
+        flags=ALLOC,
+        relocations=(
+            *((0, DISTANCE[ARM], ".text.one", 0), (0, 0, "other", 0), (4, 42, ".extab", 0)),
+            *((8, DISTANCE[ARM], "two", 0), (16, DISTANCE[ARM], "thumb", 0), (20, 42, ".extab", 8)),
+        ),
+    )
+    parts = [
+        Part(name=".text.one", content=calling, relocations=((at, kind, ".text.two", 0),)),
+        *(function("two"), function("thumb"), function("other"), index),
+        Part(name=".extab", content=bytes(16), flags=ALLOC),
+    ]
+    names = [symbol("one"), symbol("two"), symbol("thumb", at=1), symbol("other")]
+    return object_file(parts, names, machine=ARM)
+
+
+def test_functions_of_32_bit_arm_become_traps() -> None:
+    """Thumb code, too. Nothing unwinds through them, and nothing names their tables any more."""
+    before, after = read(of_arm()), read(emptied(of_arm(), "one", "thumb"))
+
+    assert after.sections[".text.one"] == (6, bytes.fromhex("fedeffe7"), 4)
+    assert after.sections[".text.thumb"] == (6, bytes.fromhex("fede"), 4)
+    assert after.symbols == {"one": 4, "two": 32, "thumb": 2, "other": 32}
+    assert after.relocations[".rel.text.one"] == ()
+    gone = {1, 2, 5}
+    assert after.relocations[".rel.ARM.exidx"] == tuple(
+        (at, "" if number in gone else target)
+        for number, (at, target) in enumerate(before.relocations[".rel.ARM.exidx"])
+    )
+    cannot = (1).to_bytes(4, "little")
+    content = before.sections[".ARM.exidx"][1]
+    expected = content[:4] + cannot + content[8:20] + cannot
+    assert after.sections[".ARM.exidx"][1] == expected
+    assert read(emptied(of_arm(), unwind_tables=False)).sections[".ARM.exidx"][1] == (
+        content[:4] + cannot + content[8:12] + cannot + content[16:20] + cannot
+    )
+
+
+@pytest.mark.parametrize(
+    ("branch", "kind", "goes"),
+    [
+        ("feffffeb", 28, True),  # bl to the beginning
+        ("000000ea", 29, False),  # b to 8 bytes behind it
+        ("fff7feff", 10, True),  # Thumb's bl
+        ("00f002f8", 10, False),  # to 8 bytes behind it
+        ("fff7febf", 30, True),  # b.w
+        ("f8ffffff", 3, True),  # an address, counted from somewhere
+    ],
+)
+def test_what_a_branch_of_32_bit_arm_enters_behind_its_beginning_stays(
+    branch: str, kind: int, *, goes: bool
+) -> None:
+    data = of_arm(branch=branch, kind=kind)
+
+    assert (emptied(data, "two") != data) == goes
+
+
 @pytest.mark.parametrize("size", [4, 20, 63, 64, 300, len(TWO) - 1])
 def test_an_object_that_is_cut_off(size: int) -> None:
     with pytest.raises(InputError) as caught:
@@ -284,16 +355,18 @@ def test_an_object_that_is_cut_off(size: int) -> None:
 
 @settings(max_examples=300)
 @given(
+    st.sampled_from([UNWOUND, of_arm()]),
     st.lists(
         st.tuples(st.integers(0, len(UNWOUND) - 1), st.integers(0, 255)), min_size=1, max_size=12
-    )
+    ),
 )
 def test_a_damaged_object_is_refused_or_edited_within_its_bytes(
+    whole: bytes,
     damage: list[tuple[int, int]],
 ) -> None:
-    data = bytearray(UNWOUND)
+    data = bytearray(whole)
     for at, value in damage:
-        data[at] = value
+        data[at % len(data)] = value
     for wrapped in (bytes(data), archive({"one.o/": bytes(data)})):
         try:
             numbers = local_functions.number_names(["one", "two"])
@@ -346,6 +419,10 @@ REPORTS = {
     AARCH64: "5f2403d5 080880d2 400080d2 81000010 220480d2 010000d4 200020d4",
     # endbr64; push 1; pop rax; push 2; pop rdi; lea rsi, [rip + 7]; push 33; pop rdx; syscall; ud2
     X86_64: "f30f1efa 6a01 58 6a02 5f 488d3507000000 6a21 5a 0f05 0f0b",
+    # mov r7, #4; mov r0, #2; add r1, pc, #8; mov r2, #33; svc #0; udf #65006
+    ARM: "0470a0e3 0200a0e3 08108fe2 2120a0e3 000000ef fedeffe7",
+    # movs r7, #4; movs r0, #2; adr r1, #8; movs r2, #33; svc #0; udf #254, and its other half
+    THUMB: "0427 0220 02a1 2122 00df fede ffe7 0000",
 }
 
 
@@ -357,13 +434,25 @@ REPORTS = {
         (AARCH64, 0xFBFF, "e0ff3fd4"),
         (AARCH64, 0xFC00, "008020d4"),
         (X86_64, 0x12345, "0fb98045230100"),
+        (ARM, 0x1234, "f463f1e7"),
+        (ARM, 0xF900, "f040f0e7"),
+        (THUMB, 0x1234, "f1f734a6"),
+        (THUMB, 0xF8FF, "fff7ffac"),
     ],
 )
 def test_a_trap_with_a_number(machine: int, number: int, code: str) -> None:
     """One without is what compilers write for __builtin_trap."""
-    plain = {AARCH64: "200020d4", X86_64: "0f0b"}[machine]
-    assert local_functions.trap(machine).hex() == plain
-    assert local_functions.numbered_trap(machine, number).hex() == code
+    plain = {AARCH64: "200020d4", X86_64: "0f0b", ARM: "fedeffe7", THUMB: "fede"}[machine]
+    thumb = machine == THUMB
+    real = ARM if thumb else machine
+    assert local_functions.trap(real, thumb=thumb).hex() == plain
+    assert local_functions.numbered_trap(real, number, thumb=thumb).hex() == code
+
+
+@pytest.mark.parametrize("machine", [ARM, THUMB])
+def test_code_of_32_bit_arm_reports_its_number(machine: int) -> None:
+    code = local_functions.report_and_trap(ARM, 7, thumb=machine == THUMB)
+    assert code == bytes.fromhex(REPORTS[machine]) + MESSAGE % 7
 
 
 @pytest.mark.parametrize("machine", [AARCH64, X86_64])

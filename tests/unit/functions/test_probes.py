@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.symbol_table import FunctionTable
+from megtrim.elf.symbol_table import Function, FunctionTable
 from megtrim.functions import probes
 from megtrim.functions.qemu_log import ENVIRONMENT, LOG_FILE, ran_in_log
 from megtrim.util.errors import InputError, MegtrimError, ProductFailure
@@ -70,15 +70,6 @@ def test_the_runtime_and_the_patch_have_the_same_numbers() -> None:
     assert wrapped == set(re.findall(r"__wrap_(\w+)\(", RUNTIME))
 
 
-def test_a_probe_per_address_of_what_is_observed() -> None:
-    table = functions(
-        *_at(0, "_start"), *_at(1, "one", "alias_of_one"), *_at(2, "two"), *_at(5, "two")
-    )
-
-    assert probes.plan_probes(table, {"one", "two"}) == tuple(CODE_AT + at for at in (4, 8, 20))
-    assert probes.plan_probes(table, ()) == ()
-
-
 def test_the_patch_exchanges_first_instructions_for_traps() -> None:
     program = _program([STACK, RETURN, 1, 2, 3])
     table = functions(*_at(0, "f", "g"), *_at(2, "megtrim_begin"), *_at(3, "h"))
@@ -91,6 +82,22 @@ def test_the_patch_exchanges_first_instructions_for_traps() -> None:
     assert struct.unpack_from("<4Q", twin, DATA + 4 + 64) == (CODE_AT, 16, 0, 0)
     assert twin[: CODE - 1] == program[: CODE - 1]
     assert len(twin) == len(program)
+
+
+def test_a_trap_of_thumb_code_is_half_a_word() -> None:
+    """Only those that Linux makes a SIGTRAP are met by the handler: compilers' are probed."""
+    table = functions(*_at(0, "arm"), *_at(2, "own"), *_at(3, "compilers"), machine="armv7l")
+    thumb = Function("thumb", CODE_AT + 6, 2, thumb=True)
+    both = replace(table, functions=tuple(sorted((*table.functions, thumb), key=_address)))
+    twin = _patched(_program([STACK, 0x4770BF00, 0xE7F001F0, 0xE7FFDEFE]), both)
+
+    assert _words(twin, 4) == (0xE7F001F0, 0xDE01BF00, 0xE7F001F0, 0xE7F001F0)
+    assert [first for _, first in _entries(twin, 4)] == [STACK, 0x4770, 0, 0xE7FFDEFE]
+    assert probes.unprobeable(_program([0, 0]), both) == {"arm", "compilers", "own", "thumb"}
+
+
+def _address(function: Function) -> int:
+    return function.address
 
 
 def test_a_trap_of_x86_64_is_one_byte() -> None:
