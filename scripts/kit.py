@@ -37,6 +37,7 @@ LOCK = Path("requirements", "kit.txt")
 READY = "ready"
 """A copy of the lock, written last: without it, a folder of libraries is incomplete."""
 PROGRAMS = {
+    "qemu-user": "qemu-aarch64",
     "qemu-user-static": "qemu-aarch64-static",
     "clang-14": "clang++-14",
     "lld-14": "ld.lld-14",

@@ -33,7 +33,7 @@ _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
 LANES: dict[str, tuple[str, ...]] = {
     "unit": (),
     "walls": (),
-    "chain": ("qemu-aarch64-static", "g++", "git", "curl"),
+    "chain": ("qemu-aarch64-static", "qemu-aarch64", "g++", "git", "curl"),
     "clang": (
         *("qemu-aarch64-static", "qemu-arm-static", "clang++-14", "ld.lld-14"),
         *("aarch64-linux-gnu-g++", "arm-linux-gnueabihf-g++"),

@@ -21,6 +21,7 @@ from megtrim.chain.graph import tasks as tasks_of
 from megtrim.chain.result_store import StageFolder, Store, key_of
 from megtrim.chain.session import Session, StageModule, TaskResults
 from megtrim.chain.stage_result import StageResult
+from megtrim.counts import stage as count
 from megtrim.perf import stage as perf
 from megtrim.proof import stage as verify
 from megtrim.proof.neighbours import stage as neighbours
@@ -48,6 +49,7 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.FUNCTIONS: functions,
     Stage.VERIFY: verify,
     Stage.NEIGHBOURS: neighbours,
+    Stage.COUNT: count,
     Stage.SIZE: size,
     Stage.PERF: perf,
     Stage.VERDICT: verdict,

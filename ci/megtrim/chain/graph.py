@@ -18,6 +18,7 @@ class Stage(StrEnum):
     FUNCTIONS = "functions"
     VERIFY = "verify"
     NEIGHBOURS = "neighbours"
+    COUNT = "count"
     SIZE = "size"
     PERF = "perf"
     VERDICT = "verdict"
@@ -33,6 +34,8 @@ class Stage(StrEnum):
             return f"{self} run"
         if self is Stage.REFERENCES:
             return f"{Stage.SIZE} why"
+        if self is Stage.COUNT:
+            return Stage.SIZE.value
         own = (Stage.VERIFY, Stage.SIZE, Stage.REPORT)
         return self.value if self in own else f"stage {self}"
 
@@ -102,6 +105,8 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
     profiled = measured or not (committed or trims_plain_build(config))
     builds = (PLAIN, PROFILE) if profiled else (PLAIN,)
     region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
+    counts = tuple(_count(each) for each in every if config.work is not None)
+    wanted = tuple(task.id for task in counts)
     before_verdict = (
         *(Task(stage=Stage.BUILD, name=task_name(build), needs=()) for build in builds),
         *(() if committed else _traces(config)),
@@ -109,7 +114,8 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
         *(_functions(config, committed=committed) if trims_functions(config) else ()),
         *(_verify(each, config) for each in every),
         *(_neighbours(each, config) for each in every if neighbours),
-        Task(stage=Stage.SIZE, name="artifacts", needs=(*builds, *region, REDUCED)),
+        *counts,
+        Task(stage=Stage.SIZE, name="artifacts", needs=(*builds, *region, REDUCED), wants=wanted),
     )
     wants = tuple(task.id for task in before_verdict)
     return (
@@ -203,6 +209,12 @@ def _neighbours(scenario: Scenario, config: Config) -> Task:
     region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
     needs = (*_verify(scenario, config).needs, *region, verify_task(scenario))
     return Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=needs, scenario=scenario)
+
+
+def _count(scenario: Scenario) -> Task:
+    search = tuple(task.id for task in _searches(scenario))
+    needs = (PLAIN, *search, REDUCED)
+    return Task(stage=Stage.COUNT, name=scenario.id, needs=needs, scenario=scenario)
 
 
 def _verify(scenario: Scenario, config: Config) -> Task:

@@ -22,6 +22,7 @@ from megtrim.checks.invocation import Invocation, Options
 from megtrim.config.load import LoadedConfig
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario
+from megtrim.devices.counting import CountingEmulator
 from megtrim.devices.device import Device
 from megtrim.devices.pool.leases import state_folder
 from megtrim.evidence.binding import DEVICE_LABEL
@@ -132,6 +133,8 @@ class Services(Value):
     applications: Mapping[str, Checkout] = field(default_factory=dict)
     """By name: the sources of applications that have a folder of their own."""
     durations: DurationLog | None = None
+    emulators: Mapping[str, CountingEmulator] = field(default_factory=dict)
+    """By CPU class, where work is counted."""
 
     def device(self, scenario: Scenario) -> Device:
         device = self.devices.get(scenario.cpu_class.name)

@@ -43,6 +43,7 @@ class CheckKind(StrEnum):
     LATENCY = "latency"
     SIZE = "size"
     GROWTH = "growth"
+    WORK = "work"
 
 
 class CheckStatus(StrEnum):

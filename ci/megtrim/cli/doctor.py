@@ -19,6 +19,7 @@ from megtrim.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
 from megtrim.devices import adb, qemu, ssh, virtual_phone
+from megtrim.devices.counting import HINT
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
 from megtrim.util.value import Value
@@ -40,7 +41,7 @@ class Remote(Protocol):
         """Return which tools are used, if none is missing."""
 
 
-_DOCKER = "docker, for toolchain.image"
+_DOCKER, _WORK = "docker, for toolchain.image", "qemu-user, for work"
 _REMOTE: Mapping[str, Remote] = {"adb": adb, "ssh": ssh, "virtual-phone": virtual_phone}
 
 
@@ -89,6 +90,8 @@ def _list_needed(config: Path, processes: ProcessRunner) -> Iterator[str]:
             found = find_toolchain(loaded, processes.for_builds())
             kind, machine = found.kind, found.machine
         yield _DOCKER if wanted.image else f"toolchain {kind}"
+        if loaded.config.work is not None:
+            yield _WORK
         emulated = not wanted.image and machine != platform.machine()
         for device, *_ in standing_for(loaded, None).values():
             yield f"device {'qemu' if emulated and device.kind == 'auto' else device.kind}"
@@ -108,6 +111,8 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
         or "on Debian: apt-get install qemu-user-static; without it only programs "
         "of this machine's own architecture run",
     )
+    counting = processes.which("qemu-aarch64")
+    yield Finding(what=_WORK, there=counting is not None, text=counting or HINT)
     for kind, room in _REMOTE.items():
         missing = room.missing(processes)
         text = missing or room.describe_tools(processes)

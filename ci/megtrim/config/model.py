@@ -40,6 +40,7 @@ from megtrim.config.value_types import (
     RelativeTolerance,
     Requirement,
     SectionName,
+    Share,
     SizeBytes,
     Text,
     Threads,
@@ -387,6 +388,14 @@ class Waiver(ConfigSection):
     """Toolchains that it is for; left out: all."""
 
 
+class WorkConfig(ConfigSection):
+    """What an iteration of each scenario executes: its instructions are counted on an emulator."""
+
+    growth: Share | None = None
+    """Largest growth of a scenario's instructions on the reduced build since the baseline, such as
+    1%; left out: any."""
+
+
 class Config(ConfigSection):
     """megtrim.yaml: what to trim, for which models, and what the result must satisfy."""
 
@@ -418,6 +427,8 @@ class Config(ConfigSection):
     waivers: tuple[Waiver, ...] = ()
     baseline: FilePath | None = None
     """Size manifest of a former build, which growth is measured against."""
+    work: WorkConfig | None = None
+    """Count the instructions of each scenario; left out: none are counted."""
     perf: PerfConfig = PerfConfig()
 
     @model_validator(mode="after")

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from megtrim.build_spec import Variant
 from megtrim.checks.statuses import MEANINGS, SCENARIO_STATUSES, ScenarioStatus
 from megtrim.config.units import format_bytes
+from megtrim.counts.report import count_iteration
 from megtrim.perf.report import pictures, tables
 from megtrim.perf.report.tables import milliseconds
 from megtrim.proof.neighbours import model as neighbours
@@ -54,7 +55,7 @@ _TABLES = (
 )
 """Of the documentation: words of the page, and what they mean."""
 _SHOWN = re.compile(
-    "scenario|CPU class|device|region|keep set|level|variant|neighbour|budget|waiver|baseline"
+    "scenario|CPU class|device|region|keep set|level|variant|neighbour|budget|waiver|baseline|work"
 )
 """Of the table of all words."""
 _ROW = re.compile(r"^\| (\*\*|`|)([a-zA-Z][\w -]*)\1 \| (.+?) \|", re.MULTILINE)
@@ -139,6 +140,7 @@ def _environment() -> Environment:
         "size": format_bytes,
         "grouped": group_digits,
         "growth": growth_of,
+        "iteration": count_iteration,
         "device": describe_device,
         "in_repository": path_in_repository,
         "milliseconds": milliseconds,

@@ -55,6 +55,7 @@ _STAGES = {
     CheckKind.LATENCY: "perf",
     CheckKind.SIZE: "size",
     CheckKind.GROWTH: "size",
+    CheckKind.WORK: "size",
 }
 _REST = "report"
 _INFRASTRUCTURE = "infrastructure"

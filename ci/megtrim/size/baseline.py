@@ -3,7 +3,8 @@
 Format: ``{"version": 2, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, "quick": true}``.
 ``source`` says where the sizes are from, or why there are none. ``parts`` says of some files what
 their bytes are, ``inputs`` what they were built from, and ``measured`` has sizes of other kinds:
-``{NAME: {VARIANT: {MEASURE: BYTES}}}``. The other keys are those of an
+``{NAME: {VARIANT: {MEASURE: BYTES}}}``. ``work`` has what is executed: ``{SCENARIO: {VARIANT:
+{"functions": {NAME: [INSTRUCTIONS, ACCESSES]}, …}}}``. The other keys are those of an
 :class:`~megtrim.build_spec.Origin`; all but version and artifacts may be left out. Pure.
 """
 
@@ -15,6 +16,7 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 
 from megtrim.build_spec import Origin
+from megtrim.counts.work import Work
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import Bytes, ByteTable
 from megtrim.size.growth.causes import InputPrint, Name
@@ -43,6 +45,7 @@ class SizesDocument(BaseModel):
     parts: dict[str, dict[str, ByteTable]] = Field(default_factory=dict)
     quick: _Flag = False
     source: Annotated[str, Field(max_length=_LONGEST_SOURCE)] = ""
+    work: dict[Name, dict[Name, Work]] = Field(default_factory=dict)
     project: Name = ""
     config: Name = ""
     commit: Name = ""
@@ -84,6 +87,7 @@ def dump_sizes(found: Baseline) -> str:
             parts=_nest(found.parts),
             quick=found.quick,
             source=found.source,
+            work={name: dict(each) for name, each in found.work.items()},
             version=VERSION,
             **(asdict(found.origin) | {"project": project, "config": config}),
         )
@@ -117,6 +121,7 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
         measured=_flatten(found.measured),
         quick=found.quick,
         origin=found.origin,
+        work=found.work,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from megtrim.build_spec import Origin, Variant
 from megtrim.config.units import GrowthLimit, format_bytes
+from megtrim.counts.work import Work
 from megtrim.size.breakdown import Measures, expect_part, find_measure, list_parts
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.causes import InputPrint
@@ -56,6 +57,8 @@ class Baseline(Measured):
     made_from: InputPrint = field(default_factory=InputPrint)
     quick: bool = False
     origin: Origin = field(default_factory=Origin)
+    work: Mapping[str, Mapping[str, Work]] = field(default_factory=dict)
+    """By scenario and variant."""
 
 
 def _hint_measure(budget: Budget) -> str:

@@ -35,7 +35,10 @@ def break_down_file(path: Path, named: Path | None, *, deflate: bool = False) ->
 def leave_tables(
     folder: Path, wanted: BuildSpec, artifacts: Iterable[str], session: Session
 ) -> None:
-    """Write the plain build's tables, remove its copies with symbols; a failure costs one table."""
+    """Write the plain build's tables; a failure costs one table.
+
+    Its copies with symbols are removed, unless work is counted by them.
+    """
     sizes: dict[tuple[str, str], int] = {}
     tables: dict[tuple[str, str], ByteTable] = {}
     console = session.services.console
@@ -55,7 +58,8 @@ def leave_tables(
     if tables:
         text = dump_sizes(Baseline(sizes=sizes, parts=tables))
         (folder / BYTE_TABLES_FILE).write_text(text, encoding="utf-8")
-    shutil.rmtree(folder / UNSTRIPPED, ignore_errors=True)
+    if session.request.config.work is None:
+        shutil.rmtree(folder / UNSTRIPPED, ignore_errors=True)
 
 
 def leave_symbols(

@@ -6,7 +6,9 @@ from megtrim.chain.graph import SIZE
 from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import Check
+from megtrim.checks.statuses import CheckStatus
 from megtrim.config.problems import Place
+from megtrim.counts.work import WorkRow
 from megtrim.size.growth.causes import Cause, CauseNote
 from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, budget_checks, name_subject
 from megtrim.util.errors import EXIT_PASS, ProductFailure
@@ -19,10 +21,13 @@ class SizeResult(StageResult):
     """Where the baseline is from; empty: there is none."""
     causes: tuple[Cause, ...] = ()
     notes: tuple[CauseNote, ...] = ()
+    work: tuple[WorkRow, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        exceeded = any(budget.status is BudgetStatus.FAIL for budget in self.budgets)
+        exceeded = any(budget.status is BudgetStatus.FAIL for budget in self.budgets) or any(
+            row.status is CheckStatus.FAIL for row in self.work
+        )
         return ProductFailure.exit_code if exceeded else EXIT_PASS
 
 

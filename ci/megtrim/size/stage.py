@@ -14,11 +14,13 @@ from megtrim.chain.graph import (
     REGION,
     SIZE,
     Task,
+    task_name,
     trims_plain_build,
 )
-from megtrim.chain.result_store import StageFolder
+from megtrim.chain.result_store import StageFolder, content_of
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.config.units import Measure
+from megtrim.counts.work import NOT_COUNTED, CountResult, WorkRow, compare
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.size import byte_tables
@@ -66,6 +68,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         named["AAR"] = f"{session.services.engine.identity().digest} {dump(aar)}"
     if config.trim.prices:
         named["prices"] = "of models and scenarios"
+    done = session.results.done
+    named |= {each: content_of(done[each]) if each in done else "none" for each in task.wants}
+    named["work"] = config.work.model_dump_json() if config.work else ""
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
@@ -94,6 +99,11 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     parts, measured = _measure(builds, session, prices)
     plain = byte_tables.read_tables(session.results.done[PLAIN])
     made_from = read_build_inputs(builds[-1][1], session)
+    done = session.results.done
+    counted = {
+        task_name(each): done[each].result_as(CountResult) if each in done else NOT_COUNTED
+        for each in task.wants
+    }
     now = Baseline(
         sizes={key: elf.size_bytes for key, elf in facts.items()},
         parts=parts,
@@ -101,6 +111,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         made_from=make_print(made_from),
         quick=session.request.options.quick,
         origin=session.request.origin,
+        work={scenario: found.work for scenario, found in counted.items() if found.work},
     )
     (folder / SIZES_FILE).write_text(dump_sizes(now), encoding="utf-8")
     baseline = _baseline(session)
@@ -134,7 +145,18 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         baseline=before.source,
         causes=changes.causes,
         notes=describe_causes(changes),
+        work=tuple(_compare_work(counted, before, config.work.growth if config.work else None)),
     )
+
+
+def _compare_work(
+    counted: Mapping[str, CountResult], before: Baseline, most: float | None
+) -> Iterator[WorkRow]:
+    for scenario, found in counted.items():
+        for variant in (str(Variant.PLAIN), str(Variant.REDUCED)):
+            limit = most if variant == Variant.REDUCED else None
+            former = before.work.get(scenario, {}).get(variant)
+            yield compare(scenario, variant, found, former, most=limit)
 
 
 def _measure(

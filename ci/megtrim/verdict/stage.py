@@ -123,6 +123,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     proves = _proves(task)
     places = {e.id: session.request.loaded.place(*e.path) for e in all_scenarios(config)}
     places |= budget_places(session.request)
+    places |= {CheckKind.WORK: session.request.loaded.place("work", "growth")}
     sizes = size_result(session.results)
     verdict = join(
         VerdictInputs(
@@ -150,6 +151,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             functions=functions_use(session.results),
             rebuild=rebuild(session.results),
             neighbours=neighbour_results(session),
+            work=sizes.work,
             performance=summarize_performance(task.wants, session),
             unverified=UnverifiedPolicy(config.verify.unverified),
             warnings=_warnings(session),

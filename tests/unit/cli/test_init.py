@@ -256,8 +256,15 @@ def test_doctor_says_what_is_there(shell: Shell) -> None:
     findings = json.loads(data.out)
     assert [each["what"] for each in findings] == [
         *("python", "cmake", "ninja", "toolchain zig", "toolchain clang-linux-arm64"),
-        *("toolchain ndk", "toolchain host", "device qemu", "device adb", "device ssh"),
-        *("device virtual-phone", "docker, for toolchain.image", "git", "ccache"),
+        *("toolchain ndk", "toolchain host", "device qemu", "qemu-user, for work"),
+        *(
+            "device adb",
+            "device ssh",
+            "device virtual-phone",
+            "docker, for toolchain.image",
+            "git",
+            "ccache",
+        ),
     ]
     lines = text.out.splitlines()
     at = lines.index("optional")
@@ -282,6 +289,7 @@ def test_doctor_says_how_to_get_what_is_missing(
         "toolchain clang-linux-arm64": "apt-get install clang-14",
         "toolchain host": "apt-get install g++",
         "device qemu": "apt-get install qemu-user-static",
+        "qemu-user, for work": "apt-get install qemu-user",
         "device adb": "apt-get install adb",
         "device ssh": "apt-get install openssh-client",
         "device virtual-phone": "apt-get install",

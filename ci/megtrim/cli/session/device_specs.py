@@ -45,7 +45,7 @@ def standing_for(loaded: LoadedConfig, asked: str | None) -> dict[str, tuple[Dev
     """
     configured = loaded.config.devices
     here = [each for each in configured if not each.runner]
-    automatic = [_made_up("auto", each.class_) for each in configured if each.runner]
+    automatic = [make_up("auto", each.class_) for each in configured if each.runner]
     chosen = _by_class((*here, *automatic))
     if asked is None:
         return chosen
@@ -143,11 +143,11 @@ def _fill_missing_classes(
             msg = f"--device {kind}: class {cpu_class.name} names no CPU to emulate"
             raise InputError(msg, hint="add its qemu_cpu, such as cortex-a76")
         name = kind if len(classes) == 1 else None
-        complete[cpu_class.name] = (_made_up(kind, cpu_class.name, name),)
+        complete[cpu_class.name] = (make_up(kind, cpu_class.name, name),)
     return complete
 
 
-def _made_up(kind: str, cpu_class: str, name: str | None = None) -> DeviceConfig:
+def make_up(kind: str, cpu_class: str, name: str | None = None) -> DeviceConfig:
     values = {"name": name or f"{kind}-{cpu_class}", "kind": kind, "class": cpu_class}
     return DeviceConfig.model_validate(values)
 

@@ -37,10 +37,12 @@ from megtrim.cli.session.build_host import (
     sysroot_here,
 )
 from megtrim.cli.session.device_specs import (
+    NEAR,
     POOLED,
     DeviceDefaults,
     make,
     make_device_specs,
+    make_up,
     standing_for,
     sysroot_of,
 )
@@ -55,6 +57,7 @@ from megtrim.cli.session.preflight import (
 )
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices import qemu, relocation_support
+from megtrim.devices.counting import CountingEmulator
 from megtrim.devices.device import Device
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import read_brought
@@ -107,6 +110,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
+    devices, emulators = _devices(loaded, toolchain, (processes, place), options, console)
     base = _find_base(options, console)
     request = _make_request(options, loaded, processes, console, has_base=base is not None)
     setting = f"{loaded.config.engine.kind} {toolchain.kind} {toolchain.target} {jobs}"
@@ -121,7 +125,8 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
             cache=open_compiler_cache(processes.env, console.warn, recompile=options.recompile),
         ),
         durations=open_durations(processes.env, setting),
-        devices=_devices(loaded, toolchain, (processes, place), options, console),
+        devices=devices,
+        emulators=emulators,
         store=Store(options.results, earlier=options.reuse, say=console.say, warn=console.warn),
         console=console,
         applications=open_applications(loaded, processes),
@@ -258,7 +263,7 @@ def _devices(
     places: tuple[ProcessRunner, ProcessRunner],
     options: Options,
     console: Console,
-) -> dict[str, Device]:
+) -> tuple[dict[str, Device], dict[str, CountingEmulator]]:
     processes, place = places
     standing = standing_for(loaded, options.device)
     far = any(entry.kind in POOLED for entries in standing.values() for entry in entries)
@@ -271,6 +276,7 @@ def _devices(
         near=place,
         near_sysroot=toolchain.sysroot,
     )
+
     made: dict[str, Device] = {}
     for name, entries in standing.items():
         specs = [spec for _, spec in make_device_specs(loaded, around, entries)]
@@ -278,7 +284,15 @@ def _devices(
         if loaded.config.trim.relocations is Relocations.RELR and not toolchain.api:
             for spec in specs:
                 relocation_support.expect_loads(made[name].kind, spec)
-    return made
+    # Work is counted as on an emulated device of the class, whichever device it has.
+    near = {each.class_: each for each in loaded.config.devices if each.kind in NEAR}
+    names = [each.name for each in loaded.config.classes]
+    emulated = [near.get(name) or make_up("qemu", name) for name in names]
+    compilers = (("cc",), ("gcc",), ("clang",), toolchain.c_compiler)
+    return made, {
+        entry.class_: CountingEmulator(spec=spec, compilers=compilers)
+        for entry, spec in make_device_specs(loaded, around, emulated)
+    }
 
 
 _SHOWN = (str(Variant.PLAIN), str(Variant.REDUCED))

@@ -34,6 +34,8 @@ class RunSpec(Value):
     cache: Path | None = None
     search: bool = False
     """Let the engine search for algorithms, and bring back the cache it writes."""
+    dumps: bool = True
+    """Let the engine's program dump its outputs."""
     application: bool = False
     """The program is a team's own: ``arguments`` is its whole command line, with placeholders."""
     companions: tuple[str, ...] = ()
@@ -118,7 +120,7 @@ def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[st
         threads=spec.threads,
         algo_cache=cache,
         search=spec.search,
-        dump_dir=dump,
+        dump_dir=dump if spec.dumps else None,
     )
     return compose(invocation)
 

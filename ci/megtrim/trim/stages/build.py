@@ -15,7 +15,10 @@ from megtrim.util.errors import ProductFailure
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    return variants.inputs(session, variants.make_spec(session, Variant(task.name), {}))
+    named = variants.inputs(session, variants.make_spec(session, Variant(task.name), {}))
+    if task.name == Variant.PLAIN and session.request.config.work is not None:
+        named["symbols"] = "kept"
+    return named
 
 
 def work(task: Task, session: Session, folder: Path) -> BuildResult:

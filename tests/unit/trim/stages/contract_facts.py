@@ -41,7 +41,9 @@ KEPT = " header/keepset functions/keepset"
 _TREND = SizeTrend(
     config="megtrim.yaml", quick=False, artifact="a", variant="reduced", measure="", points=()
 )
-VIEWS = " ".join(f"{stage}/m/view@any*" for stage in ("profile", "functions", "verify", "perf"))
+VIEWS = " ".join(
+    f"{stage}/m/view@any*" for stage in ("profile", "functions", "verify", "perf", "count")
+)
 ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
 _KEYS_OF_A_DEVICE = (
     *("name", "kind", "sysroot", "runner", "serial", "match", "host", "port", "user", "key"),
@@ -136,7 +138,7 @@ class Fact:
 
 
 def runs(*scenarios: str) -> str:
-    stages = ("profile", "functions", "verify", "neighbours")
+    stages = ("profile", "functions", "verify", "neighbours", "count")
     proofs = (f"{stage}/{scenario}" for stage in stages for scenario in scenarios)
     return " ".join((*proofs, times("*", *scenarios)))
 
@@ -160,6 +162,7 @@ def key(
     )
 
 
+_ON_BIG = runs("*@big").replace("count/*@big", "")
 _RUNS_OF_S = runs("m/s@*").replace(times("*", "m/s@*"), "")
 
 
@@ -237,7 +240,7 @@ CONFIG: tuple[Fact, ...] = (
     key(f"{_S}.inputs", {"data": Path("another-d.npy")}, runs("m/s@*"), traced=KEPT),
     # An application may read it; load_and_run's command, which a contest names, cannot.
     key(f"{_S}.inputs", {"data": Path("d.raw")}, runs("m/s@*"), TRIMS_ALONE),
-    key(f"{_S}.classes", ("any",), "header/keepset", traced=KEPT),
+    key(f"{_S}.classes", ("any",), "header/keepset size/artifacts", traced=KEPT),
     key(f"{_S}.threads", 4, runs("m/s@*"), traced=KEPT),
     key(f"{_S}.environment", {"MALLOC_ARENA_MAX": "1"}, runs("m/s@*"), traced=KEPT),
     key(f"{_S}.fast_run", True, f"{_RUNS_OF_S} {times('trimming-*', 'm/s@*')}" + KEPT, TRACED),
@@ -295,6 +298,8 @@ CONFIG: tuple[Fact, ...] = (
         }.items()
     ),
     key("baseline", Path("another-sizes.json"), "size/artifacts", WITH_BASELINE),
+    key("work.growth", 0.5, "size/artifacts"),
+    key("work", None, "build/plain size/artifacts"),
     # What is measured is another plan: what was measured already stays.
     key("perf.experiments", ("record-1",)),
     key("perf.recipes", ("x86",)),
@@ -453,9 +458,10 @@ AROUND: tuple[Fact, ...] = (
         )
     ),
     _engine(BUILDS, (*REGION, *PLAIN), spec={"source_options": _SMALL}),
-    having("devices.identity", runs("*@big"), _device(identity="other"), (*HERE, *COMMITTED)),
+    having("devices.identity", _ON_BIG, _device(identity="other"), (*HERE, *COMMITTED)),
     having("devices.identity", _SHOWN, _device(identity="other"), ("brought",)),
     having("devices.identity", _PROVEN, _device(identity="other"), ("brought functions",)),
+    around("count/*", emulators={name: FakeDevice(kind="other") for name in ("any", "big")}),
     having("devices.facts", VERDICT, _device(reported={"model": "Pixel 7"})),
     having("devices.facts", VERDICT, _device("any", name="here", reported={"model": "Pixel 7"})),
     having("devices.name", VERDICT, _device(name="other")),
@@ -537,7 +543,9 @@ def _programs() -> Iterator[Left]:
         "libsample_engine.so": ("m/view@any",),
     }
     for program, scenarios in users.items():
-        verified = " ".join(f"verify/{each} neighbours/{each}" for each in scenarios)
+        verified = " ".join(
+            f"{s}/{each}" for s in ("verify", "neighbours", "count") for each in scenarios
+        )
         timed, compared = times("*", *scenarios), times("trimming-*", *scenarios)
         traced = " ".join(f"profile/{each}" for each in scenarios)
         recorded = " ".join(f"functions/{each}" for each in scenarios)
@@ -555,6 +563,8 @@ def _programs() -> Iterator[Left]:
 
 LEFT: tuple[Left, ...] = (
     *_programs(),
+    Left("build/plain", "unstripped/*", " ".join(f"count/{each}" for each in ENGINES)),
+    Left("count/*", FOUND.format("*"), "size/artifacts"),
     Left("build/plain", "bin/load_and_run", "profile/*#search"),
     Left("build/plain", "bin/load_and_run", "profile/m/tuned@any", where=("brought",)),
     Left("build/profile", "bin/load_and_run", "profile/*#search", where=("brought",)),
@@ -565,7 +575,7 @@ LEFT: tuple[Left, ...] = (
     Left(
         "profile/*",
         "algo.cache",
-        "functions/m/tuned@any verify/m/tuned@any neighbours/m/tuned@any"
+        "functions/m/tuned@any verify/m/tuned@any neighbours/m/tuned@any count/m/tuned@any"
         f" {times('trimming-*', 'm/tuned@any')}" + KEPT,
     ),
     Left("profile/*", "algo.cache", "profile/m/tuned@any", where=(*HERE, "brought functions")),

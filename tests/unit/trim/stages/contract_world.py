@@ -73,6 +73,7 @@ budgets:
 waivers:
 - {budget: load_and_run, bytes: 1 KiB, reason: new model, owner: us, expires: 2027-02-01}
 baseline: sizes.json
+work: {growth: 1%}
 """
 PROGRAMS = ("load_and_run", "classify", "viewer", "other", "libsample_engine.so")
 LINKED = ("load_and_run", "classify", "other", "libsample_engine.so")
@@ -281,6 +282,7 @@ def _world(folder: Path, name: str, trim: Mapping[str, Any], real: Real) -> Worl
         engine=cast("Any", StandIn(real, **ENGINES.get(name, {}))),
         toolchain=CLANG,
         devices=cast("Any", {"any": FakeDevice("here"), "big": FakeDevice("emulated")}),
+        emulators=cast("Any", {"any": FakeDevice(), "big": FakeDevice()}),
         today=TODAY,
         applications={each.name: checkout for each in loaded.config.applications},
         committed=name.startswith("committed"),
@@ -376,7 +378,7 @@ def _wrote(path: Path, text: str) -> str:
 
 _BIN = tuple(f"bin/{name}" for name in PROGRAMS)
 _FILES: Mapping[Stage, Any] = {
-    Stage.BUILD: (*_BIN, "regions.txt", "build.log"),
+    Stage.BUILD: (*_BIN, "unstripped/load_and_run", "regions.txt", "build.log"),
     Stage.PROFILE: lambda task: ("algo.cache" if "#" in task.name else "trace.txt", "run.log"),
     Stage.HEADER: ("keepset.json", "include/bin_reduce.h", "include/midout.h"),
     Stage.REDUCE: (*_BIN, "build.log"),
@@ -393,6 +395,7 @@ _FILES: Mapping[Stage, Any] = {
     }.get(task.name, ("functions.txt",)),
     Stage.VERIFY: ("plain.log", "reduced.log", "plain/out", "reduced/out"),
     Stage.NEIGHBOURS: (),
+    Stage.COUNT: (),
     Stage.SIZE: ("sizes.json",),
     Stage.PERF: (),
     Stage.VERDICT: ("verdict.json",),

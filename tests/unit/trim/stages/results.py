@@ -11,6 +11,7 @@ from megtrim.chain.result_store import MEASURED
 from megtrim.chain.stage_result import Result, StageResult
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus, VerdictKind
+from megtrim.counts.work import CountResult, Work
 from megtrim.experiments.contest import ContestResult, PerformanceStatus, Sample
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
@@ -125,6 +126,7 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             budgets=(BUDGET,),
             baseline="main",
         ),
+        CountResult(work={"reduced": Work(key="c" * 64, functions={"f": (3, 2)}, ran=1)}),
         PerfResult(
             scenario="m/s@any",
             subject="record-1",

@@ -1,0 +1,1 @@
+"""Counted work: the instructions of an iteration, by function."""

@@ -1,0 +1,102 @@
+/* Counts, for each block of a program that qemu-user translates, how often it ran and how often it
+ * accessed memory; at the exit it writes both to the file that its argument `out=` names.
+ *
+ * Everything that it uses of qemu's plugin interface and of the C library is declared here, so that
+ * it needs no headers but the compiler's own and no library at the link: qemu has it all.
+ * Each thread has counters of its own, without locks. The format is that of counts/work.py.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+/* The C library's. */
+void *calloc(size_t, size_t);
+void *fopen(const char *, const char *);
+int fprintf(void *, const char *, ...);
+int fclose(void *);
+int strncmp(const char *, const char *, size_t);
+char *strdup(const char *);
+
+/* qemu's: the part of the interface that is the same in all its versions. */
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+enum { NO_REGISTERS = 0, READS_AND_WRITES = 3 };
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t, void (*)(uint64_t, struct qemu_plugin_tb *));
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, void (*)(unsigned, void *), int,
+                                          void *);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *,
+                                      void (*)(unsigned, uint32_t, uint64_t, void *), int, int,
+                                      void *);
+void qemu_plugin_register_atexit_cb(uint64_t, void (*)(uint64_t, void *), void *);
+uint64_t qemu_plugin_start_code(void);
+uint64_t qemu_plugin_end_code(void);
+
+#define EXPORTED __attribute__((visibility("default")))
+EXPORTED int qemu_plugin_version = 1;
+
+enum { MOST_BLOCKS = 1 << 20, MOST_THREADS = 4096 };
+static struct { uint64_t address, instructions; } blocks[MOST_BLOCKS];
+static struct counter { uint64_t times, accesses; } *threads[MOST_THREADS];
+static uint32_t block_count, thread_count;
+static __thread struct counter *own;
+static const char *path = "counts.txt";
+
+static struct counter *find_counter(void *block) {
+    if (!own) {
+        uint32_t thread = __atomic_fetch_add(&thread_count, 1, __ATOMIC_RELAXED);
+        own = calloc(MOST_BLOCKS, sizeof *own);
+        if (thread < MOST_THREADS) threads[thread] = own;
+    }
+    return own + (uintptr_t)block;
+}
+
+static void count_block(unsigned cpu, void *block) { find_counter(block)->times++; }
+
+static void count_access(unsigned cpu, uint32_t info, uint64_t address, void *block) {
+    find_counter(block)->accesses++;
+}
+
+static void translate(uint64_t id, struct qemu_plugin_tb *tb) {
+    uintptr_t block = __atomic_fetch_add(&block_count, 1, __ATOMIC_RELAXED);
+    size_t count = qemu_plugin_tb_n_insns(tb);
+    if (block >= MOST_BLOCKS) return;
+    blocks[block].address = qemu_plugin_tb_vaddr(tb);
+    blocks[block].instructions = count;
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, count_block, NO_REGISTERS, (void *)block);
+    for (size_t i = 0; i < count; i++)
+        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), count_access,
+                                         NO_REGISTERS, READS_AND_WRITES, (void *)block);
+}
+
+static void write_counts(uint64_t id, void *data) {
+    uint64_t start = qemu_plugin_start_code(), end = qemu_plugin_end_code();
+    uint32_t lines = 0;
+    void *file = fopen(path, "w");
+    if (!file || block_count > MOST_BLOCKS || thread_count > MOST_THREADS) return;
+    for (uint32_t block = 0; block < block_count; block++) {
+        struct counter sum = {0, 0};
+        for (uint32_t thread = 0; thread < thread_count; thread++) {
+            if (!threads[thread]) continue;  /* it has only just begun */
+            sum.times += threads[thread][block].times;
+            sum.accesses += threads[thread][block].accesses;
+        }
+        uint64_t offset = blocks[block].address - start;
+        if (!sum.times || offset >= end - start) continue;  /* of a library */
+        fprintf(file, "%lx %lu %lu\n", (unsigned long)offset,
+                (unsigned long)(sum.times * blocks[block].instructions),
+                (unsigned long)sum.accesses);
+        lines++;
+    }
+    fprintf(file, "%u blocks\n", lines);
+    fclose(file);
+}
+
+EXPORTED int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv) {
+    for (int i = 0; i < argc; i++)
+        if (!strncmp(argv[i], "out=", 4)) path = strdup(argv[i] + 4);
+    qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+    qemu_plugin_register_atexit_cb(id, write_counts, NULL);
+    return 0;
+}

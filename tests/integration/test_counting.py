@@ -1,0 +1,115 @@
+"""Programs of a few known instructions, counted by the real plugin in the real emulator."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from megtrim.counts.work import Count, find_code, name_functions, parse_blocks
+from megtrim.devices.counting import COUNTS_FILE, CountingEmulator
+from megtrim.devices.device import DeviceSpec
+from megtrim.elf.layout import segments
+from megtrim.elf.symbol_table import read_table
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
+
+ARM = """\
+.globl _start, kernel
+.type _start, %function
+.type kernel, %function
+_start: mov x20, #{calls}
+1: bl kernel
+   subs x20, x20, #1
+   b.ne 1b
+   mov x0, #0
+   mov x8, #94
+   svc #0
+.size _start, . - _start
+kernel: mov x1, #{rounds}
+2: ldr x2, [sp]
+   str x2, [sp]
+   subs x1, x1, #1
+   b.ne 2b
+   ret
+.size kernel, . - kernel
+"""
+X86 = """\
+.globl _start, kernel
+.type _start, %function
+.type kernel, %function
+_start: mov ${calls}, %ebx
+1: call kernel
+   dec %ebx
+   jnz 1b
+   xor %edi, %edi
+   mov $231, %eax
+   syscall
+.size _start, . - _start
+kernel: mov ${rounds}, %ecx
+2: mov (%rsp), %rdx
+   mov %rdx, (%rsp)
+   dec %ecx
+   jnz 2b
+   ret
+.size kernel, . - kernel
+"""
+_GUESTS = {"aarch64": ("aarch64-linux-gnu-gcc", ARM, 0), "x86_64": ("gcc", X86, 2)}
+"""Compiler, program, and accesses of memory that each call costs: x86 keeps addresses there."""
+
+
+def count(folder: Path, machine: str, *, calls: int, rounds: int, pie: bool) -> dict[str, Count]:
+    compiler, text, _ = _GUESTS[machine]
+    processes = ProcessRunner(os.environ)
+    source, program = folder / "program.s", folder / "program"
+    source.write_text(text.format(calls=calls, rounds=rounds), encoding="utf-8")
+    kind = "-static-pie" if pie else "-static"
+    processes.capture(compiler, "-nostdlib", kind, "-o", str(program), str(source))
+    table = read_table(program)
+    with (
+        emulator(folder, machine).open() as device,
+        device.reserve() as lease,
+        lease.open() as directory,
+    ):
+        directory.put(program, "program")
+        assert directory.run(["program"], timeout_s=60).rc == 0
+        counted = directory.get(COUNTS_FILE)
+    code = find_code(segments(program.read_bytes(), source="program"))
+    return name_functions(parse_blocks(counted or b"", source=COUNTS_FILE), table, code)
+
+
+def emulator(folder: Path, machine: str, env: dict[str, str] | None = None) -> CountingEmulator:
+    spec = DeviceSpec(
+        name="emulator",
+        processes=ProcessRunner(os.environ if env is None else env),
+        scratch=folder / "runs",
+        machine=machine,
+        qemu_cpu="max",
+        sysroot=None,
+    )
+    return CountingEmulator(spec=spec, compilers=(("gcc",), ("clang-14",)))
+
+
+@pytest.mark.parametrize("machine", _GUESTS)
+@pytest.mark.parametrize("pie", [False, True])
+def test_every_instruction_and_access_is_counted(tmp_path: Path, machine: str, pie: bool) -> None:
+    """One round more of a hundred is seen, and where."""
+    accesses = _GUESTS[machine][2]
+    for rounds in (100, 101):
+        found = count(tmp_path, machine, calls=7, rounds=rounds, pie=pie)
+
+        assert found == {
+            "_start": Count(1 + 3 * 7 + 3, 7 * accesses // 2),
+            "kernel": Count(7 * (2 + 4 * rounds), 7 * (2 * rounds + accesses // 2)),
+        }
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="qemu-aarch64, which takes plugins, is not on the path"):
+        emulator(tmp_path, "aarch64", {"PATH": str(tmp_path)}).identity()
+    bare = {"PATH": str(tmp_path)}
+    (tmp_path / "qemu-aarch64").symlink_to("/usr/bin/qemu-aarch64")
+    with (
+        pytest.raises(InputError, match="no C compiler for its own programs"),
+        emulator(tmp_path, "aarch64", bare).open(),
+    ):
+        pass
