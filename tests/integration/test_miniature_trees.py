@@ -97,13 +97,13 @@ def test_a_second_shell_reads_the_words(tmp_path: Path, ndk: Path) -> None:
 @pytest.mark.parametrize(
     ("generation", "toolchain", "optimize"),
     [
-        (Generation.SDK, "ndk", "none"),
-        (Generation.LITE, "ndk", "size"),
-        (Generation.LITE, "clang-linux-arm64", "none"),
+        (Generation.SDK, {"kind": "ndk", "abi": "armeabi-v7a"}, "none"),
+        (Generation.LITE, {"kind": "ndk"}, "size"),
+        (Generation.LITE, {"kind": "clang-linux-arm64"}, "none"),
     ],
 )
 def test_one_command_trims_a_miniature(
-    tmp_path: Path, ndk: Path, generation: Generation, toolchain: str, optimize: str
+    tmp_path: Path, ndk: Path, generation: Generation, toolchain: dict[str, str], optimize: str
 ) -> None:
     """The whole chain, through the engine's own script where it is for Android.
 
@@ -114,7 +114,7 @@ def test_one_command_trims_a_miniature(
     project.env["ANDROID_NDK_ROOT"] = str(ndk)
     project.change(
         engine={"kind": "megengine", "source": "tree", "target": "load_and_run"},
-        toolchain={"kind": toolchain},
+        toolchain=toolchain,
         trim={"optimize": optimize},
         budgets=[],
     )
@@ -132,7 +132,7 @@ def test_one_command_trims_a_miniature(
     assert all(s["outputs"] for s in verdict["scenarios"])
     assert 0 < verdict["regions"]["kept"] < verdict["regions"]["held"]
     assert sizes["reduced"] < sizes["plain"] < sizes["profile"]
-    assert [SCRIPT in log for log in logs] == [toolchain == "ndk"] * 3
+    assert [SCRIPT in log for log in logs] == [toolchain["kind"] == "ndk"] * 3
     assert run("git", "-C", str(tree), "status", "--porcelain").stdout == ""
     for_size = _compiled_for_size(project.out)
     assert KERNEL in for_size[False]

@@ -60,7 +60,7 @@ class TrimmedProgram(Value):
     @cached_property
     def traps(self) -> tuple[int, ...]:
         """Where instructions vary in size, places that only look so are among them."""
-        return tuple(sorted(address for each in self.code for address in self._traps_in(each)))
+        return tuple(sorted({at for each in self.code for at in self._traps_in(each)}))
 
     def is_trap(self, address: int) -> bool:
         at = bisect_right(self.traps, address) - 1
@@ -86,9 +86,8 @@ class TrimmedProgram(Value):
             for traps, thumb in ((_THUMB_TRAPS, True), (_ARM_TRAPS, False)):
                 for found in traps.finditer(content):
                     address = segment.address + found.start()
-                    # A stub that is shared has no size, and the code of both calls it.
                     modes = {e.thumb for e in self.table.at(address)} or {thumb}
-                    if not address % (2 if thumb else 4) and thumb in modes:
+                    if address % (2 if thumb else 4) == 0 and thumb in modes:
                         yield address
             return
         if self.machine != AARCH64:

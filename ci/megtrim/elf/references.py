@@ -24,7 +24,7 @@ from megtrim.elf.layout import (
     PlacedSection,
     refuse,
 )
-from megtrim.elf.objects import BEHIND_THE_PLACE, RELOCATIONS_WITH_ADDENDS
+from megtrim.elf.objects import BEHIND_THE_PLACE, INDEX_OF_UNWINDING, RELOCATIONS_WITH_ADDENDS
 
 Addresses = NDArray[np.int64]
 
@@ -269,6 +269,23 @@ def iter_entries(layout: ElfLayout) -> Iterator[UnwindEntry]:
     for section in layout.sections:
         if section.name == TABLE and section.in_memory:
             yield from _Table(layout, section).entries()
+        elif section.kind == INDEX_OF_UNWINDING:
+            yield from _read_index(layout, section)
+
+
+def _read_index(layout: ElfLayout, section: PlacedSection) -> Iterator[UnwindEntry]:
+    """On 32-bit Arm an entry is two words: its function, and how to unwind it or where that is."""
+    content = layout.content(section)
+    pairs = struct.iter_unpack("<II", content[: len(content) & ~7])
+    for place, (function, how) in enumerate(pairs):
+        at = section.address + 8 * place
+        table = () if how >> 31 or how == 1 else (_behind(at + 4, how),)
+        yield UnwindEntry(_behind(at, function) & ~1, 8, table)
+
+
+def _behind(place: int, distance: int) -> int:
+    """Return the address at a distance of 31 bits."""
+    return place + (distance & 0x7FFFFFFF) - (distance << 1 & 1 << 31)
 
 
 class _Table:

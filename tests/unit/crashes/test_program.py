@@ -7,10 +7,11 @@ from megtrim.chain import result_store as stores
 from megtrim.chain.result_store import Store
 from megtrim.crashes.program import dump_left_out, parse_left_out
 from megtrim.crashes.trimmed_programs import read_newest
+from megtrim.elf.symbol_table import parse_table
 from megtrim.util.errors import InputError
 from unit.chain.made_trims import forget, leave_header, trim_by_functions, trim_by_regions
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, program
-from unit.functions.made_links import X86_64, linked
+from unit.functions.made_links import ARM, X86_64, Symbol, linked
 
 
 def test_a_program_knows_its_traps_bytes_and_addresses() -> None:
@@ -33,6 +34,18 @@ def test_the_traps_of_x86_64() -> None:
     assert program(shipped=data).traps == (STAYS + 1, STAYS + 4)
     with pytest.raises(InputError, match="app: a damaged ELF file"):
         _ = program(shipped=b"\x7fELF").code
+
+
+def test_the_traps_of_32_bit_arm() -> None:
+    """Those of Thumb code and of Arm code, each where a function has such code."""
+    thumb, arm = bytes.fromhex("fede 00bf f1f734a6 00bf"), bytes.fromhex("fedeffe7 f463f1e7")
+    code = (thumb + bytes(2)) + arm + bytes.fromhex("0000 fede fedeffe7")
+    symbols = (Symbol(name="t", at=1, size=10), Symbol(name="a", at=12, size=8))
+    data = linked(symbols, code=code, machine=ARM)
+    made = program(shipped=data, table=parse_table(data, source="app"))
+
+    assert made.traps == tuple(STAYS + at for at in (0, 4, 12, 16, 22, 24))
+    assert made.machine == ARM
 
 
 SHA256 = "5e" * 32

@@ -12,7 +12,7 @@ from megtrim.elf.references import (
     read_dynamic,
     read_emitted,
 )
-from unit.elf.made_objects import AARCH64, ALLOC, RELA, X86_64, Named, Part, object_file
+from unit.elf.made_objects import AARCH64, ALLOC, ARM, EXIDX, RELA, X86_64, Named, Part, object_file
 
 _PLT32, _RELATIVE = 4, 8
 CODE = Part(
@@ -130,6 +130,19 @@ def test_an_entry_refers_to_its_exceptions_and_their_routine() -> None:
 
     assert entry.refers_to == (_EXCEPTIONS, _ROUTINE)
     assert other.refers_to == (_ROUTINE,)
+
+
+def test_the_index_of_32_bit_arm_leads_to_tables_of_exceptions() -> None:
+    """But not where the entry itself says how to unwind, or that nothing does."""
+    content = struct.pack("<iIiIiI", 0x101, 0x80B0B0B0, -0x8 + (1 << 31), 1, 0x20, 0x7FFFFFE0)
+    part = Part(name=".ARM.exidx", content=content, flags=ALLOC, address=AT, kind=EXIDX)
+    found = list(iter_entries(ElfLayout(object_file((part,), (), kind=2, machine=ARM))))
+
+    assert found == [
+        UnwindEntry(AT + 0x100, 8, ()),
+        UnwindEntry(AT, 8, ()),
+        UnwindEntry(AT + 0x30, 8, (AT + 20 - 0x20,)),
+    ]
 
 
 def test_damage_hides_an_entry_and_no_other() -> None:

@@ -39,6 +39,7 @@ _ARRAYS = (
     ((".preinit_array", ".init_array", ".ctors", ".init"), BEFORE_MAIN),
     ((".fini_array", ".dtors", ".fini"), AT_EXIT),
 )
+_UNWINDING = (".eh_frame", ".ARM.exidx")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _LOADED = frozenset(
     {Purpose.LINKING, Purpose.NOTES, Purpose.RELOCATIONS, Purpose.HEADERS, Purpose.SYMBOLS}
@@ -53,7 +54,7 @@ def find_roots(
     roots: dict[int, str] = {}
     for number, part in enumerate(parts):
         section = sections[part.section]
-        if part.section.startswith(".eh_frame") or find_purpose(section, layout) in _LOADED:
+        if part.section.startswith(_UNWINDING) or find_purpose(section, layout) in _LOADED:
             roots[number] = LOADER
         elif _IDENTIFIER.fullmatch(part.section):
             roots[number] = NAMED_SECTION
@@ -113,7 +114,7 @@ def _read(layout: ElfLayout, origins: LinkMap | None) -> LinkedFile:
     ends = np.array([stretch.end for stretch in stretches], dtype=np.int64)
     places, targets = (locate(each, starts, ends) for each in found)
     unwinding = [
-        number for number, each in enumerate(layout.sections) if each.name.startswith(".eh_frame")
+        number for number, each in enumerate(layout.sections) if each.name.startswith(_UNWINDING)
     ]
     sections = np.array([stretch.section for stretch in stretches], dtype=np.int64)
     usable = (places >= 0) & (targets >= 0)
@@ -271,6 +272,7 @@ def _attach(
 ) -> list[tuple[int, int]]:
     numbers = {each.name: number for number, each in enumerate(layout.sections)}
     table, header = numbers.get(".eh_frame"), numbers.get(".eh_frame_hdr")
+    table = numbers.get(".ARM.exidx", table)
     pairs = []
     for entry in elf_references.iter_entries(layout):
         if (number := _locate_one(entry.function, starts, ends)) < 0 or table is None:

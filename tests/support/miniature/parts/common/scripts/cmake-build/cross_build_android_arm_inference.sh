@@ -38,7 +38,7 @@ while getopts "lnvrkhdfa:e:j:" option; do
             ;;
         a)
             case $OPTARG in
-                arm64-v8a | armeabi-v7a) abi=$OPTARG ;;
+                "arm64-v8a" | "armeabi-v7a") abi=$OPTARG ;;
                 *)
                     echo "no such ABI: $OPTARG"
                     usage
