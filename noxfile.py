@@ -34,7 +34,7 @@ FAULTS = {**PHONE, "g++-aarch64-linux-gnu": "aarch64-linux-gnu-g++"}
 TESTS = (
     FAULTS
     | {"qemu-user": "qemu-aarch64"}
-    | {name: name for name in ("git", "g++", "curl", "ccache", "chromium", "mmdebstrap")}
+    | {name: name for name in ("git", "g++", "curl", "time", "ccache", "chromium", "mmdebstrap")}
     | {"clang-14": "clang++-14", "lld-14": "ld.lld-14", "llvm-14": "llvm-strip-14"}
     | {"g++-arm-linux-gnueabihf": "arm-linux-gnueabihf-g++"}
     | {"openssh-server": "sshd", "chromium-driver": "chromedriver", "docker.io": "dockerd"}

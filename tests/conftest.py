@@ -33,7 +33,7 @@ _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
 LANES: dict[str, tuple[str, ...]] = {
     "unit": (),
     "walls": (),
-    "chain": ("qemu-aarch64-static", "qemu-aarch64", "g++", "git", "curl"),
+    "chain": ("qemu-aarch64-static", "qemu-aarch64", "g++", "git", "curl", "time"),
     "clang": (
         *("qemu-aarch64-static", "qemu-arm-static", "clang++-14", "ld.lld-14"),
         *("aarch64-linux-gnu-g++", "arm-linux-gnueabihf-g++"),
@@ -41,7 +41,7 @@ LANES: dict[str, tuple[str, ...]] = {
     "compiler_cache": ("ccache", "redis-server", "g++"),
     "browser": ("chromium", "chromedriver"),
     "workflows": ("zizmor", "actionlint"),
-    "act": ("act", "git", "g++", "adb", "ip", "qemu-aarch64-static"),
+    "act": ("act", "git", "g++", "time", "adb", "ip", "qemu-aarch64-static"),
     "devices": (*_PHONE, "ssh", "sshd"),
     "faults": _PHONE,
     "device_host": (

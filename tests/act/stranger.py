@@ -94,6 +94,14 @@ def with_table(size: int) -> str:
     return text.replace(start, f"{start}    sink = table[argc];\n")
 
 
+def holding(text: str, size: int) -> str:
+    """Let the desk's program, by its C library, use so many more bytes while it runs."""
+    start, lines = "int main(int argc, char** argv) {\n", "#include <string>\n"
+    assert text.count(start) == 2
+    held = f"#ifdef __GLIBC__\n    static const std::string held({size}, 'x');\n#endif\n"
+    return lines + text.replace(start, f"{start}{held}")
+
+
 def another_kernel(steps: int) -> dict[str, str | bytes | None]:
     body = "".join(f"    x = (x << {n % 13 + 1}) ^ (x * {n * 14 + 3}u);\n" for n in range(steps))
     declared = "unsigned conv_checksum(unsigned x)"

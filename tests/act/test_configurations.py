@@ -39,6 +39,7 @@ LEG_JOBS = {
     f"size quick {name} / {job}": "success" for name in TOOLCHAINS for job in ("build", "verdict")
 } | {"size quick / verdict": "success"}
 QUICK_CALLER = "megtrim.quick.yml"
+MEMORY, GROWN_BYTES = "memory: {growth: 1 MiB}\n", 8 << 20
 CALLER = """\
 name: megtrim
 on: [push, pull_request]
@@ -107,7 +108,7 @@ class Checks:
 def stored(world: World) -> Checks:
     world.forge.merge(world.adopted)
     kept = Path("megtrim/keepset", stranger.SCENARIO_FILE)
-    strict = stranger.CONFIG.replace("growth: 16 KiB", "growth: 1 KiB")
+    strict = stranger.CONFIG.replace("growth: 16 KiB", "growth: 1 KiB") + MEMORY
     files: dict[str, str | bytes | None] = {
         ".github/workflows/megtrim.yml": CALLER.format(kit=KIT, sha=world.forge.kit_sha),
         "android/megtrim.yaml": below(strict),
@@ -127,7 +128,8 @@ def stored(world: World) -> Checks:
 @pytest.fixture(scope="module")
 def changed(world: World, stored: Checks) -> Chapter:
     assert stored.files.conclusions == JOBS
-    files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(12288)}
+    main = stranger.holding(stranger.with_table(12288), GROWN_BYTES)
+    files: dict[str, str | bytes | None] = {stranger.MAIN: main}
     return world.run_pull(world.propose("table", files))
 
 
@@ -183,6 +185,16 @@ def test_each_file_has_a_comment_of_its_own(changed: Chapter) -> None:
         assert (f"(`{config}`)" in body.splitlines()[0]) is (name != "app")
         assert f"as its artifact `megtrim-report{SUFFIXES[name]}`" in body
         assert "the merge base, stored today" in body
+
+
+def test_a_comment_says_by_how_much_memory_grew(changed: Chapter) -> None:
+    verdict = content(changed.run, "megtrim-report.android", "verdict.json")
+    _, grown = (row for row in verdict["budgets"] if row["measure"] == "peak memory")
+    assert (grown["artifact"], grown["status"]) == ("tiny-mobile/default@desk", "fail")
+    assert abs(grown["used_bytes"] - GROWN_BYTES) < GROWN_BYTES / 10
+    (body,) = (each["body"] for each in changed.comments if "(`android/" in each["body"])
+    said = f"`tiny-mobile/default@desk peak memory`: {format_growth(grown['used_bytes'])} since "
+    assert f"### Memory that changed\n\n- {said}" in body
 
 
 def test_the_toolchains_of_a_file_share_a_comment_and_a_check(joined: Chapter) -> None:

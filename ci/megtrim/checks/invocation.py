@@ -201,6 +201,9 @@ def suggest_next(
     return f"export it: {invocation.again('export', f'{artifact}-trimmed')}"
 
 
+LESS_MEMORY = "make it use less, or raise the limit in the same change and say why"
+
+
 def suggest_for_budget(*, lapsed: bool, owner: str = "") -> str:
     """``lapsed``: its waiver expired; ``owner`` decides about it."""
     leave = "have the owner of the waiver renew it" if lapsed else "add a waiver with a reason"

@@ -396,6 +396,15 @@ class WorkConfig(ConfigSection):
     1%; left out: any."""
 
 
+class MemoryConfig(ConfigSection):
+    """How much memory each scenario may use on the reduced build: its largest resident set."""
+
+    max_bytes: SizeBytes | None = Field(default=None, alias="max")
+    """Largest peak of any scenario, such as 64 MiB."""
+    growth: Growth | None = None
+    """Largest growth of a peak since the baseline, such as 2 MiB or 5%."""
+
+
 class Config(ConfigSection):
     """megtrim.yaml: what to trim, for which models, and what the result must satisfy."""
 
@@ -429,6 +438,9 @@ class Config(ConfigSection):
     """Size manifest of a former build, which growth is measured against."""
     work: WorkConfig | None = None
     """Count the instructions of each scenario; left out: none are counted."""
+    memory: MemoryConfig | None = None
+    """Measure the memory of each scenario; left out: it is not measured. `memory: {}` has no
+    limits."""
     perf: PerfConfig = PerfConfig()
 
     @model_validator(mode="after")

@@ -183,6 +183,10 @@ def format_duration(duration_s: float) -> str:
     return f"{duration_s:.9f}".rstrip("0").rstrip(".") + " s"
 
 
+PEAK, PLANNED = "peak memory", "planned memory"
+"""Measures of a scenario, in place of an artifact."""
+
+
 class Measure(StrEnum):
     UNSTRIPPED = "unstripped"
     LOADED = "loaded"

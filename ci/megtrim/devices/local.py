@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import platform
@@ -75,6 +76,15 @@ class Local:
     def facts(self) -> dict[str, str]:
         host = read_host_facts(hosted=self._hosted)
         return {"machine": platform.machine(), "system": platform.system(), **host}
+
+    def which(self, name: str) -> str | None:
+        return self._processes.which(name)
+
+    def start_by(self, *argv: str) -> Local:
+        """Return it with another program that starts each of ours, in the run's folder."""
+        made = copy.copy(self)
+        made._launcher = (*argv, *self._launcher)
+        return made
 
     @contextmanager
     def reserve(self) -> Iterator[Local]:

@@ -14,6 +14,7 @@ from megtrim.counts.work import Work
 from megtrim.size.breakdown import Measures, expect_part, find_measure, list_parts
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.causes import InputPrint
+from megtrim.size.memory.use import MemoryUse
 from megtrim.size.rows import BudgetRow, BudgetStatus, LimitKind
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
@@ -59,6 +60,8 @@ class Baseline(Measured):
     origin: Origin = field(default_factory=Origin)
     work: Mapping[str, Mapping[str, Work]] = field(default_factory=dict)
     """By scenario and variant."""
+    memory: Mapping[str, MemoryUse] = field(default_factory=dict)
+    """By scenario."""
 
 
 def _hint_measure(budget: Budget) -> str:

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 
-from megtrim.chain.graph import SIZE
+from megtrim.chain.graph import SIZE, memory_task
 from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckStatus
 from megtrim.config.problems import Place
+from megtrim.config.scenarios import all_scenarios
+from megtrim.config.units import PEAK
 from megtrim.counts.work import WorkRow
 from megtrim.size.growth.causes import Cause, CauseNote
+from megtrim.size.memory.use import MemoryResult
 from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, budget_checks, name_subject
 from megtrim.util.errors import EXIT_PASS, ProductFailure
 
@@ -40,10 +43,18 @@ def size_result(results: TaskResults) -> SizeResult:
 
 def budget_places(request: TrimRequest) -> Mapping[str, Place]:
     loaded = request.loaded
-    return {
+    places = {
         name_subject(each.artifact, each.variant, each.measure): loaded.place("budgets", i)
         for i, each in enumerate(loaded.config.budgets)
     }
+    return places | {PEAK: loaded.place("memory")}
+
+
+def list_memory(session: Session) -> Iterator[tuple[str, MemoryResult]]:
+    """Yield what each scenario uses, if that was asked for and the stage has run."""
+    for scenario in all_scenarios(session.request.config):
+        if done := session.results.done.get(memory_task(scenario)):
+            yield scenario.id, done.result_as(MemoryResult)
 
 
 def budget_checks_of(session: Session) -> Iterator[Check]:

@@ -6,10 +6,10 @@ from enum import StrEnum
 
 from megtrim.build_spec import Variant
 from megtrim.checks.check import Check
-from megtrim.checks.invocation import Invocation, suggest_for_budget
+from megtrim.checks.invocation import LESS_MEMORY, Invocation, suggest_for_budget
 from megtrim.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
 from megtrim.config.problems import Place
-from megtrim.config.units import Measure, format_bytes, format_growth, name_budget
+from megtrim.config.units import PEAK, PLANNED, Measure, format_bytes, format_growth, name_budget
 from megtrim.size.byte_table import ByteChange, ByteMap
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.prices import PriceChange, PriceList
@@ -68,6 +68,10 @@ class BudgetRow(Value):
         return name_budget(self.artifact, self.variant, self.measure)
 
     @property
+    def of_memory(self) -> bool:
+        return self.measure in (PEAK, PLANNED)
+
+    @property
     def left_bytes(self) -> int | None:
         if self.used_bytes is None or self.max_bytes is None:
             return None
@@ -118,7 +122,7 @@ def budget_checks(
 ) -> Iterator[Check]:
     """``places``: where limits are configured."""
     for row in rows:
-        place = places.get(row.subject, start)
+        place = places.get(row.subject) or places.get(row.measure, start)
         failed = row.status is BudgetStatus.FAIL
         hint = suggest_for_budget(lapsed=bool(row.lapsed), owner=row.owner) if failed else ""
         yield Check(
@@ -127,7 +131,7 @@ def budget_checks(
             subject=row.subject,
             status=CheckStatus(row.status),
             text=row.text,
-            hint=hint,
+            hint=LESS_MEMORY if failed and row.of_memory else hint,
             file=place.file,
             line=place.line,
             reproduce=invocation.again("size") if failed else "",

@@ -32,8 +32,9 @@ from megtrim.size.byte_table import ByteChange, ByteTable, list_largest, make_ma
 from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
 from megtrim.size.growth.build_inputs import name_build_inputs, read_build_inputs
 from megtrim.size.growth.causes import InputChanges, compare_inputs, describe_causes, make_print
+from megtrim.size.memory.use import list_rows
 from megtrim.size.prices import PriceList, compare_prices, shorten
-from megtrim.size.results import SizeResult
+from megtrim.size.results import SizeResult, list_memory
 from megtrim.size.rows import FORMS, ArtifactSizes, VariantSize
 from megtrim.trim.builds.links import locate_named, locate_unstripped
 from megtrim.util.errors import InputError
@@ -71,6 +72,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     done = session.results.done
     named |= {each: content_of(done[each]) if each in done else "none" for each in task.wants}
     named["work"] = config.work.model_dump_json() if config.work else ""
+    named["memory"] = config.memory.model_dump_json() if config.memory else ""
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
@@ -112,6 +114,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         quick=session.request.options.quick,
         origin=session.request.origin,
         work={scenario: found.work for scenario, found in counted.items() if found.work},
+        memory={id_: each.use for id_, each in list_memory(session) if each.use is not None},
     )
     (folder / SIZES_FILE).write_text(dump_sizes(now), encoding="utf-8")
     baseline = _baseline(session)
@@ -134,13 +137,16 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         )
     return SizeResult(
         artifacts=tuple(artifacts),
-        budgets=check(
-            config.budgets,
-            now,
-            baseline,
-            config.waivers,
-            session.request.today,
-            _find_existing(builds, session, now, plain),
+        budgets=(
+            *check(
+                config.budgets,
+                now,
+                baseline,
+                config.waivers,
+                session.request.today,
+                _find_existing(builds, session, now, plain),
+            ),
+            *list_rows(now.memory, before.memory, config.memory, before.source),
         ),
         baseline=before.source,
         causes=changes.causes,

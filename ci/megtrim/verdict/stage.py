@@ -37,7 +37,7 @@ from megtrim.proof.scenario_results import (
     scenario_results,
 )
 from megtrim.size.budgets import ending, warn_early
-from megtrim.size.results import budget_places, size_result
+from megtrim.size.results import budget_places, list_memory, size_result
 from megtrim.trim.builds.applications import warn_of_libraries
 from megtrim.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
 from megtrim.trim.keepset_usage import (
@@ -294,5 +294,10 @@ def _warnings(session: Session) -> tuple[str, ...]:
         *list_retrained(session),
         *warn_of_libraries(session),
         *warn_early(size_result(session.results).budgets),
+        *(
+            f"the memory of {id_} was not measured: {each.reason}"
+            for id_, each in list_memory(session)
+            if each.reason
+        ),
         *ending(session.request.config.waivers, session.request.today),
     )

@@ -202,6 +202,15 @@ def test_a_stage_runs_with_what_it_depends_on(
     assert [task.id for task in tasks_up_to(stage, every)] == expected
 
 
+def test_memory_is_measured_where_the_configuration_asks() -> None:
+    found = by_id(tasks(config(model("m"), memory={})))
+
+    assert found["memory/m/s@any"].needs == ("build/plain", "reduce/reduced")
+    assert found["size/artifacts"].wants == ("memory/m/s@any",)
+    assert "memory/m/s@any" in found["verdict/verdict"].wants
+    assert not any("memory" in each for each in by_id(tasks(TWO)))
+
+
 def test_neighbours_are_run_where_someone_asks() -> None:
     asked = tasks(TWO, neighbours=True)
     found = by_id(asked)

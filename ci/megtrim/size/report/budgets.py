@@ -21,6 +21,10 @@ def markdown(verdict: Verdict) -> Iterator[str]:
     if lower:
         hint = "Nothing fails if they stay."
         yield "\n".join(("### Limits that could be lower", "", *lower, "", hint))
+    memory = [row for row in verdict.budgets if row.of_memory and row.kind is LimitKind.GROWTH]
+    if changed := [row for row in memory if row.used_bytes]:
+        lines = (f"- {code(row.name)}: {prose(row.text)}" for row in changed)
+        yield "\n".join(("### Memory that changed", "", *lines))
     if verdict.budgets:
         owned = any(row.owner for row in verdict.budgets)
         numbers = (f"{name}>" if name in _NUMBERS else name for name in _HEAD)
@@ -62,8 +66,10 @@ def place_marks(row: BudgetRow) -> tuple[str, str, str]:
 
 
 def _list_cells(row: BudgetRow) -> tuple[str, str, str, str, str]:
-    limit = row.max_bytes if row.max_bytes is not None else row.warn_bytes or 0
-    limits = row.kind if row.max_bytes is not None else f"{row.kind}, warns"
+    limit = row.max_bytes if row.max_bytes is not None else row.warn_bytes
+    limits = row.kind if row.max_bytes == limit else f"{row.kind}, warns"
+    if limit is None:
+        return limits, row.used_text if row.used_bytes is not None else "no baseline", "", "", ""
     if row.used_bytes is None:
         return limits, "no baseline", format_bytes(limit), "", ""
     left = limit - row.used_bytes
@@ -78,7 +84,7 @@ def _draw(row: BudgetRow) -> tuple[str, ...]:
 
 
 def _summarize(rows: Sequence[BudgetRow]) -> str:
-    budgets = {row.name for row in rows}
+    budgets = {row.name for row in rows if {row.max_bytes, row.warn_bytes} != {None}}
     failed = {row.name for row in rows if row.status is BudgetStatus.FAIL}
     count = f"Budgets: {len(budgets) - len(failed)} of {len(budgets)} kept"
     shares = [

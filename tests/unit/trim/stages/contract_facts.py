@@ -42,7 +42,8 @@ _TREND = SizeTrend(
     config="megtrim.yaml", quick=False, artifact="a", variant="reduced", measure="", points=()
 )
 VIEWS = " ".join(
-    f"{stage}/m/view@any*" for stage in ("profile", "functions", "verify", "perf", "count")
+    f"{stage}/m/view@any*"
+    for stage in ("profile", "functions", "verify", "perf", "count", "memory")
 )
 ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
 _KEYS_OF_A_DEVICE = (
@@ -66,7 +67,7 @@ TIES: Mapping[str, str] = {
 }
 """Keys that cannot be changed alone, and why."""
 _SMALL = SourceOptions(options=("-Os",), fast=(), outside=())
-_SHOWN = "verify/*@big neighbours/*@big"
+_SHOWN = "verify/*@big neighbours/*@big memory/*@big"
 _PROVEN = f"profile/*@big {_SHOWN}"
 _RECORDED = "functions/m/tuned@any"
 _TRACED = "profile/m/tuned@any"
@@ -138,7 +139,7 @@ class Fact:
 
 
 def runs(*scenarios: str) -> str:
-    stages = ("profile", "functions", "verify", "neighbours", "count")
+    stages = ("profile", "functions", "verify", "neighbours", "count", "memory")
     proofs = (f"{stage}/{scenario}" for stage in stages for scenario in scenarios)
     return " ".join((*proofs, times("*", *scenarios)))
 
@@ -300,6 +301,8 @@ CONFIG: tuple[Fact, ...] = (
     key("baseline", Path("another-sizes.json"), "size/artifacts", WITH_BASELINE),
     key("work.growth", 0.5, "size/artifacts"),
     key("work", None, "build/plain size/artifacts"),
+    key("memory.max_bytes", 7, "size/artifacts"),
+    key("memory.growth", GrowthLimit(size_bytes=7), "size/artifacts"),
     # What is measured is another plan: what was measured already stays.
     key("perf.experiments", ("record-1",)),
     key("perf.recipes", ("x86",)),
@@ -426,6 +429,7 @@ def _patched(name: str, value: Any, rest: str, where: tuple[str, ...] = ALL) -> 
 VERSIONS: tuple[Fact, ...] = (
     _patched("trim.runs.tracing.FORM", "0", "functions/*/*"),
     _patched("proof.stage.code_digest", lambda: "0", "verify/*"),
+    _patched("size.memory.stage.find_timer", lambda _: ("another",), "memory/*"),
     _patched("verdict.stage.list_retrained", lambda _: ("other weights",), VERDICT, TRIMS_ALONE),
     _patched("perf.stage.METHOD", "0", "perf/*"),
 )
@@ -464,6 +468,12 @@ AROUND: tuple[Fact, ...] = (
     around("count/*", emulators={name: FakeDevice(kind="other") for name in ("any", "big")}),
     having("devices.facts", VERDICT, _device(reported={"model": "Pixel 7"})),
     having("devices.facts", VERDICT, _device("any", name="here", reported={"model": "Pixel 7"})),
+    having(
+        "devices.facts",
+        "memory/*@any" + VERDICT,
+        _device("any", name="here", kind="local", reported={"CPU model": "another"}),
+        TRIMS_ALONE,
+    ),
     having("devices.name", VERDICT, _device(name="other")),
     having("devices.kind", VERDICT, _device(kind="other")),
     having(
@@ -544,7 +554,9 @@ def _programs() -> Iterator[Left]:
     }
     for program, scenarios in users.items():
         verified = " ".join(
-            f"{s}/{each}" for s in ("verify", "neighbours", "count") for each in scenarios
+            f"{stage}/{each}"
+            for stage in ("verify", "neighbours", "count", "memory")
+            for each in scenarios
         )
         timed, compared = times("*", *scenarios), times("trimming-*", *scenarios)
         traced = " ".join(f"profile/{each}" for each in scenarios)
@@ -576,6 +588,7 @@ LEFT: tuple[Left, ...] = (
         "profile/*",
         "algo.cache",
         "functions/m/tuned@any verify/m/tuned@any neighbours/m/tuned@any count/m/tuned@any"
+        " memory/m/tuned@any"
         f" {times('trimming-*', 'm/tuned@any')}" + KEPT,
     ),
     Left("profile/*", "algo.cache", "profile/m/tuned@any", where=(*HERE, "brought functions")),
@@ -595,5 +608,6 @@ LEFT: tuple[Left, ...] = (
     Left("build/plain", "*", "references/plain"),
     Left("functions/linked", "*", "references/base"),
     Left("build/profile", "*", "references/profile"),
+    Left("memory/*", FOUND.format("*"), "size/artifacts"),
     Left("verdict/verdict", "verdict.json", "report/report"),
 )

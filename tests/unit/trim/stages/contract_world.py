@@ -74,6 +74,7 @@ waivers:
 - {budget: load_and_run, bytes: 1 KiB, reason: new model, owner: us, expires: 2027-02-01}
 baseline: sizes.json
 work: {growth: 1%}
+memory: {max: 64 MiB, growth: 5%}
 """
 PROGRAMS = ("load_and_run", "classify", "viewer", "other", "libsample_engine.so")
 LINKED = ("load_and_run", "classify", "other", "libsample_engine.so")
@@ -396,6 +397,7 @@ _FILES: Mapping[Stage, Any] = {
     Stage.VERIFY: ("plain.log", "reduced.log", "plain/out", "reduced/out"),
     Stage.NEIGHBOURS: (),
     Stage.COUNT: (),
+    Stage.MEMORY: (),
     Stage.SIZE: ("sizes.json",),
     Stage.PERF: (),
     Stage.VERDICT: ("verdict.json",),

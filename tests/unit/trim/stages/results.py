@@ -24,6 +24,7 @@ from megtrim.proof.neighbours.model import (
     NeighboursResult,
 )
 from megtrim.proof.results import VerificationOutcome, VerifyResult
+from megtrim.size.memory.use import MemoryResult, MemoryUse
 from megtrim.size.references.stage import ReferencesResult
 from megtrim.size.results import SizeResult
 from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, LimitKind, VariantSize
@@ -108,6 +109,7 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
         ),
         NeighbourRunResult(neighbour=NEIGHBOUR),
         NeighboursResult(scenario="m/s@any", neighbours=(NEIGHBOUR,)),
+        MemoryResult(use=MemoryUse(key="a" * 64, peak_bytes=4096), reason="none"),
         SizeResult(
             artifacts=(
                 ArtifactSizes(

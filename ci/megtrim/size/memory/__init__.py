@@ -1,0 +1,1 @@
+"""The memory that scenarios use."""
