@@ -20,7 +20,13 @@ from megtrim.crashes.trimmed_programs import read_newest
 from megtrim.functions.linker_script import not_kept
 from megtrim.proof import trap_diagnosis
 from megtrim.util.process import CompletedCommand
-from support.crash_reports import find_program, holds_truth, look_up_in, plant_in_numbered
+from support.crash_reports import (
+    find_program,
+    holds_truth,
+    look_up_in,
+    plant_in_numbered,
+    report_of,
+)
 from support.megtrim_cli import ROOT, Project
 
 SOURCES = Path(__file__).with_name("applications")
@@ -91,37 +97,56 @@ def plant(project: Project) -> None:
         cmake.write(LOADER)
 
 
-def expect_no_silent_use(project: Project, abi: Abi, folder: Path, *, options: Options) -> None:
-    """``options``: of the trim; ``folder`` takes a program that uses what was taken away."""
+def expect_no_silent_use(project: Project, abi: Abi, folder: Path, *, options: Options) -> bytes:
+    """Return the report of a crash. ``options``: of the trim; ``folder`` takes programs."""
     session = stages.able(open_session(options))
     named, listed = trap_diagnosis.named_files("loader", session) or (folder, folder)
     done = project.done()
     plain, shipped = done[PLAIN] / "bin", done[REDUCED] / "bin"
     names = listed.read_text("utf-8").split()
-    for number in USES:
-        ended = abi.emulate(shipped / "loader", "use", f"use_{number}")
-        said = abi.emulate(named, "use", f"use_{number}").stderr
-        assert (ended.rc, ended.stdout) == (TRAPPED[abi.machine], "")
-        assert f"left_out_{number}i" in str(not_kept(said, names))
+    used = _link([f"use_{number}" for number in USES], folder / "used", abi)
+    assert run(*used, str(plain / LIBRARY)).ok
+    for place, number in enumerate(USES):
+        ways = (("loader", "use", f"use_{number}"), (folder / "used", str(place)))
+        for program, *words in ways:
+            ended = abi.emulate(shipped / program, *words, env=_loads_from(shipped))
+            said = abi.emulate(named.parent / program, *words, env=_loads_from(named.parent)).stderr
+            assert (ended.rc, ended.stdout) == (TRAPPED[abi.machine], "")
+            assert f"left_out_{number}i" in str(not_kept(said, names))
     assert abi.emulate(shipped / "loader", "use", "sample_last_error").rc == 0
 
-    declared = "".join(f"int taken_{number}(int);\n" for number in TAKEN)
-    called = " + ".join(f"taken_{number}(0)" for number in TAKEN)
-    uses = f"{declared}int main(void) {{ return {called}; }}\n"
-    (folder / "uses.c").write_text(uses, encoding="utf-8")
-    compile_ = (abi.compiler, str(folder / "uses.c"), "-o", str(folder / "uses"))
-    refused = run(*compile_, str(shipped / LIBRARY)).stderr
-    assert run(*compile_, str(plain / LIBRARY), f"-Wl,-rpath,{shipped}").ok
-    assert "undefined symbol: taken_" in abi.emulate(folder / "uses").stderr
-    for number in TAKEN:
-        said = abi.emulate(shipped / "loader", "use", f"taken_{number}").stderr
-        assert f"undefined symbol: taken_{number}" in said
+    taken = _link([f"taken_{number}" for number in TAKEN], folder / "taken", abi)
+    refused = run(*taken, str(shipped / LIBRARY)).stderr
+    assert run(*taken, str(plain / LIBRARY)).ok
+    for place, number in enumerate(TAKEN):
         assert f"undefined reference to `taken_{number}'" in refused
+        for program, *words in (
+            ("loader", "use", f"taken_{number}"),
+            (folder / "taken", str(place)),
+        ):
+            said = abi.emulate(shipped / program, *words, env=_loads_from(shipped)).stderr
+            assert f"undefined symbol: taken_{number}" in said
 
     results = read_newest(session.services.store)
-    planted = [*plant_in_numbered(find_program(results, LIBRARY))]
+    library = find_program(results, LIBRARY)
+    planted = [*plant_in_numbered(library)]
     for crash in planted:
-        found = look_up_in(crash, find_program(results, LIBRARY), results)
+        found = look_up_in(crash, library, results)
         assert found.cause is CrashCause.LEFT_OUT
         assert holds_truth(crash, found)
     assert len(planted) > 50
+    return report_of(planted[0], library)
+
+
+def _link(names: list[str], program: Path, abi: Abi) -> tuple[str, ...]:
+    """Return how to link a program that calls one of these functions, by its place."""
+    declared = "".join(f"int {name}(int);\n" for name in names)
+    cases = "".join(f"case {place}: return {name}(1);\n" for place, name in enumerate(names))
+    main = f"int main(int argc, char** argv) {{ switch (atoi(argv[argc - 1])) {{\n{cases}}} }}\n"
+    source = program.with_suffix(".c")
+    source.write_text(f"#include <stdlib.h>\n{declared}{main}", encoding="utf-8")
+    return abi.compiler, "-Wl,-z,lazy", str(source), "-o", str(program)
+
+
+def _loads_from(folder: Path) -> dict[str, str]:
+    return {"LD_LIBRARY_PATH": str(folder)}

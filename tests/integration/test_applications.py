@@ -18,7 +18,7 @@ from megtrim.checks.invocation import Options
 from megtrim.elf.layout import parse_build_id
 from megtrim.regions.keepset_files import read_folder
 from megtrim.util.process import CompletedCommand
-from support.megtrim_cli import Project
+from support.megtrim_cli import Project, read_verdict
 
 pytestmark = [pytest.mark.chain, pytest.mark.clang]
 
@@ -123,7 +123,26 @@ def test_no_use_of_what_was_left_out_of_a_shared_object_is_silent(
     project: Project, tmp_path: Path
 ) -> None:
     options = Options(config=project.config, out=project.out, quiet=True)
-    expect_no_silent_use(project, ARM64, tmp_path, options=options)
+    crash = expect_no_silent_use(project, ARM64, tmp_path, options=options)
+    (tmp_path / "tombstone").write_bytes(crash)
+    answer = project.expect("explain", "--crash", str(tmp_path / "tombstone")).stdout
+    assert "certain: True" in answer
+    assert "program: libsample_engine.so" in answer
+
+
+def test_what_is_near_a_scenario_of_a_shared_object(project: Project) -> None:
+    verdict = read_verdict(project.expect("trim", "--neighbours", "--json"))
+    levels = {
+        (row["name"], level["level"]): level
+        for row in verdict["neighbours"]
+        for level in row["levels"]
+        if row["scenario"] == "tiny-mobile/shared@any"
+    }
+
+    for level in ("region", "function"):
+        assert levels["other-values", level]["outcome"] == "same"
+        assert levels["threads-2", level]["outcome"] == "trapped"
+        assert levels["threads-2", level]["needs"]
 
 
 @pytest.mark.devices
