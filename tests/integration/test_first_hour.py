@@ -92,7 +92,7 @@ def test_one_command_from_a_model_to_a_proof(tmp_path: Path) -> None:
     followed += [follow(tmp_path, megtrim(tmp_path, "trim").stdout) for _ in range(2)]
     commit = "commit the configuration and the keep set"
     assert followed == [commit, "set a budget, in megtrim.yaml", "export it"]
-    assert (tmp_path / "load_and_run-trimmed").is_dir()
+    assert (tmp_path / "megtrim-out/load_and_run-trimmed").is_dir()
     assert megtrim(tmp_path, "trim").stdout.count("\n") == 1
     left = json.loads(megtrim(tmp_path, "trim", "--json").stdout)
     assert left["next"].startswith("export it: ")

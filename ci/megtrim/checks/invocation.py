@@ -182,9 +182,18 @@ def suggest_for_other_link(invocation: Invocation) -> str:
 
 
 def suggest_next(
-    invocation: Invocation, artifact: str, size_bytes: int, *, commits: bool, limited: bool
+    invocation: Invocation,
+    artifact: str,
+    size_bytes: int,
+    *,
+    results: str,
+    commits: bool,
+    limited: bool,
 ) -> str:
-    """``commits``: the keep set is yet to be committed; ``limited``: there are budgets."""
+    """``commits``: the keep set is yet to be committed; ``limited``: there are budgets.
+
+    An export goes to the folder of ``results``, which git ignores.
+    """
     file, _ = split(invocation.config)
     if commits:
         folder, name = posixpath.split(file)
@@ -198,7 +207,9 @@ def suggest_next(
     if not limited:
         limit = -(-size_bytes * _ROOM // (100 * 1024))
         return f"set a budget, in {file}: budgets: [{{artifact: {artifact}, max: {limit} KiB}}]"
-    return f"export it: {invocation.again('export', f'{artifact}-trimmed')}"
+    return (
+        f"export it: {invocation.again('export', posixpath.join(results, f'{artifact}-trimmed'))}"
+    )
 
 
 LESS_MEMORY = "make it use less, or raise the limit in the same change and say why"

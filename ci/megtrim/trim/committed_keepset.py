@@ -197,12 +197,12 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
     links = of_another_link(before, now)
     # An automatic toolchain builds for another machine elsewhere: its list is not comparable here.
     by_link = CheckStatus.INCONCLUSIVE if config.toolchain.kind == "auto" else CheckStatus.FAIL
-    status, text = CheckStatus.PASS, "the committed keep set holds all that was traced now"
+    status, text = CheckStatus.PASS, "the keep set holds all that was traced now"
     if links:
         status = by_link
-        text = f"the committed keep set lists functions of another link: {links[0]}"
+        text = f"the keep set lists functions of another link: {links[0]}"
     if lines:
-        status, text = CheckStatus.FAIL, f"the committed keep set is stale: {lines[0]}"
+        status, text = CheckStatus.FAIL, f"the keep set is stale: {lines[0]}"
     inconclusive = status is CheckStatus.INCONCLUSIVE
     hint = suggest_for_other_link if inconclusive else suggest_for_keep_set
     bad = status is not CheckStatus.PASS

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -182,7 +183,12 @@ def _suggest_next(session: Session) -> str:
     name, size = programs[0]
     changed = request.committed_keep_set not in (None, digest_committed(request.loaded))
     commits, limited = changed and not request.options.quick, bool(request.config.budgets)
-    return suggest_next(request.invocation, name, size.size_bytes, commits=commits, limited=limited)
+    return suggest_next(
+        *(request.invocation, name, size.size_bytes),
+        results=posixpath.dirname(request.final),
+        commits=commits,
+        limited=limited,
+    )
 
 
 def _proves(task: Task) -> bool:

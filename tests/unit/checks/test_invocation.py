@@ -171,10 +171,15 @@ def test_paths_are_those_from_where_the_reader_stands(
     [
         (True, True, COMMIT, "git -C trim add -- a.yaml megtrim && git -C trim commit "),
         (False, False, "set a budget, in trim/a.yaml", "budgets: [{artifact: app, max: 103 KiB}]"),
-        (False, True, "export it", "megtrim export --config trim/a.yaml --committed app-trimmed"),
+        (
+            False,
+            True,
+            "export it",
+            "megtrim export --config trim/a.yaml --committed out/app-trimmed",
+        ),
     ],
 )
 def test_what_comes_next(*, commits: bool, limited: bool, start: str, rest: str) -> None:
     """Each is done in the first hour's test, as it is printed."""
-    line = suggest_next(COMMITTED, "app", 100_000, commits=commits, limited=limited)
+    line = suggest_next(COMMITTED, "app", 100_000, results="out", commits=commits, limited=limited)
     assert line.startswith(f"{start}: {rest}")

@@ -337,6 +337,8 @@ def test_the_fold_shows_what_is_left_of_each_limit() -> None:
     assert "<summary>Budgets: 2 of 2 kept, the tightest has 236 KiB (8.4%) left</summary>" in fold
     assert (list(budgets.markdown(judged())), budgets.text(judged())) == ([], "")
     first = growth(used_bytes=None, max_bytes=0, status=BudgetStatus.SKIPPED)
+    last = budgets.text(judged(budget(), WAIVED)).splitlines()[-1]
+    assert last == "  load_and_run section .text: waived: the depth model (Ann)"
     (bare,) = budgets.markdown(judged(budget(max_bytes=0, status=BudgetStatus.FAIL), first))
     assert "<summary>Budgets: 0 of 1 kept</summary>" in bare
     assert "| growth | no baseline | 0 B |  |  |" in bare

@@ -27,7 +27,7 @@ from megtrim.util.process import ProcessRunner
 KIND = "sample"
 FORCED_HEADER = "src/bin_reduce_cmake.h"
 GENERATION = 20220507
-_DIALECT = replace(dialects.LITE, dumps_warm_ups=False)
+_DIALECT = replace(dialects.LITE, name="the sample engine", dumps_warm_ups=False)
 _FOLD = dict.fromkeys(("clang-linux-arm64", "ndk"), ("-Wl,--icf=all",))
 """Toolchains with lld, which knows the flag; the engine's own CMake tests for it."""
 _MODES = "src/elemwise_modes.txt"

@@ -41,6 +41,8 @@ def text(verdict: Verdict) -> str:
     lines = ["budgets", *(f"  {line}" for line in align_columns(_HEAD, rows, words))]
     lower = ((row.name, describe_lower(row, verdict)) for row in verdict.budgets)
     lines += (f"  {one_line(name)}: {text}" for name, text in lower if text)
+    waived = (row for row in verdict.budgets if row.waiver)
+    lines += (f"  {one_line(row.name)}: waived: {one_line(row.waiver)}" for row in waived)
     return "\n".join(lines)
 
 

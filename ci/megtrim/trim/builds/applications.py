@@ -131,8 +131,9 @@ def warn_of_libraries(session: Session) -> Iterator[str]:
                 yield f"{name} needs {library}, whose size is not measured: name it in `artifacts`"
     if not trims_functions(config):
         return
+    trimmed = linked_again(session)
     for name in config.artifacts:
-        if name.endswith(".so") and name not in linked_again(session):
+        if name.endswith(".so") and name not in trimmed:
             level = "not trimmed" if trims_plain_build(config) else "trimmed by regions alone"
             yield f"{name} is {level}: no scenario runs an application with `library: shared`"
 
