@@ -15,6 +15,8 @@ from megtrim.util.wording import COMMIT_DIGEST
 PACKAGE = "MegEngineTrimmed"
 HEADERS, LICENCES = "include", "licences"
 """Folders of an export, a release and an AAR."""
+REST_SUFFIX = ".rest"
+"""After a file's name: the file with its deferred functions."""
 UNSTRIPPED = "unstripped"
 """Folder for what ships, as it was before it was stripped."""
 
@@ -283,6 +285,10 @@ class LinkSpec(Value):
     emptied: tuple[str, ...] = ()
     """Local functions, which the script cannot reach: they are emptied in copies of the objects,
     each in a section of its own."""
+    deferred: tuple[str, ...] = ()
+    """Functions whose sections get other names in copies of the objects."""
+    layout: str = ""
+    """A linker script that places sections; all others lie where the linker puts them."""
     unwind_tables: bool = True
     """Exceptions and debuggers need them."""
     form: StubForm = StubForm.SHARED

@@ -133,7 +133,12 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
 
 
 def trims_functions(config: Config) -> bool:
-    return config.trim.level == "function"
+    return config.trim.level != "region"
+
+
+def defers_functions(config: Config) -> bool:
+    """Into a second file, the program's rest."""
+    return config.trim.level == "deferred"
 
 
 def trims_plain_build(config: Config) -> bool:

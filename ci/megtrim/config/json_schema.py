@@ -120,7 +120,11 @@ def _toolchain_rules() -> Iterator[Schema]:
 
 def _trim_rules() -> Iterator[Schema]:
     for key in FUNCTION_KEYS:
-        yield _if({"required": [key]}, _is("level", "function"))
+        levels = {
+            "properties": {"level": {"enum": ["function", "deferred"]}},
+            "required": ["level"],
+        }
+        yield _if({"required": [key]}, levels)
     yield _if(_is("base", "plain"), {"not": {"anyOf": [{"required": [key]} for key in COMPILED]}})
     yield _if(_is("crash_ids", True), {"properties": {"layout": {"enum": ["scoped", None]}}})
     off = {"properties": {str(each): {"not": {"const": True}} for each in MINIMUM_SIZE}}

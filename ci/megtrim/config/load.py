@@ -216,7 +216,8 @@ def _quick(document: Document) -> Document:
         return document
     # Keys of a reduced build have no effect on it, but are no mistake in the file.
     left = {key: value for key, value in trim.items() if key not in COMPILED}
-    quick = MarkedDict(left | {"level": "function", "base": "plain"}, trim.marks)
+    level = "deferred" if trim.get("level") == "deferred" else "function"
+    quick = MarkedDict(left | {"level": level, "base": "plain"}, trim.marks)
     return replace(document, data=document.data.replace({"trim": quick}))
 
 

@@ -177,11 +177,13 @@ class SwitchesConfig(ConfigSection):
 class TrimConfig(ConfigSection):
     """How far the engine is trimmed."""
 
-    level: Literal["region", "function"] = "region"
+    level: Literal["region", "function", "deferred"] = "region"
     """region: kernels that no scenario runs are compiled out. function: functions that no
-    scenario ran are left out at the link, too: much smaller, and more brittle."""
+    scenario ran are left out at the link, too: much smaller, and more brittle. deferred: they move
+    into a second file, which the program takes in where it needs them."""
     base: Literal["reduced", "plain"] = "reduced"
-    """The build that the level function starts from. plain: no profile build, no regions."""
+    """The build that the levels function and deferred start from. plain: no profile build, no
+    regions."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
     exports: tuple[Export, ...] = Field(default=(), min_length=1)
@@ -331,10 +333,13 @@ class Budget(ConfigSection):
         Variant.REDUCED
     )
     """Build that is measured."""
-    size: Literal["stripped", "unstripped", "loaded", "deflated", "aar"] = "stripped"
+    size: Literal["stripped", "unstripped", "loaded", "deflated", "aar", "rest", "download"] = (
+        "stripped"
+    )
     """stripped: the file without symbols. unstripped: with them. loaded: what the loader maps.
     deflated: the stripped file as an app package stores it, and users download it. aar: the AAR
-    with this library, which app teams download; ndk alone."""
+    with this library, which app teams download; ndk alone. rest: the file with deferred functions.
+    download: both files, deflated."""
     section: SectionName | None = None
     """In place of the file: one of its sections, such as .text."""
     component: ComponentName | None = None

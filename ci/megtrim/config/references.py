@@ -327,17 +327,17 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
     if trim.crash_ids and trim.layout == "upstream":
         found = "true next to layout: upstream, whose regions trap as the engine's header says"
         yield Mistake(("trim", "crash_ids"), found, "layout: scoped, or no such key")
-    for key in FUNCTION_KEYS if trim.level != "function" else ():
+    for key in FUNCTION_KEYS if trim.level == "region" else ():
         if key in trim.model_fields_set:
             found = "a key that has no effect unless functions are trimmed"
-            yield Mistake(("trim", key), found, "level: function")
+            yield Mistake(("trim", key), found, "level: function or deferred")
     run = {each.application for model in config.models for each in model.scenarios}
     if trim.exports and not any(
         each.is_shared and each.name in run for each in config.applications
     ):
         found = "a key of shared objects, and no scenario runs an application with library: shared"
         yield Mistake(("trim", "exports"), found, "such a scenario, or no such key")
-    for key in COMPILED if (trim.level, trim.base) == ("function", "plain") else ():
+    for key in COMPILED if trim.level != "region" and trim.base == "plain" else ():
         if key in trim.model_fields_set:
             found = "a key of reduced builds, and base: plain makes none"
             yield Mistake(("trim", key), found, "base: reduced, or no such key")

@@ -192,6 +192,8 @@ class Measure(StrEnum):
     LOADED = "loaded"
     DEFLATED = "deflated"
     AAR = "aar"
+    REST = "rest"
+    DOWNLOAD = "download"
     SECTION = "section"
     COMPONENT = "component"
     MODEL = "model"

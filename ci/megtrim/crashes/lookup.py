@@ -227,6 +227,16 @@ def _look_up_in(
 ) -> CrashFinding:
     site = find_site(report.frames[0], report, program)
     stack = _stack(report, program)
+    gone = {e.name for at in site.addresses for e in program.table.at(at)} & {*program.left_out}
+    if gone and not any(program.word(at, 1) for at in site.addresses):
+        return CrashFinding(
+            cause=CrashCause.CANDIDATES if doubts or gone - {min(gone)} else CrashCause.LEFT_OUT,
+            text="it is deferred, and the rest could not be used",
+            program=program.name,
+            candidates=_unique(map(_candidate, gone)),
+            why_several=doubts,
+            stack=stack,
+        )
     if not any(program.word(at, 1) for at in site.addresses):
         return CrashFinding(
             cause=CrashCause.UNKNOWN,
@@ -359,7 +369,7 @@ def find_site(frame: CrashFrame, report: CrashReport, program: TrimmedProgram) -
     if mapping is not None:
         return _locate(frame.pc, mapping, program)
     why = "the report does not say where the program was loaded: these have the place in a page"
-    if program.is_fixed or program.word(frame.pc, 1):
+    if program.is_fixed or program.word(frame.pc, 1) or program.table.at(frame.pc):
         sure = program.is_fixed or not frame.file
         return CrashSite(addresses=(frame.pc,), why_several="" if sure else why)
     same = tuple(trap for trap in program.traps if not (trap - frame.pc) % _PAGE_BYTES)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from megtrim.build_spec import REST_SUFFIX
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import FUNCTIONS, HEADER, REDUCED, REGION, Stage, task_name
 from megtrim.chain.result_store import StageFolder, Store, content_of, made_by_another
@@ -35,7 +36,11 @@ def read_newest(store: Store) -> FinishedTrim:
             raise made_by_another(store.root)
         msg = f"there is no trimmed program in {store.root} yet"
         raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
-    names = [file.removeprefix(_BINARIES) for file in reduced.files if file.startswith(_BINARIES)]
+    names = [
+        file.removeprefix(_BINARIES)
+        for file in reduced.files
+        if file.startswith(_BINARIES) and not file.endswith(REST_SUFFIX)
+    ]
     builds = (reduced, *_find_base(reduced, store))
     found = {name: read_program(name, builds, keep) for name in sorted(names)}
     return finish_trim(found, keep, shown=str(reduced.path))

@@ -15,6 +15,7 @@ from megtrim.chain.graph import (
     PROFILE,
     REDUCED,
     Task,
+    defers_functions,
     keep_task,
     search_task,
     trims_functions,
@@ -89,6 +90,7 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
         profile=None if trimmed else find_program(session.results.done.get(PROFILE)),
         keep=keep,
         tolerance=scenario.settings.allowed,
+        rest=defers_functions(session.request.config),
         committed=session.request.options.committed,
     )
 

@@ -46,6 +46,8 @@ class VerificationCase(Value):
     """Explains a bad end; None: it is not at hand."""
     keep: KeepSet
     tolerance: Tolerance
+    rest: bool = False
+    """It has one: it runs without it, and then with it."""
     named: SymbolizingLink | None = None
     committed: bool = False
 
@@ -81,9 +83,23 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
     if ending(reduced.run) is not RunOutcome.PASSED:
         return _record_failure(_diagnose(trial, lease, reduced, note), reduced)
     compared = compare_outputs(plain, reduced, trial.tolerance, application=trial.spec.application)
+    text = compared.text
+    if trial.rest and compared.status is ScenarioStatus.PASS:
+        whole = run_on(lease, replace(trial.spec.with_program(trial.reduced), with_rest=True))
+        note("with rest", whole)
+        if ending(whole.run) is not RunOutcome.PASSED:
+            text = f"{text} without its rest; with it, it ended with {whole.run.rc}"
+            found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=whole.run.stderr)
+            return _record_failure(found, whole)
+        compared = compare_outputs(
+            plain, whole, trial.tolerance, application=trial.spec.application
+        )
+        text = f"{compared.text}, without its rest and with it"
+        if compared.status is not ScenarioStatus.PASS:
+            text = f"with its rest: {compared.text}"
     return VerificationOutcome(
         status=compared.status,
-        text=compared.text,
+        text=text,
         outputs=compared.outputs,
         time_s=reduced.run.wall_s,
         conditions=reduced.run.conditions,

@@ -26,6 +26,7 @@ from megtrim.release.contents import (
     ReleaseArtifact,
     ReleaseContents,
     ThirdParty,
+    kind_of,
     locate_cache,
     locate_left_out,
     make_contents,
@@ -40,7 +41,6 @@ from megtrim.util.files import sha256_file
 from megtrim.verdict.model import parse_verdict
 
 _BUILT = "bin/"
-_SHARED_SUFFIX = ".so"
 _MAKES = frozenset({Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.FUNCTIONS, Stage.REDUCE})
 """Stages whose results a program is made from; the others measure and judge it."""
 
@@ -106,7 +106,7 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
     artifacts = (
         ReleaseArtifact(
             name=(name := path.removeprefix(_BUILT)),
-            kind=ArtifactKind.SHARED if name.endswith(_SHARED_SUFFIX) else ArtifactKind.PROGRAM,
+            kind=kind_of(name),
             sha256=sha256,
             size_bytes=reduced.file(path).stat().st_size,
             plain_bytes=plain.get(name),

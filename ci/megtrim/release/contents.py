@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from megtrim.build_spec import PACKAGE, EngineIdentity
+from megtrim.build_spec import PACKAGE, REST_SUFFIX, EngineIdentity
 from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity, ScenarioOutcome, ToolchainIdentity
 from megtrim.checks.statuses import (
     CheckStatus,
@@ -34,6 +34,7 @@ RELEASE_FILE = "release.json"
 README_FILE = "README.md"
 KEEP_SET_PATH = "share/keepset.json"
 PROOFS_PATH = "share/proofs.json"
+SHARED_SUFFIX = ".so"
 PROGRAMS = "bin"
 LIBRARIES = "lib"
 SYMBOLS = "symbols"
@@ -46,6 +47,14 @@ LEFT_OUT_SUFFIX = ".left-out.json"
 class ArtifactKind(StrEnum):
     PROGRAM = "program"
     SHARED = "shared library"
+    REST = "deferred functions"
+
+
+def kind_of(artifact: str) -> ArtifactKind:
+    if artifact.endswith(REST_SUFFIX):
+        return ArtifactKind.REST
+    shared = artifact.endswith(SHARED_SUFFIX)
+    return ArtifactKind.SHARED if shared else ArtifactKind.PROGRAM
 
 
 class ReleaseArtifact(Value):
@@ -57,7 +66,8 @@ class ReleaseArtifact(Value):
 
     @property
     def path(self) -> str:
-        folder = PROGRAMS if self.kind is ArtifactKind.PROGRAM else LIBRARIES
+        shared = self.name.removesuffix(REST_SUFFIX).endswith(SHARED_SUFFIX)
+        folder = LIBRARIES if shared else PROGRAMS
         return f"{folder}/{self.name}"
 
 

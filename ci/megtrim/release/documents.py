@@ -44,7 +44,9 @@ _RELEASE, _ENGINE = "release", "engine"
 _LIMITS = {
     "region": "Kernels that none of these runs are compiled out",
     "function": "Functions that none of these ran are left out",
+    "deferred": "Functions that none of these ran are in the files `*.rest`, and missing without",
 }
+_BY_LEVEL = {"region": "regions", "function": "functions", "deferred": "deferred functions"}
 _IN_CMAKE = f"""\
 ```cmake
 find_package({PACKAGE} REQUIRED PATHS this/folder NO_DEFAULT_PATH)
@@ -389,7 +391,7 @@ def render_notes(
 
 - {prose(engine.kind)}: {code(engine.commit or f"digest {engine.digest}")}
 - {_name_compiler(now.contents)} for {prose(toolchain.target)}
-- trimmed by {prose(now.contents.trim.level)}s
+- trimmed by {prose(_BY_LEVEL[now.contents.trim.level])}
 
 ## Verify it
 

@@ -108,11 +108,12 @@ def _measure(data: bytes, found: Attribution, *, deflate: bool) -> FileSizes:
         stripped_bytes=kept_bytes - found.header_bytes * len(removed),
         memory_bytes=found.memory_bytes,
         text_bytes=text_bytes,
-        deflated_bytes=_deflated_bytes(data, found.kept) if deflate else None,
+        deflated_bytes=count_deflated(data, found.kept) if deflate else None,
     )
 
 
-def _deflated_bytes(data: bytes, kept: tuple[tuple[int, int], ...]) -> int:
+def count_deflated(data: bytes, kept: tuple[tuple[int, int], ...]) -> int:
+    """Return how many bytes of the file an app package stores; ``kept`` are starts and ends."""
     compressor = zlib.compressobj(wbits=_RAW_DEFLATE)
     total_bytes = 0
     for start, end in kept:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from megtrim.build_spec import Origin, Variant
-from megtrim.config.units import GrowthLimit, format_bytes
+from megtrim.config.units import GrowthLimit, Measure, format_bytes
 from megtrim.counts.work import Work
 from megtrim.size.breakdown import Measures, expect_part, find_measure, list_parts
 from megtrim.size.byte_table import ByteTable
@@ -69,6 +69,8 @@ def _hint_measure(budget: Budget) -> str:
         return "a budget of a model needs its price: trim.prices: true"
     if budget.size == "aar":
         return "an AAR holds the one shared library of a toolchain ndk, for reduced builds alone"
+    if budget.size in {Measure.REST, Measure.DOWNLOAD}:
+        return "only the reduced build of trim.level: deferred has a rest"
     return "this needs symbols: trim.level function, or the toolchain clang-linux-arm64 or ndk"
 
 

@@ -138,7 +138,10 @@ def budget_checks(
         )
 
 
-FORMS = (Measure.DEFLATED, Measure.UNSTRIPPED, Measure.AAR)
+FORMS = (
+    *(Measure.DEFLATED, Measure.UNSTRIPPED, Measure.AAR),
+    *(Measure.REST, Measure.DOWNLOAD),
+)
 
 
 class VariantSize(Value):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from megtrim.build_spec import Link, Origin, Variant
+from megtrim.build_spec import REST_SUFFIX, Link, Origin, Variant
 from megtrim.chain.filenames import BYTE_TABLES_FILE, PASS_FILES, SIZES_FILE
 from megtrim.chain.graph import (
     LINKED,
@@ -23,10 +23,18 @@ from megtrim.config.units import Measure
 from megtrim.counts.work import NOT_COUNTED, CountResult, WorkRow, compare
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
+from megtrim.elf.symbol_table import read_linked
 from megtrim.size import byte_tables
 from megtrim.size.aar import plan_aar, weigh_aar
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
-from megtrim.size.breakdown import Measures, View, compare_tables, list_measures, list_parts
+from megtrim.size.breakdown import (
+    Measures,
+    View,
+    compare_tables,
+    count_deflated,
+    list_measures,
+    list_parts,
+)
 from megtrim.size.budgets import Baseline, check
 from megtrim.size.byte_table import ByteChange, ByteTable, list_largest, make_map, make_table
 from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
@@ -185,6 +193,11 @@ def _measure(
                 measured[key] = measures
                 if variant == shipped and artifact in aars:
                     measures[str(Measure.AAR)] = aars[artifact]
+                if f"bin/{artifact}{REST_SUFFIX}" in build.files:
+                    rest = read_linked(binary(build, f"{artifact}{REST_SUFFIX}"))
+                    measures[str(Measure.REST)] = len(rest)
+                    deflated_bytes = count_deflated(rest, ((0, len(rest)),))
+                    measures[str(Measure.DOWNLOAD)] = measures[Measure.DEFLATED] + deflated_bytes
                 if copy is not None:
                     measures[str(Measure.UNSTRIPPED)] = copy.stat().st_size
                     parts[key] = make_table(found.by_component(View.SYMBOL))

@@ -20,6 +20,7 @@ from megtrim.chain.graph import (
     REGION,
     Stage,
     Task,
+    defers_functions,
     keep_task,
     search_task,
     trims_functions,
@@ -161,15 +162,24 @@ def _levels(request: TrimRequest) -> Iterator[tuple[str, str]]:
     config = request.config
     if trims_functions(config) and not trims_plain_build(config):
         yield "region", REGION
-    yield ("function" if trims_functions(config) else "region"), REDUCED
+    if defers_functions(config):
+        yield _ALONE, REDUCED
+        yield _WITH_REST, REDUCED
+    else:
+        yield ("function" if trims_functions(config) else "region"), REDUCED
 
 
 def _builds(scenario: Scenario, session: Session) -> Iterator[Build]:
     for level, task in _levels(session.request):
-        link = ensure_named_program(scenario, session) if level == "function" else None
+        is_bare = level in {"function", _ALONE}
+        link = ensure_named_program(scenario, session) if is_bare else None
         program = applications.program(scenario, session.request, session.results.done[task])
         needs = needs_of(scenario, session, link)
-        yield Build(level=level, program=program, needs=needs)
+        yield Build(level=level, program=program, needs=needs, with_rest=level == _WITH_REST)
+
+
+_ALONE, _WITH_REST = "alone", "with rest"
+"""Of a program with deferred functions: how it runs without them and with them."""
 
 
 _TIMEOUTS, _LEAST_S = 20, 30.0
@@ -189,6 +199,7 @@ class Build(Value):
     level: str
     program: Path
     needs: Needs
+    with_rest: bool = False
 
 
 class Attempt(Value):
@@ -236,7 +247,7 @@ def _judge_plain_run(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
 def _level(
     wanted: Attempt, spec: RunSpec, build: Build, plain: RunResult, lease: Lease, note: Note
 ) -> NeighbourLevel:
-    seen = run_on(lease, spec.with_program(build.program))
+    seen = run_on(lease, replace(spec, program=build.program, with_rest=build.with_rest))
     note(build.level, seen)
     outcome, text = judge_outcome(wanted, plain, seen)
     return NeighbourLevel(

@@ -80,6 +80,8 @@ _FORMS = {
     Measure.DEFLATED: "{} to download (deflated)",
     Measure.UNSTRIPPED: "{} with symbols",
     Measure.AAR: "{} as AAR",
+    Measure.REST: "{} in its rest",
+    Measure.DOWNLOAD: "{} to download with it",
 }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from megtrim.build.engines.application import FULL_LTO, ApplicationSpec, expect_possible
-from megtrim.build_spec import Linkage, Variant, cmake_value
+from megtrim.build_spec import REST_SUFFIX, Linkage, Variant, cmake_value
 from megtrim.chain.graph import trims_functions, trims_plain_build
 from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
@@ -48,7 +48,9 @@ def program(scenario: Scenario, request: TrimRequest, build: StageFolder) -> Pat
 def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict[str, str]:
     build, name = session.results.done[task], name_of(scenario, session.request)
     files = {
-        f"{label} {file}": binary_digest(build, file) for file in companion_files(name, session)
+        f"{label} {file}": binary_digest(build, file)
+        for file in (*companion_files(name, session), f"{find_holder(name, session)}{REST_SUFFIX}")
+        if not file.endswith(REST_SUFFIX) or f"bin/{file}" in build.files
     }
     return {label: binary_digest(build, name), **files}
 

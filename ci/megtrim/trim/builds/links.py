@@ -7,14 +7,21 @@ from pathlib import Path
 from megtrim.build.engines.link.relink import LINKS
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
 from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
-from megtrim.chain.graph import FUNCTIONS, HEADER, LINKED, base_task, trims_plain_build
+from megtrim.chain.graph import (
+    FUNCTIONS,
+    HEADER,
+    LINKED,
+    base_task,
+    defers_functions,
+    trims_plain_build,
+)
 from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, TaskResults, binary
 from megtrim.config.value_types import OF_APPLICATIONS
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.elf.symbol_names import brief
 from megtrim.elf.symbol_table import FunctionTable, parse_table, read_dynamic_names, read_linked
-from megtrim.functions import link_map, linker_script
+from megtrim.functions import link_map, linker_script, rest
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.kept_functions import KeepPattern, keep_always
 from megtrim.functions.link_map import LinkMap
@@ -115,6 +122,7 @@ def shipped_inputs(session: Session) -> dict[str, str]:
             if not size_options.keeps_unwind_tables(target, session)
         ),
         **exports_input(session),
+        **({"deferred": rest.IDENTITY} if defers_functions(session.request.config) else {}),
         **({"crash ids": "each stub"} if session.request.config.trim.crash_ids else {}),
     }
 
@@ -249,5 +257,21 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
         script=script(program.dropped),
         emptied=program.dropped,
         form=StubForm.NUMBERED if numbered else StubForm.SHARED,
+        unwind_tables=size_options.keeps_unwind_tables(program.target, session),
+    )
+
+
+def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:
+    shared = bool(applications.users(program.target, session))
+    unfolded = locate_stripped(Link.UNFOLDED, program.target)
+    size_bytes = session.results.done[LINKED].file(unfolded).stat().st_size
+    return LinkSpec(
+        target=program.target,
+        label=Link.SHIPPED,
+        flags=(*shipped_flags(session), *rest.flags(shared=shared)),
+        hidden=find_hidden(program.target, session),
+        sources=rest.sources(size_bytes),
+        deferred=program.dropped,
+        layout=rest.SCRIPT,
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )

@@ -37,6 +37,9 @@ EVERY_CALL = ("-Wl,-mllvm,-wholeprogramdevirt-skip=*",)
 simple functions return, so that these do not run. The last link leaves out their bodies, yet would
 call them: seen with MegEngine, which trapped."""
 
+_DEFERRING = ("aarch64", "x86_64")
+_NO_SECTIONS = "level: deferred moves sections of objects, which it would not leave"
+
 
 class SizeFlag(StrEnum):
     UNWIND_TABLES = "unwind_tables"
@@ -140,6 +143,11 @@ def inlines_at_link(session: Session) -> bool:
 
 def expect_usable(session: Session) -> None:
     loaded = session.request.loaded
+    machine = session.services.toolchain.machine
+    if loaded.config.trim.level == "deferred" and machine not in _DEFERRING:
+        where = f"{loaded.path}:{loaded.line('trim', 'level')}"
+        msg = f"{where}: functions are deferred on {' and '.join(_DEFERRING)}, not on {machine}"
+        raise InputError(msg, hint="use trim.level: function for this machine")
     for choice in _choices(session, switched_off(loaded.config.trim)):
         if choice.requested and choice.why_not:
             where = f"{loaded.path}:{loaded.line('trim', 'means', choice.means)}"
@@ -195,6 +203,8 @@ def choose(
             (value, _explain_refusal(means, value, toolchain, off, alone=alone, whole=whole))
             for value in candidates
         ]
+        if means is SizeFlag.LTO and trim.level == "deferred":
+            refusals = [(value, _NO_SECTIONS) for value in candidates]
         value, why_not = next((refusal for refusal in refusals if not refusal[1]), refusals[-1])
         chosen.append(
             SizeFlagChoice(means=means, value=value, requested=requested, why_not=why_not)

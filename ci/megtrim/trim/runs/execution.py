@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
+from megtrim.build_spec import REST_SUFFIX
 from megtrim.chain.filenames import CACHE_FILE, TRACE_FILE
 from megtrim.devices import relocation_support
 from megtrim.devices.device import Lease, RunDirectory
@@ -43,6 +44,8 @@ class RunSpec(Value):
     """File that the program leaves and that is brought back; empty: none."""
     without_model: bool = False
     """The model is named and not there."""
+    with_rest: bool = False
+    """The deferred functions of the file with the engine lie next to it."""
     prefix: str = ""
     """Begins the names that the program gets: of model, inputs, cache and dump."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -78,6 +81,9 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
         directory.put(spec.program, program)
         for name in spec.companions:
             directory.put(spec.program.with_name(name), name)
+        if spec.with_rest:
+            rest = f"{spec.holder.name}{REST_SUFFIX}"
+            directory.put(spec.holder.with_name(rest), rest)
         if not spec.without_model:
             directory.put(spec.model, spec.prefix + MODEL)
         inputs = {

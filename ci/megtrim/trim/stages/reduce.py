@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import Link, LinkSpec, StubForm, Variant
+from megtrim.build_spec import REST_SUFFIX, Link, LinkSpec, StubForm, Variant
 from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.chain.graph import (
     FUNCTIONS,
@@ -16,6 +16,7 @@ from megtrim.chain.graph import (
     REDUCED,
     Task,
     base_task,
+    defers_functions,
     trims_functions,
     trims_plain_build,
 )
@@ -23,7 +24,7 @@ from megtrim.chain.result_store import StageFolder, content_of
 from megtrim.chain.session import Session, TrimRequest, binary
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.elf.symbol_table import read_registrations, read_table
-from megtrim.functions import linker_script
+from megtrim.functions import linker_script, rest
 from megtrim.size.byte_tables import leave_symbols
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import size_options, variants
@@ -74,14 +75,18 @@ def _link(session: Session, folder: Path) -> ReduceResult:
     whole = sorted({*built.artifacts} - {each.target for each in programs})
     # The plain build has no build ids: what ships of it as it is, is linked with one.
     whole = whole if trims_plain_build(session.request.config) else []
+    defers = defers_functions(session.request.config)
+    specify = linking.specify_deferring_link if defers else linking.specify_link
     specs = (
-        *(linking.specify_link(each, session) for each in programs),
+        *(specify(each, session) for each in programs),
         *(LinkSpec(target=each, label=Link.SHIPPED, flags=(WITH_BUILD_ID,)) for each in whole),
     )
     variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:
         _prove(program, session, folder)
         _list(program, folder)
+    for program in programs if defers else ():
+        _cut(program.target, folder)
     linked = [*(each.target for each in programs), *whole]
     return ReduceResult(
         build=replace(built, artifacts=_collect(base, built.artifacts, linked, folder)),
@@ -129,13 +134,21 @@ def _collect(
         shipped = folder / linking.locate_stripped(Link.SHIPPED, name)
         built = shipped if name in linked else binary(base, name)
         shutil.copy2(built, folder / "bin" / name)
+        deferred = shipped.with_name(f"{name}{REST_SUFFIX}")
+        if name in linked and deferred.exists():
+            shutil.move(deferred, folder / "bin" / deferred.name)
         sizes[name] = built.stat().st_size
     return sizes
 
 
 def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
     linker_script.expect_known(program.before, program.kept, source=program.target)
-    after = read_table(folder / linking.locate_unstripped(Link.SHIPPED, program.target))
+    shipped = folder / linking.locate_unstripped(Link.SHIPPED, program.target)
+    after = read_table(shipped)
+    if defers_functions(session.request.config):
+        place = rest.find_place(shipped.read_bytes(), source=program.target)
+        rest.prove(program.before, after, program.dropped, place, source=program.target)
+        return
     inlines = size_options.inlines_at_link(session)
     base = session.results.done[base_task(session.request.config)]
     linker_script.prove(
@@ -149,3 +162,12 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
         numbered=session.request.config.trim.crash_ids,
         source=program.target,
     )
+
+
+def _cut(name: str, folder: Path) -> None:
+    named = folder / linking.locate_unstripped(Link.SHIPPED, name)
+    stripped = folder / linking.locate_stripped(Link.SHIPPED, name)
+    named.write_bytes(rest.cut(named.read_bytes(), name, source=name).first)
+    parts = rest.cut(stripped.read_bytes(), name, source=name)
+    stripped.write_bytes(parts.first)
+    stripped.with_name(f"{name}{REST_SUFFIX}").write_bytes(parts.rest)

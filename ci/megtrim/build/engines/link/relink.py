@@ -19,7 +19,7 @@ from megtrim.build.engines.link.invocation import (
     LinkEnvironment,
 )
 from megtrim.build_spec import LinkSpec
-from megtrim.functions import link_map, linker_script, local_functions
+from megtrim.functions import link_map, linker_script, local_functions, rest
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import guard_write, write_atomically
 
@@ -66,7 +66,7 @@ def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -
     if spec.unfolded:
         _expect_code(command, call, spec.target, link_env)
     argv = (*call.argv, *_last(spec, call, link_env))
-    if spec.emptied or not spec.unwind_tables:
+    if spec.emptied or spec.deferred or not spec.unwind_tables:
         argv = copy_inputs(argv, link_env, spec)
     map_flags = call.adapt_flags((f"-Wl,-Map={linked}.map",)) if spec.map else ()
     _link((*argv, *map_flags), linked, spec, link_env)
@@ -132,6 +132,10 @@ def _compile_source(named: tuple[str, str], command: LinkCommand, link_env: Link
 def _last(spec: LinkSpec, call: LinkCall, link_env: LinkEnvironment) -> tuple[str, ...]:
     unfolded = invocation.UNFOLDED[call.linker] if spec.unfolded else ()
     flags = call.adapt_flags((*unfolded, *spec.flags))
+    if spec.layout:
+        layout = link_env.scratch / "layout.ld"
+        write_atomically(layout, spec.layout)
+        flags = (*flags, *call.adapt_flags((f"-Wl,-T,{layout}",)))
     if not spec.script:
         return flags
     # The linker recognises a script by its content, which is text.
@@ -287,6 +291,8 @@ def _copy_edited(path: Path, copy: Path, names: dict[str, int], spec: LinkSpec) 
         form=spec.form,
         unwind_tables=spec.unwind_tables or path.name in _UNWINDERS,
     )
+    if spec.deferred:
+        edits += rest.edits(path.read_bytes(), frozenset(spec.deferred), source=str(path))
     if not edits:
         return False
     with guard_write(copy):

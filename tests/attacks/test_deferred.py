@@ -1,0 +1,307 @@
+"""Attempts on a program's rest: what it runs was linked with it, or it says so and traps.
+
+One small program is linked, cut and run by the real toolchain of this machine; each row of the
+table spoils the rest, or asks for it under conditions that a runtime may not expect.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from integration.links import Lease, lease
+from megtrim.build_spec import REST_SUFFIX, LinkSpec
+from megtrim.elf.layout import WITH_BUILD_ID
+from megtrim.elf.symbol_table import read_table
+from megtrim.functions import rest
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from unit.build.engines.support import write
+
+pytestmark = [pytest.mark.chain]
+
+SOURCES = Path(__file__).with_name("deferred")
+FILES = ("CMakeLists.txt", "program.cpp", "later.cpp", "loader.cpp")
+HEAD_BYTES, IDENTITY_AT, SIZE_AT = 64, 16, 48
+TRAP, SEGV = 128 + 5, 128 + 11
+ALL = "all 36\n"
+"""2 * 3 + 1, 2 * 5 + 2 and 2 * 7 + 3, by three functions in as many blocks."""
+
+
+OF_THIS_LINK = (
+    "static volatile int number;\n"
+    "__attribute__((constructor)) static void mark(void) {{ number = {}; }}\n"
+)
+
+
+@dataclass(frozen=True)
+class Cut:
+    program: bytes
+    rest: bytes
+    other_rest: bytes
+    """Of another link of the same sources."""
+    library: bytes
+    library_rest: bytes
+    loader: bytes
+
+
+def defer(at: Lease, target: str, label: str, *, shared: bool = False) -> Path:
+    spec = LinkSpec(
+        target=target,
+        label=label,
+        flags=(WITH_BUILD_ID, *rest.flags(shared=shared)),
+        sources=(*rest.sources(1 << 20), (f"{label}.c", OF_THIS_LINK.format(len(label)))),
+        deferred=DEFERRED,
+        layout=rest.SCRIPT,
+    )
+    return at.link(spec, LinkSpec(target="loader", label="loader")) / label
+
+
+DEFERRED = tuple(f"later_{name}" for name in ("answer", "one", "far", "last", "throw", "handler"))
+
+
+def cut(linked: Path, name: str) -> rest.CutProgram:
+    table = read_table(linked / name)
+    place = rest.find_place((linked / name).read_bytes(), source=name)
+    rest.prove(table, table, DEFERRED, place, source=name)
+    return rest.cut((linked / "stripped" / name).read_bytes(), name, source=name)
+
+
+def lease_sources(kind: str, root: Path) -> Lease:
+    texts = {name: (SOURCES / name).read_text() for name in FILES}
+    return lease(kind, root, write(root / "sources", texts), "program", "later", "loader")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Cut:
+    at = lease_sources("host", tmp_path_factory.mktemp("deferred"))
+    first = defer(at, "program", "first")
+    own, other = cut(first, "program"), cut(defer(at, "program", "another"), "program")
+    library = cut(defer(at, "liblater.so", "library", shared=True), "liblater.so")
+    loader = (first.parent / "loader" / "loader").read_bytes()
+    return Cut(own.first, own.rest, other.rest, library.first, library.rest, loader)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with the program, and its rest as it should be."""
+
+    folder: Path
+    cut: Cut
+
+    @property
+    def program(self) -> Path:
+        return self.folder / "program"
+
+    @property
+    def rest(self) -> Path:
+        return self.folder / f"program{REST_SUFFIX}"
+
+    def change(self, at: int, new: bytes) -> None:
+        data = bytearray(self.rest.read_bytes())
+        data[at : at + len(new)] = new
+        self.rest.write_bytes(data)
+
+    def flip(self, at: int) -> None:
+        self.change(at, bytes([self.rest.read_bytes()[at] ^ 1]))
+
+    def run(self, *arguments: str, **env: str) -> CompletedCommand:
+        argv = (str(self.program), *arguments)
+        command = Command(argv=argv, timeout_s=30, env=env, cwd=self.folder)
+        return ProcessRunner(os.environ).run(command)
+
+
+@pytest.fixture
+def place(made: Cut, tmp_path: Path) -> Place:
+    for name, data in (("program", made.program), ("liblater.so", made.library)):
+        (tmp_path / name).write_bytes(data)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / f"program{REST_SUFFIX}").write_bytes(made.rest)
+    (tmp_path / f"liblater.so{REST_SUFFIX}").write_bytes(made.library_rest)
+    return Place(tmp_path, made)
+
+
+MISSING, INCOMPLETE, DAMAGED = "is not there", "is incomplete", "is damaged"
+OTHER, UNREADABLE, DENIED = "is of another build", "cannot be opened", "lets no memory become code"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    spoil: Callable[[Place], object]
+    ways: tuple[str, ...]
+    """Arguments of the program."""
+    out: str
+    status: int = 0
+    said: str = ""
+    """Part of the one line; empty: there is none."""
+    env: str = ""
+    """Value of MEGTRIM_REST; FOLDER stands for the program's."""
+
+
+def leave(_: Place) -> None:
+    """Spoil nothing."""
+
+
+def fails(
+    spoil: Callable[[Place], object], said: str, *, ways: str = "all", out: str = "", env: str = ""
+) -> Attempt:
+    return Attempt(spoil, tuple(ways.split()), out, TRAP, said, env)
+
+
+def runs(
+    spoil: Callable[[Place], object], out: str, *, ways: str = "all", env: str = ""
+) -> Attempt:
+    return Attempt(spoil, tuple(ways.split()), out, env=env)
+
+
+def put(make: Callable[[Place], bytes]) -> Callable[[Place], object]:
+    return lambda place: place.rest.write_bytes(make(place))
+
+
+def flip(at: int) -> Callable[[Place], object]:
+    return lambda place: place.flip(at if at >= 0 else len(place.cut.rest) + at)
+
+
+def remove(place: Place) -> None:
+    place.rest.unlink()
+
+
+def move(place: Place, to: str = "elsewhere") -> Path:
+    return place.rest.rename(place.folder / to)
+
+
+def exchange_blocks(place: Place) -> None:
+    at, data = len(place.cut.rest) - 2 * rest.BLOCK_BYTES, place.cut.rest
+    middle = at + rest.BLOCK_BYTES
+    place.change(at, data[middle:] + data[at:middle])
+
+
+def put_instead(kind: Callable[[Path], object]) -> Callable[[Place], object]:
+    def spoil(place: Place) -> None:
+        place.rest.unlink()
+        kind(place.rest)
+
+    return spoil
+
+
+ATTEMPTS = {
+    "the_rest_is_not_needed": runs(remove, "now thrown\n", ways="now"),
+    "the_rest_is_missing": fails(remove, MISSING),
+    "the_rest_is_empty": fails(put(lambda _: b""), INCOMPLETE),
+    "the_rest_is_only_a_head": fails(put(lambda p: p.cut.rest[:HEAD_BYTES]), INCOMPLETE),
+    "the_rest_ends_a_byte_early": fails(put(lambda p: p.cut.rest[:-1]), INCOMPLETE),
+    "the_rest_goes_on": runs(put(lambda p: p.cut.rest + b"more"), ALL),
+    "the_rest_is_of_another_build": fails(put(lambda p: p.cut.other_rest), OTHER),
+    "another_body_has_this_head": fails(
+        put(lambda p: p.cut.rest[:HEAD_BYTES] + p.cut.rest[HEAD_BYTES:][::-1]), DAMAGED
+    ),
+    "the_mark_is_flipped": fails(flip(0), "is no rest"),
+    "the_identity_is_flipped": fails(flip(IDENTITY_AT), OTHER),
+    "the_size_is_flipped": fails(flip(SIZE_AT), OTHER),
+    "the_first_byte_is_flipped": fails(flip(HEAD_BYTES), DAMAGED),
+    "the_last_byte_is_flipped": fails(flip(-1), DAMAGED),
+    "two_blocks_change_places": fails(exchange_blocks, DAMAGED),
+    "the_rest_is_zeros": fails(put(lambda p: bytes(len(p.cut.rest))), "is no rest"),
+    "the_rest_is_the_program": fails(put(lambda p: p.cut.program), "is no rest"),
+    "the_rest_is_a_folder": fails(put_instead(Path.mkdir), INCOMPLETE),
+    "the_rest_is_a_queue": fails(put_instead(os.mkfifo), INCOMPLETE),
+    "the_rest_is_a_link_to_itself": fails(put_instead(lambda p: p.symlink_to(p)), UNREADABLE),
+    "the_rest_is_a_link": runs(lambda p: p.rest.symlink_to(move(p)), ALL),
+    "a_variable_names_the_rest": runs(move, ALL, env="FOLDER/elsewhere"),
+    "a_variable_names_nothing": fails(leave, MISSING, env="FOLDER/nothing"),
+    "a_variable_names_a_long_path": fails(leave, "cannot be opened", env="a" * 5000),
+    "a_variable_is_empty": runs(leave, ALL, env=""),
+    "an_eager_start_finds_no_rest": Attempt(remove, ("now",), "", 128 + 4, MISSING, "eager"),
+    "an_eager_start_finds_damage": Attempt(flip(-1), ("now",), "", 128 + 4, DAMAGED, "eager"),
+    "an_eager_start_takes_all": runs(leave, ALL, env="eager"),
+    "the_program_names_the_rest": runs(move, "given 0\n", ways="given elsewhere"),
+    "the_program_names_another": runs(leave, "given -1\n", ways="given program"),
+    "four_threads_fault_at_once": runs(leave, f"threads {4 * 36}\n", ways="threads"),
+    "four_threads_find_no_rest": fails(remove, MISSING, ways="threads"),
+    "a_child_needs_it_first": runs(leave, "child 7\nparent 7\n", ways="fork"),
+    "a_deferred_function_throws": runs(leave, "caught later 2\n", ways="throw"),
+    "a_throw_finds_damage": fails(flip(HEAD_BYTES), DAMAGED, ways="throw"),
+    "the_program_blocks_every_signal": runs(leave, "blocked 7\n", ways="blocked"),
+    "the_program_leaves_its_folder": runs(leave, "one 7\n", ways="folder"),
+    "the_program_may_open_no_file": fails(leave, UNREADABLE, ways="files"),
+    "the_system_denies_protection": fails(leave, DENIED, ways="mprotect", out="denied 0\n"),
+    "the_system_denies_moving": fails(leave, DENIED, ways="mremap", out="denied 0\n"),
+    "the_system_denies_memory": fails(leave, "no memory", ways="mmap", out="denied 0\n"),
+    "the_program_has_a_handler": Attempt(leave, ("own",), "one 7\nhandled\n", 7),
+    "the_program_has_an_old_handler": Attempt(leave, ("signal",), "one 7\nhandled\n", 7),
+    "the_programs_handler_is_deferred": Attempt(leave, ("late",), "one 0\nhandled later\n", 7),
+    "the_program_follows_a_null_pointer": Attempt(leave, ("null",), "", SEGV),
+    "the_program_writes_into_it": Attempt(leave, ("write",), "", SEGV),
+    "the_program_sends_itself_the_signal": Attempt(leave, ("raise",), "one 7\n", SEGV),
+}
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_attempt(name: str, place: Place) -> None:
+    attempt = ATTEMPTS[name]
+    attempt.spoil(place)
+    env = {"MEGTRIM_REST": attempt.env.replace("FOLDER", str(place.folder))}
+
+    done = place.run(*attempt.ways, **env)
+
+    lines = [line for line in done.stderr.splitlines() if line.startswith("megtrim: ")]
+    assert (done.stdout, done.rc) == (attempt.out, attempt.status)
+    assert len(lines) == bool(attempt.said)
+    assert all(attempt.said in line for line in lines)
+
+
+def meanwhile(place: Place, way: str, change: Callable[[], object]) -> tuple[str, int]:
+    """Run the program; once it is ready, change something, and let it go on."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(place.run, way)
+        while not (place.folder / "ready").exists() and not running.done():
+            time.sleep(0.001)
+        change()
+        (place.folder / "go").touch()
+        done = running.result()
+    return done.stdout, done.rc
+
+
+def test_the_rest_is_exchanged_while_it_runs(place: Place) -> None:
+    out, status = meanwhile(place, "wait", lambda: put(lambda p: p.cut.other_rest)(place))
+    assert (out, status) == ("ready 7\nstill 7\n", TRAP)
+
+
+def test_the_rest_is_overwritten_while_it_runs(place: Place) -> None:
+    """What was taken in is the program's own: no one changes it through the file."""
+    out, status = meanwhile(place, "wait", lambda: place.change(0, bytes(len(place.cut.rest))))
+    assert (out, status) == ("ready 7\nstill 7\n", TRAP)
+
+
+def test_the_rest_is_removed_while_it_runs(place: Place) -> None:
+    out, status = meanwhile(place, "wait", place.rest.unlink)
+    assert (out, status) == ("ready 7\nstill 7\n", TRAP)
+
+
+def test_the_rest_comes_later(place: Place) -> None:
+    """What is delivered a second after the start is there when it is needed."""
+    away = move(place)
+
+    def deliver() -> None:
+        time.sleep(1)
+        away.rename(place.rest)
+
+    out, status = meanwhile(place, "begin", deliver)
+    assert (out, status) == ("ready 0\none 7\n", 0)
+
+
+def test_a_library_is_dropped_and_loaded_again(place: Place) -> None:
+    place.program.write_bytes(place.cut.loader)
+    done = place.run(str(place.folder / "liblater.so"))
+    assert (done.stdout, done.rc) == ("1\n42\n42\n", 0)
+
+
+def test_a_library_finds_no_rest(place: Place) -> None:
+    place.program.write_bytes(place.cut.loader)
+    (place.folder / f"liblater.so{REST_SUFFIX}").unlink()
+    done = place.run(str(place.folder / "liblater.so"))
+    assert (done.stdout, done.rc) == ("1\n", TRAP)
+    assert MISSING in done.stderr

@@ -1,0 +1,81 @@
+"""Functions that are deferred, from the configuration to the programs that run, by real linkers."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from attacks.test_deferred import ALL, TRAP, cut, defer, lease_sources
+from integration.conftest import MakeProject
+from integration.links import KINDS
+from megtrim.build_spec import REST_SUFFIX
+from megtrim.util.process import Command, ProcessRunner
+from support.megtrim_cli import Project
+
+MODEL, OTHER = "tiny-mobile", "tiny-quant"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
+    at = lease_sources(kind, tmp_path)
+    made = cut(defer(at, "program", "first"), "program")
+    program, rest = tmp_path / "program", tmp_path / f"program{REST_SUFFIX}"
+    program.write_bytes(made.first)
+    program.chmod(0o755)
+
+    alone = {way: at.run(program, way) for way in ("now", "all")}
+    rest.write_bytes(made.rest)
+    whole = {way: at.run(program, way).stdout for way in ("now", "all", "throw", "threads")}
+
+    assert alone["now"].stdout == whole["now"] == "now thrown\n"
+    assert "is not there" in alone["all"].stderr
+    assert whole["all"] == ALL
+    assert whole["throw"] == "caught later 2\n"
+    assert whole["threads"] == "threads 144\n"
+
+
+@pytest.fixture(scope="module")
+def trimmed(make_project: MakeProject, shared_out: Path) -> Project:
+    project = make_project(MODEL)
+    project.change(trim={"level": "deferred", "base": "plain"}, keep_set="deferred")
+    project.out = project.folder / "out"
+    project.expect("trim", "--neighbours", "--reuse", str(shared_out))
+    return project
+
+
+@pytest.mark.chain
+def test_scenarios_run_without_the_rest_and_with_it(trimmed: Project) -> None:
+    verdict = json.loads((trimmed.out / "final/verdict.json").read_text())
+    (artifact,) = verdict["artifacts"]
+    reduced = artifact["sizes"][-1]
+    neighbours = [row["levels"] for row in verdict["neighbours"] if row["levels"]]
+    alone, whole = zip(*neighbours, strict=True)
+
+    assert verdict["verdict"] == "pass"
+    said = [check["text"] for check in verdict["checks"] if check["kind"] == "parity"]
+    assert said
+    assert all(text.endswith("without its rest and with it") for text in said)
+    rest = trimmed.out / f"final/bin/load_and_run{REST_SUFFIX}"
+    assert reduced["forms"]["rest"] == rest.stat().st_size
+    assert {level["level"] for level in alone} == {"alone"}
+    assert {level["outcome"] for level in alone} == {"same", "trapped"}
+    assert {level["outcome"] for level in whole} == {"same"}
+
+
+@pytest.mark.chain
+def test_one_models_program_runs_another_with_its_rest(trimmed: Project, tmp_path: Path) -> None:
+    """Trimmed for one model, it traps on the other until the rest is delivered."""
+    program = trimmed.out / "final/bin/load_and_run"
+    rest = program.with_name(f"load_and_run{REST_SUFFIX}")
+    away = rest.rename(tmp_path / "away")
+    model = trimmed.folder / f"engine/models/{OTHER}.sample"
+    argv = (str(program), str(model), "--cpu", "--iter", "1")
+    command = Command(argv=argv, timeout_s=60, cwd=tmp_path)
+
+    before = ProcessRunner(os.environ).run(command)
+    away.rename(rest)
+    after = ProcessRunner(os.environ).run(command)
+
+    assert (before.rc, after.rc) == (TRAP, 0)
+    assert before.stderr.endswith(f"is in {rest}, which is not there\n")

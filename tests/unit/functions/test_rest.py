@@ -1,0 +1,123 @@
+from dataclasses import replace
+
+import pytest
+
+from megtrim.elf.symbol_table import FunctionTable
+from megtrim.functions import rest
+from megtrim.util.errors import InputError, ProductFailure
+from unit.elf.made_objects import (
+    ALLOC,
+    DATA,
+    EXECUTE,
+    WRITE,
+    Named,
+    Part,
+    archive,
+    object_file,
+    read,
+)
+from unit.functions.made_links import functions
+
+BODY = bytes(range(32))
+
+
+def part(name: str, *relocations: tuple[int, int, str, int], flags: int = ALLOC | EXECUTE) -> Part:
+    return Part(name=name, content=BODY, flags=flags, relocations=relocations)
+
+
+def symbol(name: str, of: str = "", kind: int = 2) -> Named:
+    return Named(name=name, part=of or f".text.{name}", size=32, kind=kind)
+
+
+def renamed(parts: list[Part], symbols: list[Named], *names: str) -> list[str]:
+    data = bytearray(object_file(parts, symbols))
+    for at, new in rest.edits(bytes(data), names, source="a.o"):
+        data[at : at + len(new)] = new
+    return [name for name in read(bytes(data)).sections if name.startswith(".rest")]
+
+
+CALL = ((4, 283, "two", 0),)
+ONE, TWO = part(".text.one", *CALL), part(".text.two")
+TABLE = part(".gcc_except_table.one", flags=ALLOC)
+BOTH = [symbol("one"), symbol("two")]
+
+
+@pytest.mark.parametrize(
+    ("parts", "symbols", "names", "expected"),
+    [
+        pytest.param([ONE, TWO], BOTH, ("one",), [".rest.one"], id="one of two"),
+        pytest.param(
+            [TWO, TABLE, part(".text.one")],
+            BOTH,
+            ("one",),
+            [".restexcept_table.one", ".rest.one"],
+            id="with its exception table",
+        ),
+        pytest.param([TABLE, TWO], [symbol("two")], ("two",), [".rest.two"], id="not another's"),
+        pytest.param(
+            [part(".text")],
+            [symbol("one", ".text"), symbol("two", ".text")],
+            ("one",),
+            [],
+            id="not with one that stays",
+        ),
+        pytest.param([part(".text.one")], [symbol("one", kind=DATA)], ("one",), [], id="no data"),
+        pytest.param(
+            [part(".text.one", flags=ALLOC | WRITE)], [symbol("one")], ("one",), [], id="no code"
+        ),
+        pytest.param([part(".init")], [symbol("one", ".init")], ("one",), [], id="another place"),
+    ],
+)
+def test_which_sections_are_renamed(
+    parts: list[Part], symbols: list[Named], names: tuple[str, ...], expected: list[str]
+) -> None:
+    assert renamed(parts, symbols, *names) == expected
+
+
+def test_every_object_of_an_archive_is_edited() -> None:
+    member = object_file([part(".text.one")], [symbol("one")])
+    found = rest.edits(archive({"a.o": member, "b.o": member}), {"one"}, source="a.a")
+    assert [new for _, new in found] == [b".rest", b".rest"]
+
+
+def test_a_damaged_object_is_refused() -> None:
+    data = object_file([part(".text.one")], [symbol("one")])
+    with pytest.raises(InputError, match=r"a\.o: a damaged object"):
+        rest.edits(data[:-80], {"one"}, source="a.o")
+
+
+BEFORE = functions(("one", 0x10000, 32), ("two", 0x10100, 32))
+PLACE = range(0x10100, 0x10200)
+
+
+@pytest.mark.parametrize(
+    ("deferred", "after", "problem"),
+    [
+        (("two",), BEFORE, ""),
+        (("one", "two"), BEFORE, ""),
+        (("one",), BEFORE, "functions that are to stay lie in the rest, two"),
+        (
+            ("one",),
+            functions(("one", 0x10000, 32)),
+            "functions that are to be deferred are still there, one",
+        ),
+        (("two",), replace(BEFORE, exported=frozenset({"new"})), "names became exported"),
+        (("two",), replace(BEFORE, exported=frozenset({"megtrim_rest"})), ""),
+        (("two",), replace(BEFORE, registrations=-1), "less is called before main"),
+    ],
+)
+def test_the_link_is_proven(deferred: tuple[str, ...], after: FunctionTable, problem: str) -> None:
+    try:
+        rest.prove(BEFORE, after, deferred, PLACE, source="program")
+        said = ""
+    except ProductFailure as failure:
+        said = failure.message
+    assert problem in said
+    assert bool(problem) == bool(said)
+
+
+def test_a_file_that_the_script_did_not_lay_out_is_refused() -> None:
+    data = object_file([part(".text.one")], [symbol("one")], kind=3)
+    for act in (lambda: rest.find_place(data, source="a"), lambda: rest.cut(data, "a", source="a")):
+        with pytest.raises(ProductFailure, match=r"nothing was deferred|cannot be cut off"):
+            act()
