@@ -13,6 +13,7 @@ from megtrim.chain.graph import (
     REDUCED,
     REGION,
     SIZE,
+    Stage,
     Task,
     task_name,
     trims_plain_build,
@@ -113,6 +114,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     counted = {
         task_name(each): done[each].result_as(CountResult) if each in done else NOT_COUNTED
         for each in task.wants
+        if each.startswith(f"{Stage.COUNT}/")
     }
     now = Baseline(
         sizes={key: elf.size_bytes for key, elf in facts.items()},

@@ -154,6 +154,22 @@ def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: 
     }
 
 
+def test_memory_and_work_are_kept_apart(tmp_path: Path) -> None:
+    """Both, one of them, and what was asked for and did not run."""
+    for more, ran in (("memory: {}", True), ("memory: {}\nwork: {}", True), ("work: {}", False)):
+        folder = tmp_path / str(len(more))
+        folder.mkdir()
+        now, task, _ = opened(folder, more=f"{more}\n")
+        for each in (each for each in task.wants if ran):
+            finish(now, each, {})
+        found = weigh(now, task)
+        rows = [(row.kind, row.used_bytes) for row in found.budgets if row.of_memory]
+        assert rows == ([("size", 4096), ("growth", None)] if "memory" in more else [])
+        assert len(found.work) == (2 if "work" in more else 0)
+        kept = json.loads(now.results.done[SIZE].file("sizes.json").read_text("utf-8"))
+        assert ("memory" in kept) is ran
+
+
 def test_a_file_is_measured_in_three_forms(tmp_path: Path) -> None:
     now, task, _ = opened(
         tmp_path, more="budgets: [{artifact: load_and_run, size: unstripped, max: 1 KiB}]\n"
