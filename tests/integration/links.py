@@ -25,6 +25,7 @@ KINDS = (
     pytest.param("clang-linux-arm64", marks=pytest.mark.clang),
     pytest.param("armv7", marks=pytest.mark.clang),
 )
+ARM_CODE = pytest.param("armv7 -marm", marks=pytest.mark.clang)
 _ARMV7 = "armv7a-linux-gnueabihf"
 ARMV7_SYSROOT = Path("/usr/arm-linux-gnueabihf")
 
@@ -79,7 +80,8 @@ class Lease:
 
 def lease(kind: str, root: Path, sources: Path, *targets: str, **options: str) -> Lease:
     processes = ProcessRunner({**os.environ, "CCACHE_DISABLE": "1"})
-    found = find_armv7(processes) if kind == "armv7" else find(kind, processes)
+    kind, _, mode = kind.partition(" ")
+    found = find_armv7(processes, mode) if kind == "armv7" else find(kind, processes)
     spec = BuildSpec(
         variant=Variant.PLAIN,
         targets=targets,
@@ -92,10 +94,10 @@ def find(kind: str, processes: ProcessRunner) -> Toolchain:
     return toolchain_kinds.KINDS[kind](ToolchainConfig(kind=kind), processes)
 
 
-def find_armv7(processes: ProcessRunner) -> Toolchain:
-    """Make Thumb code, as an NDK does, with Debian's clang, lld and C library."""
+def find_armv7(processes: ProcessRunner, mode: str) -> Toolchain:
+    """Make Thumb code by default, as an NDK does, with Debian's clang, lld and C library."""
     made = find("clang-linux-arm64", processes)
-    link = (f"--target={_ARMV7}", "-mthumb", *made.link_flags[1:])
+    link = (f"--target={_ARMV7}", mode or "-mthumb", *made.link_flags[1:])
     return replace(
         made,
         target=_ARMV7,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.links import KINDS, TRAPPED, Lease, lease, places
+from integration.links import ARM_CODE, KINDS, TRAPPED, Lease, lease, places
 from megtrim.build.engines import checkout
 from megtrim.build.engines.application import ApplicationSpec
 from megtrim.build.toolchains import kinds as toolchain_kinds
@@ -64,7 +64,7 @@ def of_parts(kind: str, root: Path, *targets: str, **options: str) -> Lease:
     return lease(kind, root, write(root / "sources", PARTS), *(targets or ("program",)), **options)
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=(*KINDS, ARM_CODE))
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Lease:
     """A tree of each toolchain; what is linked from it never changes it."""
     return of_parts(request.param, tmp_path_factory.mktemp(request.param))

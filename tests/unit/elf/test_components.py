@@ -30,7 +30,7 @@ from megtrim.elf.components import OTHER, find_component, is_component
         ("gemm_sus_copya", "dependencies/mkl"),
         ("__cxx_global_var_init.7", "static initialisers"),
         ("_GLOBAL__sub_I_opr_impl.cpp", "static initialisers"),
-        ("_Unwind_Resume", "toolchain"),
+        *(("_Unwind_Resume", "toolchain"), ("__aeabi_uldivmod", "toolchain")),
         ("_ZN6my_mgb3opr1fEv", OTHER),
         ("_ZN2my1fE13mgb", OTHER),
         ("some_c_function", OTHER),

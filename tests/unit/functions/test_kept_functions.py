@@ -86,6 +86,7 @@ def test_what_reports_errors_stays_unasked() -> None:
 
 UNWINDING = (
     *("__cxa_throw", "__gxx_personality_v0", "_Unwind_Resume", "__cxa_begin_catch"),
+    *("__aeabi_unwind_cpp_pr1", "__gnu_unwind_frame", "__gnu_Unwind_Resume", "__cxa_end_cleanup"),
     *("_ZNK10__cxxabiv117__class_type_info9can_catchEPKNS_16__shim_type_infoERPv",),
 )
 
