@@ -1,8 +1,7 @@
-// The runtime of a file whose deferred functions lie in another one, its rest.
-//
-// Their addresses are reserved and may not be accessed. The first access to a block of them ends
-// up here: the block is read from the rest into memory of the process's own, checked there, where
-// nobody can change it any more, and moved to its place in one step: what runs was linked so.
+// The runtime of a file whose deferred functions lie in another one, its rest. Their addresses are
+// reserved. The first access to a block of them ends up here: it is read into memory of the
+// process's own, checked there, where nobody can change it any more, and moved to its place in one
+// step: what runs was linked so.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +16,6 @@
 #include <unistd.h>
 
 #define LOCAL __attribute__((visibility("hidden")))
-#define EXPORTED __attribute__((visibility("default"), used))
 enum { MAX_PATH_BYTES = 4096, HASH_BYTES = 32, FILL_BYTES = 128, MOST_RETRIES = 10000 };
 
 // Written by megtrim into the linked file: all numbers are 0 here.
@@ -46,9 +44,7 @@ static char asked[MAX_PATH_BYTES], path[MAX_PATH_BYTES];
 static long given = -1, given_at;
 
 #define REAL(name) extern __attribute__((weak)) __typeof__(name) __real_##name
-REAL(sigaction);
-REAL(sigprocmask);
-REAL(pthread_sigmask);
+REAL(sigaction); REAL(sigprocmask); REAL(pthread_sigmask);
 
 static const uint32_t megtrim_k[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -79,8 +75,7 @@ static void megtrim_mix(uint32_t state[8], const uint8_t* chunk) {
         uint32_t two = (TURN(a, 2) ^ TURN(a, 13) ^ TURN(a, 22)) +
                        ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
         for (int j = 7; j > 0; --j) v[j] = v[j - 1];
-        v[4] += one;
-        v[0] = one + two;
+        v[4] += one, v[0] = one + two;
     }
     for (int i = 0; i < 8; ++i) state[i] += v[i];
 }
@@ -174,6 +169,7 @@ static const char* megtrim_provide(uint64_t last, int all) {
     char head[sizeof table->head];
     while ((other = holder) == process || !__sync_bool_compare_and_swap(&holder, other, process))
         nanosleep(&pause, NULL);
+    if (!all && faults[last]) return holder = 0, wrong;  // by another thread, meanwhile
     if (file < 0 && !asked[0]) megtrim_find();
     if (file < 0) file = open(asked[0] ? asked : path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
@@ -221,11 +217,10 @@ static void megtrim_pass_on(int number, siginfo_t* info, ucontext_t* context) {
 }
 
 static void megtrim_fault(int number, siginfo_t* info, void* context) {
-    uint64_t address = (uintptr_t)info->si_addr - distance, block;
+    uint64_t address = (uintptr_t)info->si_addr - distance;
+    int ours = info->si_code > 0 && address >= table->code && address < table->end, saved = errno;
+    uint64_t block = ours ? (address - table->code) / table->block_bytes + 1 : 0;
     const char* wrong;
-    int saved = errno;
-    int ours = info->si_code > 0 && address >= table->code && address < table->end;
-    block = ours ? (address - table->code) / table->block_bytes + 1 : 0;
     // Another thread may have brought it meanwhile; a fault that stays is of another kind.
     if (!ours || faults[block] > MOST_RETRIES) {
         megtrim_pass_on(number, info, context);
@@ -242,7 +237,8 @@ static void megtrim_fault(int number, siginfo_t* info, void* context) {
 
 // For the application: 0 once the whole rest is there. It is at a path, or in an open file from
 // `offset` on, which stays open, or (NULL, -1, 0) where it always is looked for.
-EXPORTED int megtrim_rest(const char* at, int file, long offset) {
+__attribute__((visibility("default"), used))
+int megtrim_rest(const char* at, int file, long offset) {
     megtrim_copy(asked, at ? at : "", asked + sizeof asked - 1);
     given_at = offset, given = file;
     return table && megtrim_provide(table->blocks - 1, 1) ? -1 : 0;
@@ -253,7 +249,7 @@ static void megtrim_begin(void) {
     struct sigaction ours = {.sa_sigaction = megtrim_fault};
     const char *setting = getenv("MEGTRIM_REST"), *wrong;
     int eager = setting && !strcmp(setting, "eager");
-    sigset_t fault;
+    sigset_t fault = {0};
     // What the compiler sees in the table is not what stands there.
     __asm__ volatile("" : "+r"(found));
     if (table || !found->blocks) return;
@@ -266,16 +262,12 @@ static void megtrim_begin(void) {
     sigfillset(&ours.sa_mask);
     sigdelset(&ours.sa_mask, SIGSEGV);
     __real_sigaction(SIGSEGV, &ours, &before);
-    sigemptyset(&fault);
     sigaddset(&fault, SIGSEGV);
     __real_pthread_sigmask(SIG_UNBLOCK, &fault, NULL);
     if (setting && !eager) megtrim_copy(asked, setting, asked + sizeof asked - 1);
-    if (eager && (wrong = megtrim_provide(found->blocks - 1, 1))) {
-        megtrim_miss(found->code, wrong);
-        __builtin_trap();
-    }
+    if (eager && (wrong = megtrim_provide(found->blocks - 1, 1)))
+        megtrim_miss(found->code, wrong), __builtin_trap();
 }
-
 __attribute__((used, section(".init_array.00000")))
 static void (*const megtrim_first)(void) = megtrim_begin;
 
@@ -291,11 +283,9 @@ static const sigset_t* megtrim_without(const sigset_t* set, sigset_t* copy) {
 LOCAL int __wrap_sigprocmask(int how, const sigset_t* set, sigset_t* old) {
     return __real_sigprocmask(how, megtrim_without(set, &(sigset_t){0}), old);
 }
-
 LOCAL int __wrap_pthread_sigmask(int how, const sigset_t* set, sigset_t* old) {
     return __real_pthread_sigmask(how, megtrim_without(set, &(sigset_t){0}), old);
 }
-
 LOCAL int __wrap_sigaction(int number, const struct sigaction* action, struct sigaction* old) {
     struct sigaction copy = action ? *action : before, was = before;
     if (action) megtrim_without(&action->sa_mask, &copy.sa_mask);
@@ -304,7 +294,6 @@ LOCAL int __wrap_sigaction(int number, const struct sigaction* action, struct si
     if (old) *old = was;
     return 0;
 }
-
 LOCAL void (*__wrap_signal(int number, void (*handler)(int)))(int) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
     return __wrap_sigaction(number, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
