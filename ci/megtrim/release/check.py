@@ -24,6 +24,7 @@ from megtrim.release.contents import (
     KEEP_SET_PATH,
     PROOFS_PATH,
     RELEASE_FILE,
+    RUNTIME_PATH,
     SIZES_PATH,
     SYMBOLS,
     ArtifactKind,
@@ -216,7 +217,7 @@ def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterat
     named = found.files
     names = [artifact.name for artifact in contents.artifacts]
     places = {
-        *(*DOCUMENTS, KEEP_SET_PATH, PROOFS_PATH, SIZES_PATH, CONFIG_PATH, AAR_PATH),
+        *(*DOCUMENTS, KEEP_SET_PATH, PROOFS_PATH, SIZES_PATH, RUNTIME_PATH, CONFIG_PATH, AAR_PATH),
         *(artifact.path for artifact in contents.artifacts),
         *(f"{SYMBOLS}/{name}" for name in names),
         *map(locate_left_out, names),

@@ -14,12 +14,14 @@ from megtrim.chain.session import Session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.crashes.program import dump_left_out
 from megtrim.crashes.trimmed_programs import read_program
+from megtrim.functions import rest
 from megtrim.models.reader import digest_model_graph
 from megtrim.release.aar import CONFIG_PATH, collect_aar, explain_missing, render_config
 from megtrim.release.archive import ReleaseFile, from_path, from_text, seal_files
 from megtrim.release.contents import (
     CONFIGURATION,
     KEEP_SET_PATH,
+    RUNTIME_PATH,
     SIZES_PATH,
     SYMBOLS,
     ArtifactKind,
@@ -147,6 +149,8 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
         programs=(each.name for each in contents.artifacts if each.kind is ArtifactKind.PROGRAM),
     )
     yield from_text(CONFIG_PATH, package)
+    if any(each.kind is ArtifactKind.REST for each in contents.artifacts):
+        yield from_text(RUNTIME_PATH, rest.RUNTIME)
     kept = session.results.done[keep_task(session.request.config)]
     yield _from_stage(KEEP_SET_PATH, kept, KEEP_SET_FILE)
     yield _collect_sizes(session.results.done[SIZE])

@@ -40,6 +40,8 @@ LIBRARIES = "lib"
 SYMBOLS = "symbols"
 CONFIGURATION = "share/configuration"
 SIZES_PATH = "share/sizes.json"
+RUNTIME_PATH = "share/rest.c"
+"""The source of what takes deferred functions in."""
 LEFT_OUT_SUFFIX = ".left-out.json"
 """The list of what was left out of a program, which lies next to its symbols."""
 
