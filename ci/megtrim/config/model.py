@@ -13,7 +13,7 @@ from pydantic import Field, StrictBool, model_validator
 
 from megtrim.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch, Variant
 from megtrim.config.device import DeviceConfig, HostedRunner
-from megtrim.config.performance import PerfConfig
+from megtrim.config.performance import MemoryConfig, PerfConfig, WorkConfig
 from megtrim.config.units import name_budget, name_measure
 from megtrim.config.value_types import (
     AbsoluteTolerance,
@@ -40,7 +40,6 @@ from megtrim.config.value_types import (
     RelativeTolerance,
     Requirement,
     SectionName,
-    Share,
     SizeBytes,
     Text,
     Threads,
@@ -391,23 +390,6 @@ class Waiver(ConfigSection):
     """Last day on which it counts, such as 2027-01-31."""
     toolchains: Toolchains = ()
     """Toolchains that it is for; left out: all."""
-
-
-class WorkConfig(ConfigSection):
-    """What an iteration of each scenario executes: its instructions are counted on an emulator."""
-
-    growth: Share | None = None
-    """Largest growth of a scenario's instructions on the reduced build since the baseline, such as
-    1%; left out: any."""
-
-
-class MemoryConfig(ConfigSection):
-    """How much memory each scenario may use on the reduced build: its largest resident set."""
-
-    max_bytes: SizeBytes | None = Field(default=None, alias="max")
-    """Largest peak of any scenario, such as 64 MiB."""
-    growth: Growth | None = None
-    """Largest growth of a peak since the baseline, such as 2 MiB or 5%."""
 
 
 class Config(ConfigSection):

@@ -1,4 +1,4 @@
-"""What megtrim.yaml says of times: the key ``perf``. Pure."""
+"""What megtrim.yaml says of times, work and memory: ``perf``, ``work``, ``memory``. Pure."""
 
 from typing import Annotated, Literal
 
@@ -8,9 +8,11 @@ from megtrim.config.value_types import (
     BranchName,
     ConfigSection,
     FilePath,
+    Growth,
     Name,
     Share,
     ShareOrAny,
+    SizeBytes,
     Text,
     TimeMs,
     TimeoutS,
@@ -83,3 +85,20 @@ class PerfConfig(ConfigSection):
         asked = self.budget
         rounds = ContestBudget().rounds if asked.rounds is None else asked.rounds
         return ContestBudget(rounds=rounds, limit_s=asked.time_s)
+
+
+class WorkConfig(ConfigSection):
+    """What an iteration of each scenario executes: its instructions are counted on an emulator."""
+
+    growth: Share | None = None
+    """Largest growth of a scenario's instructions on the reduced build since the baseline, such as
+    1%; left out: any."""
+
+
+class MemoryConfig(ConfigSection):
+    """How much memory each scenario may use on the reduced build: its largest resident set."""
+
+    max_bytes: SizeBytes | None = Field(default=None, alias="max")
+    """Largest peak of any scenario, such as 64 MiB."""
+    growth: Growth | None = None
+    """Largest growth of a peak since the baseline, such as 2 MiB or 5%."""

@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.chain.graph import PLAIN, REDUCED, Stage, Task, tasks
 from megtrim.chain.session import Session
-from megtrim.config.model import MemoryConfig
+from megtrim.config.performance import MemoryConfig
 from megtrim.devices.local import Local
 from megtrim.load_and_run.dialects import LITE
 from megtrim.report import comment, table

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from megtrim.build_spec import Variant
 from megtrim.chain.stage_result import StageResult
-from megtrim.config.model import MemoryConfig
+from megtrim.config.performance import MemoryConfig
 from megtrim.config.units import PEAK, PLANNED
 from megtrim.size.byte_table import Bytes
 from megtrim.size.rows import BudgetRow, BudgetStatus, LimitKind
