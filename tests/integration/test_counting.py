@@ -45,9 +45,12 @@ _start: mov ${calls}, %ebx
    mov $231, %eax
    syscall
 .size _start, . - _start
+.p2align 12
+.skip 4096 - {before}
 kernel: mov ${rounds}, %ecx
 2: mov (%rsp), %rdx
    mov %rdx, (%rsp)
+   add $0x12345678, %esi
    dec %ecx
    jnz 2b
    ret
@@ -57,11 +60,14 @@ _GUESTS = {"aarch64": ("aarch64-linux-gnu-gcc", ARM, 0), "x86_64": ("gcc", X86, 
 """Compiler, program, and accesses of memory that each call costs: x86 keeps addresses there."""
 
 
-def count(folder: Path, machine: str, *, calls: int, rounds: int, pie: bool) -> dict[str, Count]:
+def count(
+    folder: Path, machine: str, *, calls: int, rounds: int, pie: bool, before: int = 64
+) -> dict[str, Count]:
+    """``before``: bytes of the kernel before the end of a page."""
     compiler, text, _ = _GUESTS[machine]
     processes = ProcessRunner(os.environ)
     source, program = folder / "program.s", folder / "program"
-    source.write_text(text.format(calls=calls, rounds=rounds), encoding="utf-8")
+    source.write_text(text.format(calls=calls, rounds=rounds, before=before), encoding="utf-8")
     kind = "-static-pie" if pie else "-static"
     processes.capture(compiler, "-nostdlib", kind, "-o", str(program), str(source))
     table = read_table(program)
@@ -93,14 +99,21 @@ def emulator(folder: Path, machine: str, env: dict[str, str] | None = None) -> C
 @pytest.mark.parametrize("pie", [False, True])
 def test_every_instruction_and_access_is_counted(tmp_path: Path, machine: str, pie: bool) -> None:
     """One round more of a hundred is seen, and where."""
-    accesses = _GUESTS[machine][2]
+    accesses, each = _GUESTS[machine][2], 4 if machine == "aarch64" else 5
     for rounds in (100, 101):
         found = count(tmp_path, machine, calls=7, rounds=rounds, pie=pie)
 
         assert found == {
             "_start": Count(1 + 3 * 7 + 3, 7 * accesses // 2),
-            "kernel": Count(7 * (2 + 4 * rounds), 7 * (2 * rounds + accesses // 2)),
+            "kernel": Count(7 * (2 + each * rounds), 7 * (2 * rounds + accesses // 2)),
         }
+
+
+@pytest.mark.parametrize("before", [7, 12, 17, 21])
+def test_an_instruction_on_two_pages_is_counted_once(tmp_path: Path, before: int) -> None:
+    found = count(tmp_path, "x86_64", calls=3, rounds=10, pie=False, before=before)
+
+    assert found["kernel"] == Count(3 * (2 + 5 * 10), 3 * (2 * 10 + 1))
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

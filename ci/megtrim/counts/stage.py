@@ -85,10 +85,14 @@ def _count(scenario: Scenario, session: Session) -> Iterator[tuple[str, Work]]:
     with session.services.emulators[scenario.cpu_class.name].open() as emulator:
         for variant, build in _VARIANTS:
             count = _prepare(scenario, session, session.results.done[build], emulator)
-            repeats = [count() for _ in range(_REPEATS)]
-            if join_repeats(key, repeats).left_out:
-                repeats += [count() for _ in range(_MORE_REPEATS)]
-            yield variant, join_repeats(key, repeats)
+            yield variant, repeat(count, key)
+
+
+def repeat(count: Callable[[], Mapping[str, Count]], key: str) -> Work:
+    repeats = [count() for _ in range(_REPEATS)]
+    if join_repeats(key, repeats).left_out:
+        repeats += [count() for _ in range(_MORE_REPEATS)]
+    return join_repeats(key, repeats)
 
 
 def _prepare(

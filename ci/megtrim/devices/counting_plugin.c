@@ -24,6 +24,8 @@ void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t, void (*)(uint64_t, struct q
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, void (*)(unsigned, void *), int,
                                           void *);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *,
@@ -36,8 +38,8 @@ uint64_t qemu_plugin_end_code(void);
 #define EXPORTED __attribute__((visibility("default")))
 EXPORTED int qemu_plugin_version = 1;
 
-enum { MOST_BLOCKS = 1 << 20, MOST_THREADS = 4096 };
-static struct { uint64_t address, instructions; } blocks[MOST_BLOCKS];
+enum { MOST_BLOCKS = 1 << 20, MOST_THREADS = 4096, PAGE = 4096, LONGEST = 16 };
+static struct { uint64_t address, instructions, last, crosses; } blocks[MOST_BLOCKS];
 static struct counter { uint64_t times, accesses; } *threads[MOST_THREADS];
 static uint32_t block_count, thread_count;
 static __thread struct counter *own;
@@ -64,10 +66,22 @@ static void translate(uint64_t id, struct qemu_plugin_tb *tb) {
     if (block >= MOST_BLOCKS) return;
     blocks[block].address = qemu_plugin_tb_vaddr(tb);
     blocks[block].instructions = count;
+    struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
+    uint64_t last = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, count - 1));
+    blocks[block].crosses = blocks[block].address % PAGE + qemu_plugin_insn_size(first) > PAGE;
+    blocks[block].last = count > 1 && last % PAGE > PAGE - LONGEST ? last : 0;
     qemu_plugin_register_vcpu_tb_exec_cb(tb, count_block, NO_REGISTERS, (void *)block);
     for (size_t i = 0; i < count; i++)
         qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), count_access,
                                          NO_REGISTERS, READS_AND_WRITES, (void *)block);
+}
+
+/* qemu 7.2 has an instruction that goes on in the next page in the block before it, too. */
+static uint64_t count_instructions(uint32_t block) {
+    for (uint32_t next = 0; blocks[block].last && next < block_count; next++)
+        if (blocks[next].crosses && blocks[next].address == blocks[block].last)
+            return blocks[block].instructions - 1;
+    return blocks[block].instructions;
 }
 
 static void write_counts(uint64_t id, void *data) {
@@ -85,7 +99,7 @@ static void write_counts(uint64_t id, void *data) {
         uint64_t offset = blocks[block].address - start;
         if (!sum.times || offset >= end - start) continue;  /* of a library */
         fprintf(file, "%lx %lu %lu\n", (unsigned long)offset,
-                (unsigned long)(sum.times * blocks[block].instructions),
+                (unsigned long)(sum.times * count_instructions(block)),
                 (unsigned long)sum.accesses);
         lines++;
     }

@@ -10,6 +10,7 @@ from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
 from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.config.problems import Place
+from megtrim.counts.work import CountResult, Work, WorkRow, compare
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.proof.neighbours.model import NeighbourLevel, NeighbourOutcome, NeighbourResult
@@ -509,9 +510,20 @@ def hostile() -> Verdict:
                 ),
             ),
             budgets=(budget(artifact=HOSTILE, waiver=HOSTILE),),
+            work=(_work_of_the_hostile(bad.id),),
             warnings=(HOSTILE,),
         )
     )
+
+
+def with_work(row: WorkRow) -> Verdict:
+    return join(facts(work=(row,)))
+
+
+def _work_of_the_hostile(scenario: str) -> WorkRow:
+    before = Work(key="0" * 64, functions={HOSTILE: (1, 1)}, left_out=(HOSTILE * 2,), ran=100)
+    counted = CountResult(work={"reduced": replace(before, functions={HOSTILE: (9, 1)})})
+    return compare(scenario, "reduced", counted, before, most=0.01)
 
 
 def grown() -> Verdict:
