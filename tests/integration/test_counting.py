@@ -117,10 +117,14 @@ def test_an_instruction_on_two_pages_is_counted_once(tmp_path: Path, before: int
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="qemu-aarch64, which takes plugins, is not on the path"):
-        emulator(tmp_path, "aarch64", {"PATH": str(tmp_path)}).identity()
-    bare = {"PATH": str(tmp_path)}
-    (tmp_path / "qemu-aarch64").symlink_to("/usr/bin/qemu-aarch64")
+    bare, found = {"PATH": str(tmp_path)}, tmp_path / "qemu-aarch64"
+    for elsewhere in ("nowhere", "/usr/bin/qemu-aarch64-static"):
+        found.unlink(missing_ok=True)
+        found.symlink_to(elsewhere)
+        with pytest.raises(InputError, match="qemu-aarch64, which takes plugins, is not on"):
+            emulator(tmp_path, "aarch64", bare).identity()
+    found.unlink()
+    found.symlink_to("/usr/bin/qemu-aarch64")
     with (
         pytest.raises(InputError, match="no C compiler for its own programs"),
         emulator(tmp_path, "aarch64", bare).open(),

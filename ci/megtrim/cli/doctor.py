@@ -19,7 +19,7 @@ from megtrim.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
 from megtrim.devices import adb, qemu, ssh, virtual_phone
-from megtrim.devices.counting import HINT
+from megtrim.devices.counting import HINT, find_counter
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
 from megtrim.util.value import Value
@@ -111,7 +111,7 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
         or "on Debian: apt-get install qemu-user-static; without it only programs "
         "of this machine's own architecture run",
     )
-    counting = processes.which("qemu-aarch64")
+    counting = find_counter("qemu-aarch64", processes)
     yield Finding(what=_WORK, there=counting is not None, text=counting or HINT)
     for kind, room in _REMOTE.items():
         missing = room.missing(processes)

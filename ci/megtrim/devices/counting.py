@@ -13,12 +13,12 @@ from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import open_scratch
 from megtrim.devices.qemu import Qemu, system_of
 from megtrim.util.errors import InputError
-from megtrim.util.process import Command
+from megtrim.util.process import Command, ProcessRunner
 from megtrim.util.value import Value
 
 COUNTS_FILE = "counts.txt"
 PLUGIN = package_files("megtrim.devices").joinpath("counting_plugin.c").read_bytes()
-HINT = "on Debian: apt-get install qemu-user"
+HINT = "on Debian 12 and Ubuntu: apt-get install qemu-user"
 _COMPILE = (
     *("-O2", "-fPIC", "-shared", "-fvisibility=hidden"),
     # It declares all that it needs, so no library and no header of this machine has a part in it.
@@ -26,6 +26,12 @@ _COMPILE = (
 )
 _SEED = ("-seed", "1")
 """Guests get random bytes that are the same each time."""
+
+
+def find_counter(name: str, processes: ProcessRunner) -> str | None:
+    """Return the path of an emulator that takes plugins. Debian 13's qemu-user is static."""
+    found = processes.which(name)
+    return found if found and "-plugin" in processes.capture(found, "--help") else None
 
 
 class CountingEmulator(Value):
@@ -45,7 +51,7 @@ class CountingEmulator(Value):
 
     def _program(self) -> str:
         name = f"qemu-{self.spec.machine}"
-        found = self.spec.processes.which(name)
+        found = find_counter(name, self.spec.processes)
         if found is None:
             msg = f"{name}, which takes plugins, is not on the path"
             raise InputError(msg, hint=HINT)
