@@ -24,7 +24,7 @@ from unit.build.engines.support import write
 pytestmark = [pytest.mark.chain]
 
 SOURCES = Path(__file__).with_name("deferred")
-FILES = ("CMakeLists.txt", "program.cpp", "later.cpp", "loader.cpp")
+FILES = ("CMakeLists.txt", "program.cpp", "later.cpp", "later.version", "loader.cpp")
 HEAD_BYTES, IDENTITY_AT, SIZE_AT = 64, 16, 48
 TRAP, SEGV = 128 + 5, 128 + 11
 ALL = "all 36\n"
@@ -48,14 +48,16 @@ class Cut:
     loader: bytes
 
 
-def defer(at: Lease, target: str, label: str, *, shared: bool = False) -> Path:
+def defer(
+    at: Lease, target: str, label: str, *, shared: bool = False, layout: str = rest.SCRIPT
+) -> Path:
     spec = LinkSpec(
         target=target,
         label=label,
         flags=(WITH_BUILD_ID, *rest.flags(shared=shared)),
         sources=(*rest.sources(1 << 20), (f"{label}.c", OF_THIS_LINK.format(len(label)))),
         deferred=DEFERRED,
-        layout=rest.SCRIPT,
+        layout=layout,
     )
     return at.link(spec, LinkSpec(target="loader", label="loader")) / label
 

@@ -9,9 +9,12 @@ import pytest
 from attacks.test_deferred import ALL, TRAP, cut, defer, lease_sources
 from integration.conftest import MakeProject
 from integration.links import KINDS
+from integration.sample_builds import compile_project, run
 from megtrim.build_spec import REST_SUFFIX
+from megtrim.elf.symbol_table import read_table
+from megtrim.functions.rest import EXPORT, SCRIPT
 from megtrim.util.process import Command, ProcessRunner
-from support.megtrim_cli import Project
+from support.megtrim_cli import Project, run_megtrim
 
 MODEL, OTHER = "tiny-mobile", "tiny-quant"
 
@@ -33,6 +36,13 @@ def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
     assert whole["all"] == ALL
     assert whole["throw"] == "caught later 2\n"
     assert whole["threads"] == "threads 144\n"
+
+
+@pytest.mark.clang
+def test_an_app_may_call_a_library_that_hides_what_it_does_not_know(tmp_path: Path) -> None:
+    at, name = lease_sources("clang-linux-arm64", tmp_path), "liblater.so"
+    linked = defer(at, name, "library", shared=True, layout=f"{SCRIPT}{EXPORT}")
+    assert read_table(linked / name).exported == {"answer", "megtrim_rest"}
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +89,30 @@ def test_one_models_program_runs_another_with_its_rest(trimmed: Project, tmp_pat
 
     assert (before.rc, after.rc) == (TRAP, 0)
     assert before.stderr.endswith(f"is in {rest}, which is not there\n")
+
+
+INSTALLS = """\
+cmake_minimum_required(VERSION 3.20)
+project(app LANGUAGES NONE)
+find_package(MegEngineTrimmed REQUIRED)
+install(PROGRAMS $<TARGET_FILE:MegEngineTrimmed::load_and_run> DESTINATION bin)
+install(FILES $<TARGET_PROPERTY:MegEngineTrimmed::load_and_run,MEGTRIM_REST> DESTINATION bin)
+"""
+
+
+@pytest.mark.chain
+def test_an_app_installs_a_release_with_its_rest(trimmed: Project, tmp_path: Path) -> None:
+    release, app = tmp_path / "release", tmp_path / "app"
+    trimmed.expect("release build", str(release))
+    verified = run_megtrim("release", "verify", str(release), cwd=tmp_path)
+    app.mkdir()
+    (app / "CMakeLists.txt").write_text(INSTALLS, encoding="utf-8")
+    settings = {"CMAKE_PREFIX_PATH": str(release), "CMAKE_INSTALL_PREFIX": str(tmp_path)}
+    compile_project(app, app / "build", settings)
+    installed = run("cmake", "--install", str(app / "build"))
+    model = trimmed.folder / f"engine/models/{OTHER}.sample"
+    done = run(str(tmp_path / "bin/load_and_run"), str(model), "--cpu", "--iter", "1")
+
+    assert verified.rc == 0, verified.stderr
+    assert installed.ok, installed.stderr
+    assert done.rc == 0, done.stderr

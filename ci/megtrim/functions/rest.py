@@ -46,6 +46,10 @@ SCRIPT = """SECTIONS {
 } INSERT AFTER .bss;
 """
 """The tables begin in their page where the file's data ends: a linker need not fill it up."""
+EXPORT = "VERSION { { global: megtrim_rest; }; }\n"
+"""Behind the script for a shared object, whose own version script may hide all names that it does
+not know. GNU ld takes no second one.
+"""
 _ROOM_BYTES = 64
 """Before the deferred code, for what the unwind tables need beyond what they had."""
 _SECTION, _ROWS, _ENTRIES = ".megtrim_rest", ".eh_frame_hdr", ".eh_frame"
@@ -65,7 +69,7 @@ _NUMBER, _PLACE = struct.Struct("<I"), struct.Struct("<Q")
 _SEGMENTS_AT, _SECTIONS_AT = 32, 40
 _FUNCTION, _SYMBOL_BYTES, _HASH_BYTES = 2, 24, 32
 _UNWIND_ROWS = 0x6474E550
-IDENTITY = hashlib.sha256(f"{RUNTIME}{SCRIPT}".encode()).hexdigest()
+IDENTITY = hashlib.sha256(f"{RUNTIME}{SCRIPT}{EXPORT}".encode()).hexdigest()
 """Of how a program gets at its rest."""
 _HINT = "this linker cannot place functions as megtrim needs it: trim.level: function"
 

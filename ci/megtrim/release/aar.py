@@ -1,11 +1,11 @@
 """The packages of a release: the AAR for an app's Gradle build, and the one for CMake."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from megtrim.build.aar import AarPart, AndroidTarget, make_aar, make_part, parse_target
-from megtrim.build_spec import HEADERS, LICENCES, PACKAGE
+from megtrim.build_spec import HEADERS, LICENCES, PACKAGE, REST_SUFFIX
 from megtrim.elf.needed_libraries import SHARED_RUNTIME, find_cxx_runtime
 from megtrim.elf.pages import LINK_AGAIN, find_misfit
 from megtrim.release.archive import ReleaseFile, from_path, read_bytes
@@ -14,6 +14,7 @@ from megtrim.release.contents import (
     LIBRARIES,
     PROGRAMS,
     RELEASE_FILE,
+    REST_PROPERTY,
     ArtifactKind,
     ReleaseContents,
     parse_contents,
@@ -100,16 +101,22 @@ def _find_library(
     return (target, found[0]) if target is not None and len(found) == len(paths) == 1 else None
 
 
-def render_config(*, library: str, programs: Iterable[str]) -> str:
+def render_config(*, library: str, programs: Iterable[str], released: Container[str] = ()) -> str:
+    """``released``: the paths of all artifacts, among them those of deferred functions."""
     parts = []
     if library:
-        place = {"IMPORTED_LOCATION": f"{LIBRARIES}/{library}"}
+        place = _locate(f"{LIBRARIES}/{library}", released)
         properties = place | {"INTERFACE_INCLUDE_DIRECTORIES": HEADERS}
         parts.append(_import_target("add_library", "shared", "SHARED IMPORTED", properties))
     for name in sorted(programs):
-        place = {"IMPORTED_LOCATION": f"{PROGRAMS}/{name}"}
+        place = _locate(f"{PROGRAMS}/{name}", released)
         parts.append(_import_target("add_executable", name, "IMPORTED", place))
     return "\n".join((_HEAD, *parts, _FOOT))
+
+
+def _locate(path: str, released: Container[str]) -> dict[str, str]:
+    rest = f"{path}{REST_SUFFIX}"
+    return {"IMPORTED_LOCATION": path} | ({REST_PROPERTY: rest} if rest in released else {})
 
 
 def _import_target(command: str, name: str, kind: str, properties: Mapping[str, str]) -> str:

@@ -233,7 +233,10 @@ def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterat
             yield f"{path} is of another release, or does not follow from {RELEASE_FILE}"
     programs = [each.name for each in contents.artifacts if each.kind is ArtifactKind.PROGRAM]
     shared = [each.name for each in contents.artifacts if each.kind is ArtifactKind.SHARED]
-    packages = (render_config(library=each, programs=programs) for each in ("", *shared))
+    released = {each.path for each in contents.artifacts}
+    packages = (
+        render_config(library=each, programs=programs, released=released) for each in ("", *shared)
+    )
     if named.get(CONFIG_PATH) not in {*map(digest, packages)}:
         yield f"{CONFIG_PATH} is not the CMake package of these artifacts"
 

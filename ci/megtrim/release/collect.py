@@ -147,6 +147,7 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
     package = render_config(
         library="" if library is None else library.file,
         programs=(each.name for each in contents.artifacts if each.kind is ArtifactKind.PROGRAM),
+        released={each.path for each in contents.artifacts},
     )
     yield from_text(CONFIG_PATH, package)
     if any(each.kind is ArtifactKind.REST for each in contents.artifacts):

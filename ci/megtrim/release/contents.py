@@ -42,6 +42,8 @@ CONFIGURATION = "share/configuration"
 SIZES_PATH = "share/sizes.json"
 RUNTIME_PATH = "share/rest.c"
 """The source of what takes deferred functions in."""
+REST_PROPERTY = "MEGTRIM_REST"
+"""Of a target of the CMake package: the path of its deferred functions."""
 LEFT_OUT_SUFFIX = ".left-out.json"
 """The list of what was left out of a program, which lies next to its symbols."""
 

@@ -21,6 +21,7 @@ from megtrim.release.contents import (
     HINT,
     README_FILE,
     RELEASE_FILE,
+    REST_PROPERTY,
     ArtifactKind,
     ReleaseContents,
     ReleaseScenario,
@@ -62,6 +63,10 @@ CMake without `PATHS`, and:
 android {{ buildFeatures {{ prefab = true }} }}
 dependencies {{ implementation(files("libs/{PACKAGE}.aar")) }}
 ```
+"""
+_WITH_A_REST = f"""
+A file `NAME.rest` belongs next to `NAME`; the property `{REST_PROPERTY}` of CMake's target is its
+path. An AAR does not hold it.
 """
 _MOST_SHOWN = 20
 
@@ -354,7 +359,8 @@ Add what you need to megtrim.yaml, and trim again.
 
 ## Use it
 
-{_IN_CMAKE if is_library else _NO_LIBRARY}{_IN_AN_APP if has_aar else ""}
+{_IN_CMAKE if is_library else _NO_LIBRARY}{_IN_AN_APP if has_aar else ""}\
+{_WITH_A_REST if level == "deferred" else ""}
 ## Licences
 
 {licences if has_licences else "The engine's checkout has no file with a licence."}

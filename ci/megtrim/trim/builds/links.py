@@ -263,6 +263,7 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
 
 def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     shared = bool(applications.users(program.target, session))
+    by_lld = session.services.toolchain.kind in size_options.WITH_LLD
     unfolded = locate_stripped(Link.UNFOLDED, program.target)
     size_bytes = session.results.done[LINKED].file(unfolded).stat().st_size
     return LinkSpec(
@@ -272,6 +273,6 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
         hidden=find_hidden(program.target, session),
         sources=rest.sources(size_bytes),
         deferred=program.dropped,
-        layout=rest.SCRIPT,
+        layout=f"{rest.SCRIPT}{rest.EXPORT if shared and by_lld else ''}",
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )

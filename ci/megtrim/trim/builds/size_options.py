@@ -24,7 +24,7 @@ from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
 _UNCHANGED = ("true", "none")
-_WITH_LLD = ("zig", "clang-linux-arm64", "ndk")
+WITH_LLD = ("zig", "clang-linux-arm64", "ndk")
 _OZ_OF_GCC = 12
 _GCC = re.compile(r" (\d{1,3})\.\d+\.\d+\b")
 RELAXED = ("-fno-math-errno", "-funsafe-math-optimizations", "-ffp-contract=fast")
@@ -298,6 +298,6 @@ def _explain_refusal(
 
 
 def _no_lld(toolchain: Toolchain, what: str) -> str:
-    if toolchain.kind in _WITH_LLD:
+    if toolchain.kind in WITH_LLD:
         return ""
     return f"{what}, and toolchain kind {toolchain.kind} links with the machine's own linker"
