@@ -196,6 +196,16 @@ def test_an_issue_whose_base_was_never_merged(team: Team) -> None:
     assert team.base() == f"{1:040x}"
 
 
+def test_a_stranger_counts_for_the_base(team: Team) -> None:
+    hidden = team.count(5000)
+    team.keep(hidden, event="pull_request", fork=True)
+    team.keep(hidden, event="schedule", branch="topic")
+    team.keep(hidden, event="schedule", sha=UNMERGED)
+    team.count(5000)
+
+    assert team.compare() == "found no counts that a night of 000000000000 stored"
+
+
 def test_a_branch_is_its_own_base(team: Team) -> None:
     measure(team, 0, 1)
     forge_entry(team, UNMERGED)

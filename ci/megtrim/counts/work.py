@@ -269,6 +269,17 @@ def compare(
     return replace(row, status=CheckStatus.FAIL if grown else CheckStatus.PASS)
 
 
+def compare_plain(
+    row: WorkRow, now: Mapping[str, Work], before: Mapping[str, Work], *, lacking: str
+) -> WorkRow:
+    """``lacking``: why ``before`` has nothing. A row of what ships stays as it was judged."""
+    if row.variant != Variant.PLAIN or row.variant not in now:
+        return row
+    known, former = CountResult(work=now), before.get(row.variant)
+    found = compare(row.scenario, row.variant, known, former, most=None)
+    return found if former else replace(found, note=lacking)
+
+
 def _group(changes: Iterable[WorkChange]) -> dict[str, list[WorkChange]]:
     found = defaultdict[str, list[WorkChange]](list)
     for each in changes:

@@ -14,6 +14,7 @@ from megtrim.counts.work import (
     Work,
     WorkRow,
     compare,
+    compare_plain,
     join_repeats,
     name_functions,
     parse_blocks,
@@ -93,6 +94,18 @@ def test_growth_is_judged_to_the_instruction(
     assert row.status is status
     for part in change.split(": "):
         assert part in row.text
+
+
+def test_a_night_compares_plain_and_judges_nothing() -> None:
+    shipped = judge(work(BY["a new function"]), work(), 0.001)
+    plain = replace(shipped, variant="plain")
+    now, then = {"plain": work()}, {"plain": work({"conv": (40_000, 800)})}
+
+    found = compare_plain(plain, now, then, lacking="none")
+    assert (found.change, found.status, found.most) == ("+20.00%", SKIPPED, None)
+    assert compare_plain(plain, now, {}, lacking="none").change == "none"
+    assert compare_plain(plain, {}, then, lacking="none") == plain
+    assert compare_plain(shipped, {"reduced": work()}, then, lacking="none") == shipped
 
 
 def test_a_check_is_of_what_ships_and_is_limited() -> None:

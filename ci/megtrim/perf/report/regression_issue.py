@@ -7,17 +7,20 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from megtrim.build_spec import Variant
 from megtrim.config.config_id import id_of
+from megtrim.counts.report import count_iteration
+from megtrim.counts.work import WorkRow
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.issue_actions import IssueAction, IssueState, RegressionRecord
 from megtrim.perf.report.tables import time_with_interval
 from megtrim.perf.rows import PerformanceRow, Row, TrimmingRow
 from megtrim.perf.times import RatioResult, Reference, StageTime, ratio_with_interval
-from megtrim.render.markup import block, code, command, link, one_line, table
+from megtrim.render.markup import block, code, command, link, one_line, prose, table
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump, load
 from megtrim.util.value import Value
-from megtrim.util.wording import COMMIT_DIGEST
+from megtrim.util.wording import COMMIT_DIGEST, count
 
 LABEL = "megtrim-regression"
 _VERSION = 1
@@ -25,6 +28,7 @@ _LONGEST_BODY = 60_000
 """GitHub refuses more than 65,536 characters."""
 _MOST_ROWS = (20, 5, 1)
 _MOST_REMARKS = 10
+_MOST_FUNCTIONS = 10
 _LONGEST_TITLE = 120
 _LONGEST_COMMAND = 2_000
 _MOST_COMMANDS = 3
@@ -33,6 +37,7 @@ _COMMIT_DIGITS = 12
 _MARK = "<!-- megtrim:regression:v1 "
 _END = " -->"
 _HEAD = ("experiment", "device", "against", "ratio>", "time (ms)>")
+_FUNCTION_HEAD = ("function", "before>", "now>", "change>")
 
 _HOW_IT_ENDS = (
     "megtrim closes this issue on the first night on which the scenario is as fast as before; a "
@@ -47,6 +52,9 @@ class NightPlace(Value):
     run_url: str
     artifact: str
     head: str
+    base: str = ""
+    """Commit that this night was compared with; empty: none."""
+    work: tuple[WorkRow, ...] = ()
 
 
 class IssueText(Value):
@@ -111,6 +119,7 @@ def _parts(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:
     remarks = [code(fromkey) for fromkey in dict.fromkeys(said)][:_MOST_REMARKS]
     yield "\n".join(f"- {text}" for text in remarks)
     yield _suspects(record, where)
+    yield _compare_work(record, where)
     yield from _reproduce(rows, record)
     if night := link("The night", where.run_url):
         yield f"{night} keeps its page as artifact {code(where.artifact)}."
@@ -149,6 +158,35 @@ def _suspects(record: RegressionRecord, where: NightPlace) -> str:
     shown = f" ({compared})" if compared else ""
     listing = block(f"git log --oneline {good}..{bad}")
     return f"### Suspected commits\n\nIt came {span}{shown}.\n\n{listing}"
+
+
+def _compare_work(record: RegressionRecord, where: NightPlace) -> str:
+    if not where.base or not record.base or record.state is not IssueState.REGRESSED:
+        return ""
+    base, head = (code(each[:_COMMIT_DIGITS]) for each in (where.base, where.head))
+    ours = (record.scenario, Variant.PLAIN)
+    row = next((each for each in where.work if (each.scenario, each.variant) == ours), None)
+    if row is None:
+        said = f"Not counted: {code(record.config)} has no `work`."
+    elif row.growth is None:
+        said = f"Not compared with {base}: {prose(row.note)}."
+    elif not row.changed:
+        said = (
+            f"No function that is counted does more or less at {head} than at {base}: look at "
+            "memory, waiting, the frequency and the machine."
+        )
+    else:
+        cells = [
+            (code(e.function), count_iteration(e.before), count_iteration(e.after), e.growth)
+            for e in row.changed[:_MOST_FUNCTIONS]
+        ]
+        said = (
+            f"{prose(row.change)} from {base} to {head}, in an iteration of the scenario's own "
+            f"command line; what changed most:\n\n{table(_FUNCTION_HEAD, cells)}"
+        )
+    if row and row.left_out:
+        said += f"\n\n*Not counted, because they vary: {count(len(row.left_out), 'function')}.*"
+    return f"### Instructions\n\n{said}"
 
 
 def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.counts.work import CountResult, Work, WorkRow, compare
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.nights.issue_actions import IssueAction, IssueState
 from megtrim.perf.report.regression_issue import NightPlace, read_record, render_issue
@@ -72,6 +73,53 @@ def test_a_repair_says_so_first_and_trimming_has_a_line_for_each_variant() -> No
 
     assert "| `load_and_run reduced` | `board-1` | plain | 0.996 " in text
     assert "Suspected commits" not in text
+
+
+def counted(
+    now: Work | str, before: Work | None = None, *, scenario: str = RESNET
+) -> tuple[WorkRow, ...]:
+    known = CountResult(reason=now) if isinstance(now, str) else CountResult(work={"plain": now})
+    row = compare(scenario, "plain", known, before, most=None)
+    return replace(row, variant="reduced", changed=(), left_out=()), row
+
+
+CONV = Work(key="a" * 64, functions={"conv": (40_000, 800), "pool": (8_000, 80)}, ran=100)
+SLOWER = replace(CONV, functions={"conv": (44_800, 800), "pool": (8_000, 80)})
+MANY = {f"f{number:02}": (4 * number + 4, 0) for number in range(12)}
+BOTH = "`aaaaaaaaaaaa` to `bbbbbbbbbbbb`"
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        (counted(SLOWER, CONV), f"+10.00% from {BOTH}, in an iteration of the scenario's own"),
+        (counted(SLOWER, CONV), "\n| `conv` | 10,000 | 11,200 | +1,200 |\n\n"),
+        (counted(replace(CONV, functions=MANY), replace(CONV, functions={})), "| `f02` | 0 | 3 |"),
+        (counted(CONV, CONV), "No function that is counted does more or less at `bbbbbbbbbbbb`"),
+        (counted(CONV, CONV), "memory, waiting, the frequency and the machine"),
+        (counted(replace(CONV, left_out=("wait",)), CONV), "because they vary: 1 function."),
+        (counted(CONV), "Not compared with `aaaaaaaaaaaa`: no baseline."),
+        (counted("qemu is not there"), "Not compared with `aaaaaaaaaaaa`: qemu is not there."),
+        (counted(SLOWER, CONV, scenario="other@any"), "Not counted: `megtrim.yaml` has no `work`."),
+        ((), "Not counted: `megtrim.yaml` has no `work`."),
+    ],
+)
+def test_it_says_which_functions_do_more(work: tuple[WorkRow, ...], said: str) -> None:
+    where = replace(WHERE, base=GOOD, work=work)
+    text = render_issue(action(REGRESSED), where).body
+
+    assert said in text.partition("### Instructions\n\n")[2]
+    assert "`f01`" not in text  # only the ten that changed most
+    for silent in (action(REGRESSED, state=IssueState.FIXED), action(TRIMMING, base="")):
+        assert "### Instructions" not in render_issue(silent, where).body
+    assert "### Instructions" not in body(REGRESSED)
+
+
+def test_no_function_acts() -> None:
+    named = replace(CONV, functions={HOSTILE.replace("\ud800", ""): (9, 1)})
+    for work in (counted(named, CONV), counted(HOSTILE)):
+        text = render_issue(action(REGRESSED), replace(WHERE, base=GOOD, work=work)).body
+        assert inert(text).links == LINKS
 
 
 def test_it_stays_small() -> None:

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import click
@@ -27,7 +28,9 @@ from megtrim.cli.options import (
     outputs,
 )
 from megtrim.cli.perf.history import load_run
+from megtrim.counts.work import WorkRow, compare_plain
 from megtrim.github.api import Api
+from megtrim.github.baselines import BaselineSource, find
 from megtrim.github.commits import fetch_commit, fetch_head, fetch_start, is_ancestor, list_rewrites
 from megtrim.github.event import Event, read_event
 from megtrim.github.issues import IssueTracker, TrackedIssue
@@ -51,7 +54,8 @@ from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.util.files import write_atomically
 from megtrim.util.process import ProcessRunner
 from megtrim.util.strict_json import dump
-from megtrim.verdict.model import to_json
+from megtrim.util.wording import COMMIT_DIGEST
+from megtrim.verdict.model import Verdict, to_json
 
 RUNS_FOLDER = "runs"
 _MOST_RUNS = 200
@@ -73,6 +77,9 @@ _repository_option = click.option(
     type=PATH,
     default=Path(),
     help="Any checkout, for git to keep objects in. [default: the current folder]",
+)
+_base_option = click.option(
+    "--base", "base_commit", default="", help="Commit that it was compared with."
 )
 _WORDS = {
     IssueState.REGRESSED: "updated",
@@ -97,9 +104,12 @@ def history() -> None:
 @history.command()
 @click.argument("report", type=PATH)
 @_history_option
+@_base_option
 @artifact_option
-def add(report: Path, history: Path, artifact: str) -> int:
+def add(report: Path, history: Path, base_commit: str, artifact: str) -> int:
     """Write the runs of a night next to its REPORT, and the history into it.
+
+    Counted work of the plain program is compared with that in the artifact of the base's own night.
 
     A run has the time at which the workflow was started: a repeated job writes the same file.
     """
@@ -118,10 +128,31 @@ def add(report: Path, history: Path, artifact: str) -> int:
         write_atomically(report / RUNS_FOLDER / f"{run.id}.json", dump(run))
     every = {each.id: each for each in (*read_runs(history), *runs)}
     verdict = add_history(verdict, tuple(every.values()))
+    if base_commit and verdict.work:
+        if not COMMIT_DIGEST.fullmatch(base_commit):
+            msg = f"--base {one_line(base_commit, most=60)}: found no commit, expected its digits"
+            raise InputError(msg)
+        of_base = replace(event, sha=base_commit)
+        verdict = replace(verdict, work=_compare_work(api, of_base, report, verdict, artifact))
     write_forms(verdict, report, links(env, event.run_url, artifact))
     write_atomically(report / VERDICT_FILE, to_json(verdict))
     show("\n".join(run.id for run in runs) or "no device measured anything")
     return EXIT_PASS
+
+
+def _compare_work(
+    api: Api, of_base: Event, report: Path, verdict: Verdict, artifact: str
+) -> tuple[WorkRow, ...]:
+    now, config = load_sizes(report / SIZES_FILE, shown=SIZES_FILE), verdict.invocation.config
+    found = find(api, of_base, config=config, artifact=artifact, now_s=read_now().timestamp())
+    for warning in found.warnings:
+        open_console().warn(one_line(warning, most=1000))
+    both = now.work, found.stored.work if found.how is BaselineSource.MERGE_BASE else {}
+    lacking = f"found no counts that a night of {of_base.sha[:_COMMIT_DIGITS]} stored"
+    return tuple(
+        compare_plain(row, *(work.get(row.scenario, {}) for work in both), lacking=lacking)
+        for row in verdict.work
+    )
 
 
 @examples(
@@ -266,7 +297,7 @@ def _choose_ancestor(api: Api, event: Event, commits: tuple[str, ...]) -> str:
 @click.argument("report", type=PATH)
 @config_path_option("each has issues of its own")
 @_history_option
-@click.option("--base", "base_commit", default="", help="Commit that it was compared with.")
+@_base_option
 @artifact_option
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 def regression_issues(
@@ -281,7 +312,8 @@ def regression_issues(
     console = open_console()
     env = open_processes().env
     event = read_event(env)
-    performance = read_verdict(report).performance
+    verdict = read_verdict(report)
+    performance = verdict.performance
     if performance is None:
         show("no times were measured: all issues stay as they are")
         return EXIT_PASS
@@ -303,6 +335,8 @@ def regression_issues(
         run_url=event.run_url,
         artifact=artifact,
         head=event.head_sha,
+        base=base_commit,
+        work=verdict.work,
     )
     actions = plan_actions(night, _read_known(issues.values()))
     if dry_run:

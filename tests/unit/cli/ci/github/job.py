@@ -3,13 +3,17 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from megtrim.cli.ci.github.client import read_verdict
+from megtrim.counts.work import CountResult, Work, compare
 from megtrim.experiments.contest import PerformanceStatus
+from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import Baseline
 from megtrim.verdict.join import join
 from megtrim.verdict.model import to_json
 from support.github_double import GithubDouble
@@ -119,6 +123,29 @@ class Team:
         report.mkdir(exist_ok=True)
         text = to_json(join(facts(performance=found)))
         (report / "verdict.json").write_text(text, encoding="utf-8")
+
+    def count(self, instructions: int) -> str:
+        """Write a night that counts as many on plain; return its sizes."""
+        self.write(SLOW, run=self.repository.run(self.repository.heads["main"], event="schedule"))
+        now = Work(key="a" * 64, functions={"conv": (instructions, 0)}, ran=1)
+        known = CountResult(work={"plain": now})
+        counted = (compare(SLOW.scenario, "plain", known, None, most=None),)
+        path = self.shell.folder / "report" / "verdict.json"
+        text = to_json(replace(read_verdict(path.parent), work=counted))
+        path.write_text(text, encoding="utf-8")
+        sizes = dump_sizes(Baseline(sizes={("a", "plain"): 1}, work={SLOW.scenario: known.work}))
+        path.with_name("sizes.json").write_text(sizes, encoding="utf-8")
+        return sizes
+
+    def keep(self, sizes: str, *, sha: str = GOOD, **run: Any) -> None:
+        stored = self.repository.run(sha, **run)
+        self.repository.artifact(stored, {"sizes.json": sizes}, name="megtrim-performance")
+
+    def compare(self) -> str:
+        more = ("--artifact", "megtrim-performance", "--base", GOOD)
+        self.shell("ci", "github", "history", "add", "report", *more).expect(0)
+        (row,) = read_verdict(self.shell.folder / "report").work
+        return row.change
 
     def publish(self, *options: str) -> Answer:
         return self.shell(

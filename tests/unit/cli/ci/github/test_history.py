@@ -103,6 +103,23 @@ def test_a_night_joins_the_history_and_its_report(nights: Nights) -> None:
         assert (nights.report / name).stat().st_size > 100
 
 
+@pytest.mark.parametrize(
+    ("of", "change"), [(GOOD, "+25.00%"), (f"{1:040x}", "found no counts that a night of 00000")]
+)
+def test_a_night_is_compared_with_the_counts_of_its_base(team: Team, of: str, change: str) -> None:
+    team.keep(team.count(4000), sha=of, event="schedule")
+    team.count(5000)
+
+    assert team.compare().startswith(change)
+    assert change in team.publish("--dry-run").out
+
+
+def test_a_base_is_a_commit(team: Team) -> None:
+    team.count(4000)
+    command = ("ci", "github", "history", "add", "report", "--base", "main/../..")
+    team.shell(*command).expect(2, "--base main/../..: found no commit")
+
+
 def test_nights_are_pushed_to_the_branch_once_each(nights: Nights) -> None:
     for day in (1, 2):
         nights.measure(day=day)
