@@ -127,6 +127,7 @@ def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
         "class": "any",
         "shard": "1/1",
         "artifact": "megtrim-evidence-any-1",
+        "runner": "",
     }
     assert jobs == {"device": {"include": [entry]}, "emulated": {"include": []}}
     assert [row["status"] for row in evidence["results"]] == ["pass"]

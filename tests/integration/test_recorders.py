@@ -36,7 +36,7 @@ def recorded(project: Project, *, kind: str = "") -> tuple[Session, list[Path]]:
     ]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=KINDS[:3])
 def project(request: pytest.FixtureRequest, make_project: MakeProject) -> Project:
     made = make_project(MODEL, toolchain=request.param)
     emulator = {"name": "emulator", "kind": "qemu", "class": "any"}

@@ -68,9 +68,17 @@ __asm__(".text\n.globl megtrim_restorer\n.hidden megtrim_restorer\n"
 #define TRAP_BYTES(context) ((long)sizeof(instruction))
 #endif
 
+// 32-bit Arm's kernel reads the instruction again, to tell a probe from another fault: it is SIGILL
+// where another thread has put it back meanwhile.
+#if defined(__arm__)
+#define TRAPS (1UL << (SIGTRAP - 1) | 1UL << (SIGILL - 1))
+#else
+#define TRAPS (1UL << (SIGTRAP - 1))
+#endif
+
 enum { AT_CWD = -100, READ_ONLY = 0, READ_WRITE = 2, CREATE = 0100, CLOSE_ON_EXEC = 02000000 };
 enum { READ_WRITE_EXECUTE = 7, MAP_READ_WRITE = 3, MAP_SHARED_FILE = 1 };
-enum { UNBLOCK = 1, NO_ROOM = -28 };
+enum { UNBLOCK = 1, NO_ROOM = -28, MOST_RETRIES = 10000 };
 
 struct megtrim_range { uint64_t start, bytes; };
 struct megtrim_function { uint32_t offset, first; };  // first: 0 without a probe
@@ -102,7 +110,8 @@ static const struct megtrim_table* table;
 static uintptr_t distance;
 static volatile uint8_t* marks;
 static int through_file;
-static struct megtrim_action before;
+static volatile int retries;
+static struct megtrim_action before[2];  // of SIGTRAP and SIGILL
 
 static long megtrim_call(long number, long a, long b, long c, long d, long e, long f) {
 #if defined(__aarch64__)
@@ -308,6 +317,8 @@ static long megtrim_rank(uint64_t offset) {
 static void megtrim_trapped(int signal, siginfo_t* info, void* context) {
     uintptr_t address = PC((ucontext_t*)context) - PC_BEHIND_TRAP;
     long rank = info->si_code > 0 ? megtrim_rank(address - distance - table->base) : -1;
+    // The processor may really not know it.
+    if (signal == SIGILL && ++retries > MOST_RETRIES) rank = -1;
     // A function may begin with a trap of its own.
     if (rank >= 0) marks[rank] = 1;
     if (rank >= 0 && table->functions[rank].first) {
@@ -317,7 +328,8 @@ static void megtrim_trapped(int signal, siginfo_t* info, void* context) {
         return;
     }
     // The program's own: it is met again, and by what would have met it without us.
-    megtrim_call(CALL_SIGACTION, signal, (long)&before, 0, sizeof before.mask, 0, 0);
+    megtrim_call(CALL_SIGACTION, signal, (long)&before[signal == SIGILL], 0, sizeof before->mask,
+                 0, 0);
     if (info->si_code > 0) {
         PC((ucontext_t*)context) = address;
     } else {
@@ -335,9 +347,11 @@ static void megtrim_catch(void) {
         .restorer = RESTORER,
         .mask = ~0ULL,
     };
-    uint64_t trap = 1UL << (SIGTRAP - 1);
-    megtrim_call(CALL_SIGACTION, SIGTRAP, (long)&ours, (long)&before, sizeof ours.mask, 0, 0);
-    megtrim_call(CALL_SIGPROCMASK, UNBLOCK, (long)&trap, 0, sizeof trap, 0, 0);
+    uint64_t traps = TRAPS;
+    megtrim_call(CALL_SIGACTION, SIGTRAP, (long)&ours, (long)before, sizeof ours.mask, 0, 0);
+    if (TRAPS >> (SIGILL - 1) & 1)
+        megtrim_call(CALL_SIGACTION, SIGILL, (long)&ours, (long)&before[1], sizeof ours.mask, 0, 0);
+    megtrim_call(CALL_SIGPROCMASK, UNBLOCK, (long)&traps, 0, sizeof traps, 0, 0);
 }
 
 static void megtrim_begin(void) {
@@ -372,7 +386,7 @@ MAYBE void (*__real_signal(int, void (*)(int)))(int);
 static const sigset_t* megtrim_without_trap(const sigset_t* set, sigset_t* copy) {
     if (!set) return set;
     *copy = *set;
-    *(unsigned long*)copy &= ~(1UL << (SIGTRAP - 1));
+    *(unsigned long*)copy &= ~TRAPS;
     return copy;
 }
 
