@@ -4,8 +4,6 @@ It runs on an emulator, whichever device verifies the scenario. What cannot be c
 that says why: a missing emulator fails no trim.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +29,7 @@ from megtrim.devices.counting import COUNTS_FILE
 from megtrim.devices.device import Device
 from megtrim.elf.layout import segments
 from megtrim.elf.symbol_table import read_linked, read_table
-from megtrim.evidence.binding import deviceless
+from megtrim.evidence.binding import binding, deviceless
 from megtrim.load_and_run.arguments import flags, render_flags, set_flag
 from megtrim.load_and_run.exit_status import RunOutcome, ending, error_message
 from megtrim.trim.builds import applications
@@ -80,8 +78,7 @@ def _count(scenario: Scenario, session: Session) -> Iterator[tuple[str, Work]]:
     if scenario.settings.application is not None:
         msg = "an application of your own cannot be asked for a number of iterations"
         raise InputError(msg)
-    facts = {**_describe(scenario, session), "timeout": "", "lengths": f"{LENGTHS}"}
-    key = hashlib.sha256(json.dumps(sorted(facts.items())).encode()).hexdigest()
+    key = binding({**_describe(scenario, session), "timeout": "", "lengths": f"{LENGTHS}"})
     with session.services.emulators[scenario.cpu_class.name].open() as emulator:
         for variant, build in _VARIANTS:
             count = _prepare(scenario, session, session.results.done[build], emulator)
