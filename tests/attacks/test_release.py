@@ -4,6 +4,8 @@ import gzip
 import io
 import shutil
 import tarfile
+import tracemalloc
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -19,13 +21,19 @@ from megtrim.evidence.evidence import Evidence, EvidenceResult
 from megtrim.release.aar import CONFIG_PATH, read_exported
 from megtrim.release.archive import write_archive, write_folder
 from megtrim.release.check import check_release, clean_proofs
-from megtrim.release.contents import PROOFS_PATH, README_FILE, RELEASE_FILE, ReleaseContents
+from megtrim.release.contents import (
+    AAR_PATH,
+    PROOFS_PATH,
+    README_FILE,
+    RELEASE_FILE,
+    ReleaseContents,
+)
 from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, DOCUMENTS, STATEMENT_FILE, seal
 from megtrim.release.prove import prove
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
 from support.megtrim_cli import run_megtrim
-from unit.elf.made_objects import with_segments
+from unit.elf.made_objects import shared_library, with_segments
 from unit.release.examples import (
     PROOFS,
     PROVEN,
@@ -100,6 +108,25 @@ def with_proofs(change: Callable[[Evidence, EvidenceResult], Any]) -> dict[str, 
     entry, row = change(entry, entry.results[0])
     entries = (replace(entry, results=(row, *entry.results[1:])), *rest)
     return forge(PROVEN, {PROOFS_PATH: dump(replace(PROOFS, entries=entries))})
+
+
+def test_an_aar_that_readers_take_otherwise(tmp_path: Path) -> None:
+    library = shared_library("LITE_run")
+    aar = (write_for_android(tmp_path / "honest", library) / AAR_PATH).read_bytes()
+    at = aar.index(b"PK\1\2")
+    hidden = aar[:at] + aar[: aar.index(b"PK\3\4", 4)] + aar[at:]
+    start = aar.index(b"AndroidManifest.xml") + len("AndroidManifest.xml")
+    bomb = aar[:start] + zlib.compress(bytes(1 << 28), wbits=-15) + aar[start:]
+    renamed = aar[:at] + aar[at:].replace(b"R.txt", b"R.bin")
+
+    for name, forged in (("hidden", hidden), ("bomb", bomb), ("renamed", renamed)):
+        write_for_android(tmp_path / name, library, aar=forged)
+        tracemalloc.start()
+        assert f"{AAR_PATH} is not made of this release's" in "".join(
+            check_release(tmp_path / name).problems
+        )
+        assert tracemalloc.get_traced_memory()[1] < 1 << 27
+        tracemalloc.stop()
 
 
 def with_device(entry: Evidence, **changes: Any) -> Evidence:

@@ -1,11 +1,12 @@
 """An AAR: the Android library that an app's Gradle build takes the engine from. Pure.
 
-Nothing in it is compressed, so its bytes are the same whoever makes it.
+A zip, whose bytes follow from the files and from the version of zlib that compressed them. The
+layout is PKWARE's APPNOTE.TXT 6.3, 4.3.
 """
 
-import io
 import re
-import zipfile
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 
 from megtrim.build_spec import HEADERS, PACKAGE, Toolchain
@@ -15,8 +16,12 @@ from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 
-_TIME = (1980, 1, 1, 0, 0, 0)
+_LOCAL, _CENTRAL, _END = b"PK\3\4", b"PK\1\2", b"PK\5\6"
 _UNIX, _MODE = 3, 0o100644
+_VERSION_NEEDED, _UTF_8, _DEFLATED = 20, 1 << 11, 8
+_DATE = 1 << 5 | 1
+"""1980-01-01, the first."""
+_RAW = -zlib.MAX_WBITS
 _CLASSES = "classes.jar"
 _TOP = "prefab"
 _MODULE = f"{_TOP}/modules/shared"
@@ -76,12 +81,38 @@ def make_part(
 def make_aar(parts: Sequence[AarPart]) -> bytes:
     """Raises InputError for parts that do not go together."""
     _expect_joinable(parts)
-    files: dict[str, bytes] = {_CLASSES: _zip({"META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\n"})}
+    files = _list_files(parts)
+    return _lay_out(files, {path: _deflate(data) for path, data in files.items()})
+
+
+def is_made_of(data: bytes, part: AarPart) -> bool:
+    """Whether it is the AAR of this part, whichever zlib compressed it.
+
+    Nothing that ``data`` says of itself is believed: its streams are laid out again.
+    """
+    files, streams, start = _list_files([part]), dict[str, bytes](), 0
+    for path in sorted(files):
+        start += _measure_header(path)
+        inflater, rest = zlib.decompressobj(_RAW), data[start:]
+        try:
+            content = inflater.decompress(rest, len(files[path]) + 1)
+        except zlib.error:
+            return False
+        if content != files[path] or not inflater.eof:
+            return False
+        streams[path] = rest[: len(rest) - len(inflater.unused_data)]
+        start += len(streams[path])
+    return _lay_out(files, streams) == data
+
+
+def _list_files(parts: Sequence[AarPart]) -> dict[str, bytes]:
+    inner = {"META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\n"}
+    files = {_CLASSES: _lay_out(inner, {})}
     for part in parts:
         files |= part.others
-        files |= dict.fromkeys(list_library_paths(part.library), part.data)
+        files[f"{_folder_of(part.library)}/{part.library.file}"] = part.data
     texts = render_descriptions([part.library for part in parts])
-    return _zip(files | {path: text.encode() for path, text in texts.items()})
+    return files | {path: text.encode() for path, text in texts.items()}
 
 
 def _expect_joinable(parts: Sequence[AarPart]) -> None:
@@ -99,14 +130,29 @@ def _expect_joinable(parts: Sequence[AarPart]) -> None:
             raise InputError(msg, hint="name the same shared library in `artifacts` of all")
 
 
-def _zip(files: Mapping[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        for path in sorted(files):
-            info = zipfile.ZipInfo(path, _TIME)
-            info.create_system, info.external_attr = _UNIX, _MODE << 16
-            archive.writestr(info, files[path])
-    return stream.getvalue()
+def _deflate(data: bytes) -> bytes:
+    return zlib.compress(data, level=zlib.Z_BEST_COMPRESSION, wbits=_RAW)
+
+
+def _measure_header(path: str) -> int:
+    return 30 + len(path.encode())
+
+
+def _lay_out(files: Mapping[str, bytes], streams: Mapping[str, bytes]) -> bytes:
+    """Return a zip of them; what has no stream is stored."""
+    local, central = bytearray(), bytearray()
+    for path in sorted(files):
+        name, data, start = path.encode(), files[path], len(local)
+        stream = streams.get(path, data)
+        method = _DEFLATED if path in streams else 0
+        sizes = zlib.crc32(data), len(stream), len(data), len(name), 0
+        about = struct.pack("<5H3I2H", _VERSION_NEEDED, _UTF_8, method, 0, _DATE, *sizes)
+        made_by = struct.pack("<2B", _VERSION_NEEDED, _UNIX)
+        local += _LOCAL + about + name + stream
+        attributes = struct.pack("<3H2I", 0, 0, 0, _MODE << 16, start)
+        central += _CENTRAL + made_by + about + attributes + name
+    end = struct.pack("<4H2IH", 0, 0, len(files), len(files), len(central), len(local), 0)
+    return bytes(local + central) + _END + end
 
 
 def parse_target(toolchain: ToolchainIdentity | Toolchain) -> AndroidTarget | None:
@@ -116,11 +162,6 @@ def parse_target(toolchain: ToolchainIdentity | Toolchain) -> AndroidTarget | No
     return AndroidTarget(
         abi=_TARGETS[target["machine"]], api=int(target["api"]), ndk=int(version["major"])
     )
-
-
-def list_library_paths(library: AndroidLibrary) -> tuple[str, str]:
-    folder = _folder_of(library)
-    return f"jni/{library.target.abi}/{library.file}", f"{folder}/{library.file}"
 
 
 def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
+from megtrim.build.aar import is_made_of
 from megtrim.build_spec import HEADERS, LICENCES
 from megtrim.checks.statuses import CheckStatus
 from megtrim.crashes.program import parse_left_out
 from megtrim.elf.pages import LINK_AGAIN, find_misfit
 from megtrim.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.regions.keepset_files import parse_keep_set
-from megtrim.release.aar import CONFIG_PATH, collect_aar, render_config
+from megtrim.release.aar import CONFIG_PATH, collect_part, render_config
 from megtrim.release.archive import FETCH_AGAIN, list_released
 from megtrim.release.contents import (
     AAR_PATH,
@@ -244,9 +245,9 @@ def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterat
 def _compare_derived(
     folder: Path, named: Mapping[str, str], contents: ReleaseContents
 ) -> Iterator[str]:
-    if AAR_PATH in named:  # what came is not opened: another is made of the other files
-        again = collect_aar(contents, list_released(folder, named))
-        if again is None or again.sha256 != named[AAR_PATH]:
+    if AAR_PATH in named:
+        part = collect_part(contents, list_released(folder, named))
+        if part is None or not is_made_of((folder / AAR_PATH).read_bytes(), part):
             yield f"{AAR_PATH} is not made of this release's library, headers and licences"
     counts = {function.artifact: function.held - function.kept for function in contents.functions}
     for each in contents.artifacts:

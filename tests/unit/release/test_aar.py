@@ -3,6 +3,7 @@ import io
 import json
 import xml.etree.ElementTree as ET
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from megtrim.build.aar import (
     AarPart,
     AndroidLibrary,
     AndroidTarget,
+    is_made_of,
     make_aar,
     parse_target,
     render_descriptions,
@@ -73,7 +75,7 @@ def test_it_is_an_android_library() -> None:
     assert [each.attrib for each in manifest] == [{f"{{{MANIFEST}}}minSdkVersion": "23"}]
     assert unzip(files["classes.jar"]).keys() == {"META-INF/MANIFEST.MF"}
     assert {path for path in files if not path.startswith("prefab/")} == {
-        *("AndroidManifest.xml", "R.txt", "classes.jar", "jni/arm64-v8a/libengine.so"),
+        *("AndroidManifest.xml", "R.txt", "classes.jar"),
         *("licences/LICENSE", "licences/third_party/flat/COPYING.txt"),
     }
 
@@ -87,8 +89,55 @@ def test_its_bytes_follow_from_its_files() -> None:
         infos = archive.infolist()
     assert [each.filename for each in infos] == sorted(each.filename for each in infos)
     assert {(each.date_time, each.compress_type, each.external_attr) for each in infos} == {
-        ((1980, 1, 1, 0, 0, 0), zipfile.ZIP_STORED, 0o100644 << 16)
+        ((1980, 1, 1, 0, 0, 0), zipfile.ZIP_DEFLATED, 0o100644 << 16)
     }
+
+
+def packed(data: bytes, level: int = 9, extra: bytes = b"") -> bytes:
+    """The same files, written by Python's own writer of zip files."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for path, content in unzip(data).items():
+            info = zipfile.ZipInfo(path)
+            info.external_attr, info.extra, info.flag_bits = 0o100644 << 16, extra, 1 << 11
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED, level)
+    return stream.getvalue().replace(b"\0\0\x08\0\0\0\x21\0", b"\0\x08\x08\0\0\0\x21\0")
+
+
+def edited(data: bytes, old: bytes, new: bytes, count: int = -1) -> bytes:
+    assert old in data
+    return data.replace(old, new, count)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda data: data, True),
+        (packed, True),
+        (lambda data: packed(data, level=1), True),
+        (lambda data: packed(data, extra=b"xx\0\0"), False),
+        (lambda data: packed(data, level=0)[:-1], False),
+        (lambda data: b"", False),
+        (lambda data: data + b"\0", False),
+        (lambda data: b"\0" + data, False),
+        (lambda data: edited(data, b"R.txt", b"r.txt", 1), False),
+        (lambda data: edited(data, b"R.txt", b"r.txt"), False),
+        (lambda data: data[: data.index(b"PK\1\2")], False),
+    ],
+    ids=[
+        *("the same", "written by others", "another zlib", "an extra field", "cut", "empty"),
+        *("more after it", "more before it", "two names", "another name", "no directory"),
+    ],
+)
+def test_it_is_known_whichever_zlib_compressed_it(
+    change: Callable[[bytes], bytes], expected: bool
+) -> None:
+    assert is_made_of(change(aar()), part()) is expected
+
+
+def test_an_aar_of_other_files_is_not_taken_for_it() -> None:
+    assert not is_made_of(aar(), part(**{"include/lite/network.h": b"#pragma twice\n"}))
+    assert not is_made_of(aar(), part(**{"licences/MORE": b""}))
 
 
 def test_one_library_for_each_abi() -> None:
@@ -96,9 +145,6 @@ def test_one_library_for_each_abi() -> None:
     _, modules = read_package(files)
 
     assert modules["shared"].libraries.keys() == {"arm64-v8a", "armeabi-v7a"}
-    assert {path for path in files if path.startswith("jni/")} == {
-        *("jni/arm64-v8a/libengine.so", "jni/armeabi-v7a/libengine.so")
-    }
 
 
 @pytest.mark.parametrize(
