@@ -62,14 +62,16 @@ def defer(
     return at.link(spec, LinkSpec(target="loader", label="loader")) / label
 
 
-DEFERRED = tuple(f"later_{name}" for name in ("answer", "one", "far", "last", "throw", "handler"))
+DEFERRED = tuple(
+    f"later_{name}" for name in ("answer", "one", "far", "last", "store", "throw", "handler")
+)
 
 
 def cut(linked: Path, name: str) -> rest.CutProgram:
     table = read_table(linked / name)
     place = rest.find_place((linked / name).read_bytes(), source=name)
     rest.prove(table, table, DEFERRED, place, source=name)
-    return rest.cut((linked / "stripped" / name).read_bytes(), name, source=name)
+    return rest.cut((linked / "stripped" / name).read_bytes(), name, table, source=name)
 
 
 def lease_sources(kind: str, root: Path) -> Lease:
@@ -141,6 +143,10 @@ class Attempt:
     """Part of the one line; empty: there is none."""
     env: str = ""
     """Value of MEGTRIM_REST; FOLDER stands for the program's."""
+    record: str = ""
+    """Value of MEGTRIM_REACHED."""
+    recorded: int = 0
+    """Lines in the file FOLDER/record."""
 
 
 def leave(_: Place) -> None:
@@ -179,6 +185,17 @@ def exchange_blocks(place: Place) -> None:
     at, data = len(place.cut.rest) - 2 * rest.BLOCK_BYTES, place.cut.rest
     middle = at + rest.BLOCK_BYTES
     place.change(at, data[middle:] + data[at:middle])
+
+
+def records(ways: str, out: str, recorded: int, status: int = 0) -> Attempt:
+    return Attempt(leave, (ways,), out, status, record=RECORD, recorded=recorded)
+
+
+def fill_record(place: Place) -> None:
+    (place.folder / "record").write_text("full\n" * MOST_LINES, encoding="utf-8")
+
+
+RECORD, MOST_LINES = "FOLDER/record", 210_000
 
 
 def put_instead(kind: Callable[[Path], object]) -> Callable[[Place], object]:
@@ -238,6 +255,19 @@ ATTEMPTS = {
     "the_program_follows_a_null_pointer": Attempt(leave, ("null",), "", SEGV),
     "the_program_writes_into_it": Attempt(leave, ("write",), "", SEGV),
     "the_program_sends_itself_the_signal": Attempt(leave, ("raise",), "one 7\n", SEGV),
+    "nothing_deferred_is_recorded": records("now", "now thrown\n", 0),
+    "four_threads_are_recorded": records("threads", f"threads {4 * 36}\n", 3),
+    "a_child_is_recorded": records("fork", "child 7\nparent 7\n", 2),
+    "a_recorded_function_throws": records("throw", "caught later 2\n", 1),
+    "a_recorded_program_blocks_signals": records("blocked", "blocked 7\n", 1),
+    "a_recorded_program_handles_its_faults": records("own", "one 7\nhandled\n", 1, 7),
+    "a_recorded_handler_is_deferred": records("late", "one 0\nhandled later\n", 1, 7),
+    "a_recorded_program_follows_a_null_pointer": records("null", "", 1, SEGV),
+    "a_recorded_function_begins_with_a_fault": records("store", "", 1, SEGV),
+    "a_record_cannot_be_written": Attempt(leave, ("all",), ALL, record="FOLDER"),
+    "a_record_has_a_long_name": Attempt(leave, ("all",), ALL, record="a" * 5000),
+    "a_record_is_full": Attempt(fill_record, ("all",), ALL, record=RECORD, recorded=MOST_LINES),
+    "a_record_finds_no_rest": Attempt(remove, ("all",), "", TRAP, MISSING, record=RECORD),
 }
 
 
@@ -245,7 +275,8 @@ ATTEMPTS = {
 def test_attempt(name: str, place: Place) -> None:
     attempt = ATTEMPTS[name]
     attempt.spoil(place)
-    env = {"MEGTRIM_REST": attempt.env.replace("FOLDER", str(place.folder))}
+    given = {"MEGTRIM_REST": attempt.env, "MEGTRIM_REACHED": attempt.record}
+    env = {key: value.replace("FOLDER", str(place.folder)) for key, value in given.items()}
 
     done = place.run(*attempt.ways, **env)
 
@@ -253,6 +284,9 @@ def test_attempt(name: str, place: Place) -> None:
     assert (done.stdout, done.rc) == (attempt.out, attempt.status)
     assert len(lines) == bool(attempt.said)
     assert all(attempt.said in line for line in lines)
+    record = place.folder / "record"
+    found = record.read_text().splitlines() if record.exists() else []
+    assert len(found) == attempt.recorded
 
 
 def meanwhile(place: Place, way: str, change: Callable[[], object]) -> tuple[str, int]:

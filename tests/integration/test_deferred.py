@@ -11,6 +11,7 @@ from integration.conftest import MakeProject
 from integration.links import KINDS
 from integration.sample_builds import compile_project, run
 from megtrim.build_spec import REST_SUFFIX
+from megtrim.elf.layout import parse_build_id
 from megtrim.elf.symbol_table import read_table
 from megtrim.functions.rest import EXPORT, SCRIPT
 from megtrim.util.process import Command, ProcessRunner
@@ -22,7 +23,8 @@ MODEL, OTHER = "tiny-mobile", "tiny-quant"
 @pytest.mark.parametrize("kind", KINDS[:3])
 def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
     at = lease_sources(kind, tmp_path)
-    made = cut(defer(at, "program", "first"), "program")
+    linked = defer(at, "program", "first")
+    made, table = cut(linked, "program"), read_table(linked / "program")
     program, rest = tmp_path / "program", tmp_path / f"program{REST_SUFFIX}"
     program.write_bytes(made.first)
     program.chmod(0o755)
@@ -30,12 +32,17 @@ def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
     alone = {way: at.run(program, way) for way in ("now", "all")}
     rest.write_bytes(made.rest)
     whole = {way: at.run(program, way).stdout for way in ("now", "all", "throw", "threads")}
+    at.run(program, "all", MEGTRIM_REACHED=str(tmp_path / "record"))
+    reached = [line.split() for line in (tmp_path / "record").read_text().splitlines()]
 
     assert alone["now"].stdout == whole["now"] == "now thrown\n"
     assert "is not there" in alone["all"].stderr
     assert whole["all"] == ALL
     assert whole["throw"] == "caught later 2\n"
     assert whole["threads"] == "threads 144\n"
+    assert {id_ for id_, _ in reached} == {parse_build_id(made.first)}
+    names = [each.name for _, address in reached for each in table.at(int(address, 16))]
+    assert names == ["later_one", "later_far", "later_last"]
 
 
 @pytest.mark.clang

@@ -8,8 +8,9 @@ the rest in, block by block, where the program reaches it. Pure: bytes in, bytes
 import hashlib
 import struct
 from bisect import bisect_left
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from importlib.resources import files as package_files
+from itertools import pairwise
 
 from megtrim.build_spec import REST_SUFFIX
 from megtrim.elf import unwind_tables
@@ -59,10 +60,11 @@ BLOCK_BYTES = 65_536
 _WRAPPED = ("sigaction", "sigprocmask", "pthread_sigmask", "signal")
 _OURS = "megtrim_rest"
 _TABLE_MAGIC = b"megtrim: the table of a rest, 1\0"
-_HEAD = struct.Struct("<16s32sQ8x")
+_HEAD = struct.Struct("<16s40sQ")
 _MAGIC = b"megtrim rest 1\n\0"
-_TABLE = struct.Struct("<32s6Q64s64s")
+_TABLE = struct.Struct("<32s7Q64s64s")
 _NAME_BYTES = 63
+_ENTRY, _INSTRUCTION_BYTES = struct.Struct("<II"), 4
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _NUMBER, _PLACE = struct.Struct("<I"), struct.Struct("<Q")
@@ -200,12 +202,12 @@ def find_place(data: bytes, *, source: str) -> range:
     return range(section.address, section.address + section.size_bytes)
 
 
-def cut(data: bytes, name: str, *, source: str) -> CutProgram:
+def cut(data: bytes, name: str, functions: FunctionTable, *, source: str) -> CutProgram:
     """Cut a linked file, stripped or not. Raises ProductFailure for one that the script did not
     lay out.
     """
     try:
-        return _Cutter(data, name).cut()
+        return _Cutter(data, name).cut(sorted({each.address for each in functions.functions}))
     except (*DAMAGE, KeyError, StopIteration) as error:
         msg = f"{source}: its rest cannot be cut off: {error}"
         raise ProductFailure(msg, hint=_HINT) from None
@@ -230,17 +232,29 @@ class _Cutter:
         self._begin = self._start = self._code.address
         """Address of the rest's first byte, and of the first one that only the rest has."""
 
-    def cut(self) -> CutProgram:
+    def cut(self, functions: Sequence[int]) -> CutProgram:
+        """``functions``: where they begin, sorted."""
         load, segment = self._find_segment(self._code.address)
         if self._rows and self._entries:
             self._divide_tables(self._rows, self._entries, segment.alignment)
-        end = self._code.address + self._code.size_bytes
+        listed = self._append_list(functions)
+        end = self._begin + len(self._memory)
         reserved = -(-(end - self._start) // BLOCK_BYTES) * BLOCK_BYTES
         self._put_segment(load, LOADED, 0, 0, self._start, 0, reserved, segment.alignment)
-        head = _HEAD.pack(_MAGIC, bytes.fromhex(parse_build_id(self._data)), end - self._begin)
-        self._fill_table(head, end)
+        head = _HEAD.pack(_MAGIC, parse_build_id(self._data).encode(), end - self._begin)
+        self._fill_table(head, listed, end)
         self._append_sections()
         return CutProgram(first=bytes(self._first), rest=head + bytes(self._memory))
+
+    def _append_list(self, functions: Sequence[int]) -> int:
+        """Return its address. Functions that share an instruction are not in it."""
+        self._memory += bytes(-len(self._memory) % _INSTRUCTION_BYTES)
+        listed, before = self._begin + len(self._memory), self._begin
+        for at, behind in pairwise((*functions, listed)):
+            if at >= self._code.address and behind - at >= _INSTRUCTION_BYTES:
+                self._memory += _ENTRY.pack(at - before, 0)
+                before = at
+        return listed
 
     def _divide_tables(self, rows: PlacedSection, entries: PlacedSection, align: int) -> None:
         room = self._code.address - rows.address
@@ -287,7 +301,7 @@ class _Cutter:
         sizes = (size_bytes, memory_bytes or size_bytes)
         _SEGMENT.pack_into(self._first, at, kind, flags, offset, address, address, *sizes, align)
 
-    def _fill_table(self, head: bytes, end: int) -> None:
+    def _fill_table(self, head: bytes, listed: int, end: int) -> None:
         at = self._first.index(_TABLE_MAGIC)
         here = next(
             at - each.offset + each.address
@@ -298,13 +312,13 @@ class _Cutter:
         starts = (0, *range(alone, len(self._memory), BLOCK_BYTES))
         ends = (*starts[1:], len(self._memory))
         file = f"{self._name}{REST_SUFFIX}".encode()[:_NAME_BYTES]
-        places = (here, self._begin, end, self._start, BLOCK_BYTES, len(starts))
+        places = (here, self._begin, end, listed, self._start, BLOCK_BYTES, len(starts))
         _TABLE.pack_into(self._first, at, _TABLE_MAGIC, *places, head, file)
         for number, (start, stop) in enumerate(zip(starts, ends, strict=True)):
             place = at + _TABLE.size + number * _HASH_BYTES
             if any(self._first[place : place + _HASH_BYTES]):
                 refuse("the table of its rest is too small")
-            digest = hashlib.sha256(self._memory[start:stop]).digest()
+            digest = hashlib.blake2b(self._memory[start:stop], digest_size=_HASH_BYTES).digest()
             self._first[place : place + _HASH_BYTES] = digest
 
     def _append_sections(self) -> None:

@@ -36,6 +36,10 @@ LATER int later_last(int number) {
     return number * 7 + 3;
 }
 
+LATER void later_store(int* to) {
+    *to = 1;
+}
+
 LATER void later_throw(int number) {
     std::string text = "later " + std::to_string(number);
     throw std::runtime_error(text);
@@ -164,6 +168,7 @@ int main(int count, char** arguments) {
         say("one", way == "late" ? 0 : later_one(two));
         *nothing = 1;
     }
+    if (way == "store") later_store(nothing);
     if (way == "null") *nothing = later_one(two);
     if (way == "write") *reinterpret_cast<volatile char*>(&later_one) = static_cast<char>(later_one(two));
     if (way == "raise") {

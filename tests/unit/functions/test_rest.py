@@ -118,6 +118,9 @@ def test_the_link_is_proven(deferred: tuple[str, ...], after: FunctionTable, pro
 
 def test_a_file_that_the_script_did_not_lay_out_is_refused() -> None:
     data = object_file([part(".text.one")], [symbol("one")], kind=3)
-    for act in (lambda: rest.find_place(data, source="a"), lambda: rest.cut(data, "a", source="a")):
+    for act in (
+        lambda: rest.find_place(data, source="a"),
+        lambda: rest.cut(data, "a", BEFORE, source="a"),
+    ):
         with pytest.raises(ProductFailure, match=r"nothing was deferred|cannot be cut off"):
             act()

@@ -167,7 +167,8 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
 def _cut(name: str, folder: Path) -> None:
     named = folder / linking.locate_unstripped(Link.SHIPPED, name)
     stripped = folder / linking.locate_stripped(Link.SHIPPED, name)
-    named.write_bytes(rest.cut(named.read_bytes(), name, source=name).first)
-    parts = rest.cut(stripped.read_bytes(), name, source=name)
+    table = read_table(named)
+    named.write_bytes(rest.cut(named.read_bytes(), name, table, source=name).first)
+    parts = rest.cut(stripped.read_bytes(), name, table, source=name)
     stripped.write_bytes(parts.first)
     stripped.with_name(f"{name}{REST_SUFFIX}").write_bytes(parts.rest)
