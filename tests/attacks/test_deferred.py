@@ -15,9 +15,12 @@ import pytest
 
 from integration.links import Lease, lease
 from megtrim.build_spec import REST_SUFFIX, LinkSpec
+from megtrim.crashes.program import TrimmedProgram
+from megtrim.crashes.reached import parse_record, price
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.elf.symbol_table import read_table
 from megtrim.functions import rest
+from megtrim.util.errors import InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from unit.build.engines.support import write
 
@@ -41,6 +44,7 @@ OF_THIS_LINK = (
 class Cut:
     program: bytes
     rest: bytes
+    trimmed: TrimmedProgram
     other_rest: bytes
     """Of another link of the same sources."""
     library: bytes
@@ -86,7 +90,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Cut:
     own, other = cut(first, "program"), cut(defer(at, "program", "another"), "program")
     library = cut(defer(at, "liblater.so", "library", shared=True), "liblater.so")
     loader = (first.parent / "loader" / "loader").read_bytes()
-    return Cut(own.first, own.rest, other.rest, library.first, library.rest, loader)
+    table = read_table(first / "program")
+    trimmed = TrimmedProgram(name="program", shipped=own.first, table=table, left_out=DEFERRED)
+    return Cut(own.first, own.rest, trimmed, other.rest, library.first, library.rest, loader)
 
 
 @dataclass(frozen=True)
@@ -299,6 +305,26 @@ def meanwhile(place: Place, way: str, change: Callable[[], object]) -> tuple[str
         (place.folder / "go").touch()
         done = running.result()
     return done.stdout, done.rc
+
+
+def test_a_forged_record_is_given_back(place: Place) -> None:
+    """What the program writes is read; what someone else wrote in its place is not."""
+    record, program = place.folder / "record", place.cut.trimmed
+    place.run("all", MEGTRIM_REACHED=str(record))
+    data = record.read_bytes()
+    stays = next(each for each in program.table.functions if each.name == "main")
+    forged = (
+        b"0" * 40 + data[40:],
+        data[:-9] + f"{int(data[-9:], 16) + 4:08x}\n".encode(),
+        data[:41] + f"{stays.address:08x}\n".encode(),
+        data[:-3],
+        b"\x1b]0;" + data,
+    )
+
+    assert len(price(parse_record(data, source="record"), [program])) == 3
+    for each in forged:
+        with pytest.raises(InputError, match=r"^record:[123]: "):
+            price(parse_record(each, source="record"), [program])
 
 
 def test_the_rest_is_exchanged_while_it_runs(place: Place) -> None:

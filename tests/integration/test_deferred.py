@@ -123,3 +123,26 @@ def test_an_app_installs_a_release_with_its_rest(trimmed: Project, tmp_path: Pat
     assert verified.rc == 0, verified.stderr
     assert installed.ok, installed.stderr
     assert done.rc == 0, done.stderr
+
+
+@pytest.mark.chain
+def test_what_the_field_reached_stays(trimmed: Project, tmp_path: Path) -> None:
+    """Another model and another flag ran with the rest; after that they need none."""
+    program, record = trimmed.out / "final/bin/load_and_run", tmp_path / "record"
+    models = {name: str(trimmed.folder / f"engine/models/{name}.sample") for name in (MODEL, OTHER)}
+    ways = ((models[OTHER], "--cpu"), (models[MODEL], "--cpu", "--record-comp-seq"))
+
+    def run_all(**env: str) -> list[int]:
+        argvs = ((str(program), *way, "--iter", "1") for way in ways)
+        commands = (Command(argv=argv, timeout_s=60, cwd=tmp_path, env=env) for argv in argvs)
+        return [ProcessRunner(os.environ).run(command).rc for command in commands]
+
+    recorded = run_all(MEGTRIM_REACHED=str(record))
+    said = trimmed.expect("trim", "--reached", str(record)).stderr
+    program.with_name(f"load_and_run{REST_SUFFIX}").unlink()
+
+    assert (recorded, run_all()) == ([0, 0], [0, 0])
+    recording = "sample::Executor::run_recording()"
+    assert f"calls {recording} with --record-comp-seq: a scenario to add?" in said
+    assert '  keep:\n    - "(anonymous' in said
+    assert f'    - "{recording}"\n' in said

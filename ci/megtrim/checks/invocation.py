@@ -50,6 +50,10 @@ class Options(Value):
     reuse: Path | None = None
     no_docker: bool = False
     recompile: bool = False
+    reached: tuple[Path, ...] = ()
+    """What programs recorded in the field: those functions stay."""
+    of_release: Path | None = None
+    """The release that crashes and records are of; None: they are of the results."""
 
     @property
     def results(self) -> Path:

@@ -16,7 +16,7 @@ from megtrim.checks.statuses import CheckStatus, ScenarioStatus
 from megtrim.cli.echo import show, show_json
 from megtrim.cli.environment import open_processes, read_invocation
 from megtrim.cli.message_codes import CODE, describe_code
-from megtrim.cli.options import PATH, common, examples, json_option
+from megtrim.cli.options import PATH, common, examples, json_option, release_option
 from megtrim.cli.session.setup import open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.model import Config
@@ -72,19 +72,13 @@ _REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)
     help="Look up a crash: a tombstone, lines of logcat, what a crash reporter or debugger shows.",
 )
 @click.option("--address", metavar="0x…", help="Look up an address of the trimmed program.")
-@click.option(
-    "--release",
-    type=PATH,
-    metavar="RELEASE",
-    help="Look the crash up in this release, a folder or .tar.gz, instead of the results.",
-)
+@release_option
 @click.argument("thing", required=False)
 def explain(
     options: Options,
     thing: str | None,
     crash: Path | None,
     address: str | None,
-    release: Path | None,
 ) -> None:
     """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
@@ -95,16 +89,16 @@ def explain(
     if sum(each is not None for each in (thing, crash, address)) != 1:
         msg = "expected one of THING, --crash FILE and --address 0x…"
         raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
-    if thing is not None and release is not None:
+    if thing is not None and options.of_release is not None:
         msg = "a release is asked about crashes alone: --release needs --crash or --address"
         raise click.UsageError(msg)
     if thing is not None:
         facts = _explain_thing(thing, options)
     elif crash is None:
-        facts = _explain_crash(parse_address(address or ""), options, release)
+        facts = _explain_crash(parse_address(address or ""), options)
     else:
         data = read_bytes(crash, most_bytes=MAX_REPORT_BYTES, expected="the report of a crash")
-        facts = _explain_crash(parse_report(data, source=str(crash)), options, release)
+        facts = _explain_crash(parse_report(data, source=str(crash)), options)
     if options.as_json:
         show_json(facts)
     else:
@@ -269,10 +263,10 @@ _NO_SIGN = "no sign that trimming is at fault"
 _TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
 
 
-def _explain_crash(report: CrashReport, options: Options, release: Path | None) -> dict[str, Any]:
-    if release is not None:
-        with open_release(release) as folder:
-            made = read_release(folder, shown=str(release))
+def _explain_crash(report: CrashReport, options: Options) -> dict[str, Any]:
+    if options.of_release is not None:
+        with open_release(options.of_release) as folder:
+            made = read_release(folder, shown=str(options.of_release))
         return _render(look_up(report, made.programs, made.nameless), made, None, None)
     config = load_config(options.config, engine_source=options.engine).config
     invocation = read_invocation(options, keep_set=config.keep_set)

@@ -26,6 +26,8 @@ from megtrim.cli.options import (
     expect_writable,
     json_option,
     neighbours_option,
+    reached_option,
+    release_option,
     traces_option,
     trimming,
 )
@@ -68,6 +70,7 @@ def _read_final(out: Path | None) -> Verdict | None:
     "megtrim trim --config examples/megengine-linux-arm64.yaml --engine ../MegEngine",
     "megtrim trim --quick",
     "megtrim trim --committed --no-gate",
+    "megtrim trim --reached field.txt --release camera-1.4.tar.gz",
 )
 @click.command()
 @each_toolchain(_summarize)
@@ -77,6 +80,8 @@ def _read_final(out: Path | None) -> Verdict | None:
 @accept_option
 @click.option("--no-gate", is_flag=True, help="Exit with 0 if there is a verdict, whatever it is.")
 @traces_option
+@reached_option
+@release_option
 @click.argument("models", nargs=-1, type=PATH)
 def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
     """Run all stages: build, profile, reduce, verify, measure, report.
@@ -86,6 +91,9 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
 
     Results that are up to date are used again; an interrupted run continues where it ended.
     """
+    if options.of_release is not None and not options.reached:
+        msg = "--release names what a record is of: it needs --reached"
+        raise click.UsageError(msg)
     expect_writable(options.out)
     if models:
         _prepare(models, options)

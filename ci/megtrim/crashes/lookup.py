@@ -42,7 +42,7 @@ _NOT_WHOLE = "the line of the crash was not understood whole"
 _RENAMED = "the report has no build id: a program may have another name there"
 _NO_FILE = "the report does not name the file that it is of"
 _GIVE_ALL = "give the whole report: its frames, such as `#00 pc 1a2b4 FILE`, and its memory map"
-_OTHER_RESULTS = "name that build: its folder of results with --out, or its release with --release"
+OTHER_RESULTS = "name that build: its folder of results with --out, or its release with --release"
 _NO_SYMBOLS = (
     "trim for arm64, armv7 or x86-64 with a toolchain that does not strip while it links, or with "
     "trim.level: function"
@@ -200,7 +200,7 @@ def _choose(
         known = ", ".join(each.build_id or "none" for each in named)
         what = "another file or build" if anywhere else f"another build of {name}"
         text = f"{what} crashed: its build id is {shown}, here {known}"
-        return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_OTHER_RESULTS)
+        return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=OTHER_RESULTS)
     doubts = (*doubts, _NO_BUILD_ID)
     others = f"it may be of {', '.join(nameless)}, of which there are no symbols that can be read"
     return named, (*doubts, others) if anywhere and nameless else doubts
@@ -452,8 +452,18 @@ def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | N
 
 def keep_lines(finding: CrashFinding) -> tuple[str, ...]:
     names = [each.name for each in finding.candidates if each.kind is CandidateKind.FUNCTION]
-    patterns = (json.dumps(_SPECIAL.sub(r"[\g<0>]", name), ensure_ascii=False) for name in names)
-    return ("trim:", "  keep:", *(f"    - {pattern}" for pattern in patterns)) if names else ()
+    return list_lines_to_keep(names) if names else ()
+
+
+def list_lines_to_keep(names: Iterable[str]) -> tuple[str, ...]:
+    """Return lines of the configuration that keep functions, by their names in the source."""
+    patterns = (json.dumps(escape(name), ensure_ascii=False) for name in names)
+    return ("trim:", "  keep:", *(f"    - {pattern}" for pattern in patterns))
+
+
+def escape(name: str) -> str:
+    """Return the pattern of ``trim.keep`` that matches this name alone."""
+    return _SPECIAL.sub(r"[\g<0>]", name)
 
 
 def scenario_lines(record: ScenarioRecord) -> tuple[str, ...]:

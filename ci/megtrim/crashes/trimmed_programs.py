@@ -1,12 +1,14 @@
 """The trimmed programs of a folder of results, as crashes are looked up in them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from megtrim.build_spec import REST_SUFFIX
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import FUNCTIONS, HEADER, REDUCED, REGION, Stage, task_name
 from megtrim.chain.result_store import StageFolder, Store, content_of, made_by_another
 from megtrim.crashes.program import TrimmedProgram
+from megtrim.elf.layout import parse_build_id
 from megtrim.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.functions.linker_script import STUB, is_stub
 from megtrim.regions.header import LEFT_OUT
@@ -28,22 +30,32 @@ class FinishedTrim(Value):
     keep: KeepSet
 
 
-def read_newest(store: Store) -> FinishedTrim:
-    reduced = store.previous(Stage.REDUCE, ReduceResult, task_name(REDUCED))
+def read_newest(store: Store, build_ids: Collection[str] = ()) -> FinishedTrim:
+    """Read the newest trim with a program of ``build_ids``, or if there is none, the newest one."""
+
+    def fits(folder: StageFolder) -> bool:
+        files = (folder.file(f"{_BINARIES}{name}") for name in _list_programs(folder))
+        return any(parse_build_id(read_linked(file)) in build_ids for file in files)
+
+    find = partial(store.previous, Stage.REDUCE, ReduceResult, task_name(REDUCED))
+    reduced = (find(fits=fits) if build_ids else None) or find()
     keep = _read_keep_set(reduced, store) if reduced else None
     if reduced is None or keep is None:
         if reduced is None and store.holds_foreign(Stage.REDUCE, task_name(REDUCED)):
             raise made_by_another(store.root)
         msg = f"there is no trimmed program in {store.root} yet"
         raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
-    names = [
+    builds = (reduced, *_find_base(reduced, store))
+    found = {name: read_program(name, builds, keep) for name in sorted(_list_programs(reduced))}
+    return finish_trim(found, keep, shown=str(reduced.path))
+
+
+def _list_programs(reduced: StageFolder) -> list[str]:
+    return [
         file.removeprefix(_BINARIES)
         for file in reduced.files
         if file.startswith(_BINARIES) and not file.endswith(REST_SUFFIX)
     ]
-    builds = (reduced, *_find_base(reduced, store))
-    found = {name: read_program(name, builds, keep) for name in sorted(names)}
-    return finish_trim(found, keep, shown=str(reduced.path))
 
 
 def finish_trim(

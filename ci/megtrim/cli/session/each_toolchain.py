@@ -23,6 +23,7 @@ _OF_ONE = {
     "form": "--format",
     "image": "--image",
     "proofs": "--proofs",
+    "reached": "--reached",
     "scenario": "--scenario",
     "traces": "--traces",
 }

@@ -84,6 +84,10 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
     script = loaded.config.toolchain.kind == "ndk"
     expect_plain(options.results, "--out", script=script, hint="name another folder of results")
+    if options.reached:
+        from megtrim.cli.session.reached import keep_reached  # with releases
+
+        loaded = keep_reached(options, loaded, console)
     expect_usable_files(loaded)
     if not (options.quick or options.committed):
         committed_keepset.expect_readable(loaded, accept=options.accept)

@@ -94,10 +94,11 @@ OPTIONS_ELSEWHERE = frozenset(
         *("config", "out", "engine", "jobs", "device", "image", "no_docker", "recompile", "reuse"),
         *("history", "traces", "base", "base_name", "against"),
         *("quiet", "as_json", "again", "form", "scenario", "accept"),
+        *("reached", "of_release"),
     )
 )
 """Options that are no facts: what is opened by them is, or they say which tasks run; accepting
-writes the committed file, once the keep set is made."""
+writes the committed file, once the keep set is made; what was reached is in ``trim.keep``."""
 _TOOLCHAIN: Mapping[str, Any] = {
     "kind": "zig",
     "target": "arm",
