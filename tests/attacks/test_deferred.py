@@ -19,7 +19,8 @@ from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.reached import parse_record, price
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.elf.symbol_table import read_table
-from megtrim.functions import rest
+from megtrim.functions import cutter, rest
+from megtrim.trim.builds.size_options import WITH_LLD
 from megtrim.util.errors import InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from unit.build.engines.support import write
@@ -53,7 +54,7 @@ class Cut:
 
 
 def defer(
-    at: Lease, target: str, label: str, *, shared: bool = False, layout: str = rest.SCRIPT
+    at: Lease, target: str, label: str, *, shared: bool = False, export: bool = False
 ) -> Path:
     spec = LinkSpec(
         target=target,
@@ -61,21 +62,20 @@ def defer(
         flags=(WITH_BUILD_ID, *rest.flags(shared=shared)),
         sources=(*rest.sources(1 << 20), (f"{label}.c", OF_THIS_LINK.format(len(label)))),
         deferred=DEFERRED,
-        layout=layout,
+        layout=rest.layout(by_lld=at.toolchain.kind in WITH_LLD, shared=export),
     )
     return at.link(spec, LinkSpec(target="loader", label="loader")) / label
 
 
-DEFERRED = tuple(
-    f"later_{name}" for name in ("answer", "one", "far", "last", "store", "throw", "handler")
-)
+_LATER = ("answer", "one", "far", "last", "store", "throw", "handler", "data", "write")
+DEFERRED = tuple(f"later_{name}" for name in _LATER)
 
 
-def cut(linked: Path, name: str) -> rest.CutProgram:
+def cut(linked: Path, name: str) -> cutter.CutProgram:
     table = read_table(linked / name)
     place = rest.find_place((linked / name).read_bytes(), source=name)
     rest.prove(table, table, DEFERRED, place, source=name)
-    return rest.cut((linked / "stripped" / name).read_bytes(), name, table, source=name)
+    return cutter.cut((linked / "stripped" / name).read_bytes(), name, table, source=name)
 
 
 def lease_sources(kind: str, root: Path) -> Lease:
@@ -136,6 +136,7 @@ def place(made: Cut, tmp_path: Path) -> Place:
 
 MISSING, INCOMPLETE, DAMAGED = "is not there", "is incomplete", "is damaged"
 OTHER, UNREADABLE, DENIED = "is of another build", "cannot be opened", "lets no memory become code"
+OWN = "own text\nown class\n"
 
 
 @dataclass(frozen=True)
@@ -248,6 +249,9 @@ ATTEMPTS = {
     "four_threads_find_no_rest": fails(remove, MISSING, ways="threads"),
     "a_child_needs_it_first": runs(leave, "child 7\nparent 7\n", ways="fork"),
     "a_deferred_function_throws": runs(leave, "caught later 2\n", ways="throw"),
+    "the_kernel_reads_deferred_data": runs(leave, OWN, ways="data"),
+    "deferred_data_is_damaged": fails(flip(-1), DAMAGED, ways="one"),
+    "the_program_changes_deferred_data": Attempt(leave, ("change",), OWN, SEGV),
     "a_throw_finds_damage": fails(flip(HEAD_BYTES), DAMAGED, ways="throw"),
     "the_program_blocks_every_signal": runs(leave, "blocked 7\n", ways="blocked"),
     "the_program_leaves_its_folder": runs(leave, "one 7\n", ways="folder"),

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from attacks.test_deferred import ALL, TRAP, cut, defer, lease_sources
+from attacks.test_deferred import ALL, OWN, TRAP, cut, defer, lease_sources
 from integration.conftest import MakeProject
 from integration.links import KINDS
 from integration.sample_builds import compile_project, run
 from megtrim.build_spec import REST_SUFFIX
 from megtrim.elf.layout import parse_build_id
 from megtrim.elf.symbol_table import read_table
-from megtrim.functions.rest import EXPORT, SCRIPT
 from megtrim.util.process import Command, ProcessRunner
 from support.megtrim_cli import Project, run_megtrim
 
@@ -31,13 +30,16 @@ def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
 
     alone = {way: at.run(program, way) for way in ("now", "all")}
     rest.write_bytes(made.rest)
-    whole = {way: at.run(program, way).stdout for way in ("now", "all", "throw", "threads")}
+    ways = ("now", "all", "throw", "threads", "data")
+    whole = {way: at.run(program, way).stdout for way in ways}
     at.run(program, "all", MEGTRIM_REACHED=str(tmp_path / "record"))
     reached = [line.split() for line in (tmp_path / "record").read_text().splitlines()]
 
     assert alone["now"].stdout == whole["now"] == "now thrown\n"
     assert "is not there" in alone["all"].stderr
     assert whole["all"] == ALL
+    assert whole["data"] == OWN
+    assert b"own text" not in made.first
     assert whole["throw"] == "caught later 2\n"
     assert whole["threads"] == "threads 144\n"
     assert {id_ for id_, _ in reached} == {parse_build_id(made.first)}
@@ -48,7 +50,7 @@ def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
 @pytest.mark.clang
 def test_an_app_may_call_a_library_that_hides_what_it_does_not_know(tmp_path: Path) -> None:
     at, name = lease_sources("clang-linux-arm64", tmp_path), "liblater.so"
-    linked = defer(at, name, "library", shared=True, layout=f"{SCRIPT}{EXPORT}")
+    linked = defer(at, name, "library", shared=True, export=True)
     assert read_table(linked / name).exported == {"answer", "megtrim_rest"}
 
 

@@ -19,6 +19,8 @@ DAMAGE = (struct.error, ValueError, IndexError, OverflowError)
 ARM, X86_64, AARCH64 = 40, 62, 183
 MACHINES = {3: "i686", ARM: "armv7l", X86_64: "x86_64", AARCH64: "aarch64", 243: "riscv64"}
 """As ``uname -m`` prints them."""
+RELATIVE = {X86_64: 8, AARCH64: 1027, ARM: 23, 3: 8}
+"""By machine: the relocation that adds the address at which the file was loaded."""
 ALLOCATED, EXECUTED, WRITTEN = 0x2, 0x4, 0x1
 PROGBITS, SYMBOL_TABLE, STRINGS, NO_BITS, DYNAMIC_SYMBOLS, INDICES = 1, 2, 3, 8, 11, 18
 LOADED, DYNAMIC, LOADER, NOTES = 1, 2, 3, 4

@@ -91,6 +91,7 @@ _ARM_BRANCHES = {1: 8, 10: 4, 27: 8, 28: 8, 29: 8, 30: 4}
 
 _ADDEND = struct.Struct("<QIIq")
 _BARE = struct.Struct("<II")
+_NAME = struct.Struct("<I")
 
 
 class ObjectFields(NamedTuple):
@@ -154,6 +155,11 @@ class Object(ElfLayout):
             if each.kind == own:
                 self.relocated.setdefault(each.info, []).append(at)
 
+    def name_at(self, number: int) -> int:
+        """Return where a section's name begins, among those of all sections."""
+        (start,) = _NAME.unpack_from(self._data, self.header_at(number))
+        return int(start)
+
     @property
     def is_usable(self) -> bool:
         """Whether its relocations are of one kind, and no hostile ones that overlap."""
@@ -198,15 +204,17 @@ def open_object(data: bytes) -> Object | None:
     return unit if unit.is_usable else None
 
 
-def members(data: memoryview) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each object: of a single one, or of every member of an archive."""
+def members(data: memoryview) -> Iterator[tuple[str, int, int]]:
+    """Yield name, start and end of each object: of a single one, without name, or of every member
+    of an archive.
+    """
     if data[:4] == ELF_MAGIC:
-        yield 0, len(data)
+        yield "", 0, len(data)
     if data[: len(ARCHIVE_MAGIC)] != ARCHIVE_MAGIC:
         return
     for member in iter_members(data):
         if data[member.start : member.start + len(ELF_MAGIC)] == ELF_MAGIC:
-            yield member.start, member.end
+            yield member.name, member.start, member.end
 
 
 def _read_branch(content: bytes, at: int, kind: int) -> int:

@@ -18,6 +18,7 @@ from megtrim.elf.layout import (
     DYNAMIC_SYMBOLS,
     EXECUTED,
     NO_BITS,
+    RELATIVE,
     SYMBOL_TABLE,
     X86_64,
     ElfLayout,
@@ -48,8 +49,6 @@ _SYMBOLS_32 = np.dtype(
 )
 _SECTION, _THREAD_LOCAL_SYMBOL, _FUNCTION = 3, 6, 2
 _UNDEFINED, _FIRST_RESERVED, _EXTENDED = 0, 0xFF00, 0xFFFF
-_RELATIVE = {X86_64: 8, AARCH64: 1027, ARM: 23, 3: 8}
-"""By machine: the relocation that adds the address at which the file was loaded."""
 _WORDS = (2, 38)
 """Arm's relocations whose place holds the address itself."""
 
@@ -115,7 +114,7 @@ def _read_table(layout: ElfLayout, table: PlacedSection) -> References:
     if len(indices) and int(indices.max()) >= max(len(symbols), 1):
         refuse("a relocation of a symbol that is not there")
     addends, known = _find_addends(layout, table, entries, kinds)
-    relative = kinds == _RELATIVE.get(layout.machine, -1)
+    relative = kinds == RELATIVE.get(layout.machine, -1)
     if not len(symbols):
         targets, usable = addends, relative & known
         return References(places[usable], targets[usable])
@@ -149,7 +148,7 @@ def _find_addends(
     if table.kind == RELOCATIONS_WITH_ADDENDS:
         return entries["addend"].astype(np.int64), np.ones(len(entries), dtype=bool)
     words = np.zeros(len(entries), dtype=np.int64)
-    wanted = np.isin(kinds, (*_WORDS, _RELATIVE.get(layout.machine, -1)))
+    wanted = np.isin(kinds, (*_WORDS, RELATIVE.get(layout.machine, -1)))
     width = 8 if layout.is_wide else 4
     for at in np.flatnonzero(wanted).tolist():
         content = layout.at_address(int(entries["place"][at]), width)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 _MAX_MAP_BYTES = 2 * 1024**3
 _HINT = "expected the map that the linker wrote with -Map"
 _LLD = re.compile(
-    rb"^ *([0-9a-f]{1,16}) +[0-9a-f]{1,16} +([0-9a-f]{1,16}) +[0-9]+ (?:([^ \n]+)$| {8}(\S.*):\()",
+    rb"^ *([0-9a-f]{1,16}) +[0-9a-f]{1,16} +([0-9a-f]{1,16}) +[0-9]+ "
+    rb"(?:([^ \n]+)$| {8}(\S.*):\((.*)\)$)",
     re.MULTILINE,
 )
 _GNU = re.compile(
-    rb"^(?:([.\w]\S*)| [.\w]\S*)\s+0x([0-9a-f]{1,16})[ \t]+0x([0-9a-f]{1,16})(?: (\S.*))?$",
+    rb"^(?:([.\w]\S*)| ([.\w]\S*))\s+0x([0-9a-f]{1,16})[ \t]+0x([0-9a-f]{1,16})(?: (\S.*))?$",
     re.MULTILINE,
 )
 """Rows of the program's own sections, and below each those of the inputs' sections in it."""
@@ -72,10 +73,31 @@ def parse_map(data: bytes, *, source: str) -> LinkMap:
     )
 
 
+def read_placed(path: Path) -> Mapping[str, Collection[tuple[str, str]]]:
+    data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, expected="a map of a link", hint=_HINT)
+    return parse_placed(data)
+
+
+def parse_placed(data: bytes) -> dict[str, set[tuple[str, str]]]:
+    """Return by file the member and the section of each part of it that was not dropped."""
+    placed: dict[str, set[tuple[str, str]]] = {}
+    for at, _, _, file, section in _rows(data):
+        if file and int(at, 16):
+            whole, name = (each.decode("utf-8", "backslashreplace") for each in (file, section))
+            archive, member = _split(whole.strip())
+            placed.setdefault(archive, set()).add((member, name))
+    return placed
+
+
+def _rows(data: bytes) -> list[tuple[bytes, bytes, bytes, bytes, bytes]]:
+    """Return address, size, and the program's section or file and section of the input."""
+    return _LLD.findall(data) or [
+        (at, size, own, file, section) for own, section, at, size, file in _GNU.findall(data)
+    ]
+
+
 def _parts(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    rows = [(at, size, own, file) for at, size, own, file in _LLD.findall(data)]
-    if not rows:
-        rows = [(at, size, own, file) for own, at, size, file in _GNU.findall(data)]
+    rows = [(at, size, own, file) for at, size, own, file, _ in _rows(data)]
     placed = True
     for at, size, own, file in rows:
         address, size_bytes = int(at, 16), int(size, 16)
@@ -91,9 +113,13 @@ def platform_names(origins: LinkMap, table: FunctionTable) -> frozenset[str]:
 
 
 def is_platform(file: str) -> bool:
-    archive, _, member = (
-        file.removesuffix(")").partition("(") if file.endswith(")") else (file, "", "")
-    )
+    archive, member = _split(file)
     if member and _WITH_UNWINDER.fullmatch(archive.rpartition("/")[2]):
         return not member.startswith("unwind-")
     return _PLATFORM.fullmatch(archive.rpartition("/")[2]) is not None
+
+
+def _split(file: str) -> tuple[str, str]:
+    """Return the file, and which of its members it is if it is an archive."""
+    archive, _, member = file[:-1].rpartition("(") if file.endswith(")") else (file, "", "")
+    return archive, member

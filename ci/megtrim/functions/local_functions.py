@@ -149,7 +149,7 @@ def edits(
     try:
         return [
             (start + at, content)
-            for start, end in members(view)
+            for _, start, end in members(view)
             if (unit := open_object(bytes(view[start:end])))
             for at, content in _edits(unit, names, form, unwind_tables)
         ]

@@ -1,19 +1,20 @@
 // The runtime of a file whose deferred functions lie in another one, its rest, at addresses that
 // are reserved. The first access to a block of them ends up here: it is read into the process's
-// memory, checked where no one can change it any more, and moved to its place in one step.
-#define _GNU_SOURCE
+// memory, checked where no one can change it any more, and moved to its place in one step. Data
+// comes whole, before code that refers to it: no fault in a kernel that reads it would get here.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #define LOCAL __attribute__((visibility("hidden")))
-enum { MAX_PATH_BYTES = 4096, HASH_BYTES = 32, MOST_RETRIES = 10000, MOST_RECORDED = 1 << 20 };
+enum { MAX_PATH_BYTES = 4096, MOST_RETRIES = 10000, MOST_RECORDED = 1 << 20 };
+
+// Words that hold addresses: those that a bit marks. All are in [first, last), which is only read.
+struct megtrim_words { uint64_t start, count, bits, first, last; };
 
 // Written by megtrim into the linked file: all numbers are 0 here.
 struct megtrim_rest_table {
@@ -24,20 +25,23 @@ struct megtrim_rest_table {
     uint64_t code;         // the first address that is in the rest alone
     uint64_t block_bytes;  // of each block from there on; what lies before it is block 0
     uint64_t blocks;       // 0: nothing is deferred
+    uint64_t data, behind; // the first block with data, and the one behind the last
+    struct megtrim_words own, late;  // in this file, and in the rest
     char head[64];         // what the rest's file begins with
     char name[64];         // of that file
+    uintptr_t imports[MEGTRIM_IMPORTS];  // of other files, filled in by the loader
     uint8_t hashes[MEGTRIM_BLOCKS][HASH_BYTES];
 };
 
-LOCAL __attribute__((used, aligned(16), section(".rodata.megtrim_rest")))
-const struct megtrim_rest_table megtrim_rest_table = {.magic = "megtrim: the table of a rest, 1"};
+LOCAL __attribute__((used, aligned(16), section(".data.rel.ro.megtrim_rest")))
+struct megtrim_rest_table megtrim_rest_table = {.magic = "megtrim: the table of a rest, 2"};
 
 static const struct megtrim_rest_table* table;
 static uintptr_t distance;
 static struct sigaction before;  // what meets other faults
 static const struct sigaction none = {.sa_handler = SIG_DFL};
 static volatile uint16_t faults[MEGTRIM_BLOCKS];  // 0: the block is not there
-static volatile int misses, marked, late, holder;  // the last one: a process that takes a block
+static volatile int misses, marked, late, ready, holder;  // the last: a process that takes a block
 static char path[MAX_PATH_BYTES], reached[MAX_PATH_BYTES];
 static long given = -1, given_at;
 
@@ -51,37 +55,6 @@ static long given = -1, given_at;
 
 #define REAL(name) extern __attribute__((weak)) __typeof__(name) __real_##name
 REAL(sigaction); REAL(sigprocmask); REAL(pthread_sigmask);
-
-// BLAKE2b (RFC 7693): 8 words to begin with, and the order of words in its rounds, from the right.
-static const uint64_t megtrim_blake[18] = {
-    0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
-    0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179,
-    0xfedcba9876543210, 0x357b20c16df984ae, 0x491763eadf250c8b, 0x8f04a562ebcd1397,
-    0xd386cb1efa427509, 0x91ef57d438b0a6c2, 0xb8293670a4def15c, 0xa2684f05931ce7bd,
-    0x5a417d2c803b9ef6, 0x0dc3e9bf5167482a};
-
-// 1 if the digest is the expected one. Behind the bytes are zeros, up to a whole chunk.
-#define TURN(word, bits) (word = (word) >> (bits) | (word) << (64 - (bits)))
-static int megtrim_fits(const char* block, uint64_t bytes, const uint8_t* expected) {
-    uint64_t state[8], v[16], words[16];
-    memcpy(state, megtrim_blake, sizeof state);
-    state[0] ^= 0x01010000 ^ HASH_BYTES;
-    for (uint64_t done = 0; done < bytes;) {
-        memcpy(words, block + done, sizeof words);
-        memcpy(v, state, sizeof state), memcpy(v + 8, megtrim_blake, sizeof state);
-        done += sizeof words;
-        v[12] ^= done < bytes ? done : bytes, v[14] ^= done < bytes ? 0 : ~0ULL;
-        for (int i = 0; i < 96; ++i) {
-            int turn = i / 4 % 2, order = megtrim_blake[8 + i / 8 % 10] >> i % 8 * 8 & 255;
-            uint64_t *a = v + i % 4, *b = v + 4 + (i + turn) % 4, *c = v + 8 + (i + turn * 2) % 4;
-            uint64_t* d = v + 12 + (i + turn * 3) % 4;
-            *a += *b + words[order & 15], *d ^= *a, TURN(*d, 32), *c += *d, *b ^= *c, TURN(*b, 24);
-            *a += *b + words[order >> 4], *d ^= *a, TURN(*d, 16), *c += *d, *b ^= *c, TURN(*b, 63);
-        }
-        for (int i = 0; i < 8; ++i) state[i] ^= v[i] ^ v[i + 8];
-    }
-    return !memcmp(state, expected, HASH_BYTES);
-}
 
 static int megtrim_read(int file, void* to, size_t bytes, uint64_t at) {
     ssize_t got = 1;
@@ -172,6 +145,20 @@ static const char* megtrim_take(int file, uint64_t number) {
     return wrong;
 }
 
+// What is wrong; NULL: the words hold what they would, had the loader filled them in.
+static const char* megtrim_relocate(const struct megtrim_words* words) {
+    uintptr_t page = -(uintptr_t)sysconf(_SC_PAGESIZE), *word = (void*)(words->start + distance);
+    uintptr_t first = (words->first + distance) & page, last = words->last + distance;
+    const uint8_t* bits = (void*)(words->bits + distance);
+    if (mprotect((void*)first, ((last + ~page) & page) - first, PROT_READ | PROT_WRITE) < 0)
+        return "cannot be taken: this system lets no data change";
+    for (uint64_t i = 0; i < words->count; ++i)
+        if (bits[i / 8] >> i % 8 & 1)
+            word[i] = word[i] >> 63 ? table->imports[word[i] << 1 >> 1] : word[i] + distance;
+    mprotect((void*)first, (last & page) - first, PROT_READ);
+    return NULL;
+}
+
 // What is wrong; NULL: all blocks up to `last`, or only that one, are there.
 static const char* megtrim_provide(uint64_t last, int all) {
     int process = getpid(), other, file = (int)given;
@@ -188,6 +175,12 @@ static const char* megtrim_provide(uint64_t last, int all) {
             ? "is incomplete, or cannot be read"
         : memcmp(head, table->head, 16) ? "is no rest"
         : memcmp(head, table->head, sizeof head) ? "is of another build" : NULL;
+    for (uint64_t i = table->data; !wrong && !ready && i < table->behind; ++i)
+        wrong = megtrim_take(file, i);
+    if (!wrong && !ready && !(wrong = megtrim_relocate(&table->late))) {
+        for (uint64_t i = table->data; i < table->behind; ++i) faults[i] = 1;
+        ready = 1;
+    }
     // The tables of the first block come before code, which needs them when it throws.
     for (uint64_t i = 0; !wrong && i <= last; i = i || all ? i + 1 : last)
         if (!faults[i] && !(wrong = megtrim_take(file, i))) faults[i] = 1;
@@ -254,8 +247,7 @@ int megtrim_rest(const char* at, int file, long offset) {
 
 static void megtrim_begin(void) {
     const struct megtrim_rest_table* found = &megtrim_rest_table;
-    struct sigaction ours = {.sa_sigaction = megtrim_fault,
-                             .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART};
+    struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART};
     const char *setting = getenv("MEGTRIM_REST"), *record = getenv("MEGTRIM_REACHED"), *wrong;
     int eager = setting && !strcmp(setting, "eager");
     sigset_t fault = {0};
@@ -263,9 +255,11 @@ static void megtrim_begin(void) {
     __asm__ volatile("" : "+r"(found));
     if (table || !found->blocks) return;
     distance = (uintptr_t)found - found->here, table = found;
+    if (megtrim_relocate(&found->own)) __builtin_trap();
     faults[0] = found->start == found->code;
     // A kernel may have let it be read, as zeros.
     mprotect((void*)(found->code + distance), (found->blocks - 1) * found->block_bytes, PROT_NONE);
+    ours.sa_sigaction = megtrim_fault;  // by code: above, data with addresses was not usable yet
     sigfillset(&ours.sa_mask), sigdelset(&ours.sa_mask, SIGSEGV);
     __real_sigaction(SIGSEGV, &ours, &before);
     sigaddset(&fault, SIGSEGV);

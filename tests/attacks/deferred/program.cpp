@@ -45,6 +45,28 @@ LATER void later_throw(int number) {
     throw std::runtime_error(text);
 }
 
+struct Later : std::exception {
+    const char* what() const noexcept override { return "own class"; }
+};
+
+static const char text[] = "own text\n";
+static const char* const texts[] = {nullptr, nullptr, text};
+
+// What only this function refers to is deferred with it: text, pointers, a class's tables.
+LATER void later_data(int number) {
+    (void)!write(1, texts[number], sizeof text - 1);  // a fault in the kernel would be EFAULT
+    try {
+        throw Later();
+    } catch (const std::exception& error) {
+        std::printf("%s\n", error.what());
+        std::fflush(stdout);
+    }
+}
+
+LATER void later_write(int number) {
+    const_cast<volatile char*>(text)[number] = 0;
+}
+
 LATER void later_handler(int) {
     std::printf("handled later\n");
     std::fflush(stdout);
@@ -131,6 +153,8 @@ int main(int count, char** arguments) {
     if (way == "one") say("one", later_one(two));
     if (way == "all") say("all", later_one(two) + later_far(two) + later_last(two));
     if (way == "throw") caught();
+    if (way == "data" || way == "change") later_data(two);
+    if (way == "change") later_write(two);
     if (way == "threads") threads();
     if (way == "fork") fork_first();
     if (way == "blocked") blocked();

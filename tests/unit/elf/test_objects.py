@@ -37,7 +37,7 @@ OTHERS = {"/": b"\0\0\0\1abc", "//": b"long.o/\n"}
     ],
 )
 def test_the_objects_that_a_file_holds(data: bytes, objects: list[bytes]) -> None:
-    assert [data[start:end] for start, end in members(memoryview(data))] == objects
+    assert [data[start:end] for _, start, end in members(memoryview(data))] == objects
 
 
 TABLE = ".rela.eh_frame"

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import parse_table
 from megtrim.functions.calls import parse_code
-from megtrim.functions.link_map import is_platform, parse_map, platform_names, read_map
+from megtrim.functions.link_map import (
+    is_platform,
+    parse_map,
+    parse_placed,
+    platform_names,
+    read_map,
+)
 from megtrim.util.errors import InputError
 from unit.functions.made_links import ARM, GNU, LLD, X86_64, Symbol, calling, functions, linked
 
@@ -146,6 +152,28 @@ PROGRAM = functions(
 )
 def test_an_address_has_the_file_that_it_came_from(text: bytes, address: int, file: str) -> None:
     assert parse_map(text, source="x").of(address) == file
+
+
+GNU_MERGED = b"""
+ .rodata.str1.1
+                0x0000000000001100        0x0 lite/lib (1).a(run.cpp.o)
+                                          0x5 (size before relaxing)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "parts"),
+    [
+        (LLD, "lite/liblite.a", {("run.cpp.o", ".text.run")}),
+        (GNU, "lite/liblite.a", {("run.cpp.o", ".text._ZN3mgb3runEv")}),
+        (LLD, "a.dir/src/main.cpp.o", {("", ".text.main")}),
+        (GNU, "a.dir/src/main.cpp.o", None),
+        # What the linker merged into another one's bytes has none of its own.
+        (GNU + GNU_MERGED, "lite/lib (1).a", {("run.cpp.o", ".rodata.str1.1")}),
+    ],
+)
+def test_what_the_linker_placed(text: bytes, file: str, parts: set[tuple[str, str]] | None) -> None:
+    assert parse_placed(text).get(file) == parts
 
 
 LLD_OUTSIDE = b"""\

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from megtrim.elf.symbol_table import FunctionTable
-from megtrim.functions import rest
+from megtrim.functions import cutter, rest
 from megtrim.util.errors import InputError, ProductFailure
 from unit.elf.made_objects import (
     ALLOC,
@@ -19,6 +19,7 @@ from unit.elf.made_objects import (
 from unit.functions.made_links import functions
 
 BODY = bytes(range(32))
+Needed = set[tuple[str, str]]
 
 
 def part(name: str, *relocations: tuple[int, int, str, int], flags: int = ALLOC | EXECUTE) -> Part:
@@ -29,11 +30,13 @@ def symbol(name: str, of: str = "", kind: int = 2) -> Named:
     return Named(name=name, part=of or f".text.{name}", size=32, kind=kind)
 
 
-def renamed(parts: list[Part], symbols: list[Named], *names: str) -> list[str]:
+def renamed(
+    parts: list[Part], symbols: list[Named], *names: str, needed: Needed | None = None
+) -> list[str]:
     data = bytearray(object_file(parts, symbols))
-    for at, new in rest.edits(bytes(data), names, source="a.o"):
+    for at, new in rest.edits(bytes(data), names, needed, source="a.o"):
         data[at : at + len(new)] = new
-    return [name for name in read(bytes(data)).sections if name.startswith(".rest")]
+    return [name for name in read(bytes(data)).sections if name.startswith((".rest", ".rdat"))]
 
 
 CALL = ((4, 283, "two", 0),)
@@ -74,16 +77,51 @@ def test_which_sections_are_renamed(
     assert renamed(parts, symbols, *names) == expected
 
 
+TEXT = part(".rodata.str1.1", flags=ALLOC | 0x30)
+POINTERS = part(".data.rel.ro.names", flags=ALLOC | WRITE)
+OTHERS = (
+    part(".data.names", flags=ALLOC | WRITE),
+    part(".rodata.cold", flags=ALLOC | EXECUTE),
+    part(".data.rel.ro.local", flags=ALLOC | WRITE | 0x400),
+    part(".init_array", flags=ALLOC | WRITE),
+)
+
+
+@pytest.mark.parametrize(
+    ("needed", "expected"),
+    [
+        (None, []),
+        (set(), [".rdatta.str1.1", ".rdat.rel.ro.names"]),
+        ({("", TEXT.name)}, [".rdat.rel.ro.names"]),
+        ({("other.o", TEXT.name), ("", POINTERS.name)}, [".rdatta.str1.1"]),
+    ],
+)
+def test_data_that_is_not_needed_is_renamed(needed: Needed | None, expected: list[str]) -> None:
+    parts = [TEXT, POINTERS, *OTHERS, part(".text.one")]
+    assert renamed(parts, [symbol("one")], needed=needed) == expected
+
+
+def test_deferred_functions_may_refer_to_nothing() -> None:
+    data = bytearray(object_file([ONE, TWO, part(".text.three", *CALL)], BOTH))
+    for at, new in rest.forget(bytes(data), ["one", "two"], source="a.o"):
+        data[at : at + len(new)] = new
+    made = read(bytes(data))
+    assert [len(made.relocations[name]) for name in (".rela.text.one", ".rela.text.three")] == [
+        0,
+        1,
+    ]
+
+
 def test_every_object_of_an_archive_is_edited() -> None:
     member = object_file([part(".text.one")], [symbol("one")])
-    found = rest.edits(archive({"a.o": member, "b.o": member}), {"one"}, source="a.a")
+    found = rest.edits(archive({"a.o": member, "b.o": member}), {"one"}, None, source="a.a")
     assert [new for _, new in found] == [b".rest", b".rest"]
 
 
 def test_a_damaged_object_is_refused() -> None:
     data = object_file([part(".text.one")], [symbol("one")])
     with pytest.raises(InputError, match=r"a\.o: a damaged object"):
-        rest.edits(data[:-80], {"one"}, source="a.o")
+        rest.edits(data[:-80], {"one"}, None, source="a.o")
 
 
 BEFORE = functions(("one", 0x10000, 32), ("two", 0x10100, 32))
@@ -120,7 +158,7 @@ def test_a_file_that_the_script_did_not_lay_out_is_refused() -> None:
     data = object_file([part(".text.one")], [symbol("one")], kind=3)
     for act in (
         lambda: rest.find_place(data, source="a"),
-        lambda: rest.cut(data, "a", BEFORE, source="a"),
+        lambda: cutter.cut(data, "a", BEFORE, source="a"),
     ):
         with pytest.raises(ProductFailure, match=r"nothing was deferred|cannot be cut off"):
             act()

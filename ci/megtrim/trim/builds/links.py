@@ -273,6 +273,6 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
         hidden=find_hidden(program.target, session),
         sources=rest.sources(size_bytes),
         deferred=program.dropped,
-        layout=f"{rest.SCRIPT}{rest.EXPORT if shared and by_lld else ''}",
+        layout=rest.layout(by_lld=by_lld, shared=shared),
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )

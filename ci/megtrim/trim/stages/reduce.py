@@ -24,7 +24,7 @@ from megtrim.chain.result_store import StageFolder, content_of
 from megtrim.chain.session import Session, TrimRequest, binary
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.elf.symbol_table import read_registrations, read_table
-from megtrim.functions import linker_script, rest
+from megtrim.functions import cutter, linker_script, rest
 from megtrim.size.byte_tables import leave_symbols
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import size_options, variants
@@ -168,7 +168,7 @@ def _cut(name: str, folder: Path) -> None:
     named = folder / linking.locate_unstripped(Link.SHIPPED, name)
     stripped = folder / linking.locate_stripped(Link.SHIPPED, name)
     table = read_table(named)
-    named.write_bytes(rest.cut(named.read_bytes(), name, table, source=name).first)
-    parts = rest.cut(stripped.read_bytes(), name, table, source=name)
+    named.write_bytes(cutter.cut(named.read_bytes(), name, table, source=name).first)
+    parts = cutter.cut(stripped.read_bytes(), name, table, source=name)
     stripped.write_bytes(parts.first)
     stripped.with_name(f"{name}{REST_SUFFIX}").write_bytes(parts.rest)

@@ -5,7 +5,7 @@ import mmap
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,7 +66,9 @@ def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -
     if spec.unfolded:
         _expect_code(command, call, spec.target, link_env)
     argv = (*call.argv, *_last(spec, call, link_env))
-    if spec.emptied or spec.deferred or not spec.unwind_tables:
+    if spec.deferred:
+        argv = _defer_sections(argv, call, spec, link_env)
+    elif spec.emptied or not spec.unwind_tables:
         argv = copy_inputs(argv, link_env, spec)
     map_flags = call.adapt_flags((f"-Wl,-Map={linked}.map",)) if spec.map else ()
     _link((*argv, *map_flags), linked, spec, link_env)
@@ -264,10 +266,27 @@ def _is_input(path: Path) -> bool:
         return file.read(len(_MAGICS[1])).startswith(_MAGICS)
 
 
-def copy_inputs(argv: Sequence[str], link_env: LinkEnvironment, spec: LinkSpec) -> tuple[str, ...]:
+def _defer_sections(
+    argv: Sequence[str], call: LinkCall, spec: LinkSpec, link_env: LinkEnvironment
+) -> tuple[str, ...]:
+    """Of data, what the linker drops if deferred functions refer to nothing goes with them."""
+    linked = link_env.scratch / "needed"
+    flags = (*invocation.UNFOLDED[call.linker], "-Wl,-O0", f"-Wl,-Map={linked}.map")
+    alone = copy_inputs(argv, link_env, spec)
+    _link((*alone, *call.adapt_flags(flags)), linked, spec, link_env)
+    return copy_inputs(argv, link_env, spec, link_map.read_placed(Path(f"{linked}.map")))
+
+
+def copy_inputs(
+    argv: Sequence[str],
+    link_env: LinkEnvironment,
+    spec: LinkSpec,
+    placed: Mapping[str, Collection[tuple[str, str]]] | None = None,
+) -> tuple[str, ...]:
     """Libraries that a compiler driver adds by itself are not edited, and neither are the C library
     and the compiler's own. Each copy has a scratch folder of its own, because linkers identify
-    archives by name. Raises InputError for a damaged object or archive.
+    archives by name. Deferred functions refer to nothing in the copies until it is known what a
+    link of them ``placed``. Raises InputError for a damaged object or archive.
     """
     names = local_functions.number_names(spec.emptied)
     made: dict[Path, str] = {}
@@ -277,22 +296,26 @@ def copy_inputs(argv: Sequence[str], link_env: LinkEnvironment, spec: LinkSpec) 
             words.append(word)
             continue
         if path not in made:
-            copy = link_env.scratch / "inputs" / str(len(made)) / path.name
-            made[path] = str(copy) if _copy_edited(path, copy, names, spec) else word
+            place = Path(str(len(made)), path.name)
+            copy = link_env.scratch / ("inputs" if placed is None else "deferred") / place
+            edits = local_functions.edits(
+                path.read_bytes(),
+                names,
+                source=str(path),
+                form=spec.form,
+                unwind_tables=spec.unwind_tables or path.name in _UNWINDERS,
+            )
+            if placed is not None:
+                needed = placed.get(str(link_env.scratch / "inputs" / place))
+                edits += rest.edits(path.read_bytes(), spec.deferred, needed, source=str(path))
+            elif spec.deferred:
+                edits += rest.forget(path.read_bytes(), spec.deferred, source=str(path))
+            made[path] = str(copy) if _copy_edited(path, copy, edits) else word
         words.append(made[path])
     return tuple(words)
 
 
-def _copy_edited(path: Path, copy: Path, names: dict[str, int], spec: LinkSpec) -> bool:
-    edits = local_functions.edits(
-        path.read_bytes(),
-        names,
-        source=str(path),
-        form=spec.form,
-        unwind_tables=spec.unwind_tables or path.name in _UNWINDERS,
-    )
-    if spec.deferred:
-        edits += rest.edits(path.read_bytes(), frozenset(spec.deferred), source=str(path))
+def _copy_edited(path: Path, copy: Path, edits: Sequence[tuple[int, bytes]]) -> bool:
     if not edits:
         return False
     with guard_write(copy):
