@@ -3,21 +3,22 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.chain.graph import Stage, defers_functions
 from megtrim.chain.result_store import Store
 from megtrim.checks.invocation import Options
 from megtrim.config.load import LoadedConfig
+from megtrim.config.model import Config
+from megtrim.config.scenarios import all_scenarios
 from megtrim.crashes.lookup import escape, list_lines_to_keep
 from megtrim.crashes.reached import MAX_RECORD_BYTES, parse_record, price
 from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
+from megtrim.proof.neighbours.model import NeighboursResult
 from megtrim.release.archive import open_release
 from megtrim.release.prove import read_release
 from megtrim.util.console import Console
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_bytes
 from megtrim.util.wording import count
-from megtrim.verdict.model import VerdictResult, parse_verdict
 
 
 def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> LoadedConfig:
@@ -36,7 +37,7 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
     console.say(f"reached    {count(len(prices), 'deferred function')}, {count(total, 'byte')}")
     for each, size_bytes in prices.items():
         console.say(f"{size_bytes:11,}  {' = '.join(each)}")
-    for line in _find_scenarios(names, options):
+    for line in _find_scenarios(names, options, loaded.config):
         console.say(line)
     if names:
         console.say(f"they stay in this run; in each, by these lines of {options.config}:")
@@ -53,16 +54,18 @@ def _read(options: Options, build_ids: Collection[str]) -> FinishedTrim:
         return read_release(folder, shown=str(options.of_release))
 
 
-def _find_scenarios(names: Collection[str], options: Options) -> list[str]:
-    """Neighbours that were run needed these functions."""
-    made = Store(options.results).previous(Stage.VERDICT, VerdictResult)
-    if made is None:
-        return []
-    source = made.file(VERDICT_FILE)
-    rows = parse_verdict(source.read_text("utf-8"), source=str(source)).neighbours
+def _find_scenarios(names: Collection[str], options: Options, config: Config) -> list[str]:
+    """Neighbours that were run needed these functions first."""
+    store = Store(options.results)
+    made = (
+        store.previous(Stage.NEIGHBOURS, NeighboursResult, each.id)
+        for each in all_scenarios(config)
+    )
     return [
         f"{row.scenario} calls {name} with {row.what}: a scenario to add?"
-        for row in rows
+        for folder in made
+        if folder
+        for row in folder.result_as(NeighboursResult).neighbours
         for level in row.levels[:1]
         for name in sorted({*names} & {*level.needs})
     ]
