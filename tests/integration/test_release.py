@@ -1,6 +1,7 @@
 """A release of the sample engine: what people do with it, and whether two are equal; the wheel."""
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -85,3 +86,4 @@ def test_the_wheel_trims_without_a_checkout(tmp_path: Path) -> None:
     assert said.endswith("installed, checked, ran the demo, and trimmed a model\n")
     assert said.count("verdict: pass") == 2
     assert "4 of 4 scenarios verified" in said
+    assert re.search(r"\n  deferred: .* in its rest, .* to download with it\.\n", said)

@@ -9,9 +9,17 @@ from megtrim.perf.report import tables as performance_tables
 from megtrim.render.formatting import align_columns, group_digits, percent
 from megtrim.render.markup import command, one_line
 from megtrim.size.report import budgets, tables
+from megtrim.size.report.tables import describe_forms
 from megtrim.size.rows import ArtifactSizes
 from megtrim.verdict.model import Verdict
-from megtrim.verdict.wording import TO_LOOK_AT, functions_of, growth_of, list_urgent, regions_of
+from megtrim.verdict.wording import (
+    TO_LOOK_AT,
+    TRIMMED,
+    functions_of,
+    growth_of,
+    list_urgent,
+    regions_of,
+)
 
 _HINT_LIMIT = 2_000
 _LEFT = ("variant", "verdict")
@@ -72,9 +80,10 @@ def render_sizes(artifact: ArtifactSizes, verdict: Verdict | None = None, *, wid
                 functions_of(size, artifact.name, verdict) or "-" for size in artifact.sizes
             ]
         columns["verdict"] = [
-            str(verdict.verdict) if size.variant == "reduced" else "" for size in artifact.sizes
+            str(verdict.verdict) if size.variant in TRIMMED else "" for size in artifact.sizes
         ]
     rows = zip(*columns.values(), strict=True)
     lines = align_columns(tuple(columns), rows, _LEFT, width=max(0, width - 2), spare=_SPARE)
-    forms = filter(None, map(tables.describe_forms, artifact.sizes))
+    said = [(size.variant, text) for size in artifact.sizes if (text := describe_forms(size))]
+    forms = [f"{variant}: {text}" if len(said) > 1 else text for variant, text in said]
     return "\n".join([one_line(artifact.name), *(f"  {line}" for line in (*lines, *forms))])

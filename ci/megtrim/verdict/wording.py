@@ -39,6 +39,9 @@ TO_LOOK_AT = (
     CheckStatus.INCONCLUSIVE,
 )
 """Statuses that keep a verdict from passing, the worst first."""
+DEFERRED = "deferred"
+TRIMMED = ("reduced", DEFERRED)
+"""The demo shows the reduced program twice: without functions, and with deferred ones."""
 _TELLING_FACTS = ("model", "cpu")
 
 
@@ -59,7 +62,7 @@ def list_trimmed(found: MeasuredSizes) -> tuple[tuple[str, VariantSize], ...]:
 
 def regions_of(size: VariantSize, verdict: Verdict) -> str:
     held, kept = verdict.regions.held, verdict.regions.kept
-    reduced = size.variant in ("region", "reduced")
+    reduced = size.variant in ("region", *TRIMMED)
     if not held:
         return group_digits(kept) if kept and reduced else ""
     if size.variant == "plain":
@@ -69,7 +72,7 @@ def regions_of(size: VariantSize, verdict: Verdict) -> str:
 
 def functions_of(size: VariantSize, artifact: str, verdict: Verdict) -> str:
     found = next((each for each in verdict.functions if each.artifact == artifact), None)
-    if found is None or size.variant != "reduced":
+    if found is None or size.variant not in TRIMMED:
         return ""
     return kept_of_held(found.kept, found.held)
 
